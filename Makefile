@@ -4,9 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,soak,dev
-WORKERS ?= 2
+# Processes that test: many tests wait for brokers and members, so there are more of them than cores.
+WORKERS ?= 4
+CORES ?= 2
+# A third of the time of a short process is the reading of sources that nobody compiled before.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: venv demo test test-real test-dist check lint bench bench-codec bench-assign bench-sim \
+.PHONY: venv demo test test-real test-dist nightly check lint bench bench-codec bench-assign bench-sim \
     bench-spark dist fuzz lock mutate docs clean
 
 venv: $(READY)
@@ -35,8 +39,27 @@ LOCK_PYTHONS ?= python3.11 python3.12 python3.13
 lock: $(READY)
 	$(BIN)/python -m tests.distribution.lock $(LOCK_PYTHONS)
 
-demo: $(READY)
-	$(BIN)/rolling-bounce live --from 3.1 --to native --members 3 --seed 7
+# What the extra `kafka` needs, and nothing else: the rest comes with the first other target.
+DEMO := $(VENV)/.demo
+DEMO_NEEDS := click filelock msgpack networkx numpy rich markdown-it-py mdurl pygments \
+    javaproperties kafka-python lz4
+# Rows of the lock file, each with its checksums.
+DEMO_ROWS := import re, sys; wanted = set(sys.argv[1:]); \
+    rows = re.findall(r'^([\w.-]+)(==.*(?:\n    --hash.*)*\n)', open('requirements.lock').read(), re.M); \
+    print(''.join(name + row for name, row in rows if name.lower() in wanted))
+
+$(DEMO): pyproject.toml constraints.txt requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	if $(BIN)/python -c "$(IS_LOCKED)" ; then \
+	    $(BIN)/python -c "$(DEMO_ROWS)" $(DEMO_NEEDS) > $(VENV)/demo.lock && \
+	    $(PIP_INSTALL) --no-compile --require-hashes --requirement $(VENV)/demo.lock ; \
+	else \
+	    $(PIP_INSTALL) --no-compile --constraint constraints.txt $(DEMO_NEEDS) ; \
+	fi
+	touch $(DEMO)
+
+demo: $(if $(wildcard $(READY)),$(READY),$(DEMO))
+	$(BIN)/python -m system_tests.cli.main live --from 3.1 --to native --members 3 --seed 7
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -44,16 +67,29 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop and not real"
+# The fast tests of the packages that changed, and of those that import them; see the module.
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/dmypy run --timeout 3600
+	$(BIN)/lint-imports
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m tests.project.changed --workers $(CORES)
+
+# Of tests marked `nightly` a tenth is run; the header says which, ROTATION=DAY repeats it.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -rfE
 
 test: lint
-	$(BIN)/pytest -n $(WORKERS) -m "not real" --ledger -rfE
+	$(PYTEST) -m "not real" --ledger
 
 # Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars.
 test-real: $(READY)
 	$(BIN)/python -m system_tests.support.fetch
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real -rfE
+	$(PYTEST) -m real --ledger=real
+
+# Everything, with the full numbers of examples: what the two above take a tenth of.
+nightly: lint
+	$(BIN)/python -m system_tests.support.fetch
+	NIGHTLY=1 $(PYTEST) --ledger=core,sim,loop,real
 
 # Every figure beside its goal, in one table: three quarters of an hour on two cores. QUICK=1 takes ten
 # minutes, ONLY="encoding live" some parts, OUT=FILE keeps the rows as JSON lines.
@@ -121,7 +157,7 @@ MUTANTS ?=
 mutate: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	    --constraint constraints.txt --editable '.[$(EXTRAS),mutate]'
-	HYPOTHESIS_PROFILE=quick $(BIN)/mutmut run --max-children $(WORKERS) $(MUTANTS)
+	HYPOTHESIS_PROFILE=quick $(BIN)/mutmut run --max-children $(CORES) $(MUTANTS)
 	$(BIN)/mutmut results | grep -v ': not checked' || true
 
 # Wheel and sdist, in dist/.
@@ -142,4 +178,4 @@ docs: $(READY)
 	$(BIN)/python -m docs.generate
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .dmypy.json .ruff_cache .pytest_cache .hypothesis

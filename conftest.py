@@ -1,10 +1,12 @@
-"""Hypothesis profiles, and the check of the ledger."""
+"""Hypothesis profiles, the tenth of nightly tests, the order of tests, the check of the ledger."""
 
+import operator
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import rotation
 from tests.ledger import read_marks, read_rows
 
 pytest_plugins = ["tests.encoding.golden_summary"]
@@ -12,9 +14,15 @@ pytest_plugins = ["tests.encoding.golden_summary"]
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
     "ci",
-    max_examples=100,
+    max_examples=50,
     deadline=None,
     derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "nightly",
+    max_examples=500,
+    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 # How fast inputs are drawn is the machine's business, here as in CI.
@@ -22,8 +30,14 @@ settings.register_profile(
     "quick", max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
+    os.environ.get("HYPOTHESIS_PROFILE")
+    or ("nightly" if rotation.is_nightly() else "ci" if os.environ.get("CI") else "dev")
 )
+# A fixture that is dear, and the folder of tests that start the same by themselves: all of them go
+# to one worker, and begin first.
+DEAR = "spark"
+DEAR_FOLDER = "tests/spark_assign/"
+USAGE_ERROR = "usage error"
 
 
 def pytest_addoption(parser):
@@ -45,7 +59,7 @@ class _Ledger:
         self.outcomes = {}
 
     def pytest_runtest_logreport(self, report):
-        test = report.nodeid.split("[")[0]
+        test = report.nodeid.split("[")[0].split("@")[0]  # behind "@" the group of one worker
         if report.when == "call" or report.outcome != "passed":
             self.outcomes.setdefault(test, set()).add(report.outcome)
 
@@ -66,11 +80,7 @@ class _Ledger:
         ]
 
     def _outcome(self, test):
-        name = test.rsplit("::", 1)[-1]
-        path = test.split("::")[0]
-        found = [
-            o for t, o in self.outcomes.items() if t.startswith(path) and name in t.split("::")
-        ]
+        found = [o for t, o in self.outcomes.items() if t == test or t.startswith(f"{test}::")]
         return set().union(*found) if found else {"not run"}
 
     def pytest_terminal_summary(self, terminalreporter):
@@ -78,7 +88,69 @@ class _Ledger:
             terminalreporter.write_line(f"ledger: {line}", red=True)
 
 
+def pytest_report_header():
+    return rotation.describe()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave nightly tests of other days out, and share the rest out among workers."""
+    proofs = [i.nodeid for i in items if has(i, "nightly") and has(i, "kip")]
+    if proofs:
+        error = f"these prove rows of the ledger, and are never left out: {proofs}"
+        if not hasattr(config, "workeroutput"):
+            raise pytest.UsageError(error)
+        config.workeroutput[USAGE_ERROR] = error  # `_WorkerErrors` raises it
+        items.clear()
+    left_out = [i for i in items if has(i, "nightly") and not rotation.is_taken(i.nodeid)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items[:] = shared_out(items)
+
+
+def has(item, mark):
+    return item.get_closest_marker(mark) is not None
+
+
+def shared_out(items):
+    """Groups that one worker runs: tests of processes one by one, others by file; in their order.
+
+    Tests that wait for processes and files that compute take turns, so that a machine with fewer
+    cores than workers has both at any time; files with slow tests come first.
+    """
+    dear, waiting, files = [], [], {}
+    for item in items:
+        is_dear = item.nodeid.startswith(DEAR_FOLDER)
+        if is_dear or DEAR in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(DEAR))
+            dear.append(item)
+        elif has(item, "loop") or has(item, "real"):
+            waiting.append(item)
+        else:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+            files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    by_slowness = sorted(files.values(), key=lambda tests: -sum(has(t, "slow") for t in tests))
+    turns = [((n + 0.5) / len(waiting), [item]) for n, item in enumerate(waiting)]
+    turns += [((n + 0.5) / len(by_slowness), tests) for n, tests in enumerate(by_slowness)]
+    return dear + [item for _, tests in sorted(turns, key=operator.itemgetter(0)) for item in tests]
+
+
+class _WorkerErrors:
+    """Raises on the controller what is wrong with the tests that a worker collected."""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        error = getattr(node, "workeroutput", {}).get(USAGE_ERROR)
+        if error:
+            raise pytest.UsageError(error)
+
+
 def pytest_configure(config):
+    try:
+        rotation.rotation()  # into the environment, before workers are started
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(_WorkerErrors(), "worker errors")
     if config.getoption("--ledger") and not hasattr(config, "workerinput"):
         worlds = config.getoption("--ledger").split(",")
         config.pluginmanager.register(_Ledger(worlds), "ledger")

@@ -1,7 +1,8 @@
 """Kafka Streams' rebalance for Python consumer groups: topology, strategies, leader and member.
 
-Everything that an embedding application imports is here; adapters of Kafka clients are in
-`assignor.adapters`. Only `adapters`, `cli`, `embedding`, `levels`, `stores` and `observe` do I/O.
+This package exports everything that an application imports, except the adapters for Kafka clients,
+which are in `assignor.adapters`. Only `adapters`, `cli`, `embedding`, `levels`, `stores` and
+`observe` do I/O.
 """
 
 import logging

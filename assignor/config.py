@@ -1,8 +1,7 @@
 """Settings of the assignor, with Kafka's names, defaults and ranges.
 
-One table holds them all: the Python name, Kafka's dotted name, default and check. Files and
-Kafka-style dictionaries use the dotted names, Python code the keyword names; an unknown name is
-refused with the nearest known one.
+Files and Kafka-style dictionaries use Kafka's dotted names, Python code uses keyword names. For an
+unknown name the error message suggests the nearest known one.
 """
 
 import difflib
@@ -21,17 +20,19 @@ _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentConfig:
-    """What a strategy may be told (Kafka Streams' settings of the same names).
+    """Settings of an assignment strategy (Kafka Streams' settings with the same names).
 
     Attributes:
-        num_standby_replicas: copies of each stateful task besides the active one, >= 0.
-        acceptable_recovery_lag: offsets that a copy may lack and still count as caught up, >= 0.
-        max_warmup_replicas: extra copies that may be warming up in the whole group, >= 1.
-        probing_rebalance_interval_ms: time until the next look at warm-ups, >= 60,000.
+        num_standby_replicas: standby replicas of each stateful task, >= 0.
+        acceptable_recovery_lag: largest lag of a copy that counts as caught up, in offsets, >= 0.
+        max_warmup_replicas: most warm-up replicas in the whole group, >= 1.
+        probing_rebalance_interval_ms: time until the next probing rebalance, >= 60,000.
         rack_aware_assignment_strategy: none, min_traffic or balance_subtopology (KIP-925).
-        rack_aware_assignment_traffic_cost: None for the strategy's own default, else >= 0.
-        rack_aware_assignment_non_overlap_cost: likewise.
-        rack_aware_assignment_tags: up to 5 tag keys for spreading standbys (KIP-708).
+        rack_aware_assignment_traffic_cost: cost of cross-rack traffic, >= 0; None: the strategy's
+            default.
+        rack_aware_assignment_non_overlap_cost: cost of moving a task, >= 0; None: the strategy's
+            default.
+        rack_aware_assignment_tags: up to 5 tag keys by which standbys are spread (KIP-708).
     """
 
     num_standby_replicas: int = 0
@@ -44,10 +45,10 @@ class AssignmentConfig:
     rack_aware_assignment_tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse values out of range.
+        """Check all values.
 
         Raises:
-            ConfigError: names the setting, the value and what is allowed.
+            ConfigError: a value is out of range; the message names setting, value and range.
         """
         for name, (allowed, is_allowed) in _CHECKS.items():
             value = getattr(self, name)
@@ -55,7 +56,7 @@ class AssignmentConfig:
                 raise ConfigError(f"{dotted(name)} = {_given(value)} is not allowed: {allowed}")
 
     def with_rack_costs(self, *, traffic: int, non_overlap: int) -> "AssignmentConfig":
-        """The settings with a strategy's own rack costs where none are given (KIP-925)."""
+        """Return the settings with these rack costs in place of None (KIP-925)."""
         given = self.rack_aware_assignment_traffic_cost
         other = self.rack_aware_assignment_non_overlap_cost
         return replace(
@@ -65,7 +66,7 @@ class AssignmentConfig:
         )
 
 
-_INT, _LONG = 2**31 - 1, 2**63 - 1  # Java's largest, and so Kafka's
+_INT, _LONG = 2**31 - 1, 2**63 - 1  # the largest values of Java's int and long
 
 
 def _is_int(least: int, most: float = inf) -> Callable[[Any], bool]:
@@ -75,11 +76,11 @@ def _is_int(least: int, most: float = inf) -> Callable[[Any], bool]:
 
 
 def _given(value: object) -> str:
-    """A value as it was given, on one line and cut."""
+    """Return a value for a message, on one line and cut."""
     try:
         return shown(repr(value))
-    except ValueError:  # Python writes no number of more than sys.get_int_max_str_digits() digits
-        return "a number of thousands of digits"
+    except ValueError:  # the number has more than sys.get_int_max_str_digits() digits
+        return "a number with thousands of digits"
 
 
 def _is_cost(value: object) -> bool:
@@ -112,12 +113,12 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-# Kafka separates words by dots and keeps these underscores.
+# Parts of Kafka's names that have underscores.
 _KEPT = {"traffic_cost", "non_overlap_cost"}
 
 
 def dotted(name: str) -> str:
-    """Kafka's name of a setting.
+    """Return Kafka's name of a setting.
 
     >>> dotted("rack_aware_assignment_traffic_cost")
     'rack.aware.assignment.traffic_cost'
@@ -129,11 +130,11 @@ def dotted(name: str) -> str:
 
 
 def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
-    """Read settings given with Kafka's names (dots) or Python's (underscores).
+    """Return the settings in a mapping with Kafka's names (dots) or Python's (underscores).
 
     Raises:
-        ConfigError: an unknown name (the nearest known one is named), one given in both spellings,
-            or a value out of range.
+        ConfigError: a name is unknown, a setting is given in both spellings, or a value is out of
+            range.
     """
     known = {f.name for f in fields(AssignmentConfig)}
     by_any_name = {n: n for n in known} | {dotted(n): n for n in known}
@@ -146,14 +147,14 @@ def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
             hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(known))}"
             raise ConfigError(f"unknown setting {shown(given, limit=_NAME_MOST)}{hint}")
         if name in values:
-            raise ConfigError(f"{dotted(name)} is given twice, as {name} too; drop one")
+            raise ConfigError(f"{dotted(name)} is also given as {name}; remove one")
         value = settings[given]
         values[name] = tuple(value) if isinstance(value, list) else value
     return AssignmentConfig(**values)
 
 
 def setting_value(name: str, text: str) -> Any:
-    """A setting's value from text: JSON or else the text itself; tags are comma separated.
+    """Return a setting's value from text: JSON, else the text itself; tags are comma separated.
 
     >>> setting_value("num.standby.replicas", "1")
     1
@@ -169,15 +170,15 @@ def setting_value(name: str, text: str) -> Any:
 
 
 def setting_texts(config: AssignmentConfig) -> dict[str, str]:
-    """Settings that are not the default as texts, by Kafka's names; `setting_value` reads them.
+    """Return Kafka's name -> text of settings that differ from the default, for `setting_value`.
 
     >>> setting_texts(AssignmentConfig(num_standby_replicas=1))
     {'num.standby.replicas': '1'}
     """
     texts = {}
-    for one in fields(AssignmentConfig):
-        value = getattr(config, one.name)
-        if value != one.default:
+    for setting in fields(AssignmentConfig):
+        value = getattr(config, setting.name)
+        if value != setting.default:
             is_list = isinstance(value, tuple)
-            texts[dotted(one.name)] = ",".join(value) if is_list else json.dumps(value)
+            texts[dotted(setting.name)] = ",".join(value) if is_list else json.dumps(value)
     return texts

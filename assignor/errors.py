@@ -1,15 +1,15 @@
-"""What can go wrong while tasks are placed.
+"""Errors of topologies, settings and assignments.
 
 ```
 RebalanceError                 encoding: never raised itself
-+ TopologyError                ours: the topology cannot be built this way
++ TopologyError                ours: the topology is invalid
 + ConfigError                  ours: an unknown setting, or a value out of range
 + TaskAssignmentError          no valid assignment exists
   - MissingSourceTopic         source topics whose partition count is not known; for queries only
-  - CopartitionMismatch        topics joined with each other differ in their partition counts
-  - PartitionCountUnknown      the count of a repartition topic cannot be derived
-  - LeaderRefused              the group's versions leave this leader no answer (KIP-268)
-  - MemberRefused              the version to write next is one that this member cannot write
+  - CopartitionMismatch        copartitioned topics differ in their partition counts
+  - PartitionCountUnknown      the partition count of a repartition topic cannot be derived
+  - LeaderRefused              the leader's release cannot answer the group's versions (KIP-268)
+  - MemberRefused              the leader requests a version that this member cannot write
 ```
 """
 
@@ -19,22 +19,22 @@ from encoding import RebalanceError
 
 
 class TopologyError(RebalanceError):
-    """The topology cannot be built this way; the message names the node and what to change."""
+    """The topology is invalid; the message names the node and what to change."""
 
 
 class ConfigError(RebalanceError):
-    """A setting is unknown or out of range; the message says what is known or allowed."""
+    """A setting is unknown or out of range; the message lists known names or the range."""
 
 
 class TaskAssignmentError(RebalanceError):
-    """No valid assignment exists for this group as it is."""
+    """No valid assignment exists for this group."""
 
 
 class MissingSourceTopic(TaskAssignmentError):
     """The partition count of source topics is not known, so a key cannot be looked up.
 
-    No leader of ours raises it: subtopologies of such a topic wait, the others run, and the answers
-    carry error 0. Leaders of Kafka Streams answer the whole group with AssignorError 1.
+    Our leaders do not raise it: subtopologies of such a topic wait, the others run, and the error
+    code of assignments is 0. Kafka Streams leaders send AssignorError 1 to the whole group.
 
     Attributes:
         topics: the missing topics, sorted.
@@ -43,15 +43,16 @@ class MissingSourceTopic(TaskAssignmentError):
     def __init__(self, topics: Sequence[str]) -> None:
         self.topics = tuple(sorted(topics))
         super().__init__(
-            f"source topics without partitions: {', '.join(self.topics)}; create them first"
+            f"the partition count of source topics {', '.join(self.topics)} is not known; create "
+            "the topics"
         )
 
 
 class CopartitionMismatch(TaskAssignmentError):
-    """Topics that are read together must have the same number of partitions.
+    """Copartitioned topics differ in their partition counts.
 
     Attributes:
-        partition_counts: topic -> partitions, of the whole copartition group.
+        partition_counts: topic -> number of partitions, for the whole copartition group.
     """
 
     def __init__(self, partition_counts: Mapping[str, int]) -> None:
@@ -67,20 +68,20 @@ class PartitionCountUnknown(TaskAssignmentError):
     """The partition count of repartition topics cannot be derived (a cycle without a count).
 
     Attributes:
-        topics: the repartition topics that are left without a count, sorted.
+        topics: the repartition topics without a count, sorted.
     """
 
     def __init__(self, topics: Sequence[str]) -> None:
         self.topics = tuple(sorted(topics))
         super().__init__(
-            f"no partition count can be derived for {', '.join(self.topics)}; "
-            "give one of them a number of partitions in the topology"
+            f"the partition count of repartition topics {', '.join(self.topics)} cannot be "
+            "derived; set the number of partitions of one of them in the topology"
         )
 
 
 class LeaderRefused(TaskAssignmentError):
-    """This leader has no answer for the versions in the group, as its release behaves."""
+    """The release of this leader cannot answer the versions in the group."""
 
 
 class MemberRefused(TaskAssignmentError):
-    """This member was told to write a version that its release does not know (KAFKA-8649)."""
+    """The leader requests a version that this member's release does not know (KAFKA-8649)."""

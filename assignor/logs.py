@@ -1,4 +1,4 @@
-"""Loggers whose records are printable lines, whatever peers and brokers put into a sentence."""
+"""Loggers whose records are printable lines, even with text from other members and brokers."""
 
 import logging
 from contextlib import suppress
@@ -7,17 +7,16 @@ from typing import Final
 from encoding import shown
 
 LINE_LIMIT: Final = 4000
-"""Characters of a line of the log."""
+"""Most characters of a log line."""
 
 _TRACEBACK: Final = logging.Formatter()
 
 
 def line_logger(name: str) -> logging.Logger:
-    """Return the logger of a module; each of its records becomes one printable line.
+    """Return the logger of a module; each of its messages becomes one printable line.
 
-    What is unprintable in a message is escaped (`encoding.shown`), and a message is cut after
-    `LINE_LIMIT` characters. A traceback has lines of its own, all indented. So no line of the log
-    begins with foreign text.
+    Unprintable characters are escaped (`encoding.shown`), and a message is cut after `LINE_LIMIT`
+    characters. Lines of a traceback are indented. So no log line begins with untrusted text.
 
     Args:
         name: `__name__` of the module.
@@ -28,8 +27,8 @@ def line_logger(name: str) -> logging.Logger:
 
 
 def _made_a_line(record: logging.LogRecord) -> bool:
-    """Replace message and traceback of a record by printable ones; every record passes."""
-    with suppress(Exception):  # an argument without a text: the handler reports it
+    """Make message and traceback of a record printable; return True, so that it is logged."""
+    with suppress(Exception):  # an argument that cannot be formatted: the handler reports it
         record.msg, record.args = shown(record.getMessage(), limit=LINE_LIMIT), ()
         if record.exc_info and record.exc_info[0] is not None:
             lines = _TRACEBACK.formatException(record.exc_info).splitlines()

@@ -1,10 +1,10 @@
-"""Make a problem of any size, in the public format, from a seed.
+"""Generate a problem of any size, in the public format, from a seed.
 
     python -m benchmarks.make_problem --clients 1000 --tasks 10000 --standbys 1 --endpoints
 
-The group is steady: every client runs its fair share of tasks and standby copies, placed at random,
-all caught up. Names are as long as in production: 63 characters a topic, 30 a host. Equal options
-give an equal line.
+The group is balanced: every client has its share of tasks and standby copies, placed at random, all
+caught up. Names are as long as in production: 63 characters for topics, 30 for hosts. Equal options
+give equal lines.
 """
 
 import json
@@ -17,7 +17,7 @@ import click
 
 PORT = 8080
 REPLICAS = 3
-SWAPS = 100  # tries before a copy goes to any client that is free, balanced or not
+SWAPS = 100  # attempts before a copy is placed without balance
 LAG_MAX = 1_000  # below the default acceptable recovery lag: standby copies are caught up
 END_OFFSETS_MAX = 50_000_000
 TOPIC = "prod.eu-west.commerce.{kind}.orders-by-customer-and-region.{number:04}"
@@ -35,9 +35,9 @@ def make_problem(
     threads=1,
     seed=0,
 ):
-    """The problem as a dict; ValueError for numbers that cannot be."""
+    """The problem as a dict; ValueError for impossible numbers."""
     if not 1 <= subtopologies <= tasks:
-        raise ValueError(f"{subtopologies} subtopologies of {tasks} tasks; give each one at least")
+        raise ValueError(f"{subtopologies} subtopologies need at least as many tasks, not {tasks}")
     if standbys >= clients:
         raise ValueError(f"{standbys} standbys need {standbys + 1} clients; there are {clients}")
     rng = random.Random(seed)
@@ -90,7 +90,7 @@ def client_of(number, rack_names, endpoints, threads):
 
 
 def place(rng, tasks, clients, copies):
-    """Columns of owners, one a copy: as many tasks for each client, all of a task on others."""
+    """Columns of owners, one per copy: balanced, with all copies of a task on different clients."""
     columns = []
     for _ in range(copies):
         column = [task % clients for task in range(tasks)]
@@ -103,7 +103,7 @@ def place(rng, tasks, clients, copies):
 
 
 def move(rng, columns, column, task, clients):
-    """Swap the owner with that of another task so that neither has two copies on one client."""
+    """Swap the owners of two tasks so that neither task has two copies on one client."""
     for _ in range(SWAPS):
         other = rng.randrange(len(column))
         column[task], column[other] = column[other], column[task]

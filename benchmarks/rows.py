@@ -1,7 +1,7 @@
-"""A figure beside its goal: the one shape in which every benchmark says what it found.
+"""Rows of benchmarks: a figure beside its goal.
 
-A row is printed, and appended as a JSON line to the file that BENCHMARK_ROWS names, if any; that is
-how `benchmarks.table` joins the rows of processes of their own.
+A row is printed, and appended as a JSON line to the file named by BENCHMARK_ROWS, if set;
+`benchmarks.table` collects the rows of child processes from such files.
 """
 
 import json
@@ -15,7 +15,7 @@ _MARKS = {True: "met", False: "NOT MET", None: ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One figure; `met` is None where it has no goal, or is not judged at this size."""
+    """One figure; `met` is None if it has no goal or the goal is for another size."""
 
     part: str
     name: str
@@ -29,7 +29,7 @@ class Row:
 
 
 def record(row):
-    """Keep a row for the table of all."""
+    """Append a row to the file of BENCHMARK_ROWS, if set; return the row."""
     if file := os.environ.get(FILE_VARIABLE):
         with Path(file).open("a", encoding="utf-8") as rows:
             rows.write(json.dumps(asdict(row)) + "\n")
@@ -37,26 +37,26 @@ def record(row):
 
 
 def say(part, name, measured, goal="", *, met=None):
-    """Print a row and keep it."""
+    """Print and record a row; return it."""
     row = Row(part=part, name=name, goal=goal, measured=shown(measured), met=met)
     print(f"{row.name:<58} {row.measured:>30}  {row.goal:<20} {row.mark}".rstrip(), flush=True)
     return record(row)
 
 
-def at_most(part, name, measured, goal, unit="", *, judged=True):
-    """Say a figure that must not be above its goal; `judged` is False for another size."""
-    met = measured <= goal if judged else None
+def at_most(part, name, measured, goal, unit="", *, has_goal=True):
+    """Report a figure that must not exceed its goal; `has_goal` is False at another size."""
+    met = measured <= goal if has_goal else None
     return say(part, name, _with(unit, measured), f"<= {_with(unit, goal)}", met=met)
 
 
-def at_least(part, name, measured, goal, unit="", *, judged=True):
-    """Say a figure that must not be below its goal."""
-    met = measured >= goal if judged else None
+def at_least(part, name, measured, goal, unit="", *, has_goal=True):
+    """Report a figure that must not be below its goal."""
+    met = measured >= goal if has_goal else None
     return say(part, name, _with(unit, measured), f">= {_with(unit, goal)}", met=met)
 
 
 def shown(value):
-    """Four digits that count; thousands apart."""
+    """The value as text: four significant digits, or thousands separated by commas."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and abs(value) < 100:
@@ -69,7 +69,7 @@ def _with(unit, value):
 
 
 def read(file):
-    """All rows of a file; none of one that nobody wrote."""
+    """All rows of a file; none if it does not exist."""
     path = Path(file)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Row(**json.loads(line)) for line in lines]

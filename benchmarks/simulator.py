@@ -1,11 +1,10 @@
-"""How fast the simulator, the explorer and the matrix are, and how much memory they take.
+"""Speed and memory of the simulator, the explorer and the matrix.
 
-Times are processor times (user and system), since wall clock on a shared machine says who else was
-there. They hang on the machine all the same, and on a busy one two threads share a core: the first
-line says how fast this one counts, so that runs can be compared. Every bounce is another seed, so
-nothing is known beforehand but what a run of thousands would know too.
+Times are CPU times (user and system), because wall-clock time depends on other work on the machine.
+CPU time depends on the machine, too: the first line reports its speed, so that runs can be
+compared. Every bounce has another seed, so caches help no more than in a run of thousands.
 
-`python -m benchmarks.simulator` runs all; `--bounces N --skip-explore --skip-matrix` less.
+`python -m benchmarks.simulator` runs everything; `--bounces N --skip-explore --skip-matrix` less.
 """
 
 import argparse
@@ -41,7 +40,7 @@ COMMAND = Path(sys.executable).with_name("rolling-bounce")
 
 
 def loops_a_second() -> float:
-    """Millions of steps of an empty loop a second of processor time: the machine, just now."""
+    """Speed of the machine: millions of steps of an empty loop per second of CPU time."""
     began = time.process_time()
     for _ in range(LOOP):
         pass
@@ -49,7 +48,7 @@ def loops_a_second() -> float:
 
 
 def bounces_a_second(old: str | None, new: str | None, count: int) -> tuple[list[float], float]:
-    """Rates of chunks of bounces, slowest first, and the median pace of the machine meanwhile."""
+    """Bounces per second of each chunk, slowest first, and the median speed of the machine."""
     for seed in range(WARM):
         run_bounce(BounceOptions(seed=seed, old=old, new=new))
     rates, paces = [], []
@@ -65,7 +64,7 @@ def bounces_a_second(old: str | None, new: str | None, count: int) -> tuple[list
 
 
 def run_command(*arguments: str) -> tuple[float, float, int, str]:
-    """Seconds of processor and of wall clock, peak MiB of the greatest process, and the output."""
+    """CPU seconds, wall-clock seconds, peak MiB of the largest process, and the output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.monotonic()
     done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
@@ -108,7 +107,7 @@ def bench_matrix() -> None:
 
 
 def bench_seeds(seeds: int, clusters: int) -> None:
-    """Seeds that broke a rule: bounces of pairs of releases, and clusters of brokers."""
+    """Report seeds that broke a rule: bounces of pairs of releases, and clusters of brokers."""
     for what, count, more in (("bounces", seeds, ()), ("clusters", clusters, ("--world", "kraft"))):
         spent, wall, _, text = run_command("simulate", "--seeds", str(count), *more, *_JSON)
         failed = json.loads(text)["failed"]
@@ -123,14 +122,14 @@ def main() -> None:
     parser.add_argument("--clusters", type=int, default=1_000, help="of brokers and controllers")
     parser.add_argument("--skip-explore", action="store_true")
     parser.add_argument("--skip-matrix", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(f"this machine: {loops_a_second():.0f} million steps of an empty loop a second")
-    bench_bounces(given.bounces)
-    if not given.skip_explore:
+    bench_bounces(options.bounces)
+    if not options.skip_explore:
         bench_explore()
-    if not given.skip_matrix:
+    if not options.skip_matrix:
         bench_matrix()
-    bench_seeds(given.seeds, given.clusters)
+    bench_seeds(options.seeds, options.clusters)
 
 
 if __name__ == "__main__":

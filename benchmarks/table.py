@@ -2,9 +2,9 @@
 
     python -m benchmarks.table [--quick] [--only "encoding live"] [--out FILE]
 
-Every part is a process of its own, whose rows are joined. The whole takes about three quarters of
-an hour on two cores; --quick about ten minutes, at sizes for which some goals are not judged. FILE
-gets the rows as JSON lines. Exit status 1: a goal is missed, or a part broke off.
+Every part runs in a process of its own. All parts take about 45 minutes on two cores; with --quick,
+about ten minutes, at sizes for which some goals are not checked. FILE gets the rows as JSON lines.
+Exit status 1: a goal is missed, or a part failed.
 """
 
 import json
@@ -41,7 +41,7 @@ _STYLES = {True: "green", False: "bold red", None: ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A process: words behind `python`, those of the whole and those of a quick look."""
+    """One process: its command after `python`, and the options of a full and of a quick run."""
 
     name: str
     run: tuple[str, ...]
@@ -103,7 +103,7 @@ PARTS = (
 
 
 def run(part: Part, *, quick: bool, problems: Path | None) -> list[Row]:
-    """The rows of a part, whose output goes where this one's goes."""
+    """Run a part and return its rows; its output is not captured."""
     more = part.quick if quick else part.whole
     if problems is not None and part.name == "assignor":
         more = (*more, "--problems", str(problems))
@@ -113,10 +113,10 @@ def run(part: Part, *, quick: bool, problems: Path | None) -> list[Row]:
         command = [sys.executable, *part.run, *more]
         status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         rows = read(file)
-    # A missed goal is status 1 and has its row; whatever else is not 0 broke off.
+    # Status 1 with a row that missed its goal is a result; any other status but 0 is a failure.
     if status and (status != 1 or not any(row.met is False for row in rows)):
-        said = f"ended with status {status}"
-        rows.append(Row(part=part.name, name="broke off", goal="", measured=said, met=False))
+        message = f"ended with status {status}"
+        rows.append(Row(part=part.name, name="failed", goal="", measured=message, met=False))
     return rows
 
 
@@ -136,17 +136,23 @@ def table_of(rows: Sequence[Row]) -> Table:
 
 
 @click.command(help=__doc__)
-@click.option("--quick", is_flag=True, help="Small sizes.")
-@click.option("--only", metavar="PARTS", help=f"Of: {' '.join(part.name for part in PARTS)}.")
+@click.option("--quick", is_flag=True, help="Use small sizes.")
 @click.option(
-    "--problems", type=click.Path(exists=True, path_type=Path), help="A folder of problem sets."
+    "--only",
+    metavar="PARTS",
+    help=f"Run only these parts; choose from {' '.join(part.name for part in PARTS)}.",
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON lines.")
+@click.option(
+    "--problems", type=click.Path(exists=True, path_type=Path), help="Folder of problem sets."
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="File for the rows (JSON lines)."
+)
 def main(*, quick: bool, only: str | None, problems: Path | None, out: Path | None) -> None:
     names = [part.name for part in PARTS]
     chosen = (only or " ".join(names)).split()
     if unknown := sorted(set(chosen) - set(names)):
-        raise click.UsageError(f"no part {', '.join(unknown)}; there are {', '.join(names)}")
+        raise click.UsageError(f"unknown part {', '.join(unknown)}; choose from {', '.join(names)}")
     console, rows = Console(width=140, highlight=False), []
     for part in PARTS:
         if part.name in chosen:
@@ -157,9 +163,11 @@ def main(*, quick: bool, only: str | None, problems: Path | None, out: Path | No
     console.print(table_of(rows))
     if out is not None:
         out.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows), encoding="utf-8")
-    judged = [row for row in rows if row.met is not None]
-    missed = [row for row in judged if not row.met]
-    console.print(f"{len(judged)} goals, {len(judged) - len(missed)} met, {len(missed)} missed")
+    with_goal = [row for row in rows if row.met is not None]
+    missed = [row for row in with_goal if not row.met]
+    console.print(
+        f"{len(with_goal)} goals, {len(with_goal) - len(missed)} met, {len(missed)} missed"
+    )
     sys.exit(1 if missed else 0)
 
 

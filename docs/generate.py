@@ -1,12 +1,10 @@
-"""Print the generated pages, and the generated part of ARCHITECTURE.md."""
+"""Write the pages under docs/ that are generated from tables, help texts and stored results."""
 
 import importlib
 import sys
 from pathlib import Path
 
 import click
-
-from docs import architecture
 
 _DOCS = Path(__file__).resolve().parent
 _GENERATORS = sorted(
@@ -15,16 +13,15 @@ _GENERATORS = sorted(
 
 
 def pages() -> dict[Path, str]:
-    """Path of each page with a generated part -> the text that it should have."""
-    found = {
+    """Return the text of each generated page, by its path."""
+    return {
         _DOCS / f"{name}.md": importlib.import_module(f"docs.generators.{name}").render()
         for name in _GENERATORS
     }
-    return found | {architecture.PAGE: architecture.page_with_section()}
 
 
 def drifted() -> list[str]:
-    """Names of pages that are missing or differ from what the tables say."""
+    """Return the names of pages that are missing or out of date."""
     return [
         path.name
         for path, text in pages().items()
@@ -33,13 +30,15 @@ def drifted() -> list[str]:
 
 
 @click.command()
-@click.option("--check", "checks", is_flag=True, help="Write nothing; status 1 if a page drifted.")
+@click.option(
+    "--check", "checks", is_flag=True, help="Write nothing; exit with 1 if a page is out of date."
+)
 def main(*, checks: bool) -> None:
-    """Write the pages that are printed from tables."""
+    """Write the generated pages."""
     if checks:
         stale = drifted()
         if stale:
-            print(f"drifted: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+            print(f"out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
         sys.exit(bool(stale))
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")

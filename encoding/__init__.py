@@ -1,4 +1,4 @@
-"""What the bytes mean: subscription and assignment blobs, every version, one table."""
+"""Encode and decode subscription and assignment blobs in every version, and routing views."""
 
 from encoding.kafka import (
     EARLIEST_PROBEABLE_VERSION,

@@ -1,4 +1,4 @@
-"""Read what a member of a Kafka Streams group said: every field of a subscription."""
+"""Decode the subscription of a Kafka Streams member and print its fields."""
 
 from encoding import DecodeError, FutureSubscription, decode_subscription
 
@@ -8,17 +8,17 @@ CAPTURED = bytes.fromhex(
     "070000000000000001000000047a6f6e65000000027a31"
 )
 
-said = decode_subscription(CAPTURED)
-if isinstance(said, FutureSubscription):
-    raise SystemExit(f"a version that we do not know: {said.version}")
+subscription = decode_subscription(CAPTURED)
+if isinstance(subscription, FutureSubscription):
+    raise SystemExit(f"unknown version: {subscription.version}")
 print(
-    f"process {said.process_id} writes v{said.version}, reads up to "
-    f"v{said.latest_supported_version}, serves queries at {said.user_endpoint}"
+    f"process {subscription.process_id} writes v{subscription.version}, reads up to "
+    f"v{subscription.latest_supported_version}, serves queries at {subscription.user_endpoint}"
 )
-for task, offset_sum in said.task_offset_sums:
+for task, offset_sum in subscription.task_offset_sums:
     print(f"  task {task}: {'running' if offset_sum == -2 else offset_sum}")  # noqa: PLR2004
 
 try:
     decode_subscription(CAPTURED[:30])
 except DecodeError as error:
-    print(f"half of it is refused: {error}")
+    print(f"a truncated blob is refused: {error}")

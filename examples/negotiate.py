@@ -1,4 +1,4 @@
-"""Version probing in memory: an upgraded member meets an older leader, and comes down by one."""
+"""Version probing in memory: an upgraded member joins an older leader and lowers its version."""
 
 from probing import (
     AssignmentReceived,

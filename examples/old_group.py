@@ -1,4 +1,4 @@
-"""A group of members that behave like an old Kafka Streams, to try commands on.
+"""A group of members that behave like an old Kafka Streams release, to try commands on.
 
 python -m examples.old_group --release 3.1 --members 3    on the broker at localhost:9092
 """
@@ -16,7 +16,7 @@ TOPOLOGY = Topology().add_source("read", topics=["orders"])
 
 
 def member(name: str, release: str, pin: str | None, server: str, stop: threading.Event) -> None:
-    """Be one process of the group `shop` until told to stop."""
+    """Run one member of the group `shop` until `stop` is set."""
     assignor = StreamsAssignor(TOPOLOGY, application_id="shop", release=release, upgrade_from=pin)
     settings = {"group_id": "shop", "client_id": name, "bootstrap_servers": server}
     consumer = KafkaConsumer("orders", **settings, partition_assignment_strategy=[assignor])
@@ -36,7 +36,7 @@ def main(release: str, pin: str | None, members: int, server: str) -> None:
     """Run the members until Ctrl-C."""
     stop = threading.Event()
     names = [f"process-{letter}" for letter in "abcdefgh"[:members]]
-    rows = [(one, release, pin if one == names[-1] else None, server, stop) for one in names]
+    rows = [(name, release, pin if name == names[-1] else None, server, stop) for name in names]
     threads = [threading.Thread(target=member, args=row) for row in rows]
     for thread in threads:
         thread.start()

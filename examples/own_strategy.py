@@ -17,16 +17,16 @@ from encoding import TaskId
 
 
 def by_zone(state: GroupState) -> TaskAssignment:
-    """Whoever runs a task in its zone keeps it, else the least loaded there; standbys as usual."""
+    """Keep a task on its owner if that is in the task's zone, else use the zone's least loaded."""
     zone_of = [dict(tags).get("zone", "") for tags in state.tags]
     zones = sorted(set(zone_of))
     active = identity(state).active.copy()
     for index, task in enumerate(state.tasks):
         zone = zones[task.partition % len(zones)]
-        here = [client for client, own in enumerate(zone_of) if own == zone]
-        if active[index] not in here:
+        in_zone = [client for client, own in enumerate(zone_of) if own == zone]
+        if active[index] not in in_zone:
             load = np.bincount(active, minlength=len(state.clients))
-            active[index] = min(here, key=lambda c: (load[c] / max(state.threads[c], 1), c))
+            active[index] = min(in_zone, key=lambda c: (load[c] / max(state.threads[c], 1), c))
     return TaskAssignment(active=active, standbys=default_standbys(state, active))
 
 

@@ -1,11 +1,11 @@
-"""Counts words, with state that survives its process: start it several times and kill one.
+"""A word count with state that survives its process: start several members and kill one.
 
     python -m system_tests.broker --port 9092 --topic words:4
     python -m examples.word_count --state-dir state/one     # and again with state/two, state/three
     python -m examples.word_count --say "to be or not to be"
 
-A task counts one partition in SQLite, and writes each count, with its place in the input, to a
-changelog that standbys follow. Words read twice change nothing: counts stay exact.
+Each task counts one partition in SQLite. It writes each count, with its input offset, to a
+changelog that standbys read. Records that are read twice are ignored, so counts stay exact.
 """
 
 import json
@@ -46,7 +46,7 @@ class Counts:
         [(self.next_input,)] = self.db.execute("select coalesce(max(at) + 1, 0) from counts")
 
     def put(self, word: str, count: int, at: int) -> None:
-        """Keep a count, unless a later one is known."""
+        """Store a count, unless a later one is stored."""
         self.db.execute(
             "insert into counts values (:word, :count, :at) on conflict do update"
             " set count = :count, at = :at where at < :at",
@@ -55,9 +55,9 @@ class Counts:
         self.next_input = max(self.next_input, at + 1)
 
     def add(self, records: list[Any], producer: Any) -> None:
-        """Count the words that are new here."""
+        """Count the words of records that are not counted yet."""
         sent, (topic, partition) = [], self.changelog
-        for record in (one for one in records if one.offset >= self.next_input):
+        for record in [row for row in records if row.offset >= self.next_input]:
             word = record.key.decode()
             found = self.db.execute("select count from counts where word = ?", [word]).fetchone()
             count = 1 + (found[0] if found else 0)
@@ -65,32 +65,32 @@ class Counts:
             value = json.dumps({"count": count, "at": record.offset}).encode()
             sent.append(producer.send(topic, value, record.key, partition=partition))
             click.echo(f"0_{partition} {word} {count}")
-        self.save(max([one.get(30).offset + 1 for one in sent], default=self.position))
+        self.save(max([future.get(30).offset + 1 for future in sent], default=self.position))
 
     def restore(self, records: list[Any]) -> None:
-        """Take records of the changelog."""
+        """Apply records of the changelog."""
         for record in records:
             self.put(record.key.decode(), **json.loads(record.value))
         self.save(records[-1].offset + 1)
 
     def save(self, position: int) -> None:
-        """Write everything to the disk at once."""
+        """Commit all changes to the disk."""
         self.db.execute("insert or replace into done values (0, ?)", [position])
         self.db.commit()
         self.position = position
 
 
 class App(RunningTasks):
-    """Hears of rebalances on the client's thread, works on the main thread."""
+    """Gets rebalances on the client's thread, processes records on the main thread."""
 
     stores: Mapping[TaskId, Counts] = {}
 
     def task_offsets(self) -> Mapping[TaskId, int]:
-        """How far each copy of state is, for the leader."""
+        """Changelog position of each task's state, for the leader."""
         return {task: store.position for task, store in self.stores.items()}
 
     def work(self, batch: Any, home: Any, reader: ChangelogReader, producer: Any) -> dict[Any, int]:
-        """Restore what is new here, count a batch, keep standbys warm; returns what to commit."""
+        """Restore new tasks, count a batch, update standbys; return the offsets to commit."""
         fresh, standby = self.tasks()
         new = {*home.tasks(), *fresh, *standby} - self.stores.keys()
         self.stores = {**self.stores, **{task: Counts(home.task_dir(task), task) for task in new}}
@@ -98,15 +98,17 @@ class App(RunningTasks):
             behind = reader.read([self.stores[task] for task in fresh], to_the_end=True)
             click.echo(f"took over {' '.join(map(str, sorted(fresh)))}, {behind} records behind")
         with self.working(fresh) as active:
-            mine = {p: found for p, found in batch.items() if TaskId(0, p.partition) in active}
-            for partition, records in mine.items():
+            own_records = {
+                p: found for p, found in batch.items() if TaskId(0, p.partition) in active
+            }
+            for partition, records in own_records.items():
                 self.stores[TaskId(0, partition.partition)].add(records, producer)
         reader.read(self.stores[task] for task in standby)
-        return {partition: records[-1].offset + 1 for partition, records in mine.items()}
+        return {partition: records[-1].offset + 1 for partition, records in own_records.items()}
 
 
 def run(state_dir: Path, **settings: Any) -> None:
-    """Be a member of the group until told to stop."""
+    """Run a member of the group until SIGTERM or SIGINT."""
     app, stop = App(tell=click.echo), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -119,15 +121,15 @@ def run(state_dir: Path, **settings: Any) -> None:
     producer = KafkaProducer(bootstrap_servers=settings["bootstrap_servers"], acks="all")
     for batch in polled(consumer, assignor, stop=stop):
         commit_next(consumer, app.work(batch, assignor.directory, reader, producer))
-    for one in (consumer, reader, producer, assignor):
-        one.close()
+    for closable in (consumer, reader, producer, assignor):
+        closable.close()
 
 
 @click.command()
 @click.option("--bootstrap-server", default="127.0.0.1:9092", show_default=True)
 @click.option("--state-dir", type=Path, default=Path("state"), show_default=True)
-@click.option("--session-ms", default=6000, show_default=True, help="Until a dead one is missed.")
-@click.option("--say", metavar="WORDS", help="Write words to be counted, and end.")
+@click.option("--session-ms", default=6000, show_default=True, help="Session timeout in ms.")
+@click.option("--say", metavar="WORDS", help="Write these words and exit.")
 def main(bootstrap_server: str, state_dir: Path, session_ms: int, say: str | None) -> None:
     """Count the words of topic `words`."""
     servers = {"bootstrap_servers": bootstrap_server}

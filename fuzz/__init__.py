@@ -1,6 +1,6 @@
-"""Coverage-guided fuzzing of foreign bytes: what is promised about them, and inputs that try it.
+"""Coverage-guided fuzzing of all readers of foreign bytes.
 
-`targets` says what has to hold of `encoding`, `group_row` of a line with a group; neither needs a
-fuzzer. `run` drives them with atheris; `corpus/` holds the seeds, as text; `findings/`
-(not in git) what a run found.
+`targets` checks the promises of `encoding`, the other modules those of their readers; none needs a
+fuzzer. `run` runs them with atheris. `corpus/` holds the seeds as text; `findings/` (not in git)
+holds the findings of runs.
 """

@@ -1,7 +1,7 @@
-"""What has to hold for any line among the groups of a Spark job: a placed group, or its own reject.
+"""Promises for any input line of a Spark job: its group is placed, or the line is rejected.
 
-The line stands between two good ones, whose answers it must not change. Whatever is wrong with it,
-nothing is raised, and its reject has a reason on one printable line.
+The line stands between two valid ones and must not change their answers. No line raises an error; a
+reject has a reason on one printable line.
 """
 
 import json
@@ -16,7 +16,7 @@ from spark_assign.workers import Options, placing, problem_reader
 
 _OPTIONS = Options(strategy="sticky", stop_at_reject=False)
 _REASON_MAX = 1_100
-_PARTITIONS_MAX = 200  # a number of a few digits is a group of many tasks
+_PARTITIONS_MAX = 200  # a few digits can demand a group of many tasks
 _GOOD: dict[str, Any] = {
     "config": {"num.standby.replicas": 1},
     "topics": {"t": {"partitions": 3, "racks": {"0": ["r"]}}},
@@ -42,7 +42,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
 
 
 def seeds() -> Iterator[tuple[str, bytes]]:
-    """Lines to begin with, by name."""
+    """Names and lines of the seeds."""
     for name, changes in _CHANGES.items():
         yield name, _line("x", **changes)
 
@@ -54,10 +54,10 @@ def group_row(data: bytes) -> None:
         return
     first, middle, last = _placed(_line("first"), line, _line("last"))
     expect([first, last] == _alone(), "a line does not change the answers to others")
-    if middle["error"] is None:
+    if middle["reject"] is None:
         expect(bool(middle["clients"]), "a group that is placed has clients")
         return
-    reason = json.loads(middle["error"])["reason"]
+    reason = middle["reject"]["reason"]
     expect(0 < len(reason) <= _REASON_MAX, "a reject has a reason of bounded length")
     expect(reason.isprintable(), "a reason is one printable line")
 
@@ -79,7 +79,7 @@ def _alone() -> list[dict[str, Any]]:
 
 
 def _tasks_of(line: bytes) -> int:
-    """How many tasks the line may ask for."""
+    """Upper bound of the number of tasks in the line; 0 if it cannot be read."""
     try:
         data = json.loads(line.decode("utf-8", errors="replace"))
         counts = [topic["partitions"] for topic in data["topics"].values()]

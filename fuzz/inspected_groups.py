@@ -1,8 +1,8 @@
-"""What has to hold for an inspection of any group, whatever one of its members says.
+"""Promises for the inspection of a group with one hostile member.
 
-Member ids, client ids, hosts and both blobs of a member are its own choice. `inspect_group` has to
-take them all, the text of `assignor inspect` has to be printable, line by line, and the rows of the
-other members have to be in it.
+A member chooses its ids, its host and both its blobs. `inspect_group` must accept all of them; the
+text of `assignor inspect` must be printable, line by line, and contain the rows of the other
+members.
 """
 
 import json
@@ -34,10 +34,10 @@ from fuzz.corpus import Seed
 from fuzz.promises import expect
 
 FORGED = "FORGED"
-"""No line of text may begin with this: honest names do not, hostile ones have it inside."""
+"""No line of output may begin with this text: only hostile names contain it, not at their start."""
 
 WIDTHS = (60, 160)
-_PAPER = 3_000  # columns, of what is no terminal
+_PAPER = 3_000  # columns of output that is not a terminal
 _TOPIC = b"in"
 _TEXTS = 3  # of a member in an input: its ids and its host
 _FACTS = ClusterFacts(
@@ -87,7 +87,7 @@ def check_group(
         honest: clients whose rows have to be in the text.
 
     Raises:
-        Finding: a promise does not hold; any other exception is one as well.
+        Finding: a promise does not hold; any other exception is a finding as well.
     """
     look = inspect_group(group, facts)
     document = json.dumps(document_of(look))
@@ -98,7 +98,7 @@ def check_group(
             text = render_group(look, width=width, now_ms=0, tasks=True, cut=is_cut)
             lines = _lines(text, width if is_cut else _PAPER)
             _check_lines(lines)
-            if width == WIDTHS[-1] or not is_cut:  # long numbers cut names on a narrow terminal
+            if width == WIDTHS[-1] or not is_cut:  # narrow terminals may cut names
                 _check_honest(lines, look, honest)
         rows = _lines(render_groups([look], width=width), width)
         _check_lines(rows)
@@ -133,10 +133,10 @@ def _text(data: bytes) -> bytes:
 
 
 def inspect_any_group(data: bytes) -> None:
-    """Check a group with an honest member and one whose texts and blobs are cut out of the input.
+    """Check a group with an honest member and one whose texts and blobs are parts of the input.
 
-    The input: member id, client id, host, metadata and assignment, each behind its length in two
-    bytes; what is missing is empty, and both blobs are an honest member's then.
+    The input: member id, client id, host, metadata and assignment, each after its length in two
+    bytes. Missing texts are empty; missing blobs are those of an honest member.
     """
     parts = list(_parts(data))
     texts = [part.decode("utf-8", "replace") for part in parts[:_TEXTS]]
@@ -164,7 +164,7 @@ def _parts(data: bytes) -> Iterator[bytes]:
 
 
 def group_seeds() -> Iterator[Seed]:
-    """Inputs of `inspect_any_group`: blobs of the releases, texts that terminals obey."""
+    """Inputs of `inspect_any_group`: honest blobs, and texts with terminal control sequences."""
     base = honest_member("other")
     forged = f"\x1b]0;t\x07\n{FORGED}\u202e[/x]".encode()
     for name, parts in (

@@ -1,9 +1,9 @@
-"""What has to hold for a leader of ours whatever one member of its group writes.
+"""Promises for a native leader whose group has one hostile member.
 
-The first bytes of an input choose the group: how many honest members there are, of which kind, how
-the hostile member's claims reach the leader; the rest is the hostile member's subscription. The
-leader answers three generations in a row, with what it remembers, and every honest member keeps all
-tasks that it can have.
+The first bytes of an input choose the group: number and kinds of the honest members, and which
+partitions the hostile member claims; the rest is the hostile member's subscription. The leader
+answers three successive generations with what it remembers. Every honest member can follow its
+answer, and all tasks have owners.
 """
 
 from collections.abc import Iterator
@@ -56,12 +56,12 @@ class Chosen:
     kinds: tuple[str, ...]
     strategy: str
     cooperative: bool
-    claims: str  # what the consumer protocol shows of the hostile member: all, some, none, hidden
+    claims: str  # partitions that the hostile member claims to own: all, some, none, hidden
     blob: bytes
 
 
 def chosen(data: bytes) -> Chosen:
-    """Read an input; missing bytes are zeros."""
+    """The group of an input; missing bytes are zeros."""
     head = data[:_HEAD].ljust(_HEAD, b"\0")
     honest = 1 + head[0] % 4
     kinds = tuple(_KINDS[(head[1] >> (2 * n)) % len(_KINDS)] for n in range(honest))
@@ -79,7 +79,7 @@ def lead_any_group(data: bytes) -> None:
     """Lead a group with a hostile member.
 
     Raises:
-        Finding: an honest member lost what it could have; any other exception is one as well.
+        Finding: a promise does not hold; any other exception is a finding as well.
     """
     group = chosen(data)
     honest = {f"m{n}": _member(kind, n) for n, kind in enumerate(group.kinds)}
@@ -105,8 +105,8 @@ def lead_any_group(data: bytes) -> None:
         if answer.decision.error_code:  # any member may ask the application to stop (KIP-671)
             return
         for name, member in honest.items():
-            one = answer.answers[name]
-            received = member.receive(one.partitions, one.user_data, now_ms=1_000)
+            given = answer.answers[name]
+            received = member.receive(given.partitions, given.user_data, now_ms=1_000)
             expect(not received.failure, f"{name} cannot follow its answer: {received.failure}")
         claims = answer.claims
 
@@ -114,13 +114,13 @@ def lead_any_group(data: bytes) -> None:
 def _check(answer: GroupAnswer, group: Chosen, generation: int) -> None:
     expect(answer.faults == (), f"the leader does not fail: {answer.faults}")
     owners: dict[TopicPartition, str] = {}
-    for name, one in answer.answers.items():
-        for partition in one.partitions:
+    for name, given in answer.answers.items():
+        for partition in given.partitions:
             expect(partition not in owners, f"{partition} goes to one member")
             owners[partition] = name
     reads = {p for p in owners if p.topic in _TOPICS and 0 <= p.partition < PARTITIONS}
     expect(reads == owners.keys(), "only partitions of the topology are given")
-    size = sum(len(one.user_data) for one in answer.answers.values())
+    size = sum(len(given.user_data) for given in answer.answers.values())
     expect(size < 6_000 * len(answer.answers), f"answers stay small: {size} bytes")
     expect(all(w.isprintable() for w in answer.warnings), "warnings are printable lines")
     waits = answer.withheld or any(HOSTILE in why for why in answer.warnings)
@@ -161,7 +161,7 @@ def _settings(strategy: str) -> LeaderSettings:
 
 
 def led_seeds() -> Iterator[Seed]:
-    """Groups of every kind, with an honest member's bytes in the place of the hostile one's."""
+    """Groups of every kind, with an honest member's subscription for the hostile member."""
     for number, kind in enumerate((*_KINDS, "1.1", "4.0")):
         member = _member(kind, 9)
         for round_ in range(2):

@@ -1,11 +1,11 @@
-"""Makes `corpus/seeds.jsonl` and `corpus/groups.jsonl`: `python -m fuzz.make_seeds`.
+"""Write `corpus/seeds.jsonl` and `corpus/groups.jsonl`: `python -m fuzz.make_seeds`.
 
-Equal bytes at every run.
+Every run writes equal bytes. Seeds are: of the golden vectors of Kafka Streams, the smallest of
+each version and the edge cases; of native values, each version with every field set, trailers
+behind each Kafka version, views in every form, and JSON fields.
 
-From the golden vectors of Kafka Streams the smallest of each version and the odd inputs, from our
-own values each native version with every field set, trailers behind each version of Kafka's, views
-in every form, and JSON fields. `python -m fuzz.make_seeds --found FOLDER` turns inputs that a run
-kept (`--keep`) into `corpus/found.jsonl`: of those that reach what no seed does, the smallest.
+`python -m fuzz.make_seeds --found FOLDER` writes `corpus/found.jsonl` from inputs that a run kept
+(`--keep`): the smallest ones that reach code which no seed reaches.
 """
 
 import argparse
@@ -59,7 +59,7 @@ ENCODING = str(Path(encoding.__file__).parent)
 
 
 def golden_seeds() -> Iterator[Seed]:
-    """Of each version the smallest vector and one of middling size; every odd input."""
+    """The smallest and a medium-sized vector of each version, and every edge case."""
     for kind in ("subscription", "assignment"):
         by_version: dict[int, list[str]] = {}
         for row in _lines(kind):
@@ -123,7 +123,7 @@ ANSWER = NativeAssignment(
 
 
 def subscriptions() -> Iterator[tuple[str, Subscription]]:
-    """Subscriptions with everything set, by name."""
+    """Names and subscriptions, with every field set."""
     value = Subscription(
         version=11,
         latest_supported_version=11,
@@ -151,7 +151,7 @@ def subscriptions() -> Iterator[tuple[str, Subscription]]:
 
 
 def assignments() -> Iterator[tuple[str, Assignment]]:
-    """Assignments with everything set, by name."""
+    """Names and assignments, with every field set."""
     partitions = [TopicPartition("in", 0), TopicPartition("out-\xe4", 3)]
     value = Assignment(
         version=11,
@@ -176,12 +176,12 @@ def assignments() -> Iterator[tuple[str, Assignment]]:
         yield f"v{version}", body
         sized = replace(ANSWER, sizes=(90,), view_full=None, view_delta=b"\2")
         yield f"v{version} with many", replace(body, active_tasks=many, native=sized)
-        said = replace(ANSWER, followup_reason="warm-ups")
-        yield f"v{version} with a reason", replace(body, native=said)
+        with_reason = replace(ANSWER, followup_reason="warm-ups")
+        yield f"v{version} with a reason", replace(body, native=with_reason)
 
 
 def native_seeds() -> Iterator[Seed]:
-    """Our own blobs for each reader, and their JSON fields."""
+    """Blobs of the values above for each reader, and their JSON fields."""
     for name, member in subscriptions():
         yield from _for_readers("subscription", name, encode_subscription(member))
         if "trailer" not in name:
@@ -195,7 +195,7 @@ def native_seeds() -> Iterator[Seed]:
 
 
 def _for_readers(kind: str, name: str, data: bytes) -> Iterator[Seed]:
-    """Kafka's layouts for Kafka's reader, trailers and 101 for ours, what is later for the next."""
+    """Seeds for the right reader: `kafka` for Kafka's layouts, `native`, `next` for later ones."""
     plain = {f"v{version}" for version in KAFKA_VERSIONS} | {"v11 with names"}
     later = name.startswith(("v102", "v103")) or "later" in name
     reader = "kafka" if name in plain else "next" if later else "native"
@@ -205,10 +205,12 @@ def _for_readers(kind: str, name: str, data: bytes) -> Iterator[Seed]:
 
 
 def member_seeds() -> Iterator[Seed]:
-    """Answers that a member of `fuzz.member_answers` can take, with the member and partitions."""
+    """Valid answers for members of `fuzz.member_answers`, with member and partitions."""
     tasks = (TaskId(1, 0), TaskId(0, 0), TaskId(1, 0))  # of left-0, lines-0, right-0
     pairs = (TopicPartition("left", 1), TopicPartition("right", 1))
-    picked = bytes([sum(1 << at for at, one in enumerate(PARTITIONS) if one.partition == 0)])
+    picked = bytes(
+        [sum(1 << at for at, partition in enumerate(PARTITIONS) if partition.partition == 0)]
+    )
     hosts = {HostInfo("here", 1): pairs}
     value = Assignment(
         version=11,
@@ -221,7 +223,7 @@ def member_seeds() -> Iterator[Seed]:
     view = build_view(
         epoch=1, sizes=(2, 2), active={HostInfo("here", 1): [0, 2]}, standby={HostInfo("h", 2): [3]}
     )
-    said = NativeAssignment(
+    native = NativeAssignment(
         sizes=(2, 2),
         warmup_tasks=(TaskId(1, 1),),
         partition_counts={"left": 2, "lines": 2, "right": 2},
@@ -234,9 +236,9 @@ def member_seeds() -> Iterator[Seed]:
             low = replace(value, version=version, commonly_supported_version=version)
             name = f"member {options}, v{version}"
             yield Seed("member_receive", name, encode_assignment(low) + behind)
-        trailed = encode_assignment(replace(value, native=said))
+        trailed = encode_assignment(replace(value, native=native))
         yield Seed("member_receive", f"member {options}, v11 with a trailer", trailed + behind)
-        body = replace(value, version=101, commonly_supported_version=101, native=said)
+        body = replace(value, version=101, commonly_supported_version=101, native=native)
         body = replace(body, active_tasks=(TaskId(0, 0), TaskId(1, 0)))
         blob = encode_assignment(body)
         yield Seed("member_receive", f"member {options}, v101", blob + behind)
@@ -261,9 +263,9 @@ def view_seeds() -> Iterator[Seed]:
 
 
 def found_seeds(folder: Path) -> Iterator[Seed]:
-    """Of the inputs that a run kept the smallest ones that take a step which none before them did.
+    """The smallest inputs of a run that take a step which no seed and no smaller input takes.
 
-    A step is from one line of `encoding` to the next, in one target; seeds count as before.
+    A step leads from one line of `encoding` to the next, in one target.
     """
     targets = tuple(TARGETS)
     seen: set[Step] = set()
@@ -306,7 +308,7 @@ def steps_of(seed: Seed) -> set[Step]:
 
 
 def main() -> None:
-    """Write the files; see the top."""
+    """Write the files; see the module docstring."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.make_seeds")
     parser.add_argument("--found", type=Path, help="folder of inputs that a run kept")
     options = parser.parse_args()

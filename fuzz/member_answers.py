@@ -1,10 +1,9 @@
-"""What has to hold for a member, whatever a leader answers it.
+"""Promises for a member that gets any answer.
 
-An input is the bytes of an answer and, behind them, two bytes that pick the member and the
-partitions that come with it. The member is that of the adapters, without a client: it takes the
-answer twice and writes a subscription before each. Nothing is raised, the tasks that it adopts are
-those of its topology, its listener knows of them, and an answer that it cannot take is asked for
-again, unless the group's finalized levels end the member.
+An input is the bytes of an answer, then two bytes that select the member and the assigned
+partitions. The member is that of the adapters, without a client: it writes a subscription and takes
+the answer, twice. Nothing raises; the member adopts tasks of its topology only; its listener gets
+these tasks; after an answer that it cannot use it rejoins, unless a finalized level ends it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from assignor.adapters.membership import FollowupTimer, SharedAssignor
+from assignor.adapters.membership import EmbeddedMember, Membership
 from assignor.observe import AnswerHandled, AnswerRefused
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
@@ -43,13 +42,14 @@ _STATIC, _COOPERATIVE, _SERVES, _PINNED, _LATEST = (1 << bit for bit in range(5)
 
 @dataclass
 class Member(TasksListener):
-    """A member and all that is around it, counted."""
+    """A member with its client port, timer and listener, which record their calls."""
 
-    assignor: SharedAssignor = field(init=False)
+    assignor: EmbeddedMember = field(init=False)
+    instance_id: str | None = None
     rejoins: int = 0
     delays_s: list[float] = field(default_factory=list)
-    told: list[Mapping[TaskId, Any]] = field(default_factory=list)
-    seen: list[Any] = field(default_factory=list)
+    assigned: list[Mapping[TaskId, Any]] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
 
     # As a client port
 
@@ -62,73 +62,91 @@ class Member(TasksListener):
         return False
 
     def has_lost_membership(self) -> bool:
-        """It never falls out of the group."""
+        """The member never loses its membership."""
         return False
 
+    def generation(self) -> int:
+        """It never leads, so no generation is asked for."""
+        return -1
+
+    def group_instance_id(self) -> str | None:
+        """Name of a static member."""
+        return self.instance_id
+
     def owned_partitions(self) -> Iterable[TopicPartition]:
-        """What a cooperative member has not given up."""
+        """The partitions of the member's active tasks."""
         return sorted({p for inputs in self.assignor.tasks.active.values() for p in inputs})
 
-    # As a timer and a listener
-
     def start_timer(self, delay_s: float, _call: Callable[[], None]) -> Any:
-        """Keep the delay of a timer that never fires."""
+        """Record the delay; the timer never fires."""
         self.delays_s.append(delay_s)
         return SimpleNamespace(cancel=lambda: None)
 
+    # As a listener
+
     def on_tasks_assigned(self, active: Any, standby: Any) -> None:
-        """Keep what was told."""
-        self.told.append({**active, **standby})
+        """Record the tasks."""
+        self.assigned.append({**active, **standby})
 
 
 def member_of(options: int) -> Member:
-    """Make the member that the bits of a byte pick."""
-    member = Member()
-    member.assignor = SharedAssignor(
+    """The member that the bits of a byte select."""
+    member = Member(instance_id="i" if options & _STATIC else None)
+    member.assignor = EmbeddedMember(
         TOPOLOGY,
         application_id="app",
         process_id=UUID(int=1),
         listener=member,
-        observer=member.seen.append,
+        observer=member.events.append,
         hooks=(),
         endpoint="here:1" if options & _SERVES else None,
         upgrade_from="1.1" if options & _PINNED else None,
         start_version="latest" if options & _LATEST else None,
         rebalance_protocol="cooperative" if options & _COOPERATIVE else "eager",
     )
-    timer = FollowupTimer(member.request_rejoin, member.is_rebalancing, member.start_timer)
-    member.assignor._connect(member, timer, "i" if options & _STATIC else None)  # noqa: SLF001 an adapter's part
+    membership_of(member).connect(member)
     return member
 
 
+def membership_of(member: Member) -> Membership:
+    """Return what an adapter would call."""
+    return member.assignor._membership  # noqa: SLF001 an adapter's part
+
+
 def partitions_of(options: int) -> tuple[TopicPartition, ...]:
-    """Make the partitions that the bits of a byte pick."""
-    return tuple(one for bit, one in enumerate(PARTITIONS) if options >> bit & 1)
+    """The partitions that the bits of a byte select."""
+    return tuple(partition for bit, partition in enumerate(PARTITIONS) if options >> bit & 1)
 
 
 def member_receive(data: bytes) -> None:
-    """Give an answer to a member, twice."""
+    """Give an answer to a member in two generations, and check the result."""
     blob, options = data[:-OPTION_BYTES], data[-OPTION_BYTES:].rjust(OPTION_BYTES, b"\0")
     member = member_of(options[0])
     for generation in (1, 2):
         check_answer(member, partitions_of(options[1]), blob, generation)
+        if member.assignor.failed is not None:
+            break
 
 
 def check_answer(
     member: Member, partitions: Iterable[TopicPartition], blob: bytes, generation: int
 ) -> None:
-    """Have a member join and take an answer, and check what came of it."""
+    """Let a member join and take an answer, and check the result."""
     assignor = member.assignor
-    written = assignor._join()  # noqa: SLF001 an adapter's part
+    membership = membership_of(member)
+    written = membership.join()
     expect(bool(written), "a member can always write a subscription")
-    rejoins, delays, told, seen = (
+    rejoins, delays, calls, event_count = (
         member.rejoins,
-        *map(len, (member.delays_s, member.told, member.seen)),
+        *map(len, (member.delays_s, member.assigned, member.events)),
     )
-    assignor._take(partitions, blob, generation)  # noqa: SLF001 as above
+    membership.take(partitions, blob, generation)
     held = assignor.tasks
     adopted = {**held.active, **held.standby}
-    expect(member.told[told:] == [adopted], "the listener is told once, of what is held")
+    expect(
+        member.assigned[calls:] == [adopted],
+        "the listener is called once, with the tasks that are held",
+    )
     expect(not held.active.keys() & held.standby.keys(), "a task is active or standby")
     expect(held.warmup <= held.standby.keys(), "warm-ups are standby tasks")
     for task, inputs in adopted.items():
@@ -138,13 +156,13 @@ def check_answer(
         expect(len(set(inputs)) == len(inputs), f"{task} reads each partition once")
         own = all(p.topic in topics and p.partition == task.partition for p in inputs)
         expect(own, f"{task} reads partitions of its own")
-    observed = member.seen[seen:]
+    observed = member.events[event_count:]
     expect(isinstance(observed[-1], AnswerHandled), "every answer is handled")
     asked = member.rejoins > rejoins or len(member.delays_s) > delays
-    refused = any(isinstance(one, AnswerRefused) for one in observed)
+    refused = any(isinstance(event, AnswerRefused) for event in observed)
     expect(asked or not refused, "an answer that cannot be taken is asked for again")
     expect(not (refused and adopted), "an answer that cannot be taken leaves no tasks")
-    refusal = assignor._member.state.refusal  # noqa: SLF001 as above
+    refusal = membership.core.refusal
     expect((assignor.failed is None) == (refusal is None), "a member ends by a refusal")
     ends = refusal is None or "level" in refusal.why
     expect(ends, "only a finalized level ends a member")

@@ -1,4 +1,4 @@
-"""What targets raise where a promise does not hold."""
+"""The error of targets for a broken promise."""
 
 
 class Finding(Exception):

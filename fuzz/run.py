@@ -1,15 +1,15 @@
-"""Coverage-guided fuzzing, and the command that runs it: `make fuzz FUZZ_SECONDS=60`.
+"""Run coverage-guided fuzzing: `make fuzz FUZZ_SECONDS=60`.
 
-The seconds are split over the parts: the decoders of `encoding` together, then each of the others,
-in a process with atheris (libFuzzer) inside, a new one every ten minutes that goes on from what the
-last one found. This process watches it, counts executions, keeps the input of a finding under
-`fuzz/findings/` and says how to run it again. An input is one byte that picks a target, then the
-bytes that the target gets. Beside the targets' own promises, each execution has to end within
-seconds, and a sample of them is held to memory and time that follow the length of the input.
-
-    python -m fuzz.run --seconds 60     # fuzz; 0 no finding, 1 a finding, 3 no atheris
+    python -m fuzz.run --seconds 60     # fuzz; exit status 0 no finding, 1 a finding, 3 no atheris
     python -m fuzz.run --only led_group # one part
     python -m fuzz.run FILE ...         # run inputs again; needs no atheris
+
+The time is split over the parts: the decoders of `encoding` together, then each other target. Each
+part runs in a child process with atheris (libFuzzer), restarted every ten minutes with the inputs
+found so far. This process counts executions, writes the input of a finding to `fuzz/findings/` and
+prints how to run it again. An input is one byte that selects a target, then the bytes for the
+target. Besides the targets' promises, each execution must end within seconds; for a sample of
+inputs, memory and time must be linear in the input.
 """
 
 import argparse
@@ -30,12 +30,12 @@ from fuzz.corpus import read_corpus, unpack_corpus
 
 ROOT = Path(__file__).resolve().parent
 FINDINGS = ROOT / "findings"
-SECONDS_EACH = 10  # of one execution, whatever the machine does beside it
+SECONDS_EACH = 10  # limit of one execution, also on a busy machine
 MEMORY_MB = 1024
-SECONDS_A_TURN = 600  # the fuzzer itself grows by half a kilobyte per execution: begin anew in time
+SECONDS_A_TURN = 600  # restart: the fuzzer's memory grows by half a kilobyte per execution
 INPUT_BYTES_MAX = 4096
 SAMPLED = 128  # one input in so many is measured
-PEAK_BASE, PEAK_PER_BYTE = 6_000_000, 400  # bytes; 2**14 subtopologies may be claimed for nothing
+PEAK_BASE, PEAK_PER_BYTE = 6_000_000, 400  # bytes; a few bytes may name 2**14 subtopologies
 SECONDS_BASE, SECONDS_PER_BYTE = 0.25, 100e-6  # under the fuzzer's instrumentation
 INSTRUMENTED = [
     "encoding",
@@ -53,9 +53,9 @@ def run_input(data: bytes, *, measured: bool = False) -> None:
     """Give an input to its target.
 
     Raises:
-        Finding: a promise does not hold; any other exception is one as well.
+        Finding: a promise does not hold; any other exception is a finding as well.
     """
-    # Not at the top: instrumented only if atheris was asked to before the first import.
+    # Imported here: atheris must be active before the first import to instrument it.
     from fuzz.targets import TARGETS  # noqa: PLC0415 see above
 
     if not data:
@@ -82,7 +82,7 @@ def _check_cost(check, data: bytes) -> None:  # noqa: ANN001 a target
     expect(peak <= limit, f"memory follows the input: {peak} bytes for {len(data)} of input")
     allowed = SECONDS_BASE + SECONDS_PER_BYTE * len(data)
     taken = allowed + 1
-    for _ in range(3):  # the best of three: a machine with other work is no finding
+    for _ in range(3):  # the best of three: a busy machine is no finding
         began = time.thread_time()
         check(data)
         taken = min(taken, time.thread_time() - began)
@@ -101,15 +101,15 @@ def parts() -> dict[str, list[int]]:
 
 
 def _placed(data: bytes, positions: list[int]) -> bytes:
-    """An input whose first byte picks one of these targets."""
+    """The input with a first byte that selects one of these targets."""
     if not data or data[0] in positions:
         return data
     return bytes([positions[data[0] % len(positions)]]) + data[1:]
 
 
 def fuzz(part: str, flags: list[str]) -> None:
-    """Run libFuzzer in this process; it ends the process. Flags and folders are libFuzzer's."""
-    import atheris  # noqa: PLC0415 only here, so that inputs can be replayed without it
+    """Run libFuzzer with these flags in this process; it ends the process."""
+    import atheris  # noqa: PLC0415 replaying inputs needs no atheris
 
     logging.disable(logging.CRITICAL)  # members log each answer that they cannot take
     with atheris.instrument_imports(include=INSTRUMENTED):
@@ -118,26 +118,26 @@ def fuzz(part: str, flags: list[str]) -> None:
 
     positions = parts()[part]
 
-    def one_input(data: bytes) -> None:
+    def run_one_input(data: bytes) -> None:
         run_input(_placed(data, positions), measured=zlib.crc32(data) % SAMPLED == 0)
 
-    atheris.Setup([sys.argv[0], *flags], one_input, custom_mutator=mutate)
+    atheris.Setup([sys.argv[0], *flags], run_one_input, custom_mutator=mutate)
     atheris.Fuzz()
 
 
 def watch(chosen: list[str], seconds: int, seed: int, keep: Path | None) -> int:
-    """Fuzz these parts for so many seconds together and print what came of each."""
+    """Fuzz these parts for ``seconds`` in total and print the result of each; the exit status."""
     FINDINGS.mkdir(exist_ok=True)
     status, executions, findings = 0, 0, 0
     for number, part in enumerate(chosen):
         share = seconds * (number + 1) // len(chosen) - seconds * number // len(chosen)
-        one = _watch_part(part, max(1, share), seed, keep)
-        status = max(status, one.status)
-        executions += one.executions
-        findings += one.findings
+        watched = _watch_part(part, max(1, share), seed, keep)
+        status = max(status, watched.status)
+        executions += watched.executions
+        findings += watched.findings
         print(
-            f"{part:<16} {one.executions:>9} executions {one.findings:>3} findings"
-            f" {one.branches:>6} branches seen",
+            f"{part:<16} {watched.executions:>9} executions {watched.findings:>3} findings"
+            f" {watched.branches:>6} branches seen",
             flush=True,
         )
     print(f"{executions} executions, {findings} findings")
@@ -145,7 +145,7 @@ def watch(chosen: list[str], seconds: int, seed: int, keep: Path | None) -> int:
 
 
 class Watched(NamedTuple):
-    """What came of a part: exit status, counts."""
+    """Result of a part: exit status and counts."""
 
     status: int
     executions: int
@@ -176,7 +176,7 @@ def _watch_part(part: str, seconds: int, seed: int, keep: Path | None) -> Watche
                 (keep / f"{part}-{path.name}").write_bytes(placed)
     if status != 0 and not written:
         print(log[-4000:], file=sys.stderr)
-        print("the fuzzer stopped without a finding; its last words are above", file=sys.stderr)
+        print("the fuzzer failed without a finding; see its output above", file=sys.stderr)
         return Watched(3, executions, 0, branches)
     if written:
         traceback = log.rfind("=== Uncaught Python exception")
@@ -188,7 +188,11 @@ def _watch_part(part: str, seconds: int, seed: int, keep: Path | None) -> Watche
 
 
 def _turn(part: str, log: Path, folders: list[Path], seconds: int, seed: int) -> tuple[int, str]:
-    """One process of the fuzzer; it reads all folders and adds to the first."""
+    """Run one process of the fuzzer, which reads all folders and adds inputs to the first.
+
+    Returns:
+        (exit status, log).
+    """
     command = [
         *(sys.executable, "-m", "fuzz.run", "--in-process", part, *map(str, folders)),
         f"-max_total_time={seconds}",
@@ -205,7 +209,7 @@ def _turn(part: str, log: Path, folders: list[Path], seconds: int, seed: int) ->
 
 
 def replay(paths: list[Path]) -> int:
-    """Run inputs again, measured; the first finding comes with its traceback."""
+    """Run inputs again and measure them; the first finding is raised with its traceback."""
     for path in paths:
         data = path.read_bytes()
         print(f"{path.name}: {len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()[:12]}")
@@ -215,16 +219,16 @@ def replay(paths: list[Path]) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the command line; see the top of the file."""
+    """Run the command line (see the module docstring); the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] == ["--in-process"]:
         fuzz(given[1], given[2:])
         return 0
-    parser = argparse.ArgumentParser(prog=REPLAY, description="Fuzz what reads foreign values.")
+    parser = argparse.ArgumentParser(prog=REPLAY, description="Fuzz the readers of foreign bytes.")
     parser.add_argument("inputs", nargs="*", type=Path, help="inputs to run again")
     parser.add_argument("--seconds", type=int, default=60, help="how long to fuzz (default 60)")
-    parser.add_argument("--seed", type=int, default=1, help="of the fuzzer's dice (default 1)")
-    parser.add_argument("--only", choices=sorted(parts()), help="one part of the targets")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the fuzzer (default 1)")
+    parser.add_argument("--only", choices=sorted(parts()), help="fuzz only this part")
     parser.add_argument("--keep", type=Path, help="folder for inputs that reached new branches")
     options = parser.parse_args(given)
     if options.inputs:

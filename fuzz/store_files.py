@@ -1,7 +1,8 @@
-"""What has to hold for any bytes of a file that outlives a process: a value or `StoreError`.
+"""Promises for any bytes of a persisted file: its reader returns a value or raises `StoreError`.
 
-The first byte picks the reader, the rest is the file. A sealed file hardly ever survives a
-mutation, so readers of one are there a second time for its body, under a seal that fits.
+The first byte of an input selects the reader, the rest is the file. Mutations nearly always break a
+file's checksum. So each reader of a file with a checksum has a second target that gets the body
+only and adds a valid checksum.
 """
 
 import tempfile
@@ -38,7 +39,7 @@ SNAPSHOT = f"{1:020}.snapshot"
 
 
 class MemoryDisk:
-    """A folder in memory, as `FeatureLog` takes it."""
+    """A folder in memory, with the interface that `FeatureLog` needs."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -54,15 +55,15 @@ class MemoryDisk:
         return self.files[name]
 
     def replace(self, name: str, data: bytes) -> None:
-        """Put a file there."""
+        """Write a whole file."""
         self.files[name] = data
 
     def append(self, name: str, data: bytes) -> None:
-        """Add to a file."""
+        """Append to a file."""
         self.files[name] = self.files.get(name, b"") + data
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Remove a file."""
         self.files.pop(name, None)
 
 
@@ -164,7 +165,7 @@ def check_store_file(data: bytes) -> None:
 
 
 def store_file_seeds() -> Iterator[tuple[str, bytes]]:
-    """A whole file for each reader, the same at every run: name and bytes."""
+    """Name and bytes of a valid file for each reader, equal at every run."""
     record = ProcessRecord(process_id=ID, made_at_ms=5, remembered_version=11)
     checkpoint = Checkpoint(offsets={TopicPartition("a", 1): 35}, end_offset_sum=50)
     _PLANS.write_snapshot(GROUP, _STATE)

@@ -1,9 +1,9 @@
-"""What has to hold for any bytes: one function for each reader of foreign values.
+"""Fuzz targets: one function for each reader of foreign bytes.
 
-A target takes bytes and returns, or raises: `Finding` for a broken promise, anything else for an
-error that got out. The promises are those of `encoding.kafka.compiled`, `encoding.native.body` and
-`encoding.view.codec`: a value or `DecodeError`, what was read can be written and read again, an
-explanation names every byte, time and memory follow the length of the input.
+A target takes bytes. It raises `Finding` for a broken promise; any other exception is a finding as
+well. The promises are those of `encoding.kafka.compiled`, `encoding.native.body` and
+`encoding.view.codec`: a reader returns a value or raises `DecodeError`, a value can be written and
+read again, an explanation covers every byte, time and memory are linear in the input.
 """
 
 import json
@@ -63,7 +63,7 @@ READERS: dict[str, tuple[int, ...]] = {
     "native": KNOWN_VERSIONS,
     "next": EMULATING,
 }
-"""Known versions of a reader that sees Kafka's layouts only, of ours, and of one that is ahead."""
+"""Known versions of a reader of Kafka's layouts, of a native one, and of a later native one."""
 
 
 # Blobs.
@@ -122,25 +122,25 @@ def _check_written(
     decode: Callable[[bytes, Collection[int]], Any],
     known: tuple[int, ...],
 ) -> None:
-    """What was read is written, if a writer may, and read again."""
+    """Check that a value that was read can be written, if a writer may, and read again."""
     try:
         blob = encode(value)
     except EncodeError:
-        # What only readers take: malformed text that grew, bodies of later versions, trailers that
-        # name what the fields in front of them cannot say.
+        # Values that only readers accept: malformed text that grew, bodies of later versions,
+        # trailers that contradict the Kafka fields.
         expect(not _is_writable(value), "a plain value that was read can be written")
         return
-    # Whoever says that older readers understand a body is believed; our writers know better.
+    # A blob may name an older readable_since than the writer of this project does.
     again = decode(blob, known if value.native is None else EMULATING)
     expect(encode(again) == blob, "equal bytes for what was read back")
     native = value.native
-    # A reader takes keys that the writer of an other version leaves out.
+    # A reader accepts keys that the writer of another version omits.
     if native is None or (native.version == max(known) == KNOWN_VERSIONS[-1]):
         expect(again == value, "what was read is read back")
 
 
 def _is_writable(value: Subscription | Assignment) -> bool:
-    """Whether nothing about the value excuses a refusal: no trailer, and no text that may grow."""
+    """Whether the value must be writable: it has no trailer and no text that may grow."""
     return value.native is None and "�" not in repr(value) and "\\x00" not in repr(value)
 
 
@@ -191,7 +191,7 @@ def _fields(data: bytes) -> None:
         except EncodeError:
             continue
         again = from_fields(to_fields(value))
-        # Below version 7 two lists of tasks stand for the sums, as on the wire.
+        # Below version 7 two task lists replace the sums, as on the wire.
         lossless = to_fields is assignment_to_fields or value.version >= FIRST_WITH_SUMS
         expect(not lossless or again == value, "fields of a value give the value")
         expect(from_fields(to_fields(again)) == again, "fields of what was read give the same")
@@ -232,7 +232,7 @@ def _bases() -> tuple[View, ...]:
 
 
 BASES = _bases()
-"""Views that deltas are applied to; the first byte of an input picks one."""
+"""Views that deltas are applied to; the first byte of an input selects one."""
 
 
 def _view(data: bytes) -> None:
@@ -245,7 +245,7 @@ def _view(data: bytes) -> None:
 
 
 def _sealed_view(data: bytes) -> None:
-    """A view whose checksum is right: no fuzzer finds 32 bits by chance."""
+    """Check a view with a valid checksum, which a fuzzer cannot find by chance."""
     seal = int.from_bytes(data[-4:])
     with _patched(view_codec, "view_checksum", lambda _: seal):
         try:
@@ -267,7 +267,7 @@ def _delta(data: bytes) -> None:
 
 
 def _sealed_delta(data: bytes) -> None:
-    """A delta against a view that it names, to a view whose checksum is right."""
+    """Check a delta with valid checksums of the old view and of the result."""
     old = BASES[data[0] % len(BASES)] if data else BASES[0]
     name = encode_varint(old.epoch) + view_checksum(old).to_bytes(4)
     delta = bytes([view_codec.DELTA]) + name + data[1:]
@@ -337,7 +337,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "store_files": check_store_file,
     "inspect_group": inspect_any_group,
 }
-"""By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""
+"""Target by name, as in the corpus; the first byte of the fuzzer's inputs is the position here."""
 
 WHOLE = frozenset({"group_row", "inspect_group", "led_group", "member_receive", "store_files"})
-"""Targets that are more than a decoder; each is a part of its own for the fuzzer."""
+"""Targets beyond the decoders; each is a separate part for the fuzzer."""

@@ -1,10 +1,10 @@
-"""Which version we speak next: decision tables of member and leader, sans-IO (KIP-268)."""
+"""Version probing (KIP-268): decision tables of member and leader, without I/O."""
 
 from probing.leader import (
     LEADER_RULES,
     NATIVE_ANSWER_RULES,
     NEXT_VERSION_RULES,
-    Answer,
+    AnswerDecision,
     Content,
     LeaderDecision,
     MemberVersions,
@@ -80,7 +80,7 @@ __all__ = [
     "PATH_RULES",
     "RELEASES",
     "UNKNOWN_VERSION",
-    "Answer",
+    "AnswerDecision",
     "AssignmentReceived",
     "Bounce",
     "BounceReason",

@@ -1,10 +1,10 @@
-"""In which format persisted things are written, and when there is no way back (KIP-384).
+"""Formats of persisted data, and when a rollback is no longer possible (KIP-384).
 
-The wire may go up and down; what lies on a disk or in an internal topic must be read by whoever
-starts next, perhaps an older release. So one setting of its own, ``persistent.metadata.version``,
-decides what is *written*; every known format is read. A change that older readers skip over is made
-at once, one that they cannot read waits for the setting. Once a raised format was written the
-setting cannot go down again. Kafka never shipped this; the gate and its numbers are this project's.
+The wire version may go up and down. Data on a disk or in an internal topic must be readable for the
+next program, which may be an older release. So a separate setting, ``persistent.metadata.version``,
+selects the format that is *written*; every known format is read. A change that older readers skip
+is made at once; a change that they cannot read needs the setting. After a raised format was
+written, the setting cannot be lowered. Kafka never shipped this; the numbers are this project's.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from probing.features import NATIVE_FEATURES, PERSISTENT_METADATA
 PERSISTENT_VERSIONS: Final = tuple(
     level.number for level in NATIVE_FEATURES.named(PERSISTENT_METADATA).levels
 )
-"""Every value of ``persistent.metadata.version`` and of ``message.format.version`` known here."""
+"""Every known value of ``persistent.metadata.version`` and ``message.format.version``."""
 
 
 class Store(StrEnum):
-    """The things that are persisted."""
+    """Kinds of persisted data."""
 
     CHECKPOINT = "checkpoint"
     FEATURE_LOG = "feature log"
@@ -36,9 +36,9 @@ class PersistedFormat:
 
     Attributes:
         number: 1, 2, ... within the store.
-        since: the persistent version that it came with.
-        is_compatible: a reader of the format before reads it too, and skips what it does not know.
-        what: what it is, or what changed.
+        since: the persistent version that introduced it.
+        is_compatible: readers of the previous format can read it; they skip what they do not know.
+        what: content of the format, or the change.
     """
 
     store: Store
@@ -73,12 +73,12 @@ PERSISTED_FORMATS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistedSettings:
-    """What an operator sets.
+    """Settings of the operator.
 
     Attributes:
-        message_format_version: ``message.format.version``, what everybody who reads must know.
-        persistent_metadata_version: ``persistent.metadata.version``; None takes the message
-            format's, which is the conservative value.
+        message_format_version: ``message.format.version``, which every reader must know.
+        persistent_metadata_version: ``persistent.metadata.version``; None: the message format
+            version, which is the conservative value.
     """
 
     message_format_version: int = PERSISTENT_VERSIONS[0]
@@ -86,20 +86,20 @@ class PersistedSettings:
 
     @property
     def version(self) -> int:
-        """The persistent version that the settings ask for."""
+        """The configured persistent version."""
         given = self.persistent_metadata_version
         return self.message_format_version if given is None else given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The greatest persistent version that was ever written in a place, and when it first was.
+    """The greatest persistent version that was ever written in a store, and when it first was.
 
     Attributes:
-        version: what was written.
-        at_ms: since when, in milliseconds since 1970.
-        setting: the greatest setting under which this place was written; below `version` where a
-            leader's version was taken that the own setting had not reached. None: `version`.
+        version: the version.
+        at_ms: when it was first written, in milliseconds since 1970.
+        setting: the greatest setting with which this store was written; below ``version`` if a
+            leader's higher version was adopted. None: ``version``.
     """
 
     version: int
@@ -109,13 +109,13 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistedNumbers:
-    """What a row may look at.
+    """Inputs of a row.
 
     Attributes:
-        settings: this member's.
-        written: what lies there already, None for a new place.
-        leader_version: what the group's leader wrote last, None for the leader itself and alone.
-        is_wire_raised: the wire version goes up in the same step.
+        settings: this member's settings.
+        written: the version that was written before, None for a new store.
+        leader_version: the version that the group's leader writes; None for the leader itself.
+        is_wire_raised: the wire version is raised in the same step.
         known_versions: every persistent version that this release reads and writes.
     """
 
@@ -127,24 +127,24 @@ class PersistedNumbers:
 
     @property
     def written_version(self) -> int:
-        """What was written, 0 where nothing was."""
+        """The version written before, 0 if there is none."""
         return 0 if self.written is None else self.written.version
 
     @property
     def written_setting(self) -> int:
-        """The greatest setting under which something was written, 0 where nothing was."""
+        """The greatest setting of an earlier write, 0 if there is none."""
         setting = None if self.written is None else self.written.setting
         return self.written_version if setting is None else setting
 
     @property
     def written_at(self) -> str:
-        """When, for people."""
+        """Time of the first write as text, empty if there is none."""
         return "" if self.written is None else _time(self.written.at_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistedRule:
-    """One row: when it holds, the version to write (None: refuse to start), the sentence.
+    """One row: its condition, the version to write (None: refuse to start), the sentence.
 
     ``why`` is a format string over ``_words``.
     """
@@ -160,92 +160,92 @@ PERSISTED_RULES: Final = (
         name="message format unknown",
         holds=lambda n: n.settings.message_format_version not in n.known_versions,
         says=lambda _: None,
-        why="message.format.version={message} is not known here; known are {known}",
+        why="message.format.version={message} is unknown to this release; it knows {known}",
     ),
     PersistedRule(
         name="persistent version unknown",
         holds=lambda n: n.settings.version not in n.known_versions,
         says=lambda _: None,
-        why="persistent.metadata.version={setting} is not known here; known are {known}",
+        why="persistent.metadata.version={setting} is unknown to this release; it knows {known}",
     ),
     PersistedRule(
         name="message format above",
         holds=lambda n: n.settings.message_format_version > n.settings.version,
         says=lambda _: None,
         why="message.format.version={message} is above persistent.metadata.version={setting};"
-        " raise the second, or lower the first",
+        " raise the second or lower the first",
     ),
     PersistedRule(
         name="written by a later release",
         holds=lambda n: n.written is not None and n.written.version not in n.known_versions,
         says=lambda _: None,
-        why="persistent version {written} was written here at {at}, which this release does not"
-        " read (it reads {known}); start the later release again",
+        why="persistent version {written} was written here at {at}; this release does not read it"
+        " (it reads {known}); start the later release again",
     ),
     PersistedRule(
         name="the leader's is unknown",
         holds=lambda n: n.leader_version is not None and n.leader_version not in n.known_versions,
         says=lambda _: None,
-        why="the leader writes persistent version {leader}, which this release does not read (it"
-        " reads {known}); upgrade this member first",
+        why="the leader writes persistent version {leader}; this release does not read it (it reads"
+        " {known}); upgrade this member first",
     ),
     PersistedRule(
         name="as the leader writes",
         holds=lambda n: n.leader_version is not None,
         says=lambda n: max(n.leader_version or 0, n.written_version),
-        why="the leader writes persistent version {leader}, and followers take it whatever their"
-        " own setting says ({setting})",
+        why="the leader writes persistent version {leader}; followers use it instead of their own"
+        " setting ({setting})",
     ),
     PersistedRule(
         name="no way back",
         holds=lambda n: n.written_setting > n.settings.version,
         says=lambda _: None,
-        why="persistent.metadata.version={setting} would go back: version {written} was first"
-        " written here at {at}, and what is written stays readable only to releases that know it;"
-        " set it to {written} again, nothing is lost",
+        why="persistent.metadata.version={setting} cannot be lowered: version {written} was first"
+        " written here at {at}, and only releases that know it can read it; set it to {written}"
+        " again, no data is lost",
     ),
     PersistedRule(
         name="as a leader wrote",
         holds=lambda n: n.written_version > n.settings.version,
         says=lambda n: n.written_version,
-        why="persistent version {written} is written here since {at}, as the group's leader did;"
-        " the setting ({setting}) was never above and may follow",
+        why="persistent version {written} is written here since {at}, adopted from the group's"
+        " leader; the setting ({setting}) is lower and may be raised to it",
     ),
     PersistedRule(
         name="raised with the wire",
         holds=lambda n: n.is_wire_raised and n.settings.version > max(n.written_version, 1),
         says=lambda n: n.settings.version,
-        why="persistent version {setting} goes up together with the wire version: the way back to"
-        " an older release closes with the first write, before the new wire version was tried",
+        why="persistent version {setting} is raised together with the wire version: the first write"
+        " makes a rollback impossible, before the new wire version has proved itself",
     ),
     PersistedRule(
         name="raised",
         holds=lambda n: n.settings.version > max(n.written_version, 1),
         says=lambda n: n.settings.version,
-        why="persistent version {setting} is written from now on: the way back to releases that"
-        " do not read it closes with the first write",
+        why="persistent version {setting} is written from now on: the first write makes a rollback"
+        " to releases that do not read it impossible",
     ),
     PersistedRule(
         name="as set",
         holds=lambda _: True,
         says=lambda n: n.settings.version,
-        why="persistent version {setting} is written, as set",
+        why="persistent version {setting} is written, as configured",
     ),
 )
-"""First row that holds, wins."""
+"""The first row that holds decides."""
 
 _CLOSING = frozenset({"raised", "raised with the wire"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistedDecision:
-    """What a member writes.
+    """The persistent version that a member writes.
 
     Attributes:
-        version: the persistent version to write, None where it must not start.
-        rule: the row that said so.
+        version: the version, None if the member must not start.
+        rule: the row that decided.
         why: its sentence.
-        closes_way_back: the next write ends the way back to older releases; a tool warns.
+        closes_way_back: the next write makes a rollback to older releases impossible; tools warn.
     """
 
     version: int | None
@@ -260,7 +260,7 @@ class PersistedDecision:
 
 
 def decide_persistent_version(numbers: PersistedNumbers) -> PersistedDecision:
-    """Say which persistent version is written; a refusal is a decision like the others."""
+    """Return which persistent version is written; a refusal is a decision too."""
     rule = next(rule for rule in PERSISTED_RULES if rule.holds(numbers))
     return PersistedDecision(
         version=rule.says(numbers),
@@ -273,21 +273,20 @@ def decide_persistent_version(numbers: PersistedNumbers) -> PersistedDecision:
 def format_to_write(store: Store, persistent_version: int) -> int:
     """Return the format in which a store is written at a persistent version.
 
-    The latest one of that version or below, and from there on every compatible change up to the
-    next incompatible one.
+    This is the latest format up to the first incompatible one of a later persistent version.
     """
-    formats = [one for one in PERSISTED_FORMATS if one.store is store]
+    formats = [row for row in PERSISTED_FORMATS if row.store is store]
     written = formats[0].number
-    for one in formats[1:]:
-        if one.since > persistent_version and not one.is_compatible:
+    for row in formats[1:]:
+        if row.since > persistent_version and not row.is_compatible:
             break
-        written = one.number
+        written = row.number
     return written
 
 
 def formats_to_read(store: Store) -> tuple[int, ...]:
-    """Return every format of a store that is read, which are all known ones."""
-    return tuple(one.number for one in PERSISTED_FORMATS if one.store is store)
+    """Return every format of a store that can be read: all known ones."""
+    return tuple(row.number for row in PERSISTED_FORMATS if row.store is store)
 
 
 def _words(numbers: PersistedNumbers) -> dict[str, object]:

@@ -1,8 +1,8 @@
-"""The numbers of the protocol that the tables of this package compare with: those of ``encoding``.
+"""Version numbers that this package compares with, from ``encoding``, and the greatest known one.
 
-A version here is the assignment protocol's version (KIP-268). What a program can read is a *set*
-of versions, held as an ascending tuple: ranges end, sets may have holes, and nothing in this
-package computes a neighbour by adding one.
+A version here is the assignment protocol's version (KIP-268). The versions that a program can read
+are a *set*, held as an ascending tuple. It may have holes, so no code computes a version by adding
+one to another.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ def greatest_known_version(known_versions: Sequence[int], *, at_most: int) -> in
     """Return the greatest of ``known_versions`` that is not above ``at_most``.
 
     Args:
-        known_versions: what the reader understands, in any order.
-        at_most: the version on offer.
+        known_versions: the versions that the reader understands, in any order.
+        at_most: the upper bound.
 
     Returns:
-        The version to speak, or None when even the lowest known version is above the offer.
+        The version, or None if every known version is above the bound.
 
     >>> greatest_known_version((1, 2, 3, 101), at_most=50)
     3

@@ -1,5 +1,5 @@
-"""What fails around an experiment, not in it: no broker, no Java, a port in use, no disk."""
+"""Environment failures: no broker, no Java, a port in use, no disk."""
 
 
-class SurroundingsError(Exception):
-    """Something around the experiment failed; the message says what, and what to do."""
+class EnvironmentFailureError(Exception):
+    """The environment of an experiment failed; the message says what, and what to do."""

@@ -1,7 +1,7 @@
-"""How long a partition may pause: one bound, in named terms; live and simulated bounces share it.
+"""The bound of a partition's pause, in named terms, for live and simulated bounces.
 
-A partition pauses from the moment that its owner stops to process it until another member, or the
-same one again, processes it. What stopped it decides whether a session timeout may pass:
+A partition pauses from the time at which its owner stops processing it until a member, another or
+the same, processes it again. What stopped it decides whether a session timeout may pass:
 
 | stopped by | the coordinator learns of it |
 | --- | --- |
@@ -39,8 +39,8 @@ class PauseBound:
         rebalance_ms: of the rebalances that ended the pause, at their limit.
         session_ms: until the sessions of members that ended, or stood still, without leaving.
         restore_ms: to read the state of the task.
-        fault_ms: what injected faults took away: messages lost or late, members made slow.
-        down_ms: nobody was up, or the group was empty.
+        fault_ms: delays by injected faults: messages lost or late, members made slow.
+        down_ms: no member was up, or the group was empty.
     """
 
     rebalance_ms: float
@@ -55,7 +55,7 @@ class PauseBound:
         return self.rebalance_ms + self.session_ms + self.restore_ms + self.fault_ms + self.down_ms
 
     def __str__(self) -> str:
-        """The sum, with each term that is not zero.
+        """Return the sum, with each term that is not zero.
 
         >>> str(PauseBound(rebalance_ms=3360, session_ms=45000))
         '48360 ms (rebalance 3360, session 45000)'
@@ -77,9 +77,11 @@ class PartitionPause:
 
     Attributes:
         partition: its name.
-        from_ms: when it stopped; pause_ms: how long it paused.
-        stopped: what stopped it; member: whose doing, the former owner.
-        bound: that applies; None where downtime was asked for.
+        from_ms: when it stopped.
+        pause_ms: how long it paused.
+        stopped: what stopped it.
+        member: the former owner.
+        bound: None if downtime is intended.
     """
 
     partition: str
@@ -95,14 +97,14 @@ class PartitionPause:
         return self.bound is None or self.pause_ms <= self.bound.total_ms
 
     def __str__(self) -> str:
-        """Name the pause, what stopped the partition, and the bound."""
-        said = f"{self.partition} paused for {self.pause_ms:.0f} ms"
-        said += f" ({self.stopped.words} of {self.member})"
-        return said if self.bound is None else f"{said}; its bound is {self.bound}"
+        """Return the pause, what stopped the partition, and the bound."""
+        text = f"{self.partition} paused for {self.pause_ms:.0f} ms"
+        text += f" ({self.stopped.words} of {self.member})"
+        return text if self.bound is None else f"{text}; its bound is {self.bound}"
 
 
 def pause_numbers(pause: PartitionPause | None) -> dict[str, object]:
-    """Return a pause as plain types with stable names; empty for None."""
+    """Return a pause as plain values; empty for None."""
     if pause is None:
         return {}
     bound = pause.bound
@@ -118,6 +120,6 @@ def pause_numbers(pause: PartitionPause | None) -> dict[str, object]:
 
 
 def longest_pause(pauses: Sequence[PartitionPause]) -> PartitionPause | None:
-    """The pause to name: the longest of those past their bound, else of all; None: none."""
+    """Return the longest pause beyond its bound, else the longest of all; None without any."""
     beyond = [pause for pause in pauses if not pause.is_within]
     return max(beyond or pauses, key=lambda pause: pause.pause_ms, default=None)

@@ -1,4 +1,4 @@
-"""How many rebalances an experiment took, by cause; live and simulated ones count into the same."""
+"""The rebalances of a live or simulated experiment, by cause."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ class Rebalances:
     """Generations after the first settled one, by cause; each tuple ascends.
 
     Attributes:
-        membership: members came or went.
-        version: somebody asked for it to write another version.
-        followup: partitions move, or a time had come.
-        repeated: somebody only says again what it had said.
+        membership: members started or ended.
+        version: a member rejoined to write another version.
+        followup: partitions moved, or a probing rebalance was due.
+        repeated: a member rejoined with an unchanged version.
     """
 
     membership: tuple[int, ...]

@@ -1,8 +1,7 @@
-"""The trace: one line per event, a lane per member, seven symbols and no more.
+"""The trace: one line per event, a lane with a symbol per member.
 
-Pure formatting of frozen values. The live bounce fills in real milliseconds, a simulator its own;
-both come out the same to the eye, so a diagonal of `+` is a rolling bounce wherever it ran. The
-text of a line says which version a member lowered or lifted to; the lanes say who.
+Pure formatting of frozen values, for live bounces (real milliseconds) and simulated ones. A
+diagonal of `+` is a rolling bounce. The lanes show which member acts, the text what it does.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,9 +36,9 @@ class TraceLine:
 
     Attributes:
         at_ms: milliseconds since the experiment began.
-        generation: the group's generation, or None where the event belongs to none.
+        generation: the group's generation, or None if the event has none.
         lanes: one symbol per member, in the order of the header.
-        text: what happened, in the field's words.
+        text: what happened.
     """
 
     at_ms: int
@@ -54,7 +53,7 @@ def draw_lanes(
     acting: Mapping[str, Symbol],
     down: Collection[str] = (),
 ) -> tuple[Symbol, ...]:
-    """Give each member its symbol: what it does now, else `#` if it is down, else `.`.
+    """Return the symbol of each member: what it does now, else `#` if it is down, else `.`.
 
     >>> "".join(draw_lanes("abc", acting={"a": Symbol.LEADS}, down={"c"}))
     '*.#'
@@ -64,7 +63,7 @@ def draw_lanes(
 
 
 def format_header(members: Sequence[str]) -> str:
-    """Write the line of column names that fits `format_line`.
+    """Return the line of column names for `format_line`.
 
     >>> format_header(["a", "b"])
     '     ms  gen   a  b   event'
@@ -74,7 +73,7 @@ def format_header(members: Sequence[str]) -> str:
 
 
 def format_line(line: TraceLine, *, members: Sequence[str]) -> str:
-    """Write one event on one printable line; symbols stand under the first letter of their member.
+    """Return one event as one printable line; symbols are below the first letter of their member.
 
     >>> line = TraceLine(at_ms=13, generation=2, lanes=(Symbol.STARTS, Symbol.IDLES), text="start")
     >>> format_line(line, members=["a", "b"])
@@ -91,15 +90,15 @@ def format_line(line: TraceLine, *, members: Sequence[str]) -> str:
 
 
 class LaneNarrator:
-    """Makes lines of happenings; remembers who is down, everybody at first.
+    """Makes lines from events; keeps which members are down, all of them at first.
 
     Args:
-        lanes: everybody, in the order of the header.
-        tellers: by the type of a happening, a method that tells it; others have no line.
+        lanes: the members, in the order of the header.
+        tellers: type of an event -> the method that makes its lines; other events have no line.
 
     Attributes:
-        down: who is down now.
-        generation: the number in front of the next lines; 0 for none.
+        down: the members that are down.
+        generation: of the next lines; 0 for none.
     """
 
     def __init__(
@@ -113,13 +112,13 @@ class LaneNarrator:
         self.generation = 0
 
     def lines(self, trace: Iterable[object]) -> Iterator[TraceLine]:
-        """Tell a trace."""
-        for one in trace:
-            teller = self._tellers.get(type(one))
+        """Return the lines of the events of a trace."""
+        for event in trace:
+            teller = self._tellers.get(type(event))
             if teller is not None:
-                yield from teller(self, one)
+                yield from teller(self, event)
 
     def line(self, at_ms: int, text: str, acting: Mapping[str, Symbol] | None = None) -> TraceLine:
-        """Draw one line."""
+        """Return one line."""
         lanes = draw_lanes(self._lanes, acting=acting or {}, down=self.down)
         return TraceLine(at_ms=at_ms, generation=self.generation or None, lanes=lanes, text=text)

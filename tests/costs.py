@@ -1,4 +1,4 @@
-"""What a piece of work costs, in units that a slow or a busy machine stretches alike."""
+"""CPU cost of a call, in units that depend on the speed of the machine."""
 
 import time
 
@@ -7,7 +7,7 @@ ROUNDS = 500_000
 
 
 def units(seconds):
-    """These seconds of this process, in units as they are at the moment."""
+    """CPU seconds of this process converted to units, measured now."""
     began = time.process_time()
     total = 0
     for number in range(ROUNDS):
@@ -16,7 +16,7 @@ def units(seconds):
 
 
 def cost_of(work, *, limit):
-    """What `work` costs in units; tried three times before it is said to be above `limit`."""
+    """Cost of `work()` in units, the least of up to three tries; one is enough below `limit`."""
     costs = []
     while len(costs) < 3 and all(cost > limit for cost in costs):
         began = time.process_time()

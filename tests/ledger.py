@@ -29,7 +29,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One test that proves a row in a world; `test` is a pytest node id without parameters."""
+    """One test that proves a row in a world; `test` is a pytest node id without parameters.
+
+    A marked class, whose name ends the id, stands for all of its tests.
+    """
 
     row: str
     world: str
@@ -38,7 +41,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """Where a KIP's `text` is not followed on purpose: what is done `here`, and the `reason`."""
+    """An intended deviation from a KIP's `text`: what is done `here`, and the `reason`."""
 
     rows: tuple[str, ...]
     text: str
@@ -49,7 +52,7 @@ class Deviation:
 def read_deviations() -> tuple[Deviation, ...]:
     """The deviations in the order of the file."""
     table = tomllib.loads((ROOT / "tests" / "deviations.toml").read_text(encoding="utf-8"))
-    return tuple(Deviation(**{**one, "rows": tuple(one["rows"])}) for one in table["deviation"])
+    return tuple(Deviation(**{**row, "rows": tuple(row["rows"])}) for row in table["deviation"])
 
 
 def read_rows() -> tuple[Row, ...]:
@@ -68,7 +71,7 @@ def read_marks() -> tuple[Mark, ...]:
     for folder in _FOLDERS:
         for path in sorted((ROOT / folder).rglob("test_*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            marks += list(_marks_in(tree, path.relative_to(ROOT).as_posix()))
+            marks += list(marks_in(tree, path.relative_to(ROOT).as_posix()))
     return tuple(sorted(marks, key=lambda m: (m.row, m.world, m.test)))
 
 
@@ -78,13 +81,17 @@ def proved_worlds(row: Row, marks: tuple[Mark, ...]) -> tuple[str, ...]:
     return tuple(world for world in row.where if world in marked)
 
 
-def _marks_in(tree: ast.AST, path: str) -> Iterator[Mark]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            for decorator in node.decorator_list:
+def marks_in(node: ast.AST, name: str) -> Iterator[Mark]:
+    """Marks of what is defined in a node, whose own node id is `name`."""
+    for child in ast.iter_child_nodes(node):
+        inner = name
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = f"{name}::{child.name}"
+            for decorator in child.decorator_list:
                 if _is_kip(decorator):
-                    row, world = _literals(decorator, path)
-                    yield Mark(row=row, world=world, test=f"{path}::{node.name}")
+                    row, world = _literals(decorator, name.partition("::")[0])
+                    yield Mark(row=row, world=world, test=inner)
+        yield from marks_in(child, inner)
 
 
 def _is_kip(node: ast.expr) -> bool:

@@ -1,9 +1,9 @@
 """confluent-kafka as the data plane of a kafka-python member.
 
-librdkafka cannot be a member with an assignor of ours, since its assignors are closed. It can read:
+librdkafka cannot be a member with a custom assignor, since its assignors are closed. It can read:
 the kafka-python member stays in the group and commits, and librdkafka, which is in no group, reads
-what the member is assigned, through cooperative rebalances too. One thread uses librdkafka; what
-the member wants of it is done between two batches.
+what the member is assigned, through cooperative rebalances too. One thread uses librdkafka; changes
+of the assignment are made between two batches.
 """
 
 import threading
@@ -23,22 +23,23 @@ from assignor.logs import line_logger
 _log = line_logger(__name__)
 
 _WAIT_S: Final = 0.2
-"""Of librdkafka for a batch: so long, and one batch, a rebalance may have to wait."""
+"""How long librdkafka waits for a batch; a rebalance waits at most so long, and for one batch."""
 
 
 class ConfluentReader(ConsumerRebalanceListener):  # type: ignore[misc] # the client is untyped
     """Reads what a member is assigned; the listener of the member's `subscribe`.
 
-    A partition is read from where the group has committed. Before one is given up, the batch under
-    way ends and what is processed of it is committed: at least once. A batch should take well less
-    than the session timeout, since the member sends no heartbeats while a rebalance waits for it.
+    A partition is read from where the group has committed. Before a partition is given up, the
+    current batch ends and what is processed of it is committed: at least once. A batch should take
+    well less than the session timeout, since the member sends no heartbeats while a rebalance waits
+    for it.
 
     Args:
-        member: a `KafkaConsumer` with an assignor of ours attached, and `enable_auto_commit=False`.
+        member: a `KafkaConsumer` with `StreamsAssignor` attached, and `enable_auto_commit=False`.
         process: called on the reading thread with each batch, some records of any partitions.
         settings: of `confluent_kafka.Consumer`. Servers, group and `auto.offset.reset` are those of
-            the member; security is to be given.
-        batch: records in a batch at most.
+            the member; pass security settings here.
+        batch: most records in a batch.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class ConfluentReader(ConsumerRebalanceListener):  # type: ignore[misc] # the cl
             self._member.commit_async(processed)
 
     def close(self) -> None:
-        """End the thread; after the member's close, which lets what is processed be committed."""
+        """End the thread; call it after the member's close, which commits what is processed."""
         self._closing.set()
         self._thread.shutdown()
         self._client.close()
@@ -91,46 +92,48 @@ class ConfluentReader(ConsumerRebalanceListener):  # type: ignore[misc] # the cl
     # What kafka-python calls, on its I/O thread
 
     def on_partitions_assigned(self, assigned: Iterable[Partition]) -> None:
-        """Read these too; the member itself fetches nothing."""
-        where = sorted(assigned)
-        self._member.pause(*where)
-        self._do(self._client.incremental_assign, where)
+        """Read these partitions too; the member itself fetches nothing."""
+        partitions = sorted(assigned)
+        self._member.pause(*partitions)
+        self._do(self._client.incremental_assign, partitions)
 
     def on_partitions_revoked(self, revoked: Iterable[Partition]) -> None:
-        """Read these no more, and commit what is processed of them."""
-        where = sorted(revoked)
-        self._do(self._client.incremental_unassign, where)
-        processed = {one: self._next.pop(one) for one in where if one in self._next}
+        """Stop reading these partitions, and commit what is processed of them."""
+        partitions = sorted(revoked)
+        self._do(self._client.incremental_unassign, partitions)
+        processed = {each: self._next.pop(each) for each in partitions if each in self._next}
         if processed:
             self._member.commit_async(processed)
 
     def on_partitions_lost(self, lost: Iterable[Partition]) -> None:
-        """Read these no more; others have them, so there is nothing to commit."""
-        where = sorted(lost)
-        self._do(self._client.incremental_unassign, where)
-        for one in where:
-            self._next.pop(one, None)
+        """Stop reading these partitions; other members have them: there is nothing to commit."""
+        partitions = sorted(lost)
+        self._do(self._client.incremental_unassign, partitions)
+        for partition in partitions:
+            self._next.pop(partition, None)
 
     # On the reading thread
 
     def _do(
-        self, change: Callable[[list[TopicPartition]], None], where: Sequence[Partition]
+        self, change: Callable[[list[TopicPartition]], None], partitions: Sequence[Partition]
     ) -> None:
         """Change what is read, between two batches, and wait for it."""
-        if where:
-            self._thread.submit(change, [TopicPartition(*one) for one in where]).result()
+        if partitions:
+            self._thread.submit(change, [TopicPartition(*each) for each in partitions]).result()
 
     def _read(self) -> None:
-        """One batch; then what was asked for meanwhile; then the next."""
+        """Read one batch, make the changes that were asked for meanwhile, read the next batch."""
         try:
             records = [
-                one for one in self._client.consume(self._batch, timeout=_WAIT_S) if _is_record(one)
+                message
+                for message in self._client.consume(self._batch, timeout=_WAIT_S)
+                if _is_record(message)
             ]
             if records:
                 self._process(records)
             for record in records:
-                where = Partition(record.topic(), record.partition())
-                self._next[where] = OffsetAndMetadata((record.offset() or 0) + 1, "", -1)
+                partition = Partition(record.topic(), record.partition())
+                self._next[partition] = OffsetAndMetadata((record.offset() or 0) + 1, "", -1)
         except BaseException as error:  # noqa: BLE001 kept for the member's own thread, which raises it
             self._failure = error
             return
@@ -140,7 +143,7 @@ class ConfluentReader(ConsumerRebalanceListener):  # type: ignore[misc] # the cl
 
 
 def _is_record(message: Message) -> bool:
-    """Whether this is a record; errors that pass by themselves come in between.
+    """Whether this is a record, not an error from which librdkafka recovers by itself.
 
     Raises:
         KafkaException: librdkafka cannot go on.

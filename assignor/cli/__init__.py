@@ -1,25 +1,25 @@
-"""The ``assignor`` command, and what all commands are made of.
+"""The ``assignor`` command, and the parts that the commands of all three programs share.
 
-One click group; subcommands are loaded only when they are called. `rolling-bounce` and
-`spark-assign` are built of the same parts, so that they look, complete and end alike.
+``assignor`` is one click group that imports a subcommand only when it is called. `rolling-bounce`
+and `spark-assign` use the same parts, so that help, completion and exit status are the same.
 """
 
 from assignor.cli.main import main
 from assignor.cli.toolkit import (
     COMPLETION,
     CONTEXT,
+    EXIT_ENVIRONMENT,
     EXIT_INTERRUPTED,
     EXIT_NO,
-    EXIT_SURROUNDINGS,
     EXIT_USAGE,
     AnswerIsNo,
     BadInput,
     Command,
+    EnvironmentFailed,
     Group,
     Interrupted,
     LazyGroup,
     Subcommand,
-    SurroundingsFailed,
     all_of,
     complete_path,
     config_option,
@@ -43,18 +43,18 @@ from assignor.cli.toolkit import (
 __all__ = [
     "COMPLETION",
     "CONTEXT",
+    "EXIT_ENVIRONMENT",
     "EXIT_INTERRUPTED",
     "EXIT_NO",
-    "EXIT_SURROUNDINGS",
     "EXIT_USAGE",
     "AnswerIsNo",
     "BadInput",
     "Command",
+    "EnvironmentFailed",
     "Group",
     "Interrupted",
     "LazyGroup",
     "Subcommand",
-    "SurroundingsFailed",
     "all_of",
     "complete_path",
     "config_option",

@@ -1,8 +1,8 @@
-"""``assignor decode`` and ``assignor encode``: blobs to people and programs, and back.
+"""``assignor decode`` and ``assignor encode``: metadata bytes to fields, and back.
 
-Both read from a pipe as well: one JSON object per line in, one per line out, in order and flushed,
-so that a program in another language can keep one process and ask it questions. A line that cannot
-be answered is answered with an error, and the stream goes on. Input lines and blobs are bounded.
+Both also work as filters: they read one JSON object per line, and write one per line, in order and
+flushed, so that a program in another language can use one long-running process. An invalid line
+yields an error object, and the next lines are processed. Input lines and blobs are limited in size.
 """
 
 import json
@@ -34,18 +34,18 @@ from encoding import (
 )
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes of one input line or file; a whole group's metadata record is 1 MB by default."""
+"""Most bytes of one input line or file; by default a broker stores 1 MB for a whole group."""
 
 _VALUE_WIDTH = 60
 _KINDS = ("subscription", "assignment")
 _COLUMNS = ("offset", "size", "type", "field", "value", "meaning")
 
-_DECODE_HELP = """Show what a subscription or assignment blob says.
+_DECODE_HELP = """Decode the metadata of a subscription or assignment.
 
-Without --format json every field is listed with its offset, size, type and meaning. A subscription
-of a future version shows its two numbers. Bytes behind the last field are no error; a trailer there
-is listed too. Native bodies are listed by key, keys of later versions as unknown; as JSON, what
-Kafka has no field for is in "native".
+The text format lists every field with its offset, size, type and meaning. Of a subscription in a
+version that is not known, only the used and the latest supported version are shown. Bytes after the
+last field are allowed; a trailer of this project is listed. A native body is listed by key; keys of
+later versions are listed as unknown. In JSON, fields that Kafka does not have are under "native".
 """
 _DECODE_EXAMPLES = """
 PROGRAM decode --kind subscription --hex 0000000c0000000c
@@ -54,12 +54,12 @@ kafka-tool | PROGRAM decode --kind subscription --hex -
 PROGRAM decode --jsonl - < questions  # lines of {"kind": ..., "hex": ...}
 """
 
-_ENCODE_HELP = """Write blobs from JSON fields.
+_ENCODE_HELP = """Encode the metadata of subscriptions and assignments from JSON fields.
 
-Each line in is an object with "kind", "version", "latest_supported" and "fields", as `assignor
-decode --format json` prints them; missing fields take their defaults. Each line out has "hex" or
-"error", and the "id" of its question if it had one. Tasks may be given as task_offset_sums or as
-prev_tasks and standby_tasks; if both are, the sums count from version 7 on.
+Each input line is an object with "kind", "version", "latest_supported" and "fields", as `assignor
+decode --format json` prints them; missing fields take their defaults. Each output line has "hex" or
+"error", and the "id" of the input line, if it has one. Give tasks as task_offset_sums, or as
+prev_tasks and standby_tasks; if both are given, versions 7 and later use the sums.
 """
 _ENCODE_EXAMPLES = """
 PROGRAM encode --jsonl fields.jsonl
@@ -69,7 +69,7 @@ PROGRAM decode --jsonl blobs.jsonl | jq -c '{kind: "assignment"} + .' |
 
 
 class _BadQuestion(ValueError):
-    """A line that is JSON, but no question."""
+    """A line that is valid JSON, but not a valid request."""
 
 
 def _jsonl_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -78,7 +78,7 @@ def _jsonl_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[
         type=click.File("rb"),
         required=required,
         metavar="FILE|-",
-        help="A stream of questions, one a line; - is stdin.",
+        help="JSON requests, one per line; - is stdin.",
     )
 
 
@@ -86,17 +86,17 @@ def _jsonl_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[
     "decode",
     cls=Command,
     help=_DECODE_HELP,
-    short_help="Explain the bytes of a blob.",
+    short_help="Decode a subscription or assignment.",
     examples=_DECODE_EXAMPLES,
-    exits={2: "the bytes are not what they claim to be (a line of a stream: 0)"},
+    exits={2: "the bytes are malformed (with --jsonl: 0, and an error object)"},
 )
-@click.option("--kind", type=click.Choice(_KINDS), help="What the blob is.")
-@click.option("--hex", "hex_text", metavar="HEX|-", help="The blob, in hex; - is stdin.")
+@click.option("--kind", type=click.Choice(_KINDS), help="Kind of the metadata.")
+@click.option("--hex", "hex_text", metavar="HEX|-", help="The metadata, in hex; - is stdin.")
 @click.option(
     "--file",
     type=click.File("rb"),
     metavar="FILE|-",
-    help="The blob, raw or in hex; - is stdin.",
+    help="The metadata, raw or in hex; - is stdin.",
 )
 @_jsonl_option(required=False)
 @format_option()
@@ -115,7 +115,7 @@ def decode(
         _answer_lines(jsonl, _decode_question)
         return
     if kind is None:
-        raise click.UsageError("say what the blob is: --kind subscription or --kind assignment")
+        raise click.UsageError("give --kind subscription or --kind assignment")
     data = _blob(hex_text, file)
     try:
         if form == "json":
@@ -123,7 +123,7 @@ def decode(
             return
         pieces = list(explain(kind, data))
         if pieces[0].value in KAFKA_VERSIONS:
-            _to_fields(kind, data)  # stricter than the listing in what fits together
+            _to_fields(kind, data)  # also checks fields against each other
         _print_pieces(pieces)
     except DecodeError as error:
         raise BadInput(str(error)) from None
@@ -133,9 +133,9 @@ def decode(
     "encode",
     cls=Command,
     help=_ENCODE_HELP,
-    short_help="Write blobs from their fields.",
+    short_help="Encode subscription and assignment metadata.",
     examples=_ENCODE_EXAMPLES,
-    exits={0: "done; a line that cannot be written is answered by its error"},
+    exits={0: "success; an invalid line yields an error object"},
 )
 @_jsonl_option(required=True)
 def encode(jsonl: IO[bytes]) -> None:
@@ -152,7 +152,7 @@ def _to_fields(kind: str, data: bytes) -> dict[str, Any]:
 def _decode_question(question: dict[str, Any]) -> dict[str, Any]:
     text = question.get("hex")
     if not isinstance(text, str):
-        raise _BadQuestion('give the blob as text in "hex"')
+        raise _BadQuestion('give the metadata as a hex string in "hex"')
     return {"fields": _to_fields(_kind(question), _unhex(text))}
 
 
@@ -173,7 +173,7 @@ def _encode_question(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _latest_beside(version: object) -> int:
-    """The latest supported version that goes with a used one: Kafka's for Kafka's, else ours."""
+    """Return the default latest supported version: Kafka's for a Kafka version, else ours."""
     if isinstance(version, int) and version > KAFKA_VERSIONS[-1]:
         return max(*KNOWN_VERSIONS, version)
     return KAFKA_VERSIONS[-1]
@@ -193,7 +193,7 @@ def _answer_lines(stream: IO[bytes], answer: Callable[[dict[str, Any]], dict[str
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
-    """Lines of the stream; ``None`` for one that is too long, which is skipped piece by piece."""
+    """Yield the lines of the stream; ``None`` for a line that is too long, which is skipped."""
     while line := stream.readline(LINE_LIMIT + 1):
         if len(line) <= LINE_LIMIT or line.endswith(b"\n"):
             yield line
@@ -213,7 +213,7 @@ def _answer(
     except json.JSONDecodeError as error:
         return {"error": f"line {number} column {error.colno}: not JSON: {error.msg}"}
     except (ValueError, RecursionError) as error:
-        # Not UTF-8, a number of thousands of digits, or brackets nested thousands deep.
+        # Not UTF-8, a number with thousands of digits, or brackets nested thousands deep.
         return {"error": f"line {number} column 1: not JSON: {error}"}
     if not isinstance(question, dict):
         return {"error": f"line {number} column 1: not a JSON object"}
@@ -225,7 +225,7 @@ def _answer(
 
 
 def _json(value: object) -> str:
-    # ASCII only: names of a peer may hold halves of surrogate pairs, which no terminal takes.
+    # ASCII only: names from other members may contain lone surrogates, which cannot be printed.
     return json.dumps(value, ensure_ascii=True)
 
 
@@ -235,8 +235,8 @@ def _blob(hex_text: str | None, file: IO[bytes] | None) -> bytes:
     stream = file if file is not None else sys.stdin.buffer
     data = stream.read(LINE_LIMIT + 1)
     if len(data) > LINE_LIMIT:
-        raise BadInput(f"the input is longer than {LINE_LIMIT} bytes; it is no metadata blob")
-    # A raw blob starts with a zero byte, the top of its version; hex text never does.
+        raise BadInput(f"the input has more than {LINE_LIMIT} bytes; it is not a metadata blob")
+    # A raw blob starts with a zero byte, the high byte of its version; hex text never does.
     if file is not None and (not data.isascii() or b"\0" in data):
         return data
     return _unhex_or_refuse(data.decode("ascii", "replace"))

@@ -1,9 +1,9 @@
-"""``assignor diff``: what moves between two looks at a group, and why each of it."""
+"""``assignor diff``: which tasks move between two assignments of a group, and why."""
 
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import IO, Any
 
@@ -11,8 +11,7 @@ import click
 from rich.text import Text
 
 from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
-from assignor.cli.assign.text import work_line
-from assignor.cli.explain import shortener
+from assignor.cli.assign.text import shortener, work_line
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
 from assignor.cli.toolkit.options import (
@@ -25,32 +24,47 @@ from assignor.cli.toolkit.options import (
 )
 from assignor.cli.toolkit.text import Sentence, text_console
 from assignor.errors import ConfigError
-from assignor.explain import Facts, Move, answer_of, diff_of, facts_of, joined, regrouped
-from assignor.placement import NOBODY, STRATEGIES, GroupState, TaskAssignment, run_strategy, work_of
+from assignor.explain import Facts, Move, answer_of, diff_of, facts_of, joined, regrouped, trace_of
+from assignor.placement import (
+    NOBODY,
+    STRATEGIES,
+    GroupState,
+    TaskAssignment,
+    Trace,
+    run_with_trace,
+    work_of,
+)
 from assignor.problems import parse_problem, read_problem
 from encoding import RebalanceError
 
 _SHOWN, _PAIRS = 6, 6
 _TITLES = {
-    "active": "active: run elsewhere",
-    "waiting": "active: stay for now",
-    "warm-up": "warm-ups",
-    "standby": "standbys",
-    "dropped": "copies given up",
+    "active": "active tasks that move",
+    "waiting": "active tasks that stay until a copy has caught up",
+    "warm-up": "new warm-ups",
+    "standby": "new standbys",
+    "dropped": "dropped copies",
 }
-_HELP = f"""Say what moves, and why: actives, standbys, warm-ups, copies given up, records restored.
+_HELP = f"""Show which tasks move between two assignments, and why.
 
-A and B are files of JSON lines, problems (a group as it is) or results (what `assignor assign
---format json` answers); lines are paired by name. From a problem to a result: what that answer
-changes. From a problem to a problem: what changed between. From a result to a result: what would
-move if B came after A; add --problem for the group. With --problem alone: what the strategy moves.
+The output lists moves of active tasks, new standbys and warm-ups, dropped copies, and the number of
+records to restore.
+
+A and B are files with one JSON object per line: problems (a group and its current tasks) or results
+(the output of `assignor assign --format json`). Lines with the same name belong together.
+
+\b
+  problem to result: the moves of that assignment
+  problem to problem: the moves between the two states
+  result to result: the moves if B follows A; add --problem with the group
+  --problem alone: the moves of the strategy
 
 {strategies_note()}
 """
 _EXAMPLES = """
 PROGRAM diff --problem groups.jsonl --name join-1
 PROGRAM diff groups.jsonl answers.jsonl
-PROGRAM diff ours.jsonl theirs.jsonl --problem groups.jsonl --format json
+PROGRAM diff before.jsonl after.jsonl --problem groups.jsonl --format json
 """
 
 
@@ -58,9 +72,9 @@ PROGRAM diff ours.jsonl theirs.jsonl --problem groups.jsonl --format json
     "diff",
     cls=Command,
     help=_HELP,
-    short_help="Say what moves between two looks at a group, and why.",
+    short_help="Show which tasks move between two assignments, and why.",
     examples=_EXAMPLES,
-    exits={0: "compared", 2: "a file or a line makes no sense"},
+    exits={0: "all groups are compared", 2: "a file or a line is invalid"},
 )
 @click.argument("a", type=click.File("rb"), required=False)
 @click.argument("b", type=click.File("rb"), required=False)
@@ -68,7 +82,7 @@ PROGRAM diff ours.jsonl theirs.jsonl --problem groups.jsonl --format json
 @name_option
 @strategy_option()
 @config_option
-@click.option("--tasks", is_flag=True, help="List every task, too.")
+@click.option("--tasks", is_flag=True, help="Also list every task.")
 @format_option()
 def diff(
     *,
@@ -83,7 +97,7 @@ def diff(
 ) -> None:
     """Entry point of the subcommand."""
     if (a is None) != (b is None) or (a is None and problem is None):
-        raise BadInput("give two files, or --problem FILE alone to ask the strategy")
+        raise BadInput("give two files, or --problem FILE alone to run the strategy")
     chosen, given = chosen_strategy(strategy), given_settings(settings)
     try:
         groups = {} if problem is None else _by_name(problem, name)
@@ -93,24 +107,24 @@ def diff(
         raise BadInput(str(error)) from None
     if not before:
         raise BadInput(
-            f"no group {name!r} in the file; leave --name out to see all"
+            f"the file has no group {name!r}; omit --name to compare all groups"
             if name
-            else "no group in the file; `assignor inspect --save` writes one"
+            else "the file has no group; `assignor inspect --save` writes one"
         )
     failed = False
     for label, data in before.items():
         try:
             if b is None:
                 read = read_problem(data, settings=given)
-                state, answer = read.state, run_strategy(read.state, chosen)
-                tried: tuple[str, ...] = (strategy,)
+                state, (answer, trace) = read.state, run_with_trace(read.state, chosen)
             else:
-                state, answer, tried = _two(label, data, after, groups, name=strategy, given=given)
+                state, answer, trace = _two(label, data, after, groups, name=strategy, given=given)
         except RebalanceError as error:
             failed = True
-            say("assignor", f"{label or 'no name'}: {error}")
+            say("assignor", f"group {label or 'without a name'}: {error}")
             continue
-        facts = _facts(state, answer, tried, is_short=form == "text")
+        shorten = shortener(state) if form == "text" else None
+        facts = facts_of(state, answer, trace=trace, name=shorten)
         if form == "json":
             click.echo(json.dumps(_as_json(label, facts), separators=(",", ":")))
         else:
@@ -119,7 +133,7 @@ def diff(
 
 
 def _by_name(stream: IO[bytes], wanted: str | None) -> dict[str, dict[str, Any]]:
-    """Lines by name; of several with the same name the first, and that is said."""
+    """Return the lines by name; of lines with the same name the first is used, with a message."""
     found: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(problem_lines(stream), start=1):
         data = parse_problem(line, number=number)
@@ -127,7 +141,8 @@ def _by_name(stream: IO[bytes], wanted: str | None) -> dict[str, dict[str, Any]]
         if wanted is not None and label != wanted:
             continue
         if label in found:
-            say("assignor", f"line {number}: {label or 'no name'} again; the first counts")
+            which = f"group {label}" if label else "a group without a name"
+            say("assignor", f"line {number}: {which} occurs again; the first line is used")
         found.setdefault(label, data)
     return found
 
@@ -140,15 +155,15 @@ def _two(
     *,
     name: str,
     given: Mapping[str, Any],
-) -> tuple[GroupState, TaskAssignment, tuple[str, ...]]:
-    """The group before, what it is given, and strategies whose answer that may be."""
+) -> tuple[GroupState, TaskAssignment, Trace | None]:
+    """Return the group before, its answer, and the trace of the first strategy with this answer."""
     if label not in after:
-        raise ConfigError("B has no line of that name; names pair the lines")
+        raise ConfigError("B has no line with this name; lines are compared by name")
     other = after[label]
     is_problem, other_is_problem = ("subtopologies" in d for d in (data, other))
     group = data if is_problem else groups.get(label, other if other_is_problem else None)
     if group is None:
-        raise ConfigError("A and B are results; add --problem FILE with the group")
+        raise ConfigError("A and B are both results; add --problem FILE with the group")
     state = read_problem(group, settings=given).state
     if not is_problem:
         state = regrouped(state, answer_of(state, data, "A"))
@@ -158,20 +173,8 @@ def _two(
     names = (
         [str(other.get("assignor")), name, *sorted(STRATEGIES)] if not other_is_problem else [name]
     )
-    return state, answer, tuple(dict.fromkeys(n for n in names if n in STRATEGIES))
-
-
-def _facts(
-    state: GroupState, answer: TaskAssignment, tried: Iterable[str], *, is_short: bool
-) -> Facts:
-    """Facts with the steps of the first strategy that gives this answer, or without steps."""
-    shorten = shortener(state) if is_short else None
-    found = [facts_of(state, answer, name=shorten)]
-    for strategy in tried:
-        found.append(facts_of(state, answer, strategy=strategy, name=shorten))
-        if found[-1].plan is not None:
-            return found[-1]
-    return found[0]
+    traces = (trace_of(state, answer, strategy) for strategy in dict.fromkeys(names))
+    return state, answer, next((trace for trace in traces if trace is not None), None)
 
 
 def _client(facts: Facts, client: int) -> str | None:
@@ -179,7 +182,7 @@ def _client(facts: Facts, client: int) -> str | None:
 
 
 def _work_json(state: GroupState, answer: TaskAssignment) -> dict[str, Any]:
-    """The work of each client before and after; nothing where tasks have no weights."""
+    """Return each client's work before and after; empty if tasks have no weights."""
     if state.weights is None:
         return {}
     places = {"before": state.owner, "after": answer.active}
@@ -224,7 +227,7 @@ def _print(label: str, facts: Facts, *, show_all: bool) -> None:
     head = f"{label or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients"
     console.print(Sentence(head, style="bold"))
     counts, unknown = found.counts, found.unknown_restores
-    also = f", and an unknown number for {unknown} of the copies" if unknown else ""
+    also = f" (not known for {unknown} of the copies)" if unknown else ""
     console.print(
         Text(
             f"kept {found.stay}, hand-offs {counts.handoffs}, take-overs {counts.takeovers}, "
@@ -246,7 +249,7 @@ def _print(label: str, facts: Facts, *, show_all: bool) -> None:
     if not found.moves:
         console.print("nothing moves")
     if facts.assignment.followup:
-        console.print("a follow-up rebalance is wanted, when copies have come up")
+        console.print("a follow-up rebalance is requested, to move tasks to caught-up copies")
     console.print()
 
 
@@ -263,17 +266,17 @@ def _lines_of(facts: Facts, moves: list[Move], *, show_all: bool) -> list[str]:
         more = f" and {number - _SHOWN} more" if number > _SHOWN else ""
         lines.append(f"{way}  {names}{more}")
     if len(by_way) > _PAIRS:
-        lines.append(f"... and {len(by_way) - _PAIRS} more ways; --tasks shows them")
+        lines.append(f"... and {len(by_way) - _PAIRS} more client pairs; list them with --tasks")
     first = moves[0]
-    lines.append(f"e.g. {facts.state.tasks[first.task]}: {first.reason.why}")
+    lines.append(f"for example {facts.state.tasks[first.task]}: {first.reason.why}")
     return lines
 
 
 def _way(facts: Facts, move: Move) -> str:
-    """From where to where, as the kind of move has it."""
+    """Return the clients of a move: `a -> b` for an active task, `on a` for a copy."""
     if move.kind == "dropped":
         return f"on {facts.name(move.source)}"
     if move.kind in {"warm-up", "standby"}:
         return f"on {facts.name(move.client)}"
-    source = "nobody" if move.source == NOBODY else facts.name(move.source)
+    source = "no client" if move.source == NOBODY else facts.name(move.source)
     return f"{source} -> {facts.name(move.client)}"

@@ -1,15 +1,20 @@
-"""``assignor explain``: why a task runs where it runs, and what would change that."""
+"""``assignor explain``: why a task runs where it runs, and what would move it."""
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, Any
 
 import click
 from rich.text import Text
 
-from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
-from assignor.cli.assign.text import short_id, work_line
+from assignor.cli.assign.command import (
+    chosen_strategy,
+    given_settings,
+    line_error,
+    problem_lines,
+)
+from assignor.cli.assign.text import shortener, work_line
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
 from assignor.cli.toolkit.options import (
@@ -39,19 +44,19 @@ from assignor.placement import (
     LAG_UNKNOWN,
     NOBODY,
     BelowShare,
-    GroupState,
     below_share,
-    run_strategy,
+    run_with_trace,
     share_lines,
 )
 from assignor.problems import Problem, parse_problem, read_problem
 from encoding import RebalanceError, TaskId
 
 _SHOWN = 8
-_HELP = f"""Say why tasks run where they run: candidates, the deciding rule, what would change it.
+_HELP = f"""Explain why each task runs where it runs.
 
-The strategy is asked as in `assignor assign`. What would change the answer is tried out, one change
-at a time, by asking the strategy again. Without --task all tasks are counted by rule.
+With --task: the candidates, the rule that decided, and which single changes would move the task.
+The command finds these changes by running the strategy again with one change at a time. Without
+--task: the number of tasks that each rule decided.
 
 {strategies_note()}
 """
@@ -67,12 +72,12 @@ PROGRAM explain --problem groups.jsonl --format json | jq .tasks[0]
     "explain",
     cls=Command,
     help=_HELP,
-    short_help="Say why tasks run where they run.",
+    short_help="Explain why each task runs where it runs.",
     examples=_EXAMPLES,
-    exits={2: "a group or a task makes no sense"},
+    exits={2: "a group is invalid, or a task does not exist"},
 )
 @problem_option()
-@click.option("--task", "task_name", metavar="TASK", help="One task, as 0_3; all when left out.")
+@click.option("--task", "task_name", metavar="TASK", help="One task, such as 0_3; default: all.")
 @name_option
 @strategy_option()
 @config_option
@@ -97,43 +102,38 @@ def explain(
             seen += 1
             read = read_problem(data, settings=given)
             task = None if task_name is None else task_index(read, task_name)
+            answer, trace = run_with_trace(read.state, chosen)
             facts = facts_of(
                 read.state,
-                run_strategy(read.state, chosen),
-                strategy=strategy,
+                answer,
+                trace=trace,
                 name=shortener(read.state) if form == "text" else None,
             )
             tried = [] if task is None else changes(facts, task, chosen)
         except RebalanceError as error:
             failed = True
-            say("assignor", f"line {number}: {error}")
+            say("assignor", line_error(number, error))
             continue
         _show(read, facts, name=strategy, task=task, tried=tried, form=form)
     if not seen and not failed:
-        wanted = "no group in the file" if name is None else f"no group {name!r} in the file"
+        wanted = "the file has no group" + ("" if name is None else f" {name!r}")
         raise BadInput(f"{wanted}; `assignor inspect --save` writes one")
     sys.exit(2 if failed else 0)
 
 
-def shortener(state: GroupState) -> Callable[[str], str]:
-    """Ids of the group's clients -> as much of them as tells them apart."""
-    known = {process_id: short_id(process_id, state.clients) for process_id in state.clients}
-    return known.__getitem__
-
-
 def task_index(problem: Problem, name: str) -> int:
-    """The index of the task of that name.
+    """Return the index of a task in the problem.
 
     Raises:
-        ConfigError: the name is no task of the problem; the message says which tasks there are.
+        ConfigError: the problem has no such task; the message names the first and the last one.
     """
     tasks = problem.state.tasks
     try:
         return tasks.index(TaskId.parse(name))
     except ValueError:
-        there = f"{tasks[0]} to {tasks[-1]}" if tasks else "none"
+        known = f"{tasks[0]} to {tasks[-1]}" if tasks else "none"
         raise ConfigError(
-            f"{problem.name or 'the group'} has no task {name!r}; its tasks are {there}"
+            f"{problem.name or 'the group'} has no task {name!r}; its tasks are {known}"
         ) from None
 
 
@@ -148,10 +148,10 @@ def _show(
 ) -> None:
     if form == "json":
         chosen = range(len(facts.state.tasks)) if task is None else [task]
-        tasks = [_task_json(facts, one) for one in chosen]
+        tasks = [_task_json(facts, index) for index in chosen]
         if task is not None:
             tasks[0]["changes"] = [_change_json(facts, change) for change in tried]
-        low = [_below_json(facts, one) for one in below_share(facts.state, facts.assignment)]
+        low = [_below_json(facts, below) for below in below_share(facts.state, facts.assignment)]
         answer = {"name": problem.name, "strategy": name, "tasks": tasks, "below_share": low}
         click.echo(json.dumps(answer, separators=(",", ":")))
     elif task is None:
@@ -161,7 +161,7 @@ def _show(
 
 
 def _below_json(facts: Facts, low: BelowShare) -> dict[str, Any]:
-    """A client that runs fewer stateful tasks than its share, and why."""
+    """Return the object for a client that runs fewer stateful tasks than its share."""
     client, why = _client_id(facts, low.client), low.shortage.value
     return {"client": client, "held": low.held, "share": low.share, "why": why}
 
@@ -189,7 +189,7 @@ def _task_json(facts: Facts, task: int) -> dict[str, Any]:
         "rule": reason.rule,
         "why": reason.why,
         "copies": copies,
-        "candidates": [_candidate_json(facts, one) for one in candidates(facts, task)],
+        "candidates": [_candidate_json(facts, candidate) for candidate in candidates(facts, task)],
     }
 
 
@@ -201,23 +201,23 @@ def _lag_json(lag: int | None) -> int | str | None:
     return "running" if lag == LAG_RUNNING else "unknown" if lag == LAG_UNKNOWN else lag
 
 
-def _candidate_json(facts: Facts, one: Candidate) -> dict[str, Any]:
+def _candidate_json(facts: Facts, candidate: Candidate) -> dict[str, Any]:
     return {
-        "client": _client_id(facts, one.client),
-        "role": one.role,
-        "was_owner": one.was_owner,
-        "is_target": one.is_target,
-        "lag": _lag_json(one.lag),
-        "caught_up": one.is_caught_up,
-        "stateful": one.stateful,
-        "band": [one.low, one.high],
-        "actives": one.actives,
-        "threads": one.threads,
-        **({} if facts.state.weights is None else {"work": round(one.work, 3)}),
-        "rack": facts.state.racks[one.client],
-        "tags": dict(facts.state.tags[one.client]),
-        "cross_rack_sources": one.active_crossings,
-        "cross_rack_changelogs": one.standby_crossings,
+        "client": _client_id(facts, candidate.client),
+        "role": candidate.role,
+        "was_owner": candidate.was_owner,
+        "is_target": candidate.is_target,
+        "lag": _lag_json(candidate.lag),
+        "caught_up": candidate.is_caught_up,
+        "stateful": candidate.stateful,
+        "band": [candidate.low, candidate.high],
+        "actives": candidate.actives,
+        "threads": candidate.threads,
+        **({} if facts.state.weights is None else {"work": round(candidate.work, 3)}),
+        "rack": facts.state.racks[candidate.client],
+        "tags": dict(facts.state.tags[candidate.client]),
+        "cross_rack_sources": candidate.active_crossings,
+        "cross_rack_changelogs": candidate.standby_crossings,
     }
 
 
@@ -235,15 +235,15 @@ def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[C
     head = f"{name or 'group'}: task {state.tasks[task]} ({kind}), {strategy}"
     console.print(Sentence(head, style="bold"))
     reason, owner, now = active_reason(facts, task), facts.owner(task), facts.active[task]
-    ran = "as before" if owner == now else f"before: {_named(facts, owner)}"
-    lines = [f"active on {facts.name(now)}, {ran}", *_said(reason.rule, reason.why)]
+    ran = "as before" if owner == now else f"previously on {_named(facts, owner)}"
+    lines = [f"active on {facts.name(now)}, {ran}", *_reason_lines(reason.rule, reason.why)]
     for client in facts.copies.get(task, ()):
         why = copy_reason(facts, task, client)
         role = "warm-up" if (task, client) in facts.warmups else "standby"
-        lines += [f"{role} on {facts.name(client)}", *_said(why.rule, why.why)]
+        lines += [f"{role} on {facts.name(client)}", *_reason_lines(why.rule, why.why)]
     for client in dropped(facts, task):
         why = dropped_reason(facts, task, client)
-        lines += [f"copy on {facts.name(client)} given up", *_said(why.rule, why.why)]
+        lines += [f"copy on {facts.name(client)} dropped", *_reason_lines(why.rule, why.why)]
     for line in lines:
         console.print(Sentence(line))
     console.print()
@@ -252,30 +252,30 @@ def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[C
     rest = len(state.clients) - table.row_count
     if rest:
         clients = "1 more client has" if rest == 1 else f"{rest} more clients have"
-        console.print(f"{clients} no state of this task", highlight=False)
+        console.print(f"{clients} no state for this task", highlight=False)
     console.print()
     for line in _change_lines(facts, tried):
         console.print(Sentence(line))
 
 
-def _said(rule: str, why: str) -> Iterator[str]:
+def _reason_lines(rule: str, why: str) -> Iterator[str]:
     yield f"    {rule}:"
     yield f"    {why}"
 
 
 def _named(facts: Facts, client: int) -> str:
-    return "nobody" if client == NOBODY else facts.name(client)
+    return "no client" if client == NOBODY else facts.name(client)
 
 
 def _change_lines(facts: Facts, tried: list[Change]) -> Iterator[str]:
     yield (
-        "what would change it (tried one at a time):"
+        "changes that would move it (each tried alone):"
         if tried
-        else ("nothing that was tried (lags, room, settings) would change it")
+        else "no single change of lags, capacity or settings that was tried would move it"
     )
     for change in tried:
         if change.warms_up != NOBODY:
-            yield f"    its copy on {facts.name(change.warms_up)} is started, if {change.condition}"
+            yield f"    a warm-up starts on {facts.name(change.warms_up)}, if {change.condition}"
         else:
             yield f"    runs on {facts.name(change.active)}, if {change.condition}"
 
@@ -287,24 +287,26 @@ def _candidate_table(facts: Facts, task: int) -> TextTable:
     tags = state.config.rack_aware_assignment_tags
     table.add_column("candidate", no_wrap=True)
     is_weighted = state.weights is not None
-    work_columns = ("work", "work a thread") if is_weighted else ()
+    work_columns = ("work", "work per thread") if is_weighted else ()
     for column in ("lag", "stateful" if stateful else "tasks", *["band"] * stateful, *work_columns):
         table.add_column(column, justify="right")
     for column in ("cross-rack", *["changelogs"] * stateful) if has_racks else ():
         table.add_column(column, justify="right")
     for column in (*tags, "role"):
         table.add_column(column)
-    for one in candidates(facts, task):
-        own = dict(state.tags[one.client])
-        roles = [one.role, "ran it" if one.was_owner and one.role != "active" else ""]
-        roles.append("target" if one.is_target and one.role != "active" else "")
-        band = str(one.low) if one.low == one.high else f"{one.low}-{one.high}"
-        loads = [str(one.stateful), band] if stateful else [str(one.actives)]
-        loads += [f"{one.work:.1f}", f"{one.work / max(1, one.threads):.1f}"] * is_weighted
-        racks = [str(one.active_crossings), *[str(one.standby_crossings)] * stateful]
+    for candidate in candidates(facts, task):
+        own = dict(state.tags[candidate.client])
+        is_copy = candidate.role != "active"
+        roles = [candidate.role, "ran it" if candidate.was_owner and is_copy else ""]
+        roles.append("target" if candidate.is_target and is_copy else "")
+        low, high, work = candidate.low, candidate.high, candidate.work
+        band = str(low) if low == high else f"{low}-{high}"
+        loads = [str(candidate.stateful), band] if stateful else [str(candidate.actives)]
+        loads += [f"{work:.1f}", f"{work / max(1, candidate.threads):.1f}"] * is_weighted
+        racks = [str(candidate.active_crossings), *[str(candidate.standby_crossings)] * stateful]
         table.add_row(
-            facts.name(one.client),
-            facts.said_lag(task, one.client) if stateful else "-",
+            facts.name(candidate.client),
+            facts.lag_text(task, candidate.client) if stateful else "-",
             *loads,
             *(racks if has_racks else ()),
             *[own.get(key, "-") for key in tags],
@@ -341,5 +343,5 @@ def _print_summary(name: str, facts: Facts, strategy: str) -> None:
         console.print(Sentence(line))
     for warning in (*state.warnings, *facts.assignment.warnings):
         console.print(Sentence(f"warning: {warning}", style="yellow"))
-    console.print(Text("one task: --task TASK", style="dim"))
+    console.print(Text("explain one task: --task TASK", style="dim"))
     console.print()

@@ -1,6 +1,6 @@
-"""Entry point of ``assignor``.
+"""The entry point of ``assignor``.
 
-Exit status, the same in all three programs: `toolkit/exit_status.py`.
+The exit status is the same in all three programs: see `toolkit/exit_status.py`.
 """
 
 import click
@@ -11,30 +11,40 @@ from assignor.cli.toolkit.completion import COMPLETION
 
 class _Assignor(LazyGroup):
     subcommands = {  # noqa: RUF012 a table, never changed
-        "assign": Subcommand("assignor.cli.assign.command", "assign", "Place the tasks of groups."),
+        "assign": Subcommand(
+            "assignor.cli.assign.command", "assign", "Assign the tasks of groups to their clients."
+        ),
         "completion": COMPLETION,
-        "decode": Subcommand("assignor.cli.codec", "decode", "Explain the bytes of a blob."),
+        "decode": Subcommand(
+            "assignor.cli.codec", "decode", "Decode a subscription or assignment."
+        ),
         "diff": Subcommand(
-            "assignor.cli.diff", "diff", "Say what moves between two looks at a group, and why."
+            "assignor.cli.diff", "diff", "Show which tasks move between two assignments, and why."
         ),
-        "encode": Subcommand("assignor.cli.codec", "encode", "Write blobs from their fields."),
+        "encode": Subcommand(
+            "assignor.cli.codec", "encode", "Encode subscription and assignment metadata."
+        ),
         "explain": Subcommand(
-            "assignor.cli.explain", "explain", "Say why tasks run where they run."
+            "assignor.cli.explain", "explain", "Explain why each task runs where it runs."
         ),
-        "inspect": Subcommand("assignor.cli.inspect.command", "inspect", "Look into a live group."),
+        "inspect": Subcommand(
+            "assignor.cli.inspect.command",
+            "inspect",
+            "Inspect a live group: versions, tasks, lags, findings.",
+        ),
         "features": Subcommand(
             "assignor.cli.features.command", "features", "Show and change finalized feature levels."
         ),
         "negotiate": Subcommand(
             "assignor.cli.negotiate.command",
             "negotiate",
-            "Ask what a leader answers, and what each member does next.",
+            "Show which versions a leader answers with, and what each member does next.",
         ),
         "size": Subcommand(
-            "assignor.cli.size.command", "size", "Say what a group's metadata weighs."
+            "assignor.cli.size.command", "size", "Report the size of a group's metadata."
         ),
         "storage": Subcommand(
-            "assignor.cli.storage", "storage", "Make the folder of a feature log, and look into it."
+            "assignor.cli.storage", "storage", "Create and inspect a feature log directory."
         ),
     }
 
@@ -49,4 +59,4 @@ PROGRAM negotiate --members 10/11,11/11
 @click.command("assignor", cls=_Assignor, examples=_EXAMPLES, exits={1: 'the answer is "no"'})
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
-    """Look into live groups and their metadata, place tasks, negotiate versions."""
+    """Inspect live groups and their metadata, assign tasks, and negotiate versions."""

@@ -1,4 +1,4 @@
-"""``assignor storage``: make the folder of a feature log, and look into it (KIP-778)."""
+"""``assignor storage``: create and inspect a feature log directory (KIP-778)."""
 
 import json
 import time
@@ -27,32 +27,32 @@ PROGRAM storage format --directory state/features
 PROGRAM storage format --directory state/features --metadata-version 2 \\
     --feature assignment.protocol=11 --ignore-formatted
 """
-_DISK = {3: "the disk refused"}
+_DISK = {3: "the disk cannot be read or written"}
 _directory = click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="The folder of a feature log.",
+    help="The feature log directory.",
 )
 
 
 @click.group(
     "storage",
     cls=Group,
-    short_help="Make the folder of a feature log, and look into it.",
+    short_help="Create and inspect a feature log directory.",
     examples="PROGRAM storage format --directory state/features",
-    exits={1: "it was formatted before, or it is not or broken"} | _DISK,
+    exits={1: "already formatted; or not formatted, or damaged"} | _DISK,
 )
 def storage() -> None:
-    """Make the folder of a feature log, and look into it."""
+    """Create and inspect a feature log directory."""
 
 
 @storage.command(
     "format",
-    short_help="Make a feature log in a folder.",
+    short_help="Create a feature log.",
     examples=_EXAMPLES,
-    exits={0: "it is formatted", 1: "it was formatted before", 2: "an unknown level"} | _DISK,
+    exits={0: "formatted", 1: "already formatted", 2: "unknown feature or level"} | _DISK,
 )
 @_directory
 @click.option(
@@ -60,16 +60,16 @@ def storage() -> None:
     metavar="LEVEL",
     default=_DEFAULT_LEVEL,
     show_default=True,
-    help="First level of persistent.metadata.version; the default is the one all releases read.",
+    help="Initial level of persistent.metadata.version; all releases read the default.",
 )
 @click.option(
     "--feature",
     "named",
     multiple=True,
     metavar="NAME=LEVEL",
-    help="A feature and its level; may be repeated.",
+    help="Initial level of a feature; may be repeated.",
 )
-@click.option("--ignore-formatted", is_flag=True, help="Leave a formatted folder as it is.")
+@click.option("--ignore-formatted", is_flag=True, help="Succeed without changing a formatted log.")
 @format_option()
 def format_(
     *,
@@ -79,7 +79,7 @@ def format_(
     ignore_formatted: bool,
     form: str,
 ) -> None:
-    """Make a feature log in a folder, which is made if need be."""
+    """Create a feature log, and its directory if it does not exist."""
     levels = _levels((f"{PERSISTENT_METADATA}={metadata_version}", *named))
     disk = FolderDisk(directory)
     wanted = LogFormat(log_id=uuid4().hex, levels=levels, at_ms=time.time_ns() // 1_000_000)
@@ -91,19 +91,19 @@ def format_(
     if form == "json":
         click.echo(json.dumps(_json(directory, found) | {"is_new": is_new}))
         return
-    done = "formatted" if is_new else "was formatted before and is left as it is"
+    done = "is formatted" if is_new else "was already formatted; nothing was changed"
     print_line(f"{directory} {done}: {_text(found.levels)}")
 
 
 @storage.command(
     "describe",
     examples="PROGRAM storage describe --directory state/features",
-    exits={1: "it is not formatted, or broken"} | _DISK,
+    exits={1: "not formatted, or damaged"} | _DISK,
 )
 @_directory
 @format_option()
 def describe(*, directory: Path, form: str) -> None:
-    """Say what a folder was formatted with, and what its log says now."""
+    """Show the initial and the current levels of a feature log."""
     disk = FolderDisk(directory)
     try:
         log = look_at_log(disk)
@@ -128,7 +128,7 @@ def describe(*, directory: Path, form: str) -> None:
     changed = f", changed {utc_time(note.at_ms)} by {note.who}" if note.at_ms else ""
     print_line(f"epoch {state.levels.epoch}{changed}: {_text(state.levels.levels)}")
     members = len(state.ranges_by_member)
-    print_line(f"{log.batches} batches, written in format {state.format}; {members} members known")
+    print_line(f"{log.batches} batches in format {state.format}; {members} registered members")
     for warning in log.warnings:
         warn(warning)
 
@@ -138,7 +138,7 @@ def _levels(texts: Sequence[str]) -> dict[str, int]:
     for text in texts:
         name, equals, level = text.partition("=")
         if not equals or name in levels:
-            raise BadInput(f"{text!r}: say NAME=LEVEL, once for each feature")
+            raise BadInput(f"{text!r}: give NAME=LEVEL, once for each feature")
         try:
             levels[name] = NATIVE_FEATURES.named(name).parse_level(level).number
         except FeatureError as error:
@@ -156,8 +156,8 @@ def _json(directory: Path, made: LogFormat) -> dict[str, Any]:
 
 
 def _text(levels: Any) -> str:
-    said = [
+    parts = [
         f"{name} {level_text(NATIVE_FEATURES, name, level)}"
         for name, level in sorted(levels.items())
     ]
-    return ", ".join(said) or "no levels"
+    return ", ".join(parts) or "no levels"

@@ -1,7 +1,7 @@
-"""What an application around the assignor needs: internal topics, end offsets, identity, queries.
+"""Parts for an application that uses the assignor: internal topics, lags, process id, queries.
 
-Client-neutral. A Kafka client is reached through `ClusterAccess`, whose implementations are in
-`assignor.adapters`; what blocks runs on the thread of `LeaderProvider`, never on a client's own.
+The package is independent of the Kafka client: `ClusterAccess` is the interface, implemented in
+`assignor.adapters`. Blocking calls run on the thread of `LeaderProvider`, never on the client's.
 """
 
 from assignor.embedding.cluster_thread import LeaderProvider

@@ -1,8 +1,9 @@
-"""The thread that talks to the cluster, so that a leader never blocks its client.
+"""A background thread that queries the cluster, so that a leader never blocks its client.
 
-It keeps one value, `LeaderFacts`, up to date: counts of the source topics, internal topics (which
-it creates when this member leads), ends of the changelogs. The client's thread reads the value and
-asks for a newer one; it never waits. What is not there in time is unknown (KIP-441).
+The thread keeps one value, `LeaderFacts`, up to date: partition counts of source topics, internal
+topics (which it creates while this member leads), and changelog end offsets. The client's thread
+reads the value, can request a new one, and never waits. Lags that are not known in time count as
+unknown (KIP-441).
 """
 
 import threading
@@ -26,27 +27,27 @@ from encoding import RebalanceError, TopicPartition
 
 _log = line_logger(__name__)
 
-# Asked again while something is missing or failed: doubled up to a minute.
+# Delay before the next query while a topic is missing or a query failed; it doubles to a minute.
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 60.0
-# Two looks are never nearer to each other than this, however often a group rebalances.
+# Shortest time between two queries, however often the group rebalances.
 _LEAST_BETWEEN_S = 0.1
-# Ends of changelogs that are older say too little about lags.
+# Older end offsets are not used to compute lags.
 _OFFSETS_MAX_AGE_S = 30.0
-# A leader looks this often, so that a rebalance that comes out of the blue finds ends to go by.
+# A leader queries this often, so that an unexpected rebalance finds recent end offsets.
 _LEADER_EVERY_S = 10.0
 
 
 class LeaderProvider:
-    """What the leader needs to know of the cluster, always at hand, never waited for.
+    """A background thread that keeps `LeaderFacts` up to date; no method waits for the cluster.
 
     Args:
-        connect: opens the cluster; called on the thread, and again after a failure.
-        subtopologies: of the application.
+        connect: opens a connection; called on the thread, and again after a failure.
+        subtopologies: subtopologies of the application.
         settings: how internal topics are created.
-        on_ready: called on the thread when the leader's last answer is out of date.
-        on_error: called on the thread with each new sentence of what is wrong.
-        now: seconds, any clock that only goes forward.
+        on_ready: called on the thread when the leader's last answer is outdated.
+        on_error: called on the thread with each new problem, as a sentence.
+        now: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class LeaderProvider:
         self._offsets_at = float("-inf")
         self._looked = 0
         self._answered_by: Mapping[str, int] | None = None
-        self._said: dict[str, frozenset[str]] = {}
+        self._reported: dict[str, frozenset[str]] = {}
         self._access: ClusterAccess | None = None
         self._leads = False
         self._asked = False
@@ -78,32 +79,32 @@ class LeaderProvider:
         self._thread = threading.Thread(target=self._run, name="cluster-facts", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def facts(self) -> LeaderFacts:
-        """What is known now; returns at once."""
+        """Return what is known now, without waiting."""
         with self._changed:
             if self._now() - self._offsets_at > _OFFSETS_MAX_AGE_S:
                 return replace(self._facts, end_offsets=None)
             return self._facts
 
     def join(self) -> None:
-        """A rebalance begins, and this member may come to lead it: look; returns at once."""
+        """Request a query because a rebalance begins that this member may lead; do not wait."""
         with self._changed:
             self._leads = False
             self._asked = True
             self._changed.notify_all()
 
     def lead(self, used: LeaderFacts, *, waits: bool) -> None:
-        """This member answered the group: look on until the next rebalance; returns at once.
+        """Note that this member has answered the group as its leader; do not wait.
 
-        From now on missing topics are created, and `on_ready` is called once the usable topics
-        are others than the answer was made with.
+        Until the next rebalance the thread creates missing topics, and calls `on_ready` once if the
+        usable topics differ from those in `used`.
 
         Args:
-            used: the facts that it answered by.
-            waits: some tasks wait for internal topics, so look now.
+            used: the facts on which the answer is based.
+            waits: whether some tasks wait for internal topics; then the thread queries now.
         """
         with self._changed:
             self._leads = True
@@ -112,14 +113,14 @@ class LeaderProvider:
             self._changed.notify_all()
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """End the thread and close the cluster; waits for a request under way at most so long."""
+        """Stop the thread and close the connection; wait at most `timeout_s` for a request."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
 
-    # On the thread
+    # Methods that run on the thread
 
     def _run(self) -> None:
         retry_s = 0.0
@@ -138,7 +139,7 @@ class LeaderProvider:
             self._disconnect()
 
     def _wait(self, retry_s: float) -> bool:
-        """Until it is time to look; False when closed."""
+        """Wait until the next query is due; False if closed."""
         with self._changed:
             if self._looked:
                 self._changed.wait_for(lambda: self._closed, _LEAST_BETWEEN_S)
@@ -150,7 +151,7 @@ class LeaderProvider:
             return not self._closed
 
     def _look(self) -> bool:
-        """One look at everything; True when there is nothing left to wait for."""
+        """Query the cluster once; return whether nothing is missing."""
         access = self._access = self._access or self._connect()
         sources = self._sources()
         counts = access.partition_counts(sources)
@@ -181,10 +182,10 @@ class LeaderProvider:
                 self._facts = replace(self._facts, end_offsets=ends)
                 self._offsets_at = self._now()
         finally:
-            # Tasks can run without the ends: only lags are unknown then.
+            # Tasks can run without end offsets; only their lags are unknown.
             if is_outdated:
                 self._on_ready()
-        self._say("failure", frozenset())
+        self._report("failure", frozenset())
         healthy = all(topic.name in topics and not topics[topic.name].problem for topic in wanted)
         return healthy and not plan.unknown_topics if leads else True
 
@@ -208,7 +209,7 @@ class LeaderProvider:
         counts: Mapping[str, int],
         topics: Mapping[str, TopicState],
     ) -> dict[TopicPartition, int]:
-        """Where the changelogs end; tables that are source topics end where the group committed."""
+        """Return changelog end offsets; for source topics used as changelogs, committed offsets."""
         changelogs = {name for part in self._subtopologies for name in part.changelog_topics}
         sources = {name for part in self._subtopologies for name in part.source_changelogs}
         own = (changelogs - sources) & _usable(topics).keys()
@@ -217,37 +218,39 @@ class LeaderProvider:
         return ends | dict(access.committed(tables)) if tables else ends
 
     def _publish(self, counts: Mapping[str, int], topics: Mapping[str, TopicState]) -> bool:
-        """Show what there is; True when this leader's answer was made with other topics."""
+        """Publish new facts; return whether this leader's answer was based on other topics."""
         with self._changed:
             self._facts = replace(self._facts, partition_counts=counts, topics=topics)
             answered_by = self._answered_by
             is_outdated = self._leads and answered_by not in (None, _usable(topics))
             if is_outdated:
                 self._answered_by = None
-        self._say("topics", frozenset(one.problem for one in topics.values() if one.problem))
+        self._report(
+            "topics", frozenset(topic.problem for topic in topics.values() if topic.problem)
+        )
         return is_outdated
 
     def _failed(self, error: Exception) -> None:
-        """A look failed: what was found stays, ends of changelogs grow old, and it is told once."""
+        """Report a failed query once; the facts stay as they are."""
         known = isinstance(error, RebalanceError)
         why = str(error) if known else f"{type(error).__name__}: {error}"
-        _log.warning("the cluster could not be asked: %s", why, exc_info=None if known else error)
-        self._say("failure", frozenset({why}))
+        _log.warning("the cluster query failed: %s", why, exc_info=None if known else error)
+        self._report("failure", frozenset({why}))
         if isinstance(error, ClusterUnavailable) or not known:
             self._disconnect()
 
-    def _say(self, about: str, sentences: frozenset[str]) -> None:
-        """Tell what was not told at the look before."""
-        for sentence in sorted(sentences - self._said.get(about, frozenset())):
+    def _report(self, about: str, sentences: frozenset[str]) -> None:
+        """Report the problems that the previous query did not have."""
+        for sentence in sorted(sentences - self._reported.get(about, frozenset())):
             self._on_error(sentence)
-        self._said[about] = sentences
+        self._reported[about] = sentences
 
     def _disconnect(self) -> None:
         access, self._access = self._access, None
         if access is not None:
             try:
                 access.close()
-            except Exception as error:  # noqa: BLE001 it is given up anyway
+            except Exception as error:  # noqa: BLE001 the connection is dropped anyway
                 _log.debug("closing failed: %s", error)
 
 

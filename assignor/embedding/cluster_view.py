@@ -1,7 +1,7 @@
-"""One member's view of its cluster: what the leader takes into account, and when it looks again.
+"""One member's knowledge of its cluster, which it uses when it leads the group.
 
-Without a client to ask, or without internal topics, there is nothing to watch: then nothing waits,
-and lags are unknown.
+Without a Kafka client or without internal topics nothing is queried: no task waits for a topic, and
+lags are unknown.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,10 @@ from encoding import RebalanceError, TaskId
 
 
 def lags_or_prior(state: GroupState) -> TaskAssignment:
-    """`high_availability` while lags are known, else `fallback_prior`, as KIP-441 has it."""
+    """Return the assignment of `high_availability`; of `fallback_prior` if no lag is known.
+
+    This is KIP-441's behaviour for a failed lag request.
+    """
     stateful = state.end_offset_sums[state.stateful]
     if len(stateful) and bool((stateful == LAG_UNKNOWN).all()):
         return fallback_prior(state)
@@ -31,12 +34,12 @@ def lags_or_prior(state: GroupState) -> TaskAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtHand:
-    """What is known when the leader has to answer.
+    """What is known at the moment when the leader has to answer.
 
     Attributes:
-        partition_counts: source topic -> partitions.
-        waits: subtopologies that get no tasks yet.
-        end_offset_sums: for lags; None: unknown.
+        partition_counts: source topic -> number of partitions.
+        waits: subtopology id -> why its tasks are not assigned yet.
+        end_offset_sums: stateful task -> end offset sum, for lags; None: not known.
     """
 
     partition_counts: Mapping[str, int]
@@ -45,11 +48,11 @@ class AtHand:
 
 
 class ClusterWatch:
-    """Facts about the cluster for one member; every method returns at once.
+    """Facts about the cluster for one member; no method waits for the cluster.
 
     Args:
-        subtopologies: of the application.
-        settings: how internal topics are created; None: somebody else creates and watches them.
+        subtopologies: subtopologies of the application.
+        settings: how internal topics are created; None: they are neither created nor checked.
     """
 
     def __init__(
@@ -63,14 +66,14 @@ class ClusterWatch:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is anything to watch."""
+        """Whether the application has internal topics that this member creates and checks."""
         return self._settings is not None and any(
             part.changelog_topics or part.repartition_topics for part in self._subtopologies
         )
 
     @property
     def is_on(self) -> bool:
-        """Whether the cluster is asked."""
+        """Whether the background thread has been started."""
         return self._provider is not None
 
     def begin(
@@ -80,7 +83,7 @@ class ClusterWatch:
         on_ready: Callable[[], None],
         on_error: Callable[[str], None],
     ) -> None:
-        """Start to watch, on a thread of its own; both functions are called there."""
+        """Start the background thread if it is needed; both callbacks run on that thread."""
         if self.is_wanted and self._provider is None:
             self._provider = LeaderProvider(
                 connect,
@@ -92,18 +95,19 @@ class ClusterWatch:
             self._provider.start()
 
     def join(self) -> None:
-        """A rebalance begins."""
+        """Request a query because a rebalance begins."""
         if self._provider is not None:
             self._provider.join()
 
     def at_hand(self, partition_counts: Mapping[str, int]) -> AtHand:
-        """What this leader knows now.
+        """Return what this leader knows now.
 
         Args:
-            partition_counts: as the client has them; 0 where it knows none, which is filled in.
+            partition_counts: the client's partition counts; a 0 (not known) is filled in if the
+                background thread knows the count.
 
         Raises:
-            TaskAssignmentError: the topology does not fit the partition counts.
+            TaskAssignmentError: the partition counts do not fit the topology.
         """
         if self._provider is None:
             return AtHand(partition_counts=partition_counts, waits={}, end_offset_sums=None)
@@ -117,23 +121,23 @@ class ClusterWatch:
         )
 
     def led(self) -> None:
-        """The group is answered by what was at hand."""
+        """Note that this leader has answered the group with the last result of `at_hand`."""
         if self._provider is not None:
             self._provider.lead(self._used, waits=self._waits)
 
     def partition_counts(self) -> Mapping[str, int]:
-        """Of all topics of the topology that are known, for queries; empty without a watch."""
+        """Return topic -> number of partitions for queries; empty if the cluster is not queried."""
         if self._provider is None:
             return {}
         facts: LeaderFacts = self._provider.facts()
         try:
             return plan_tasks(self._subtopologies, facts.partition_counts).partition_counts
         except RebalanceError:
-            # The leader reports what does not fit; a query has to do with what is there.
+            # The leader reports the mismatch; queries use the counts that are known.
             return facts.partition_counts
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop the background thread."""
         provider, self._provider = self._provider, None
         if provider is not None:
             provider.close()

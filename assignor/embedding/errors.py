@@ -1,11 +1,11 @@
-"""What can go wrong around the assignor.
+"""Errors of an application that uses the assignor, and which of them are fatal.
 
 ```
 RebalanceError                 encoding: never raised itself
-+ EmbeddingError               the surroundings of a member
++ EmbeddingError               a failure outside the assignment itself
   - ClusterUnavailable         the cluster did not answer, or refused, within the deadline
-  - StateDirectoryLocked       another process works in this state directory
-  - MemberStopped              this member is out of the group for good; restarting is up to you
+  - StateDirectoryLocked       another process uses this state directory
+  - MemberStopped              this member has left the group and cannot rejoin; restart it
 ```
 """
 
@@ -16,15 +16,15 @@ from encoding import RebalanceError
 
 
 class EmbeddingError(RebalanceError):
-    """Something around the member, not its bytes or tasks, is wrong."""
+    """A failure outside the member's metadata and tasks: the cluster, or the state directory."""
 
 
 class ClusterUnavailable(EmbeddingError):
-    """The cluster did not do what was asked within the deadline; the message says what and why."""
+    """A request to the cluster failed or timed out; the message names the request and the cause."""
 
 
 class StateDirectoryLocked(EmbeddingError):
-    """Another process holds the state directory.
+    """Another process uses the state directory.
 
     Attributes:
         path: the directory.
@@ -34,32 +34,32 @@ class StateDirectoryLocked(EmbeddingError):
         self.path = path
         super().__init__(
             f"state directory {path} is used by another process; "
-            "stop it, or give each process a directory of its own"
+            "stop it, or give each process its own directory"
         )
 
 
 class MemberStopped(EmbeddingError):
-    """The member cannot go on, and trying again would not help; the message says what would."""
+    """The member cannot continue, and a retry would fail; the message says what to do."""
 
 
-# Kafka's error, by the clients' class name -> what to do about it.
+# Class name of Kafka's error in the clients -> what to do about it.
 _FATAL = MappingProxyType(
     {
-        "FencedInstanceIdError": "another process runs with this group.instance.id and took over; "
-        "give each process one of its own, and start this one again",
+        "FencedInstanceIdError": "another process has joined with this group.instance.id; give "
+        "each process its own, then restart this one",
         "GroupAuthorizationFailedError": "this user may not read the group; grant READ on it",
         "GroupMaxSizeReachedError": "the group has as many members as group.max.size allows; raise "
         "it on the brokers, or start fewer members",
-        "InconsistentGroupProtocolError": "no assignor name is common to all members of the group; "
-        "give every member the same assignors, or use another group id",
-        "InvalidGroupIdError": "the broker takes no such group id; choose another",
-        "InvalidSessionTimeoutError": "the broker refuses session_timeout_ms; keep it between "
-        "group.min.session.timeout.ms and group.max.session.timeout.ms",
+        "InconsistentGroupProtocolError": "the members of the group have no assignor name in "
+        "common; give every member the same assignors, or use another group id",
+        "InvalidGroupIdError": "the broker rejects this group id; choose another",
+        "InvalidSessionTimeoutError": "the broker rejects session_timeout_ms; choose a value "
+        "between group.min.session.timeout.ms and group.max.session.timeout.ms",
         "MemberRefused": "start it with a release that supports the group's levels, or lower them",
-        "SaslAuthenticationFailed": "user name or password are wrong; correct them",
-        "SaslAuthenticationFailedError": "user name or password are wrong; correct them",
+        "SaslAuthenticationFailed": "the user name or the password is wrong; correct it",
+        "SaslAuthenticationFailedError": "the user name or the password is wrong; correct it",
         "TopicAuthorizationFailedError": "this user may not read a topic; grant READ on it",
-        "UnsupportedVersionError": "the broker is too old for what was asked; upgrade it",
+        "UnsupportedVersionError": "the broker does not support this request; upgrade the broker",
     }
 )
 _FIRST_PAUSE_MS = 100
@@ -67,32 +67,32 @@ _LAST_PAUSE_MS = 10_000
 
 
 def fatal_reason(error: BaseException) -> str | None:
-    """What to do about an error that ends the member, or None when it may pass.
+    """Return what to do about a fatal error; None if a retry may succeed.
 
     Args:
-        error: as the client raised it; its causes count too.
+        error: the client's exception; its causes are checked too.
     """
     seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        for kind in type(one).__mro__:
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        for kind in type(cause).__mro__:
             if kind.__name__ in _FATAL:
                 return _FATAL[kind.__name__]
-        one = one.__cause__
+        cause = cause.__cause__
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorPause:
-    """An error that may pass: wait, then poll again. `why` is one sentence."""
+    """An error after which a retry may succeed: wait `wait_ms`, then poll again."""
 
     wait_ms: int
     why: str
 
 
 class PollErrors:
-    """Errors of one consumer's poll: pauses double while they go on, and a good poll forgets them.
+    """Back-off for one consumer's poll: the pause doubles with every failure in a row.
 
     >>> errors = PollErrors()
     >>> [errors.failed(OSError("gone")).wait_ms for _ in range(3)]
@@ -103,19 +103,19 @@ class PollErrors:
         self._in_a_row = 0
 
     def succeeded(self) -> None:
-        """A poll came back."""
+        """Reset the pause after a successful poll."""
         self._in_a_row = 0
 
     def failed(self, error: BaseException) -> ErrorPause:
-        """How long to wait after an error.
+        """Return how long to wait after a failed poll.
 
         Raises:
-            MemberStopped: this error comes again at every poll; the message says what to do.
+            MemberStopped: the error is fatal; the message says what to do.
         """
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         todo = fatal_reason(error)
         if todo is not None:
-            raise MemberStopped(f"this member left the group for good ({said}): {todo}") from error
+            raise MemberStopped(f"this member has left the group ({problem}): {todo}") from error
         wait_ms = min(_FIRST_PAUSE_MS << min(self._in_a_row, 10), _LAST_PAUSE_MS)
         self._in_a_row += 1
-        return ErrorPause(wait_ms=wait_ms, why=f"poll failed ({said}); again in {wait_ms} ms")
+        return ErrorPause(wait_ms=wait_ms, why=f"poll failed ({problem}); retry in {wait_ms} ms")

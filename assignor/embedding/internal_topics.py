@@ -1,8 +1,8 @@
-"""Which internal topics an application needs, and whether a topic that is there will do.
+"""The internal topics that an application needs, and checks of existing topics.
 
-Names, counts and settings are Kafka Streams', so that Python and JVM members of one application
-share them. A topic with another number of partitions is refused with both numbers: its keys lie
-elsewhere, and no assignment can mend that.
+Names, partition counts and settings are Kafka Streams', so that Python and JVM members of one
+application share the topics. A topic with a wrong number of partitions is rejected, because its
+keys are in other partitions; the message has both numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from assignor.topology import Subtopology, TaskPlan
 from encoding import TopicPartition
 
 _CHANGELOG = MappingProxyType({"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"})
-# As Kafka Streams keeps windows: clocks of brokers and records may differ by a day.
+# Kafka Streams' windowstore.changelog.additional.retention.ms: one day.
 _WINDOW_SLACK_MS = 24 * 3600 * 1000
-# Records are kept until they are processed, however late that is.
+# Records are kept until the application deletes them after processing.
 _REPARTITION = MappingProxyType(
     {
         "cleanup.policy": "delete",
@@ -32,8 +32,8 @@ class InternalTopicSettings:
     """How internal topics are created.
 
     Attributes:
-        replication_factor: Kafka's `replication.factor`; -1 takes the broker's default.
-        configs: settings of all internal topics, over the ones chosen here (Kafka's `topic.`).
+        replication_factor: Kafka's `replication.factor`; -1: the broker's default.
+        configs: settings of all internal topics; they override the defaults (Kafka's `topic.`).
     """
 
     replication_factor: int = -1
@@ -46,9 +46,9 @@ class InternalTopic:
 
     Attributes:
         name: full name.
-        partitions: how many it must have.
+        partitions: required number of partitions.
         configs: settings to create it with.
-        compacted: whether it is a changelog; one that deletes by age alone would lose state.
+        compacted: whether it is a changelog, whose cleanup policy must include `compact`.
     """
 
     name: str
@@ -59,38 +59,38 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFound:
-    """A topic as the cluster has it; `cleanup_policy` is None where it could not be asked."""
+    """An existing topic; `cleanup_policy` is None if it could not be read."""
 
     partitions: int
     cleanup_policy: str | None = None
 
 
 class ClusterAccess(Protocol):
-    """What the provider asks of a Kafka cluster; every call ends within a deadline of its own.
+    """Requests of `LeaderProvider` to a Kafka cluster; every call has its own deadline.
 
-    Every method may raise `ClusterUnavailable`; what the cluster says of a single topic is a value.
+    Every method may raise `ClusterUnavailable`. An error of a single topic is part of the result.
     """
 
     def partition_counts(self, topics: Sequence[str]) -> Mapping[str, int]:
-        """Partitions of the topics that exist; the others are missing."""
+        """Return existing topic -> number of partitions; missing topics are left out."""
         ...
 
     def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
-        """`cleanup.policy` of existing topics, as far as it may be read."""
+        """Return topic -> `cleanup.policy`, for topics whose configuration may be read."""
         ...
 
     def create_topics(
         self, topics: Sequence[InternalTopic], *, replication_factor: int
     ) -> Mapping[str, str]:
-        """Create topics; the sentence for each that could not be. One that exists is no error."""
+        """Create topics; return topic -> error message. An existing topic is not an error."""
         ...
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """End offsets (uncommitted records too); partitions without a leader are missing."""
+        """Return end offsets (isolation level read_uncommitted), without leaderless partitions."""
         ...
 
     def committed(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """The group's committed offsets, 0 where there is none."""
+        """Return the group's committed offsets; 0 for a partition without one."""
         ...
 
     def close(self) -> None:
@@ -103,9 +103,9 @@ def internal_topics(
     plan: TaskPlan,
     settings: InternalTopicSettings | None = None,
 ) -> tuple[InternalTopic, ...]:
-    """Every internal topic whose partition count is known by now, sorted by name.
+    """Return the internal topics whose partition count is known, sorted by name.
 
-    A source topic that serves as changelog belongs to whoever fills it, and is left out.
+    A source topic that serves as a changelog is not an internal topic and is left out.
     """
     own = (settings or InternalTopicSettings()).configs
     found = {}
@@ -131,7 +131,7 @@ def internal_topics(
 
 
 def _windowed(retention_ms: int | None) -> dict[str, str]:
-    """Settings of the changelog of a windowed store: old windows go by age."""
+    """Return settings for a windowed store's changelog: old windows are deleted by age."""
     if retention_ms is None:
         return {}
     kept_ms = retention_ms + _WINDOW_SLACK_MS
@@ -139,28 +139,28 @@ def _windowed(retention_ms: int | None) -> dict[str, str]:
 
 
 def topic_problem(wanted: InternalTopic, found: TopicFound) -> str | None:
-    """Why a topic that exists cannot be used, or None.
+    """Return why an existing topic cannot be used; None if it can.
 
     >>> topic = InternalTopic(name="app-s-changelog", partitions=4, configs={}, compacted=True)
     >>> topic_problem(topic, TopicFound(partitions=3))[:58]
-    'internal topic app-s-changelog has 3 partitions, 4 are nee'
+    'internal topic app-s-changelog has 3 partitions instead of'
     """
     if found.partitions != wanted.partitions:
         return (
-            f"internal topic {wanted.name} has {found.partitions} partitions, {wanted.partitions} "
-            "are needed: its input topics were changed, or another application owns it; stop the "
-            "application and delete the topic (its state is rebuilt), or choose another "
+            f"internal topic {wanted.name} has {found.partitions} partitions instead of "
+            f"{wanted.partitions}: its input topics were changed, or another application owns it; "
+            "stop the application and delete the topic (its state is rebuilt), or choose another "
             "application id"
         )
     policies = {p.strip() for p in (found.cleanup_policy or "").split(",")} - {""}
     if policies and wanted.compacted and "compact" not in policies:
         return (
-            f"changelog {wanted.name} has cleanup.policy={found.cleanup_policy}, which loses state "
-            "with time; set cleanup.policy=compact on it"
+            f"changelog {wanted.name} has cleanup.policy={found.cleanup_policy}, which deletes "
+            "state that is still needed; set cleanup.policy=compact"
         )
     if policies and not wanted.compacted and "compact" in policies:
         return (
             f"repartition topic {wanted.name} has cleanup.policy={found.cleanup_policy}, which "
-            "drops records that are not processed yet; set cleanup.policy=delete on it"
+            "drops records that are not processed yet; set cleanup.policy=delete"
         )
     return None

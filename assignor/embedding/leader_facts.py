@@ -1,8 +1,8 @@
-"""What the background thread found out, as a value, and what the leader makes of it.
+"""The result of the background thread's query, and which subtopologies have to wait.
 
-A subtopology whose internal topics are not there as they should be gets no tasks: a member would
-run into a topic that is not there, and a JVM member spins on it. Where its tasks ran already the
-topics were there, so tasks go on although a new leader has not looked yet.
+A subtopology whose internal topics are missing or unusable gets no tasks: a member would fail on a
+missing topic, and a JVM member would retry in a busy loop. Tasks that already run had their topics,
+so they continue even if a new leader has not queried the cluster yet.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +15,11 @@ from encoding import TaskId, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicState:
-    """An internal topic as last looked at.
+    """An internal topic at the last query.
 
     Attributes:
-        partitions: how many it has.
-        problem: why it cannot be used, or "".
+        partitions: number of partitions.
+        problem: why it cannot be used; "" if it can.
     """
 
     partitions: int
@@ -28,12 +28,12 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderFacts:
-    """What a leader knows of the cluster at one moment.
+    """What a leader knows about the cluster at one moment.
 
     Attributes:
-        partition_counts: of the external source topics that exist.
-        topics: internal topics that exist, or that could not be created.
-        end_offsets: where each changelog ends; None: not known, or too old to go by.
+        partition_counts: existing external source topic -> number of partitions.
+        topics: internal topics that exist or could not be created, by name.
+        end_offsets: changelog partition -> end offset; None: not known, or too old.
     """
 
     partition_counts: Mapping[str, int] = field(default_factory=dict)
@@ -46,11 +46,11 @@ NOTHING_FOUND = LeaderFacts()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicKnowledge:
-    """What the leader takes from the facts.
+    """What the facts mean for the tasks of an application.
 
     Attributes:
-        waits: subtopology id -> why its tasks are not handed out.
-        end_offset_sums: stateful task -> sum of the ends of its changelogs, None: not known.
+        waits: subtopology id -> why its tasks are not assigned.
+        end_offset_sums: stateful task -> sum of its changelogs' end offsets; None: not known.
     """
 
     waits: Mapping[int, SubtopologyWaits]
@@ -60,12 +60,12 @@ class TopicKnowledge:
 def knowledge_of(
     facts: LeaderFacts, subtopologies: Iterable[Subtopology], plan: TaskPlan
 ) -> TopicKnowledge:
-    """What holds for these tasks.
+    """Return which subtopologies have to wait, and the end offset sums of the tasks.
 
     Args:
-        facts: the newest there are.
-        subtopologies: of the application.
-        plan: its tasks, with the partition counts that internal topics must have.
+        facts: the newest facts.
+        subtopologies: subtopologies of the application.
+        plan: its tasks, with the required partition counts of internal topics.
     """
     parts = tuple(subtopologies)
     wanted = {topic.name: topic for topic in internal_topics(parts, plan)}
@@ -73,24 +73,24 @@ def knowledge_of(
     for part in parts:
         names = {*part.changelog_topics, *part.source_topics, *part.sink_topics} & wanted.keys()
         verdicts = [_verdict(wanted[name], facts.topics.get(name)) for name in sorted(names)]
-        told = [one for one in verdicts if one is not None]
-        if told:
-            # What is wrong for certain goes before what is merely not known.
-            waits[part.id] = min(told, key=lambda one: not one.refused)
+        reasons = [verdict for verdict in verdicts if verdict is not None]
+        if reasons:
+            # A definite problem takes precedence over a topic that is not known yet.
+            waits[part.id] = min(reasons, key=lambda reason: not reason.refused)
     return TopicKnowledge(waits=waits, end_offset_sums=_sums(facts, parts, plan))
 
 
 def _verdict(wanted: InternalTopic, found: TopicState | None) -> SubtopologyWaits | None:
-    """Why a subtopology with this topic waits, or None."""
+    """Return why a subtopology with this topic has to wait; None if the topic is usable."""
     if found is None:
         return SubtopologyWaits(why=f"internal topic {wanted.name} is not known to exist yet")
     if found.problem:
         return SubtopologyWaits(why=found.problem, refused=True)
     if found.partitions != wanted.partitions:
-        # The input topics grew since: the thread looks again and says so in both numbers.
+        # The input topics have grown since the last query; the next one reports it.
         return SubtopologyWaits(
-            why=f"internal topic {wanted.name} had {found.partitions} partitions when last looked "
-            f"at, {wanted.partitions} are needed now"
+            why=f"internal topic {wanted.name} had {found.partitions} partitions at the last query "
+            f"instead of the {wanted.partitions} needed now"
         )
     return None
 
@@ -98,7 +98,7 @@ def _verdict(wanted: InternalTopic, found: TopicState | None) -> SubtopologyWait
 def _sums(
     facts: LeaderFacts, subtopologies: tuple[Subtopology, ...], plan: TaskPlan
 ) -> dict[TaskId, int] | None:
-    """End offset sums of the tasks of which all changelog ends are known."""
+    """Return the end offset sums of tasks whose changelog end offsets are all known."""
     if facts.end_offsets is None:
         return None
     changelogs = {part.id: part.changelog_topics for part in subtopologies}

@@ -1,8 +1,8 @@
-"""The identity of a process, which outlives restarts, and the lock on its state directory.
+"""The process id, which survives restarts, and the lock on the state directory.
 
-A client that comes back with its process id gets its tasks back, since the leader knows where state
-lies. Two processes with one id would be taken for one client, so the directory is locked for as
-long as it is used. All consumers of one process share the claim.
+A client that restarts with the same process id gets its tasks back, because the leader knows which
+state it has. Two processes with the same id would count as one client, so the directory is locked
+while it is in use. All consumers of a process share the lock.
 """
 
 import re
@@ -25,28 +25,27 @@ _TASK_DIR = re.compile("([0-9]{1,9})_([0-9]{1,9})")
 
 
 class ProcessDirectory:
-    """A claimed state directory; close it when the process's last consumer is closed.
+    """A locked state directory; close it after the process's last consumer.
 
     Attributes:
         path: the directory.
-        stores: what is persisted here, in the formats that are set (KIP-384): checkpoints and the
-            routing view besides the identity.
+        stores: its files, in the configured formats (KIP-384): process id, checkpoints and plans.
     """
 
     def __init__(self, path: str | Path, persisted: PersistedSettings = _CONSERVATIVE) -> None:
-        """Lock the directory and read the identity, or make one.
+        """Lock the directory; read the process id, or create one.
 
         Raises:
-            StateDirectoryLocked: another process is in it.
-            StoreError: it cannot be read or written, its content is broken, it is a symbolic link
-                that leads nowhere, or the settings are below what was written in it before. The
-                lock is released again.
+            StateDirectoryLocked: another process uses the directory.
+            StoreError: the directory cannot be read or written, its content is damaged, it is a
+                dangling symbolic link, or the settings are below a version that was written in it
+                before. The lock is released.
         """
         check_links(Path(path).absolute())
         self.path = Path(path).resolve()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            # One lock object per path and process: it counts, so that consumers can share it.
+            # A singleton per path and process: it counts its users, so that consumers share it.
             self._lock = FileLock(self.path / _LOCK, is_singleton=True, thread_local=False)
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -65,19 +64,19 @@ class ProcessDirectory:
 
     @property
     def process_id(self) -> UUID:
-        """Who the process is."""
+        """The process id."""
         return self._record.process_id
 
     @property
     def remembered_version(self) -> int | None:
-        """The assignment version last agreed."""
+        """The assignment version that the group last agreed on; None before the first time."""
         return self._record.remembered_version
 
     def remember(self, version: int) -> None:
-        """Keep the assignment version that the group agreed on.
+        """Write the assignment version that the group agreed on.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the file cannot be written.
         """
         with self._writing:
             if version != self.remembered_version and not self._closed:
@@ -86,10 +85,10 @@ class ProcessDirectory:
                 self._record = record
 
     def follow(self, persistent_version: int) -> None:
-        """Write the formats of the version that the group's leader finalized (KIP-384).
+        """Write from now on in the formats of the leader's persistent version (KIP-384).
 
         Raises:
-            StoreError: this release does not know it, or the disk refused.
+            StoreError: this release does not know the version, or a file cannot be written.
         """
         with self._writing:
             if persistent_version != self._followed and not self._closed:
@@ -98,18 +97,20 @@ class ProcessDirectory:
                 self._followed = persistent_version
 
     def task_dir(self, task: object) -> Path:
-        """The directory for a task's state (made if need be), as Kafka Streams names it: `0_1`."""
+        """Return the directory for a task's state, created if needed; named as in Kafka: `0_1`."""
         place = self.path / str(task)
         place.mkdir(exist_ok=True)
         return place
 
     def tasks(self) -> tuple[TaskId, ...]:
-        """Tasks that have a directory here, from this life or an earlier one, sorted."""
+        """Return the tasks that have a directory here, sorted, including those of earlier runs."""
         found = (_TASK_DIR.fullmatch(place.name) for place in self.path.iterdir() if place.is_dir())
-        return tuple(sorted(TaskId(int(one[1]), int(one[2])) for one in found if one is not None))
+        return tuple(
+            sorted(TaskId(int(match[1]), int(match[2])) for match in found if match is not None)
+        )
 
     def close(self) -> None:
-        """Give the directory free, unless other consumers of this process are in it."""
+        """Release the lock; other consumers of this process keep theirs."""
         if not self._closed:
             self._closed = True
             self._lock.release()

@@ -1,9 +1,8 @@
 """Interactive queries: which host has the state of a key.
 
-The partition of a key is the one that Kafka's producers choose (murmur2 over the key's bytes), over
-the widest source topic of the store's subtopology. The number of partitions comes from metadata,
-never from the host map: partitions whose host has no endpoint are missing there, and counting what
-is left routes keys to the wrong host.
+The partition of a key is the one that Kafka's default partitioner chooses (murmur2), with the
+largest partition count among the source topics of the store's subtopology. The count comes from the
+metadata, not from the host map, which lacks partitions of hosts without an endpoint.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +21,12 @@ Partitioner = Callable[[bytes, int], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyHosts:
-    """Where the state of a key is.
+    """The hosts that have the state of a key.
 
     Attributes:
-        partition: of the store's input.
-        active: the host that writes it, or None while nobody with an endpoint does.
-        standby: hosts with a copy, sorted.
+        partition: the key's input partition.
+        active: host of the active task; None if no host with an endpoint runs it.
+        standby: hosts with a standby task, sorted.
     """
 
     partition: int
@@ -36,7 +35,7 @@ class KeyHosts:
 
 
 def murmur2(data: bytes) -> int:
-    """The hash of Kafka's default partitioner, as an unsigned 32-bit number.
+    """Return the hash of Kafka's default partitioner, as an unsigned 32-bit number.
 
     >>> murmur2(b"21") - 2**32
     -973932308
@@ -55,7 +54,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partitions: int) -> int:
-    """The partition that Kafka's default partitioner chooses for a serialised key.
+    """Return the partition that Kafka's default partitioner chooses for a serialised key.
 
     >>> partition_for_key(b"hello", 4)
     1
@@ -71,17 +70,17 @@ def key_hosts(
     *,
     partitioner: Partitioner = partition_for_key,
 ) -> KeyHosts:
-    """The hosts of a key.
+    """Return the hosts that have the state of a key.
 
     Args:
-        routing: who serves what, as of the last assignment.
+        routing: the host map of the last assignment.
         topics: source topics of the store's subtopology.
-        partition_counts: topic -> partitions.
-        key: as it is on the wire.
-        partitioner: (key, partitions) -> partition; whatever wrote the topics.
+        partition_counts: topic -> number of partitions.
+        key: the serialised key.
+        partitioner: (key, partitions) -> partition; the partitioner of the topics' producers.
 
     Raises:
-        MissingSourceTopic: no count is known for any of the topics.
+        MissingSourceTopic: the partition count of no topic is known.
     """
     widest = max(
         (t for t in topics if t in partition_counts), key=partition_counts.__getitem__, default=""

@@ -1,4 +1,4 @@
-"""Which tasks an application runs: between the client's thread, which hears, and its own."""
+"""The tasks that an application runs, shared by the client's thread and the working thread."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -12,19 +12,19 @@ _NONE: AbstractSet[TaskId] = frozenset()
 
 
 class RunningTasks(TasksListener):
-    """A listener that keeps book, for applications with one working thread.
+    """A listener that records the member's tasks, for applications with one working thread.
 
-    A task is revoked only between two uses of `working`, so no batch of it is under way when the
-    group goes on. A task that is new here is `fresh` until its state is restored; records of it
-    that come before are to be skipped, and are fetched again.
+    A task is revoked only between two uses of `working`, so that no batch is in progress when
+    another member takes it over. A new active task is `fresh` until its state is restored; the
+    application has to skip its records until then, and they are fetched again.
 
     Args:
-        tell: called with a sentence for people after each assignment and each error, on whatever
-            thread has it.
+        tell: called with a sentence after each assignment and each error, on the thread that
+            reports it.
 
     Attributes:
-        active, standby: tasks as of the last assignment.
-        fresh: active tasks that the working thread has not restored yet.
+        active, standby: tasks of the last assignment.
+        fresh: active tasks whose state is not restored yet.
     """
 
     def __init__(self, tell: Callable[[str], object] = lambda _: None) -> None:
@@ -33,33 +33,33 @@ class RunningTasks(TasksListener):
         self.active = self.standby = self.fresh = _NONE
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Keep what runs already; the rest is fresh."""
+        """Record the assignment; active tasks that did not run here before are fresh."""
         with self._lock:
             self.fresh = (self.fresh | (active.keys() - self.active)) & active.keys()
             self.active, self.standby = frozenset(active), frozenset(standby)
-        self._tell(f"runs {_listed(active)}, keeps {_listed(standby)} warm")
+        self._tell(f"active tasks: {_listed(active)}; standby tasks: {_listed(standby)}")
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Wait for the batch under way; the tasks run here no more."""
+        """Remove the tasks, after the current batch."""
         with self._lock:
             self.active = self.active - active.keys()
             self.standby = self.standby - standby.keys()
 
     def on_error(self, why: str) -> None:
-        """Tell it."""
+        """Pass the error to `tell`."""
         self._tell(why)
 
     def tasks(self) -> tuple[AbstractSet[TaskId], AbstractSet[TaskId]]:
-        """Fresh and standby tasks, at one moment."""
+        """Return the fresh and the standby tasks, consistently."""
         with self._lock:
             return self.fresh & self.active, self.standby
 
     @contextmanager
     def working(self, restored: AbstractSet[TaskId] = _NONE) -> Iterator[AbstractSet[TaskId]]:
-        """The tasks to work on, which stay this member's until the block ends; be brief.
+        """Yield the active tasks to process; none is revoked until the block ends, so be brief.
 
         Args:
-            restored: tasks whose state is complete from now on.
+            restored: tasks whose state is now restored.
         """
         with self._lock:
             self.fresh = self.fresh - restored
@@ -67,4 +67,4 @@ class RunningTasks(TasksListener):
 
 
 def _listed(tasks: Iterable[TaskId]) -> str:
-    return " ".join(str(task) for task in sorted(tasks, key=task_order)) or "nothing"
+    return " ".join(str(task) for task in sorted(tasks, key=task_order)) or "none"

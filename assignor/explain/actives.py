@@ -1,8 +1,8 @@
 """Why a task runs where it runs: the rule that decided, with its numbers.
 
-An ordered table of rules, first row that holds; each says only what the group before and the answer
-show, or what the strategy's own steps, taken again, prove. `assignor.explain.copies` does the same
-for standbys and warm-ups, `what_if.py` tries out what would change the answer.
+An ordered table of rules; the first that holds gives the reason. A reason is read from the group
+before, the answer, and the trace of the strategy. `assignor.explain.copies` does the same for
+standbys and warm-ups; `what_if` tries out what would change the answer.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """One active task, with what the rules ask about it."""
+    """One active task, with what the rules need to know about it."""
 
     facts: Facts
     task: int
@@ -67,7 +67,7 @@ class _Case:
 
 
 def active_reason(facts: Facts, task: int) -> Reason:
-    """Why the task runs where the answer puts it."""
+    """Return why the task runs where the answer puts it."""
     case = _Case.of(facts, task)
     rules = _STATEFUL if facts.state.stateful[task] else _STATELESS
     rule, _, why = next(row for row in rules if row[1](case))
@@ -80,31 +80,31 @@ def _within_limit(case: _Case) -> str:
 
 
 def _behind(case: _Case, client: int) -> str:
-    """How far a client is from having caught up."""
+    """A clause on how far a client is behind."""
     lag = case.lag(client)
     if lag is None:
-        rows = case.facts.said_restore(case.task, client)
+        rows = case.facts.restore_text(case.task, client)
         return f"{case.named(client)} has no state of it, {rows}"
-    said = case.facts.said_lag(case.task, client)
-    return f"{case.named(client)} is at lag {said}"
+    lag_text = case.facts.lag_text(case.task, client)
+    return f"{case.named(client)} is at lag {lag_text}"
 
 
 def _leaving(case: _Case) -> str:
-    """Why the task does not belong on its owner any more."""
-    facts, plan, owner, goal = case.facts, case.facts.plan, case.owner, case.target
-    if plan is None:
+    """A clause on why the task does not belong on its owner any more."""
+    facts, trace, owner, goal = case.facts, case.facts.trace, case.owner, case.target
+    if trace is None:
         return f"{case.named(owner)} ran it before"
-    if plan.why:
-        return plan.why
-    if int(plan.home[case.task]) != owner:
+    if trace.why:
+        return trace.why
+    if int(trace.home[case.task]) != owner:
         return f"{_behind(case, owner)}; {_within_limit(case)}"
     if facts.state.weights is not None:
-        before, after = facts.work(facts.state.owner, owner), facts.work(plan.target, owner)
+        before, after = facts.work(facts.state.owner, owner), facts.work(trace.target, owner)
         return (
-            f"work a thread of {case.named(owner)} goes from {before:.1f} to {after:.1f}: "
-            "weights are levelled to within 4 % of the best"
+            f"work per thread of {case.named(owner)} goes from {before:.1f} to {after:.1f}: "
+            "weights are balanced to within 4 % of the optimum"
         )
-    if int(plan.level[case.task]) != goal:
+    if int(trace.balanced[case.task]) != goal:
         return _for_racks(case, owner, goal)
     return _for_balance(case)
 
@@ -112,19 +112,21 @@ def _leaving(case: _Case) -> str:
 def _for_racks(case: _Case, owner: int, goal: int) -> str:
     state = case.facts.state
     here = case.facts.crossed(state.partition_racks, case.task, owner)
-    there = case.facts.crossed(state.partition_racks, case.task, goal)
+    crossed_at_goal = case.facts.crossed(state.partition_racks, case.task, goal)
     strategy = state.config.rack_aware_assignment_strategy
-    read = f"it reads {there} partitions from other racks on {case.named(goal)}"
-    if there < here:
+    read = f"it reads {crossed_at_goal} partitions from other racks on {case.named(goal)}"
+    if crossed_at_goal < here:
         return f"{strategy}: {read}, {here} on {case.named(owner)}"
-    return f"{strategy}: {read} as cheaply as on {case.named(owner)}, and makes room for another"
+    return (
+        f"{strategy}: {read} as cheaply as on {case.named(owner)}, and another task takes its place"
+    )
 
 
 def _for_balance(case: _Case) -> str:
-    facts, plan, owner, goal = case.facts, case.facts.plan, case.owner, case.target
-    if plan is None:
+    facts, trace, owner, goal = case.facts, case.facts.trace, case.owner, case.target
+    if trace is None:
         return f"{case.named(owner)} ran it before"
-    held = facts.counted(plan.home)
+    held = facts.counted(trace.home)
     low, high = int(facts.bands.low[owner]), int(facts.bands.high[owner])
     band = f"{low}" if low == high else f"{low} to {high}"
     what = "stateful task" if int(held[owner]) == 1 else "stateful tasks"
@@ -136,7 +138,7 @@ def _for_balance(case: _Case) -> str:
     if int(held[goal]) < goal_low:
         got = f"{case.named(goal)} has {int(held[goal])} and its band begins at {goal_low}"
         return f"{has}; {got}"
-    return f"{has}, and others need the place"
+    return f"{has}, and other clients need tasks"
 
 
 def _waiting(case: _Case) -> str:
@@ -148,7 +150,7 @@ def _waiting(case: _Case) -> str:
         part = slice(facts.state.copy_start[task], facts.state.copy_start[task + 1])
         is_here = facts.state.copy_client[part] == goal
         is_stalled = bool((facts.state.copy_stalled[part] & is_here).any())
-        way = "came no nearer since the last rebalance" if is_stalled else "is on its way"
+        way = "made no progress since the last rebalance" if is_stalled else "is on its way"
         return f"{why}; the {kind} there {way}: {_behind(case, goal)}"
     budget = facts.state.config.max_warmup_replicas
     if facts.extra >= budget:
@@ -157,7 +159,7 @@ def _waiting(case: _Case) -> str:
     state = facts.state
     is_stuck = state.stuck is not None and bool(state.stuck[goal])
     if is_stuck or (state.copy_stalled & (state.copy_client == goal)).any():
-        return f"{why}; no copy is started there, since others there come no nearer"
+        return f"{why}; no copy is started there because other copies there make no progress"
     return f"{why}; no copy is started there yet"
 
 
@@ -174,31 +176,33 @@ def _kept(case: _Case) -> str:
 
 
 def _kept_behind(case: _Case) -> str:
-    return f"{_behind(case, case.now)}, and nobody is caught up; {_within_limit(case)}"
+    return f"{_behind(case, case.now)}, and no client is caught up; {_within_limit(case)}"
 
 
 def _took_over(case: _Case) -> str:
-    said = case.facts.said_lag(case.task, case.now)
-    return f"nobody runs it, and {case.named(case.now)} has a copy at lag {said}"
+    lag_text = case.facts.lag_text(case.task, case.now)
+    return f"no client runs it, and {case.named(case.now)} has a copy at lag {lag_text}"
 
 
 def _nearest(case: _Case) -> str:
     others = [lag for _, lag in case.facts.state.copies(case.task)]
     lag = case.lag(case.now)
     best = ", the nearest copy" if others and lag == min(others) else ""
-    return f"nobody is caught up; {_behind(case, case.now)}{best}"
+    return f"no client is caught up; {_behind(case, case.now)}{best}"
 
 
 def _start(case: _Case) -> str:
     count, high = int(case.facts.stateful_now[case.now]), int(case.facts.bands.high[case.now])
     with_state = [case.named(client) for client, _ in case.facts.state.copies(case.task)]
-    state = f"only {', '.join(with_state[:3])} had state" if with_state else "nobody has its state"
-    room = f"{case.named(case.now)} has room, {count} stateful tasks of at most {high}"
+    state = (
+        f"only {', '.join(with_state[:3])} had state" if with_state else "no client has its state"
+    )
+    room = f"{case.named(case.now)} has free capacity: {count} stateful tasks of at most {high}"
     return f"{state}; {room}" if count <= high else f"{state}; {case.named(case.now)} takes it"
 
 
 def _start_small(case: _Case) -> str:
-    return f"all of its state is {case.facts.said_end(case.task)}; {_within_limit(case)}"
+    return f"all of its state is {case.facts.end_text(case.task)}; {_within_limit(case)}"
 
 
 def _idle(case: _Case) -> str:
@@ -206,14 +210,14 @@ def _idle(case: _Case) -> str:
 
 
 def _failed_over(case: _Case) -> str:
-    said = case.facts.said_lag(case.task, case.now)
-    ready = f"{case.named(case.now)} has it at lag {said}"
+    lag_text = case.facts.lag_text(case.task, case.now)
+    ready = f"{case.named(case.now)} has it at lag {lag_text}"
     return f"{_behind(case, case.owner)}; {ready}; {_within_limit(case)}"
 
 
 def _moved_hot(case: _Case) -> str:
-    said = case.facts.said_lag(case.task, case.now)
-    ready = f"{case.named(case.now)} is caught up (lag {said})"
+    lag_text = case.facts.lag_text(case.task, case.now)
+    ready = f"{case.named(case.now)} is caught up (lag {lag_text})"
     if case.lag(case.now) is None:
         ready = f"{case.named(case.now)} counts as caught up: {_start_small(case)}"
     return f"{_leaving(case)}; {ready}"
@@ -225,27 +229,28 @@ def _moved_cold(case: _Case) -> str:
 
 def _stateless_kept(case: _Case) -> str:
     count = int(case.facts.actives_now[case.now])
-    return f"{case.named(case.now)} ran it before and has {count} tasks in all"
+    return f"{case.named(case.now)} ran it before and has {count} tasks in total"
 
 
 def _stateless_moved(case: _Case) -> str:
-    facts, plan = case.facts, case.facts.plan
+    facts, trace = case.facts, case.facts.trace
     before = int((facts.state.owner == case.owner).sum())
     after = int(facts.actives_now[case.owner])
-    if plan is not None and plan.why:
-        return plan.why
-    if plan is not None and int(plan.level[case.task]) != case.now:
+    if trace is not None and trace.why:
+        return trace.why
+    if trace is not None and int(trace.balanced[case.task]) != case.now:
         return _for_racks(case, case.owner, case.now)
     had, has = int((facts.state.owner == case.now).sum()), int(facts.actives_now[case.now])
     return (
-        f"{case.named(case.owner)} goes from {before} tasks in all to {after}, "
+        f"{case.named(case.owner)} goes from {before} tasks in total to {after}, "
         f"{case.named(case.now)} from {had} to {has}"
     )
 
 
 def _stateless_new(case: _Case) -> str:
     count = int(case.facts.actives_now[case.now])
-    return f"nobody ran it; {case.named(case.now)} had room and has {count} tasks in all now"
+    now = case.named(case.now)
+    return f"no client ran it; {now} had free capacity and has {count} tasks in total now"
 
 
 def _otherwise(_: _Case) -> bool:
@@ -256,14 +261,14 @@ _Row = tuple[str, Callable[[_Case], bool], Callable[[_Case], str]]
 _STATEFUL: tuple[_Row, ...] = (
     ("stays until its target has caught up", lambda c: c.stays and c.waits, _waiting),
     ("kept by its owner", lambda c: c.stays and c.hot(c.now), _kept),
-    ("stays on the state there is", lambda c: c.stays and not c.is_ready_somewhere, _kept_behind),
-    ("stays though behind", lambda c: c.stays, lambda c: _behind(c, c.now)),
+    ("stays with the existing state", lambda c: c.stays and not c.is_ready_somewhere, _kept_behind),
+    ("stays although behind", lambda c: c.stays, lambda c: _behind(c, c.now)),
     (
         "taken over by a caught-up copy",
         lambda c: c.is_new and c.hot(c.now) and c.lag(c.now) is not None,
         _took_over,
     ),
-    ("started anew, little to restore", lambda c: c.is_new and c.hot(c.now), _start_small),
+    ("started, little to restore", lambda c: c.is_new and c.hot(c.now), _start_small),
     (
         "taken over by a copy that is behind",
         lambda c: c.is_new and c.lag(c.now) is not None,
@@ -282,7 +287,7 @@ _STATEFUL: tuple[_Row, ...] = (
 )
 _STATELESS: tuple[_Row, ...] = (
     ("stateless, kept by its owner", lambda c: c.stays, _stateless_kept),
-    ("stateless, started where there was room", lambda c: c.is_new, _stateless_new),
+    ("stateless, started on a client with free capacity", lambda c: c.is_new, _stateless_new),
     ("leaves a client without threads", lambda c: not c.facts.threads[c.owner], _idle),
     ("stateless, moved", _otherwise, _stateless_moved),
 )

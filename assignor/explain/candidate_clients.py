@@ -1,4 +1,4 @@
-"""Where a task could run: the clients that matter for it, with what speaks for and against."""
+"""The clients that a task could run on, with their lags, loads and racks."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from assignor.placement import NOBODY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A client as a place for a task.
+    """A client that could run a task.
 
     Attributes:
         client: index of the client.
@@ -42,9 +42,9 @@ class Candidate:
 
 
 def candidates(facts: Facts, task: int) -> list[Candidate]:
-    """Clients that matter for the task: holders, former holders, targets; by client.
+    """Return the clients with state of the task, its owner and its target, by client.
 
-    Clients without state are equals but for their load: of those the least loaded one is named.
+    Of the clients without state, which differ only by their load, the least loaded one is included.
     """
     holders = {facts.active[task], facts.owner(task), facts.target(task)} - {NOBODY}
     holders.update(facts.copies.get(task, ()), (c for c, _ in facts.state.copies(task)))

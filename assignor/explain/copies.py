@@ -1,4 +1,4 @@
-"""Why a standby or warm-up is where it is, and why a copy that was there is given up."""
+"""Why a standby or warm-up is on its client, and why a former copy is given up."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ class _Copy:
     @property
     def is_passing(self) -> bool:
         """Whether the copy belongs elsewhere in the end."""
-        plan = self.facts.plan
-        if plan is None or plan.standbys is None or self.is_for_active:
+        trace = self.facts.trace
+        if trace is None or trace.standbys is None or self.is_for_active:
             return False
-        return (self.task, self.client) not in plan.standbys
+        return (self.task, self.client) not in trace.standbys
 
     @property
     def is_extra(self) -> bool:
@@ -59,17 +59,17 @@ class _Copy:
 
 
 def copy_reason(facts: Facts, task: int, client: int) -> Reason:
-    """Why this standby or warm-up is there."""
+    """Return why this standby or warm-up is on the client."""
     return _decide(_GIVEN, _Copy(facts=facts, task=task, client=client))
 
 
 def dropped_reason(facts: Facts, task: int, client: int) -> Reason:
-    """Why the state of this client is used no longer."""
+    """Return why the state of the task on this client is not used any more."""
     return _decide(_DROPPED, _Copy(facts=facts, task=task, client=client))
 
 
 def dropped(facts: Facts, task: int) -> list[int]:
-    """Clients that had state of the task and hold it no longer, ascending."""
+    """Return the clients that had state of the task and do not keep it, ascending."""
     kept = {facts.active[task], *facts.copies.get(task, ())}
     return [client for client, _ in facts.state.copies(task) if client not in kept]
 
@@ -82,8 +82,8 @@ def _decide(rules: "tuple[_Row, ...]", copy: _Copy) -> Reason:
 def _progress(copy: _Copy) -> str:
     facts = copy.facts
     if not copy.had_state:
-        return facts.said_restore(copy.task, copy.client)
-    return f"at lag {facts.said_lag(copy.task, copy.client)}"
+        return facts.restore_text(copy.task, copy.client)
+    return f"at lag {facts.lag_text(copy.task, copy.client)}"
 
 
 def _warms_up(copy: _Copy) -> str:
@@ -126,7 +126,7 @@ def _replaced(copy: _Copy) -> list[int]:
 
 
 def _instead(copy: _Copy, old: int) -> str:
-    """What speaks for this client against the one that has the state."""
+    """A clause on why the copy is on this client and not on the one that has the state."""
     facts, task = copy.facts, copy.task
     rest = [c for c in (facts.active[task], *copy.others) if c != old]
     gain = facts.tag_values([*rest, copy.client]) - facts.tag_values([*rest, old])
@@ -134,25 +134,26 @@ def _instead(copy: _Copy, old: int) -> str:
     if gain > 0:
         return f"{instead}: more tag values of the copies, by {gain}"
     racks = facts.state.changelog_racks
-    here, there = facts.crossed(racks, task, copy.client), facts.crossed(racks, task, old)
-    if here < there:
-        return f"{instead}: {there - here} fewer partitions from other racks"
+    here, crossed_before = facts.crossed(racks, task, copy.client), facts.crossed(racks, task, old)
+    if here < crossed_before:
+        return f"{instead}: {crossed_before - here} fewer partitions from other racks"
     held, threads = facts.held_in_the_end, facts.threads
-    mine, theirs = held[copy.client] / threads[copy.client], held[old] / max(1, threads[old])
-    if mine == theirs and (crowd := _crowd(copy, old)):
+    load_here, old_load = held[copy.client] / threads[copy.client], held[old] / max(1, threads[old])
+    if load_here == old_load and (crowd := _crowd(copy, old)):
         return f"{instead}: {crowd}"
-    if mine > theirs:
-        return f"{instead}: copies are levelled and spread over all clients"
-    return f"{instead}, to level the load a thread: {mine:.1f} here in the end, {theirs:.1f} there"
+    if load_here > old_load:
+        return f"{instead}: copies are balanced over all clients"
+    loads = f"{load_here:.1f} here in the end, {old_load:.1f} there"
+    return f"{instead}, to balance the load per thread: {loads}"
 
 
 def _crowd(copy: _Copy, old: int) -> str:
-    """What the old place would have taken over in one crash, where that is what was mended."""
+    """A clause on too many copies of one client's tasks on the old client, or an empty text."""
     facts, active = copy.facts, copy.facts.active[copy.task]
-    mine = [t for t, c in enumerate(facts.active) if c == active and facts.state.stateful[t]]
-    before = sum(old in {c for c, _ in facts.state.copies(t)} for t in mine)
-    after = sum(old in facts.standbys_in_the_end.get(t, ()) for t in mine)
-    here = sum(copy.client in facts.standbys_in_the_end.get(t, ()) for t in mine)
+    tasks = [t for t, c in enumerate(facts.active) if c == active and facts.state.stateful[t]]
+    before = sum(old in {c for c, _ in facts.state.copies(t)} for t in tasks)
+    after = sum(old in facts.standbys_in_the_end.get(t, ()) for t in tasks)
+    here = sum(copy.client in facts.standbys_in_the_end.get(t, ()) for t in tasks)
     if not here <= after < before:
         return ""
     return (
@@ -199,11 +200,11 @@ _GIVEN: tuple[_Row, ...] = (
     ("warms up before the task moves here", lambda c: c.is_for_active and not c.is_hot, _warms_up),
     (
         "warms up before a standby moves here",
-        lambda c: c.is_warmup and not c.is_hot and c.facts.plan is not None,
+        lambda c: c.is_warmup and not c.is_hot and c.facts.trace is not None,
         _warms_up_standby,
     ),
     ("extra copy, warms up", lambda c: c.is_extra and not c.is_hot, _extra),
-    ("stands in until another is caught up", lambda c: c.is_passing and c.is_hot, _stands_in),
+    ("kept until another is caught up", lambda c: c.is_passing and c.is_hot, _stands_in),
     (
         "the former owner keeps its state",
         lambda c: c.facts.owner(c.task) == c.client and c.had_state,
@@ -219,7 +220,7 @@ _DROPPED: tuple[_Row, ...] = (
         lambda c: not c.facts.threads[c.client],
         lambda c: f"{c.named(c.client)} has no threads",
     ),
-    ("no standbys wanted", lambda c: c.wanted == 0, _enough),
+    ("no standbys configured", lambda c: c.wanted == 0, _enough),
     (
         "enough copies elsewhere",
         lambda c: len(c.facts.copies.get(c.task, ())) >= c.wanted,

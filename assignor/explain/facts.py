@@ -1,8 +1,8 @@
-"""What reasons are made of: the group before, the answer, and the steps between, looked at again.
+"""Facts that reasons are made of: the group before, the answer, and the strategy's trace of it.
 
-Nothing is recorded while a strategy runs. Strategies are pure, so their steps are taken once more
-when somebody asks, and only believed if they lead to the very answer that is to be explained; an
-answer from elsewhere (a user's strategy, a file) is explained by what can be seen of it.
+A strategy records a trace when it is asked (`assignor.placement.run_with_trace`). An answer without
+one (of a user's strategy, or of a file that no strategy here reproduces) is explained by the group
+and the answer alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,114 +15,47 @@ from assignor.placement import (
     LAG_RUNNING,
     LAG_UNKNOWN,
     NOBODY,
+    STRATEGIES,
     Bands,
     FloatArray,
     GroupState,
     IntArray,
     RacksByTask,
     TaskAssignment,
-    actives_now,
+    Trace,
     find_strategy,
-    homes,
-    place_stateless,
-    target_actives,
-    targets,
+    run_with_trace,
     thread_bands,
-    with_fresh_stateless,
-    with_rack_costs,
     work_of,
 )
 
-# Strategies whose steps are taken again, with their own rack costs: traffic and non-overlap.
-_COSTS = {"high_availability": (10, 1), "sticky": (1, 10)}
 
+def trace_of(state: GroupState, assignment: TaskAssignment, strategy: str) -> Trace | None:
+    """The trace of the strategy of that name, if it gives this group this very answer.
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
-    """Where a strategy of ours wants everything in the end.
-
-    Attributes:
-        target: int [T], the client where each active task belongs.
-        level: int [T], the same before racks were looked at.
-        home: int [T], where each stateful task is best left alone, or NOBODY.
-        standbys: (task, client) pairs of standbys in the end; None where that is not known.
-        why: how the targets come about, where that is the same for all tasks.
+    None for another answer, for strategies that record nothing, and for unknown names.
     """
-
-    target: IntArray
-    level: IntArray
-    home: IntArray
-    standbys: frozenset[tuple[int, int]] | None
-    why: str = ""
-
-
-def plan_of(state: GroupState, assignment: TaskAssignment, strategy: str) -> Plan | None:
-    """The steps that led to this answer; None if the strategy has none or they lead elsewhere."""
-    steps = {"kafka_high_availability": _kafka_steps} | dict.fromkeys(_COSTS, _own_steps)
-    if strategy not in steps:
+    if strategy not in STRATEGIES:
         return None
-    again = find_strategy(strategy)(state)
-    if (again.active != assignment.active).any() or again.standbys != assignment.standbys:
-        return None
-    return steps[strategy](state, assignment, strategy)
-
-
-def _kafka_steps(state: GroupState, assignment: TaskAssignment, strategy: str) -> Plan:
-    """Kafka deals all tasks first, and then starts them where their state is."""
-    from assignor.placement.jvm import (  # noqa: PLC0415 few ask for it
-        KafkaGroup,
-        KafkaRacks,
-        assign_stateful,
-    )
-
-    del strategy
-    group = KafkaGroup.of(state)
-    assign_stateful(state, group, KafkaRacks.of(state, group))
-    target = assignment.active.copy()
-    for held, client in zip(group.active, group.clients, strict=True):
-        target[sorted(held)] = client
-    return Plan(
-        target=target,
-        level=target,
-        home=state.owner,
-        standbys=None,
-        why="Kafka deals all tasks anew, wherever they ran, and levels the clients",
-    )
-
-
-def _own_steps(state: GroupState, assignment: TaskAssignment, strategy: str) -> Plan | None:
-    traffic, non_overlap = _COSTS[strategy]
-    state = with_rack_costs(state, traffic=traffic, non_overlap=non_overlap)
-    level = target_actives(state)
-    place_stateless(state, level)
-    target, standbys = targets(state, evens_out=strategy == "high_availability")
-    home = homes(state)
-    now = target
-    if strategy == "high_availability":
-        stateful = np.where(state.stateful, target, NOBODY)
-        runs = actives_now(state, stateful, home)
-        target = with_fresh_stateless(state, target, runs)
-        now = np.where(state.stateful, runs, target)
-    if (now != assignment.active).any():
-        return None
-    pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
-    return Plan(target=target, level=level, home=home, standbys=frozenset(pairs))
+    answer, trace = run_with_trace(state, find_strategy(strategy))
+    is_same = np.array_equal(answer.active, assignment.active)
+    return trace if is_same and answer.standbys == assignment.standbys else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """A group, an answer, and quick looks at both. Tasks and clients are indexes.
+    """A group, an answer, and values derived from both. Tasks and clients are indexes.
 
     Attributes:
         state: the group before.
         assignment: the answer.
-        plan: the steps between, where they are known.
+        trace: what the strategy decided on the way, where that is known.
         names: one name a client, for sentences.
     """
 
     state: GroupState
     assignment: TaskAssignment
-    plan: Plan | None = None
+    trace: Trace | None = None
     names: tuple[str, ...] = field(default=())
 
     @cached_property
@@ -147,7 +80,7 @@ class Facts:
     @cached_property
     def standbys_in_the_end(self) -> dict[int, list[int]]:
         """Task -> clients where its standbys belong, ascending; empty where not known."""
-        pairs = None if self.plan is None else self.plan.standbys
+        pairs = None if self.trace is None else self.trace.standbys
         found: dict[int, list[int]] = {}
         for task, client in sorted(pairs or ()):
             found.setdefault(task, []).append(client)
@@ -155,7 +88,7 @@ class Facts:
 
     @cached_property
     def _lags(self) -> dict[int, dict[int, int]]:
-        """Task -> client -> lag, filled as tasks are looked at."""
+        """Task -> client -> lag, filled on demand."""
         return {}
 
     @cached_property
@@ -198,9 +131,9 @@ class Facts:
     @cached_property
     def held_in_the_end(self) -> IntArray:
         """Int [C]: tasks and copies of each client once all is where it belongs, or now."""
-        plan, clients = self.plan, len(self.threads)
-        active = self.assignment.active if plan is None else plan.target
-        pairs = None if plan is None else plan.standbys
+        trace, clients = self.trace, len(self.threads)
+        active = self.assignment.active if trace is None else trace.target
+        pairs = None if trace is None else trace.standbys
         copies = [c for _, c in (self.assignment.standbys if pairs is None else sorted(pairs))]
         return np.bincount(active, minlength=clients) + np.bincount(
             np.array(copies, dtype=np.int64), minlength=clients
@@ -213,22 +146,22 @@ class Facts:
 
     def is_least_to_move(self, task: int) -> bool:
         """Whether no task of its owner and subtopology that stays there has less to restore."""
-        state, plan, owner = self.state, self.plan, self.owner(task)
-        if plan is None or owner == NOBODY:
+        state, trace, owner = self.state, self.trace, self.owner(task)
+        if trace is None or owner == NOBODY:
             return False
-        stays = (state.owner == owner) & (plan.target == owner) & state.stateful
+        stays = (state.owner == owner) & (trace.target == owner) & state.stateful
         ends = state.end_offset_sums[stays & (state.subtopology == state.subtopology[task])]
         return bool(len(ends) and (ends >= state.end_offset_sums[task]).all())
 
     def work(self, place: IntArray, client: int) -> float:
         """Work a thread of the client, of stateful tasks placed like this."""
         weights = self.state.weights
-        mine = self.state.stateful & (place == client)
-        total = float(mine.sum() if weights is None else weights[mine].sum())
+        own_tasks = self.state.stateful & (place == client)
+        total = float(own_tasks.sum() if weights is None else weights[own_tasks].sum())
         return total / max(1, self.threads[client])
 
     def name(self, client: int) -> str:
-        """How sentences call the client."""
+        """The name of the client in sentences."""
         return (self.names or self.state.clients)[client]
 
     def owner(self, task: int) -> int:
@@ -237,7 +170,7 @@ class Facts:
 
     def target(self, task: int) -> int:
         """Where the task belongs in the end; NOBODY where that is not known."""
-        return NOBODY if self.plan is None else int(self.plan.target[task])
+        return NOBODY if self.trace is None else int(self.trace.target[task])
 
     def lag(self, task: int, client: int) -> int | None:
         """The lag that the client reports for the task; None: it has no state."""
@@ -264,28 +197,28 @@ class Facts:
         return bool(self.caught_up(task)) or bool(anywhere)
 
     def to_restore(self, task: int, client: int) -> int:
-        """Records that the client has to read before it has the task's state; 0 if not known."""
+        """Records that the client has to restore before it can run the task; 0 if not known."""
         return self.lacks(task, client) or 0
 
     def lacks(self, task: int, client: int) -> int | None:
-        """The same; None where it is not known."""
+        """Records that the client has to restore before it can run the task; None if not known."""
         lag = self.lag(task, client)
         lag = self._ends[task] if lag is None or lag == LAG_UNKNOWN else lag
         return None if lag == LAG_UNKNOWN else max(lag, 0)
 
-    def said_restore(self, task: int, client: int) -> str:
-        """The same in words."""
+    def restore_text(self, task: int, client: int) -> str:
+        """The records that the client has to restore, as text."""
         lacks = self.lacks(task, client)
         how_many = "an unknown number of" if lacks is None else f"{lacks:,}"
         return f"{how_many} records to restore"
 
-    def said_end(self, task: int) -> str:
-        """How many records all of the task's state is, in words."""
+    def end_text(self, task: int) -> str:
+        """The records of all of the task's state, as text."""
         end = self._ends[task]
         return "an unknown number of records" if end == LAG_UNKNOWN else f"{end:,} records"
 
-    def said_lag(self, task: int, client: int) -> str:
-        """The lag in words: running, unknown, a number, or no state."""
+    def lag_text(self, task: int, client: int) -> str:
+        """The lag as text: running, unknown, a number, or no state."""
         lag = self.lag(task, client)
         if lag is None:
             return "no state"
@@ -311,16 +244,19 @@ def facts_of(
     assignment: TaskAssignment,
     *,
     strategy: str = "",
+    trace: Trace | None = None,
     name: Callable[[str], str] | None = None,
 ) -> Facts:
     """Facts about an answer.
 
     Args:
         state: the group before.
-        assignment: what it was given; valid.
-        strategy: name of the strategy that gave it; without one only what can be seen is said.
+        assignment: the answer; valid.
+        strategy: name of the strategy that gave it, which is asked again for its trace.
+        trace: the trace of this answer, where it is known already.
         name: how sentences call a client, from its process id; the id itself when missing.
     """
     names = tuple(map(name, state.clients)) if name else state.clients
-    plan = plan_of(state, assignment, strategy)
-    return Facts(state=state, assignment=assignment, plan=plan, names=names)
+    if trace is None and strategy:
+        trace = trace_of(state, assignment, strategy)
+    return Facts(state=state, assignment=assignment, trace=trace, names=names)

@@ -1,4 +1,4 @@
-"""What an answer changes, with a reason for each: actives, standbys, warm-ups, copies given up."""
+"""The moves of an answer, each with its reason: actives, standbys, warm-ups, copies given up."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Diff:
         moves: by kind, then task, then client.
         counts: hand-offs, restores and so on, as in simulations.
         restored_records: records that all placed copies lack, caught-up ones included.
-        unknown_restores: placed copies of which nobody knows how many they lack; they are not in
+        unknown_restores: placed copies that lack an unknown number of records; they are not in
             `restored_records`.
         stay: active tasks that stay on their owner.
     """
@@ -68,11 +68,11 @@ class Diff:
 
 
 def diff_of(facts: Facts) -> Diff:
-    """What the answer changes, and why; O(moves) reasons."""
+    """Return the moves of the answer, with O(moves) reasons."""
     state, active = facts.state, facts.assignment.active
     moves = [_active_move(facts, task) for task in np.flatnonzero(active != state.owner).tolist()]
-    if facts.plan is not None:
-        waits = (active == state.owner) & (facts.plan.target != active)
+    if facts.trace is not None:
+        waits = (active == state.owner) & (facts.trace.target != active)
         moves += [
             Move(
                 kind="waiting",
@@ -150,8 +150,8 @@ def _copy_move(facts: Facts, task: int, client: int, *, is_warmup: bool) -> Move
 def joined(before: GroupState, after: GroupState) -> GroupState:
     """The group of `after`, with the owners and the state that its clients had in `before`.
 
-    For two looks at one group: clients that came have nothing, and what only clients that left had
-    is gone. Tasks that `before` does not know have no owner and no state.
+    For two snapshots of one group: clients that joined have nothing, and the state of clients that
+    left is gone. Tasks that `before` does not have are without owner and state.
     """
     client_of = _numbers(before.clients, {name: n for n, name in enumerate(after.clients)})
     task_of = _numbers(before.tasks, {task: n for n, task in enumerate(after.tasks)})

@@ -1,4 +1,4 @@
-"""Placements read back: from a result, or from what a group says that it runs."""
+"""Placements read from a result, or from a group's current tasks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def answer_of(state: GroupState, data: Mapping[str, Any], which: str) -> TaskAss
     Args:
         state: the group that was placed.
         data: the JSON object of the result or problem.
-        which: how errors call it.
+        which: its name in errors.
 
     Raises:
         ProblemError: it holds an error, names clients or tasks that are not there, leaves a task

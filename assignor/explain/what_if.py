@@ -1,7 +1,7 @@
-"""What would change the answer: tried out, not argued.
+"""What would change the answer, tried out by asking the strategy again.
 
-Every change is made to the group, the strategy is asked again, and only what really follows is
-said. That costs one call of the strategy for each, so it is done for one task at a time.
+Each change is made to a copy of the group, and reported only if the strategy's answer changes for
+the task. That costs one call of the strategy each, so it is done for one task at a time.
 """
 
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ class Change:
 
 
 def changes(facts: Facts, task: int, strategy: Strategy) -> list[Change]:
-    """What would make the task run elsewhere or start to move, each found by asking the strategy.
+    """Return changes that make the task run elsewhere or start to move.
 
     Args:
         facts: the group and the answer.
         task: index of the task.
-        strategy: what gave the answer.
+        strategy: the strategy that gave the answer.
     """
     found = []
     now, held = facts.active[task], set(facts.copies.get(task, ()))
@@ -64,13 +64,13 @@ def _tries(facts: Facts, task: int) -> Iterator[tuple[str, GroupState]]:
         yield f"{facts.name(now)} lost its state of it", with_copy(state, task, now, None)
     if sum(threads > 0 for threads in facts.threads) > 1:
         yield f"{facts.name(now)} left the group", without_client(state, now)
-    for client in _with_more_room(facts, task):
+    for client in _with_more_threads(facts, task):
         threads = state.threads.copy()
         threads[client] += 1
-        roomy = replace(state, threads=threads)
-        yield f"{facts.name(client)} had {int(threads[client])} threads", roomy
-    for said, config in _settings(facts, task):
-        yield said, replace(state, config=config)
+        with_thread = replace(state, threads=threads)
+        yield f"{facts.name(client)} had {int(threads[client])} threads", with_thread
+    for condition, config in _settings(facts, task):
+        yield condition, replace(state, config=config)
 
 
 def _near(facts: Facts, task: int) -> list[int]:
@@ -85,7 +85,7 @@ def _near(facts: Facts, task: int) -> list[int]:
     return able[:_NEAREST]
 
 
-def _with_more_room(facts: Facts, task: int) -> list[int]:
+def _with_more_threads(facts: Facts, task: int) -> list[int]:
     """Owner and caught-up clients on which the task does not run."""
     ready = [facts.owner(task), *facts.caught_up(task)]
     able = [c for c in dict.fromkeys(ready) if c != NOBODY and c != facts.active[task]]
@@ -94,7 +94,7 @@ def _with_more_room(facts: Facts, task: int) -> list[int]:
 
 
 def _settings(facts: Facts, task: int) -> Iterator[tuple[str, AssignmentConfig]]:
-    """Settings that the task may hang on, at the value at which it would show."""
+    """Settings that may hold the task back, with the value that would release it."""
     config, target = facts.state.config, facts.target(task)
     if target not in {NOBODY, facts.active[task]}:
         lag = facts.to_restore(task, target)
@@ -113,7 +113,7 @@ def _settings(facts: Facts, task: int) -> Iterator[tuple[str, AssignmentConfig]]
 
 
 def _targets(facts: Facts) -> IntArray:
-    return facts.assignment.active if facts.plan is None else facts.plan.target
+    return facts.assignment.active if facts.trace is None else facts.trace.target
 
 
 def with_copy(state: GroupState, task: int, client: int, lag: int | None) -> GroupState:

@@ -1,4 +1,4 @@
-"""Inspection of live groups (sans-IO): described bytes in; versions, tasks, lags, findings out."""
+"""Inspection of live groups (sans-IO): versions, tasks, lags and findings from DescribeGroups."""
 
 from assignor.inspection.group import (
     group_topics,

@@ -1,7 +1,7 @@
-"""What is wrong or dangerous in a group, as sentences for an operator, worst first.
+"""Problems and risks of a group, as sentences for operators, worst first.
 
-Each row of `RULES` looks at the whole and yields a sentence a case. The word in front of a row is
-for programs and never changes its meaning.
+Each rule of `RULES` checks the whole group and yields a sentence for each finding. The kind of a
+rule is for programs; its meaning never changes.
 """
 
 import ipaddress
@@ -15,7 +15,7 @@ from encoding import NO_REBALANCE, AssignorError, shown
 from probing import EARLIEST_PROBEABLE_VERSION
 
 NEARLY_FULL: Final = 0.8
-"""Share of the broker's limit from which on the size of the group's record is a finding."""
+"""The size of the group's record is a finding from this share of the broker's limit on."""
 
 Rule = Callable[[GroupInspection], Iterator[str]]
 
@@ -34,35 +34,37 @@ def _unreadable(look: GroupInspection) -> Iterator[str]:
 
 
 def _errors(look: GroupInspection) -> Iterator[str]:
-    for code in sorted({one.answer.error_code for one in look.members} - {0}):
-        names = sorted({one.client for one in look.members if one.answer.error_code == code})
+    for code in sorted({member.answer.error_code for member in look.members} - {0}):
+        names = sorted(
+            {member.client for member in look.members if member.answer.error_code == code}
+        )
         known = {error.value: error.name for error in AssignorError}
         yield f"the leader answered error {code} ({known.get(code, 'unknown')}) to {few(names)}"
 
 
 def _shutdown(look: GroupInspection) -> Iterator[str]:
-    names = sorted({one.client for one in look.members if one.wants_shutdown})
+    names = sorted({member.client for member in look.members if member.wants_shutdown})
     if names:
         yield f"{few(names)} asks the whole application to stop (KIP-671)"
 
 
 def _owned_twice(look: GroupInspection) -> Iterator[str]:
-    found = [str(one.task) for one in look.tasks if len(one.owners) > 1]
+    found = [str(entry.task) for entry in look.tasks if len(entry.owners) > 1]
     if found:
         yield f"task {few(found)} runs on more than one process"
 
 
 def _not_owned(look: GroupInspection) -> Iterator[str]:
-    found = [str(one.task) for one in look.tasks if not one.owners]
+    found = [str(entry.task) for entry in look.tasks if not entry.owners]
     if found:
         yield (
             f"task {few(found)} runs nowhere: it waits for its old owner, or the leader has not "
-            "given it to anybody"
+            "assigned it"
         )
 
 
 def _beside_its_active(look: GroupInspection) -> Iterator[str]:
-    found = [str(one.task) for one in look.tasks if set(one.owners) & set(one.standbys)]
+    found = [str(entry.task) for entry in look.tasks if set(entry.owners) & set(entry.standbys)]
     if found:
         yield f"task {few(found)} has its standby on the process that runs it"
 
@@ -71,12 +73,14 @@ def _below_share(look: GroupInspection) -> Iterator[str]:
     """Clients with fewer stateful tasks than tasks x their threads / all threads, rounded down."""
     for client, held, share in _shares(look):
         if held < share:
-            said = f"{shown(client.client)} runs {held} of its share of {share} stateful tasks"
-            yield f"{said}: {_why_below(look, client)}"
+            share_text = (
+                f"{shown(client.client)} runs {held} of its share of {share} stateful tasks"
+            )
+            yield f"{share_text}: {_why_below(look, client)}"
 
 
 def _stalled_warm_ups(look: GroupInspection) -> Iterator[str]:
-    """Clients with their share that warm tasks up, while no follow-up rebalance is asked for."""
+    """Clients with their full share and warm-ups, while no follow-up rebalance is requested."""
     if look.next_rebalance_ms != NO_REBALANCE:
         return
     for client, held, share in _shares(look):
@@ -84,19 +88,19 @@ def _stalled_warm_ups(look: GroupInspection) -> Iterator[str]:
             copies = "1 copy" if len(client.warmup) == 1 else f"{len(client.warmup)} copies"
             names = few([str(task) for task in client.warmup])
             yield (
-                f"{shown(client.client)} warms up {copies} ({names}), and the leader asks for no "
-                "follow-up rebalance: what is to move there stays where it is; look at the "
-                f"restore of {shown(client.client)}"
+                f"{shown(client.client)} warms up {copies} ({names}), and the leader schedules no "
+                "follow-up rebalance: these tasks do not move; check why "
+                f"{shown(client.client)} does not finish restoring"
             )
 
 
 def _shares(look: GroupInspection) -> Iterator[tuple[ClientLook, int, int]]:
-    """Every client with the stateful tasks that it runs, and its share of them, rounded down."""
+    """Every client with the number of stateful tasks it runs, and its share, rounded down."""
     stateful = stateful_subtopologies(look) if look.is_streams else set()
-    threads = sum(len(one.members) for one in look.clients)
+    threads = sum(len(client.members) for client in look.clients)
     runs = {
-        one.process: [task for task in one.active if task.subtopology in stateful]
-        for one in look.clients
+        client.process: [task for task in client.active if task.subtopology in stateful]
+        for client in look.clients
     }
     total = sum(map(len, runs.values()))
     for client in look.clients:
@@ -107,10 +111,14 @@ def _why_below(look: GroupInspection, client: ClientLook) -> str:
     warming = client.standby if client.warmup is None else client.warmup
     lags = [client.state_lags[task] for task in warming if task in client.state_lags]
     if not warming:
-        return "no copy warms up there; the leader's warnings say why"
+        return "no copy warms up on it; see the warnings in the leader's log"
     known = [lag for lag in lags if lag is not None]
     far = f", up to {max(known):,} records behind when it joined" if known else ""
-    when = "" if look.next_rebalance_ms == NO_REBALANCE else "; the leader looks again by itself"
+    when = (
+        ""
+        if look.next_rebalance_ms == NO_REBALANCE
+        else "; the leader schedules a rebalance for it"
+    )
     copies = "1 copy is" if len(warming) == 1 else f"{len(warming)} copies are"
     return f"{copies} there or on the way{far}{when}"
 
@@ -121,18 +129,20 @@ def _record_size(look: GroupInspection) -> Iterator[str]:
         yield (
             f"the group's record takes {look.record_bytes:,} of {look.record_limit:,} bytes; "
             "above the limit every rebalance fails: raise max.message.bytes of "
-            "__consumer_offsets, or have fewer members or shorter host maps"
+            "__consumer_offsets, or reduce members or host maps"
         )
 
 
 def _pins(look: GroupInspection) -> Iterator[str]:
     for holder in look.versions.holders if look.versions else ():
-        held = f"{shown(holder.client)} holds the group at version {holder.version}"
+        held = f"{shown(holder.client)} limits the group to version {holder.version}"
         yield f"{held}: {holder.why}; {holder.remedy}"
 
 
 def _before_probing(look: GroupInspection) -> Iterator[str]:
-    low = sorted({one.client for one in look.members if 0 < one.used < EARLIEST_PROBEABLE_VERSION})
+    low = sorted(
+        {member.client for member in look.members if 0 < member.used < EARLIEST_PROBEABLE_VERSION}
+    )
     if low:
         yield (
             f"while {few(low)} writes a version below {EARLIEST_PROBEABLE_VERSION}, a JVM leader "
@@ -141,20 +151,20 @@ def _before_probing(look: GroupInspection) -> Iterator[str]:
 
 
 def _topics_differ(look: GroupInspection) -> Iterator[str]:
-    kinds = {one.topics for one in look.members if one.topics}
+    kinds = {member.topics for member in look.members if member.topics}
     if look.is_streams and len(kinds) > 1:
-        yield f"members subscribe to {len(kinds)} different sets of topics: is it one topology?"
+        yield f"members subscribe to {len(kinds)} sets of topics; check that all run one topology"
 
 
 def _fingerprints_differ(look: GroupInspection) -> Iterator[str]:
-    kinds = {one.fingerprint for one in look.members if one.fingerprint}
+    kinds = {member.fingerprint for member in look.members if member.fingerprint}
     if len(kinds) > 1:
-        yield f"members of ours run {len(kinds)} different topologies (by their fingerprints)"
+        yield f"native members run {len(kinds)} different topologies (by their fingerprints)"
 
 
 def _process_on_two_hosts(look: GroupInspection) -> Iterator[str]:
     for client in look.clients:
-        hosts = sorted({_host(one.described.client_host) for one in client.members})
+        hosts = sorted({_host(member.described.client_host) for member in client.members})
         if len(hosts) > 1:
             yield (
                 f"process id {client.process} comes from {few(hosts)}: was a state directory "
@@ -170,18 +180,18 @@ def _host(text: str) -> str:
 
 
 def _uncommitted(look: GroupInspection) -> Iterator[str]:
-    read = {partition for one in look.members for partition in one.answer.partitions}
-    # Of a group without any commit (a new one, or offsets kept elsewhere) there is nothing to say.
+    read = {partition for member in look.members for partition in member.answer.partitions}
+    # A group without any commit is new, or stores its offsets elsewhere.
     if not look.facts.committed:
         return
     found = [
-        f"{one.topic}-{one.partition}"
-        for one in sorted(read)
-        if look.facts.committed.get(one, NO_OFFSET) == NO_OFFSET
-        and look.facts.end_offsets.get(one, 0) > 0
+        f"{partition.topic}-{partition.partition}"
+        for partition in sorted(read)
+        if look.facts.committed.get(partition, NO_OFFSET) == NO_OFFSET
+        and look.facts.end_offsets.get(partition, 0) > 0
     ]
     if found:
-        yield f"{few(found)} has records, and the group never committed an offset there"
+        yield f"{few(found)} has records, but the group has no committed offset there"
 
 
 def _holes(look: GroupInspection) -> Iterator[str]:
@@ -191,9 +201,9 @@ def _holes(look: GroupInspection) -> Iterator[str]:
 def _loose(look: GroupInspection) -> Iterator[str]:
     shape = look.shape
     if shape.loose_topics:
-        yield f"it does not show which tasks read {few(shape.loose_topics)}: no lag by task there"
+        yield f"unknown which tasks read {few(shape.loose_topics)}: no lag by task there"
     if shape.loose_changelogs:
-        yield f"it does not show whose changelogs {few(shape.loose_changelogs)} are"
+        yield f"unknown which tasks have the changelogs {few(shape.loose_changelogs)}"
 
 
 def _unknown(look: GroupInspection) -> Iterator[str]:

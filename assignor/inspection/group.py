@@ -1,8 +1,8 @@
-"""A look into a live group: described bytes in, what every member says and got out (sans-IO).
+"""Inspect a live group (sans-IO): what every member wrote and was assigned.
 
-`assignor inspect` asks a cluster and shows the result; anything else that has the bytes of
-DescribeGroups can call `inspect_group` too. JVM, Python and mixed groups are read alike; of groups
-with another assignor it says what the consumer protocol alone tells.
+The input is the bytes of a DescribeGroups response; `assignor inspect` gets them from a cluster.
+Groups of JVM members, native members, or both are read alike. Groups with another assignor are
+read as far as the consumer protocol tells.
 """
 
 from collections.abc import Iterable
@@ -41,27 +41,29 @@ _BROKER_SIDE: Final = {
 def group_topics(group: DescribedGroup, names: Iterable[str]) -> set[str]:
     """Those of `names` that belong to a group: its members' topics, and its changelogs."""
     read = {
-        topic for one in group.members for topic in look_at_stock_member(one, group.group_id).topics
+        topic
+        for member in group.members
+        for topic in look_at_stock_member(member, group.group_id).topics
     }
     return topics_of_group(names, group.group_id, read)
 
 
 def is_broker_side(group: DescribedGroup) -> bool:
-    """Whether the broker assigns: then its members send no assignor's bytes, and are not shown."""
+    """Whether the broker assigns: members of such a group have no assignor data to read."""
     return group.group_type in _BROKER_SIDE and not group.members
 
 
 def is_present(group: DescribedGroup) -> bool:
-    """Whether there is such a group; it may be empty."""
+    """Whether the group exists; it may be empty."""
     return group.state != "Dead" or is_broker_side(group)
 
 
 def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> GroupInspection:
-    """Say what a group says; never raises, whatever the bytes.
+    """Inspect a group; never raises, for any bytes.
 
     Args:
-        group: as its coordinator shows it.
-        facts: what the cluster says beside it.
+        group: as described by its coordinator.
+        facts: topics, offsets and limits of the cluster.
     """
     facts = facts or ClusterFacts()
     is_consumer = group.protocol_type == _CONSUMER and bool(group.protocol_name)
@@ -69,16 +71,16 @@ def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> G
     look_at = look_at_member if is_streams else look_at_stock_member
     members: tuple[MemberLook, ...] = ()
     if is_consumer:
-        ordered = sorted(group.members, key=lambda one: (one.client_id, one.member_id))
-        members = tuple(look_at(one, group.group_id) for one in ordered)
-    partitions = {one for member in members for one in member.answer.partitions}
+        ordered = sorted(group.members, key=lambda member: (member.client_id, member.member_id))
+        members = tuple(look_at(member, group.group_id) for member in ordered)
+    partitions = {partition for member in members for partition in member.answer.partitions}
     look = GroupInspection(
         described=group,
         summary=_summary(group),
         is_streams=is_streams,
         members=members,
         lag=input_lag(partitions, facts),
-        record_bytes=RECORD_BYTES + sum(one.record_bytes for one in members),
+        record_bytes=RECORD_BYTES + sum(member.record_bytes for member in members),
         record_limit=facts.record_limit or GROUP_RECORD_LIMIT,
         limit_known=facts.record_limit is not None,
         facts=facts,
@@ -89,7 +91,7 @@ def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> G
 
 
 def _with_tasks(look: GroupInspection) -> GroupInspection:
-    """Add all that only a Streams group has."""
+    """Add tasks, clients, versions and leader of a Streams group."""
     members, facts = look.members, look.facts
     shape = look_at_shape(members, facts)
     tasks = look_at_tasks(members, shape, facts)
@@ -101,14 +103,14 @@ def _with_tasks(look: GroupInspection) -> GroupInspection:
         versions=look_at_versions(members),
         leader=look_at_leader(members),
         next_rebalance_ms=min(
-            (one.answer.next_rebalance_ms for one in members), default=NO_REBALANCE
+            (member.answer.next_rebalance_ms for member in members), default=NO_REBALANCE
         ),
         host_map_holes=host_map_holes(members, tasks),
     )
 
 
 def _summary(group: DescribedGroup) -> str:
-    """One sentence about the whole; the first row that holds."""
+    """One sentence about the group."""
     name = f"group {shown(group.group_id)}"
     kind, assigned_by = shown(group.protocol_type), shown(group.protocol_name)
     count = len(group.members)
@@ -117,22 +119,22 @@ def _summary(group: DescribedGroup) -> str:
         kip, tool = _BROKER_SIDE[group.group_type]
         return (
             f"{name} is of the broker-side {group.group_type} protocol ({kip}): its members send "
-            f"no assignor's bytes; ask {tool} --describe"
+            f"no assignor data; use {tool} --describe"
         )
     if group.state == "Dead":
-        return f"{name} is not known to the cluster, or was removed"
+        return f"{name} is not known to the cluster, or was deleted"
     if group.state == "Empty" or not count:
         return f"{name} has no members now; its state is {shown(group.state)}"
     if group.protocol_type != _CONSUMER:
-        return f"{name} is no consumer group but of type {kind!r}, with {members}"
+        return f"{name} is not a consumer group; its type is {kind!r}, with {members}"
     if not group.protocol_name:
         return (
             f"{name} with {members} rebalances ({group.state}): nothing is shown until it settles"
         )
     if group.protocol_name != STREAMS_PROTOCOL:
         return (
-            f"{name} with {members} is no Streams group: its assignor is {assigned_by}, "
-            "whose members say topics and partitions only"
+            f"{name} with {members} is not a Streams group: its assignor is {assigned_by}, "
+            "whose members report only topics and partitions"
         )
     return f"{name} with {members}, {shown(group.state)}"
 

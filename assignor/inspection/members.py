@@ -1,6 +1,6 @@
-"""What each member of a live group wrote and was answered: bytes to values, one member at a time.
+"""Read the subscription and the assignment of each member of a live group.
 
-Nothing is trusted: bytes that cannot be read are a reason in words, and hurt no other member.
+Bytes that cannot be read become a reason in text and do not affect other members.
 """
 
 import re
@@ -14,9 +14,9 @@ from assignor.inspection.values import AnswerLook, DescribedMember, MemberLook
 from assignor.rebalance import (
     ConsumerAssignment,
     ConsumerSubscription,
-    levels_said,
     read_consumer_assignment,
     read_consumer_subscription,
+    reported_levels,
 )
 from encoding import (
     Assignment,
@@ -37,7 +37,7 @@ from probing import EARLIEST_NATIVE_VERSION
 from probing.features import UNKNOWN_LEVELS
 
 _THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
-# Of a member in the group's record: two timeouts, and lengths of four texts and two blobs.
+# Bytes of a member in the group's record: two timeouts, lengths of four texts and two blobs.
 _MEMBER_FIXED = 24
 
 
@@ -58,7 +58,7 @@ def look_at_member(described: DescribedMember, group_id: str) -> MemberLook:
 
 
 def look_at_stock_member(described: DescribedMember, group_id: str) -> MemberLook:
-    """Read what the consumer protocol alone says of a member, whatever its assignor."""
+    """Read the consumer protocol part of a member of any assignor; never raises."""
     outer, why = _outer(described.metadata)
     assigned, why_answer = _assigned(described.assignment)
     answer = AnswerLook() if assigned is None else _bare(assigned)
@@ -69,7 +69,7 @@ def look_at_stock_member(described: DescribedMember, group_id: str) -> MemberLoo
 def _unread(
     described: DescribedMember, group_id: str, answer: AnswerLook, whys: Iterable[str]
 ) -> MemberLook:
-    """A member of whose subscription nothing is read yet; `whys` say what cannot be."""
+    """A member before its subscription is read; `whys` are the reasons of unreadable parts."""
     return MemberLook(
         described=described,
         process=f"member {described.member_id}",
@@ -81,7 +81,7 @@ def _unread(
 
 
 def client_name(client_id: str, group_id: str) -> str:
-    """A client id without what Kafka Streams appends for a thread, and without the group's id.
+    """A client id without the group id and without the suffix for a thread.
 
     >>> client_name("app-5f3c-StreamThread-1-consumer", "app")
     '5f3c'
@@ -91,7 +91,7 @@ def client_name(client_id: str, group_id: str) -> str:
 
 
 def thread_name(described: DescribedMember) -> str:
-    """The thread that a member is, `StreamThread-1`; else its instance id, or nothing."""
+    """The thread name of a member, such as `StreamThread-1`; else its instance id, or ""."""
     found = _THREAD.search(described.client_id)
     if found:
         return found[0].removeprefix("-").removesuffix("-consumer")
@@ -99,18 +99,18 @@ def thread_name(described: DescribedMember) -> str:
 
 
 def labels(members: Sequence[MemberLook]) -> dict[str, str]:
-    """Member id -> its client, with the thread where the client has several members."""
-    counts = Counter(one.process for one in members)
+    """Member id -> its client, with the thread name if the client has several members."""
+    counts = Counter(member.process for member in members)
     return {
-        one.described.member_id: f"{one.client} {thread_name(one.described)}".rstrip()
-        if counts[one.process] > 1
-        else one.client
-        for one in members
+        member.described.member_id: f"{member.client} {thread_name(member.described)}".rstrip()
+        if counts[member.process] > 1
+        else member.client
+        for member in members
     }
 
 
 def record_bytes(described: DescribedMember) -> int:
-    """What a member takes of the group's record."""
+    """Bytes of a member in the group's record."""
     texts = (
         described.member_id,
         described.instance_id or "",
@@ -122,7 +122,7 @@ def record_bytes(described: DescribedMember) -> int:
 
 
 def look_at_answer(data: bytes) -> tuple[AnswerLook, str]:
-    """What an answer says, and why it could not be read (empty where it could)."""
+    """Read an assignment; the text is empty, or says why it cannot be read."""
     assigned, why = _assigned(data)
     if assigned is None:
         return AnswerLook(), why
@@ -140,7 +140,7 @@ def look_at_answer(data: bytes) -> tuple[AnswerLook, str]:
         next_version=0 if native is None else native.next_version,
         levels=UNKNOWN_LEVELS
         if native is None
-        else levels_said(native.feature_levels, native.feature_epoch),
+        else reported_levels(native.feature_levels, native.feature_epoch),
         partitions=assigned.partitions,
         active=active,
         standby=tuple(sorted(value.standby_tasks, key=task_order)),
@@ -166,8 +166,8 @@ def _outer(data: bytes) -> tuple[ConsumerSubscription | None, str]:
 
 def _assigned(data: bytes) -> tuple[ConsumerAssignment | None, str]:
     if not data:
-        # The coordinator keeps nothing for a member that the leader gave no answer.
-        return None, "the leader answered nothing"
+        # The coordinator has no bytes for a member to which the leader assigned nothing.
+        return None, "the leader sent no assignment"
     try:
         return read_consumer_assignment(data), ""
     except DecodeError as error:
@@ -199,7 +199,7 @@ def _future(look: MemberLook, outer: ConsumerSubscription, value: FutureSubscrip
 
 def _known(look: MemberLook, outer: ConsumerSubscription, value: Subscription) -> MemberLook:
     native = value.native
-    said = {} if native is None else _native_fields(native)
+    native_fields = {} if native is None else _native_fields(native)
     return _with(
         look,
         outer,
@@ -217,16 +217,16 @@ def _known(look: MemberLook, outer: ConsumerSubscription, value: Subscription) -
         tags=value.client_tags,
         sums=value.task_offset_sums,
         wants_shutdown=value.error_code == AssignorError.SHUTDOWN_REQUESTED,
-        **said,
+        **native_fields,
     )
 
 
 def _native_fields(native: NativeSubscription) -> dict[str, Any]:
-    """What a member of ours says beyond the consumer protocol, which its client may not fill."""
+    """Native fields of a subscription; rack and generation override the consumer protocol."""
     fields: dict[str, Any] = {
         "native": native.latest_supported_version,
         "pin": native.pinned_version,
-        "levels": levels_said(native.adopted_levels, native.adopted_epoch),
+        "levels": reported_levels(native.adopted_levels, native.adopted_epoch),
         "end_sums": native.end_offset_sums,
         "fingerprint": native.fingerprint.hex(),
     }
@@ -240,7 +240,7 @@ def _native_fields(native: NativeSubscription) -> dict[str, Any]:
 def _topics_of(
     value: Assignment, partitions: tuple[TopicPartition, ...]
 ) -> Mapping[int, frozenset[str]]:
-    """Which subtopology reads which topic, as far as one answer shows it beyond doubt."""
+    """Subtopology -> topics that it reads, as far as a single assignment proves it."""
     found: dict[int, set[str]] = {}
     pairs: Iterable[tuple[TaskId, TopicPartition]] = ()
     if value.version < EARLIEST_NATIVE_VERSION and len(value.active_tasks) == len(partitions):
@@ -249,12 +249,12 @@ def _topics_of(
     for task, partition in pairs:
         found.setdefault(task.subtopology, set()).add(partition.topic)
     for task, inputs in value.standby_tasks.items():
-        found.setdefault(task.subtopology, set()).update(one.topic for one in inputs)
+        found.setdefault(task.subtopology, set()).update(partition.topic for partition in inputs)
     return {subtopology: frozenset(topics) for subtopology, topics in sorted(found.items())}
 
 
 def _view_hosts(value: Assignment) -> Mapping[HostInfo, frozenset[TaskId]] | None:
-    """Who runs which task by a native view in full; a delta says nothing without what it is of."""
+    """Host -> tasks by a full native view; None for a delta, which needs its base."""
     native = value.native
     if native is None or native.view_full is None:
         return None

@@ -1,9 +1,9 @@
-"""Which releases of Kafka Streams write what a member wrote: evidence, not certainty.
+"""Releases of Kafka Streams that may have written a subscription: evidence, not certainty.
 
-Two numbers say much: the supported one is the newest version of the member's program, and versions
-1 and 2 carry none, so that a program that is older than probing and a newer one that `upgrade.from`
-pins look alike. The version of the consumer protocol around the blob tells most of them apart: a
-consumer of 2.4 or newer that writes version 2 is pinned, whatever its release.
+The supported version is the newest one of the member's program. Versions 1 and 2 have no such
+number, so an old program and a newer one pinned by `upgrade.from` write the same. The version of
+the consumer protocol distinguishes most of them: a consumer of 2.4 or newer that writes version 2
+is pinned.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ from assignor.inspection.values import ReleaseEvidence
 from probing import EARLIEST_NATIVE_VERSION, RELEASES, UNKNOWN_VERSION, Release, find_release
 
 CONSUMER_PROTOCOL_SINCE: Final = (("0.10.0.0", 0), ("2.4.0", 1), ("3.4.0", 3))
-"""First release whose consumer writes each version of its protocol (read from the published jars;
-2 was never released on its own)."""
+"""First release whose consumer writes each version of its protocol, read from the published jars;
+no release has 2 as its newest version."""
 
 _KAFKA: Final = tuple(release for release in RELEASES if not release.is_native)
 _SINCE: Final = tuple((find_release(name), version) for name, version in CONSUMER_PROTOCOL_SINCE)
 
 
-@lru_cache(maxsize=256)  # members of a group write few different numbers
+@lru_cache(maxsize=256)  # members of a group write few distinct numbers
 def releases_writing(
     used: int,
     supported: int,
@@ -34,41 +34,41 @@ def releases_writing(
 
     Args:
         used: version of the subscription.
-        supported: its second number, -1 in versions 1 and 2.
-        consumer_version: of the consumer protocol.
-        native: highest native version, of a member of ours.
-        pin: what a member of ours says it is pinned to.
+        supported: latest supported version in it; -1 in versions 1 and 2.
+        consumer_version: version of the consumer protocol.
+        native: highest version of a native member.
+        pin: version that a native member reports as its pin.
     """
     if native is not None or used >= EARLIEST_NATIVE_VERSION:
         latest = native if native is not None else supported
-        said = f"ours v{latest}"
-        return ReleaseEvidence(latest=latest, spelled=f"{said} pinned" if pin else said)
-    fitting = [one for one in _KAFKA if _consumer_version(one) == consumer_version]
+        name = f"native v{latest}"
+        return ReleaseEvidence(latest=latest, spelled=f"{name} pinned" if pin else name)
+    fitting = [release for release in _KAFKA if _consumer_version(release) == consumer_version]
     found = _writing(used, supported, fitting)
     if not (found.releases or found.pinned):
-        # Another client around the blob, such as one of ours that emulates an old release.
+        # Another client library, such as a native member that emulates an old release.
         found = _writing(used, supported, _KAFKA)
     return found
 
 
 def _writing(used: int, supported: int, among: Sequence[Release]) -> ReleaseEvidence:
     if supported != UNKNOWN_VERSION:
-        own = [one for one in among if one.latest_version == supported]
+        own = [release for release in among if release.latest_version == supported]
         pinned: list[Release] = []
         values: list[str] = []
     else:
-        own = [one for one in among if one.latest_version == used]
+        own = [release for release in among if release.latest_version == used]
         pinned = [
-            one
-            for one in among
-            if any(row.pinned_version == used for row in one.upgrade_from.values())
+            release
+            for release in among
+            if any(row.pinned_version == used for row in release.upgrade_from.values())
         ]
         values = _pin_values(used, pinned)
     return ReleaseEvidence(
-        releases=tuple(one.name for one in own),
-        pinned=tuple(one.name for one in pinned),
+        releases=tuple(release.name for release in own),
+        pinned=tuple(release.name for release in pinned),
         pin_values=tuple(values),
-        latest=max((one.latest_version for one in (*own, *pinned)), default=supported),
+        latest=max((release.latest_version for release in (*own, *pinned)), default=supported),
         spelled=_spelled_both(own, pinned),
     )
 
@@ -77,8 +77,8 @@ def _pin_values(used: int, pinned: Iterable[Release]) -> list[str]:
     """The settings that make any of these releases write `used`, oldest first."""
     found = {
         row.value
-        for one in pinned
-        for row in one.upgrade_from.values()
+        for release in pinned
+        for row in release.upgrade_from.values()
         if row.pinned_version == used
     }
     return sorted(found, key=lambda value: find_release(value).order)

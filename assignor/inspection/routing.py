@@ -1,8 +1,8 @@
-"""Where interactive queries would go wrong: partitions without a host, or with another one's.
+"""Errors of the host map, which interactive queries use: missing or wrong hosts.
 
-Kafka's answers carry a map from hosts to partitions; native ones a view from hosts to tasks, of
-which only a full one says something to an observer. What they say is held against who really runs
-what. Nothing is said of a group in which nobody has an `application.server`.
+Kafka's assignments have a map from hosts to partitions; native ones have a view from hosts to
+tasks, of which only a full view can be read here. Both are compared with the tasks that members
+run. A group without any `application.server` has no errors.
 """
 
 from collections import Counter
@@ -17,8 +17,8 @@ _SHOWN: Final = 5
 
 
 def host_map_holes(members: Sequence[MemberLook], tasks: Sequence[TaskLook]) -> tuple[str, ...]:
-    """Every hole, as a sentence."""
-    endpoints = {one.process: one.endpoint for one in members if one.endpoint}
+    """All errors of the host maps, as sentences."""
+    endpoints = {member.process: member.endpoint for member in members if member.endpoint}
     if not endpoints:
         return ()
     hosts = {
@@ -26,11 +26,14 @@ def host_map_holes(members: Sequence[MemberLook], tasks: Sequence[TaskLook]) -> 
         for process, endpoint in sorted(endpoints.items())
         if (host := parse_endpoint(endpoint)) is not None
     }
-    silent = sorted({one.client for one in members if one.process not in endpoints})
+    silent = sorted({member.client for member in members if member.process not in endpoints})
     odd = sorted({text for text in endpoints.values() if parse_endpoint(text) is None})
     shared = sorted(host for host, count in Counter(hosts.values()).items() if count > 1)
     return (
-        *(f"{shown(one)} has no application.server: its tasks cannot be queried" for one in silent),
+        *(
+            f"{shown(client)} has no application.server: its tasks cannot be queried"
+            for client in silent
+        ),
         *(f"application.server {shown(text)!r} is not of the form host:port" for text in odd),
         *(f"{spelled(host)} is the application.server of several processes" for host in shared),
         *_map_holes(members, tasks, hosts),
@@ -38,12 +41,12 @@ def host_map_holes(members: Sequence[MemberLook], tasks: Sequence[TaskLook]) -> 
 
 
 def spelled(host: HostInfo) -> str:
-    """As in `application.server`."""
+    """The host as in `application.server`."""
     return f"{shown(host.host)}:{host.port}"
 
 
 def few(names: Sequence[str]) -> str:
-    """The first names, each as one printable line, and how many more there are."""
+    """The first names, printable, and the number of the others."""
     more = len(names) - _SHOWN
     listed = ", ".join(map(shown, names[:_SHOWN]))
     return f"{listed} and {more} more" if more > 0 else listed
@@ -52,7 +55,7 @@ def few(names: Sequence[str]) -> str:
 def _map_holes(
     members: Sequence[MemberLook], tasks: Sequence[TaskLook], hosts: Mapping[str, HostInfo]
 ) -> Iterator[str]:
-    """What the maps say against who runs what; one sentence for members whose maps agree."""
+    """Differences between maps and running tasks; members with equal maps share a sentence."""
     clients_by_hole: dict[str, list[str]] = {}
     holes_by_map: dict[object, tuple[str, ...]] = {}
     maps = 0
@@ -61,7 +64,7 @@ def _map_holes(
         if answer.hosts is None and answer.view_hosts is None:
             continue
         maps += 1
-        # A leader gives everybody the same map, and each is as large as the group.
+        # Members usually have equal maps, each as large as the group; compare each one once.
         key = (answer.hosts, frozenset((answer.view_hosts or {}).items()))
         if key not in holes_by_map:
             holes_by_map[key] = tuple(_holes_of(answer, tasks, hosts))
@@ -69,7 +72,7 @@ def _map_holes(
             clients_by_hole.setdefault(hole, []).append(member.client)
     for hole, clients in sorted(clients_by_hole.items()):
         names = sorted(set(clients))
-        yield hole if len(clients) == maps else f"{hole}, says the map of {few(names)}"
+        yield hole if len(clients) == maps else f"{hole} (map of {few(names)})"
 
 
 def _holes_of(
@@ -90,8 +93,8 @@ def _holes_of(
             f"task {look.task}" for look, host in runs if look.task not in view.get(host, ())
         ]
     if missing:
-        yield f"queries for {few(missing)} do not reach who runs it"
+        yield f"queries for {few(missing)} do not reach the member that runs it"
     known = set(answer.hosts or ()) | set(answer.view_hosts or ())
     gone = [spelled(host) for host in sorted(known - set(hosts.values()))]
     if gone:
-        yield f"{few(gone)} is in the host map, and no member has it"
+        yield f"{few(gone)} is in the host map, but no member has this application.server"

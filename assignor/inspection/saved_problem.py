@@ -1,9 +1,8 @@
-"""A live group as a problem file: what `assignor assign`, `explain`, `size` and a plan start from.
+"""Save a live group as a problem file, for `assignor assign`, `explain`, `size` and plans.
 
-The file says what an observer knows. Members report the offsets of their copies only when they
-join, so a settled group's copies are taken as caught up unless the caller asks for what was
-reported. What does not show (which topics a subtopology reads, which changelogs it has) gets a
-placeholder with the right number of partitions, and the note says so.
+Members report the offsets of their copies only when they join. So copies of a settled group count
+as caught up, unless the caller asks for the reported lags. Unknown source topics and changelogs of
+a subtopology get placeholders with the right number of partitions; the note of the file names them.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,21 +25,21 @@ def problem_of(
 
     Args:
         look: the group.
-        lags: how far the copies are that members hold now: `caught-up` takes them as such, but for
-            warm-ups; `reported` takes what members said when they last joined.
-        dies: clients that leave, as an event of the simulation: client names, or process ids or
-            the start of one.
+        lags: lags of existing copies: `caught-up` for 0, except for warm-ups; `reported` for those
+            that members reported when they last joined.
+        dies: clients that leave in the simulation: client names, process ids, or prefixes of
+            process ids.
 
     Raises:
-        ProblemError: the group is no Streams group, its tasks have topology names, or a client of
-            `dies` does not exist or is meant by an ambiguous name.
+        ProblemError: it is not a Streams group, its tasks have topology names, or a name in `dies`
+            matches no client or several.
     """
     if not look.is_streams:
         raise ProblemError(f"{look.summary}; only Streams groups can be saved")
-    if any(one.task.topology_name for one in look.tasks):
+    if any(entry.task.topology_name for entry in look.tasks):
         raise ProblemError(
-            "tasks of named topologies have no place in a problem file;"
-            " save the groups of applications without them"
+            "problem files cannot have tasks of named topologies;"
+            " save groups of applications without them"
         )
     sizes = _sizes(look)
     stateful = stateful_subtopologies(look)
@@ -52,7 +51,7 @@ def problem_of(
         "topics": _topics(look, sources, sizes),
         "subtopologies": _subtopologies(look.shape, sources, stateful, look.described.group_id),
         "end_offset_sums": {
-            str(one.task): one.end_sum for one in look.tasks if one.end_sum is not None
+            str(entry.task): entry.end_sum for entry in look.tasks if entry.end_sum is not None
         },
         "clients": _clients(look, stateful, lags),
     }
@@ -63,43 +62,43 @@ def problem_of(
 
 
 def process_named(look: GroupInspection, name: str) -> str:
-    """The process that a client name, a process id or its start means.
+    """The process of a client name, a process id or a prefix of it.
 
     Raises:
-        ProblemError: none, or several.
+        ProblemError: no process matches, or several do.
     """
-    found = [one.process for one in look.clients if name in (one.client, one.process)]
-    found = found or [one.process for one in look.clients if one.process.startswith(name)]
+    found = [client.process for client in look.clients if name in (client.client, client.process)]
+    found = found or [client.process for client in look.clients if client.process.startswith(name)]
     if len(found) != 1:
-        known = ", ".join(one.client for one in look.clients)
-        what = "is no client" if not found else f"means {len(found)} clients"
-        raise ProblemError(f"{name!r} {what} of the group; there are {known}")
+        known = ", ".join(client.client for client in look.clients)
+        what = "is not a client" if not found else f"matches {len(found)} clients"
+        raise ProblemError(f"{name!r} {what} of the group; choose from {known}")
     return found[0]
 
 
 def _origin(lags: Lags) -> str:
     taken = (
-        "copies held now are taken as caught up"
+        "existing copies count as caught up"
         if lags == "caught-up"
         else "lags are as reported at the last rebalance"
     )
-    return f"a live group as assignor inspect saw it; {taken}"
+    return f"a live group, saved by assignor inspect; {taken}"
 
 
 def _sizes(look: GroupInspection) -> dict[int, int]:
     """Tasks of each subtopology.
 
     Raises:
-        ProblemError: a task has a number far above those of all other tasks.
+        ProblemError: tasks with lower numbers than an existing one are unknown.
     """
     numbers: dict[int, set[int]] = {}
-    for one in look.tasks:
-        numbers.setdefault(one.task.subtopology, set()).add(one.task.partition)
+    for entry in look.tasks:
+        numbers.setdefault(entry.task.subtopology, set()).add(entry.task.partition)
     for number, seen in sorted(numbers.items()):
         if max(seen) >= len(seen):
             raise ProblemError(
                 f"a member has task {number}_{max(seen)}, and only {len(seen)} tasks of "
-                f"subtopology {number} are known; look at who has it with --tasks"
+                f"subtopology {number} are known; see --tasks for the member that has it"
             )
     return {number: len(seen) for number, seen in sorted(numbers.items())}
 
@@ -107,7 +106,7 @@ def _sizes(look: GroupInspection) -> dict[int, int]:
 def _sources(
     look: GroupInspection, sizes: Mapping[int, int]
 ) -> tuple[dict[int, tuple[str, ...]], list[str]]:
-    """Topics of each subtopology, placeholders included, and what to say about those."""
+    """Topics of each subtopology with placeholders, and notes about the placeholders."""
     topics = look.facts.topics
     sources, guessed = {}, []
     for number, size in sizes.items():
@@ -116,17 +115,17 @@ def _sources(
             known = (*known, f"{look.described.group_id}-subtopology-{number}-input")
             guessed.append(str(number))
         sources[number] = known
-    said = f"inputs of subtopology {', '.join(guessed)} are placeholders" if guessed else ""
-    return sources, [said] if said else []
+    note = f"inputs of subtopology {', '.join(guessed)} are placeholders" if guessed else ""
+    return sources, [note] if note else []
 
 
 def _config(look: GroupInspection, stateful: Collection[int]) -> dict[str, Any]:
-    """Settings that show: standbys that every task with state has."""
+    """Known settings: the number of standbys that every stateful task has."""
     warmups = {(task, client.process) for client in look.clients for task in client.warmup or ()}
     copies = [
-        sum((one.task, process) not in warmups for process in one.standbys)
-        for one in look.tasks
-        if one.task.subtopology in stateful
+        sum((entry.task, process) not in warmups for process in entry.standbys)
+        for entry in look.tasks
+        if entry.task.subtopology in stateful
     ]
     return {"num.standby.replicas": min(copies, default=0)}
 
@@ -164,13 +163,13 @@ def _subtopologies(
 def _clients(look: GroupInspection, stateful: Collection[int], lags: Lags) -> dict[str, Any]:
     taken: set[TaskId] = set()
     found: dict[str, Any] = {}
-    for client in sorted(look.clients, key=lambda one: one.process):
+    for client in sorted(look.clients, key=lambda client: client.process):
         active = [task for task in client.active if task not in taken]
         taken.update(active)
         first = client.members[0]
         entry: dict[str, Any] = {
             "threads": len(client.members),
-            "consumers": [one.described.member_id for one in client.members],
+            "consumers": [member.described.member_id for member in client.members],
             "active": [str(task) for task in active],
             "standby": [str(task) for task in client.standby if task not in active],
             "lags": _lags(look, client, active, stateful, lags),
@@ -199,7 +198,7 @@ def _lags(
     for task, lag in client.state_lags.items():
         found[str(task)] = "unknown" if lag is None else lag
     for task in client.standby:
-        # Without word from the leader any copy may be one that still warms up.
+        # If the leader does not report warm-ups, any copy may be one.
         is_warmup = task in (client.warmup or ()) or is_warming
         if lags == "caught-up" and not is_warmup:
             found[str(task)] = 0
@@ -214,15 +213,15 @@ def _lags(
 
 
 def _versions(members: Collection[MemberLook]) -> list[dict[str, Any]]:
-    """What each thread wrote, for whoever plans an upgrade from here."""
+    """The distinct versions that the threads wrote, for upgrade plans."""
     rows = [
         {
-            "used": one.used,
-            "supported": one.supported,
-            "native": one.native,
-            "pinned": one.pin is not None or bool(one.evidence.pinned),
-            "releases": [*one.evidence.releases, *one.evidence.pinned],
+            "used": member.used,
+            "supported": member.supported,
+            "native": member.native,
+            "pinned": member.pin is not None or bool(member.evidence.pinned),
+            "releases": [*member.evidence.releases, *member.evidence.pinned],
         }
-        for one in members
+        for member in members
     ]
     return [row for number, row in enumerate(rows) if row not in rows[:number]]

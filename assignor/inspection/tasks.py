@@ -1,9 +1,9 @@
-"""Who runs which task, what each task reads, and how far behind it is, from answers and offsets.
+"""The tasks of a group, with owners, inputs and lags, derived from assignments and offsets.
 
 Members send no topology. In Kafka's layouts the n-th task id belongs to the n-th partition, so
-answers show which subtopology reads which topic; native bodies name tasks alone, there the
-partition numbers decide, where they can. Changelogs are in no answer at all: they are found by
-name and count, and where that leaves a choice nothing is claimed.
+assignments show which subtopology reads which topic. Native assignments have task ids only; there
+the partition numbers decide if they can. Changelogs are in no assignment: they are found by name
+and number of partitions. What is ambiguous stays unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,20 +23,23 @@ from encoding import RUNNING, TaskId, TopicPartition, task_order
 CHANGELOG: Final = "-changelog"
 _REPARTITION: Final = "-repartition"
 _UNSEEN_MOST: Final = 1000
-"""Tasks of a subtopology that nobody runs and that still are believed to be there."""
+"""Most tasks of a subtopology that are assumed to exist although no member has them."""
 
 
 def stateful_subtopologies(look: GroupInspection) -> set[int]:
-    """Subtopologies with state: a changelog, a copy somewhere, or offsets that a member told."""
-    copies = {one.task.subtopology for one in look.tasks if one.standbys}
-    told = {
-        task.subtopology for one in look.members for task, total in one.sums if total != RUNNING
+    """Subtopologies with state: with a changelog, a standby, or offsets reported by a member."""
+    copies = {entry.task.subtopology for entry in look.tasks if entry.standbys}
+    reported = {
+        task.subtopology
+        for member in look.members
+        for task, total in member.sums
+        if total != RUNNING
     }
-    return copies | told | set(look.shape.changelogs)
+    return copies | reported | set(look.shape.changelogs)
 
 
 def topics_of_group(names: Iterable[str], group_id: str, read: Iterable[str]) -> set[str]:
-    """Topics that belong to a group: those that its members read, and its changelogs."""
+    """Topics of a group: those that its members read, and its changelogs."""
     own = set(read)
     return {
         name
@@ -46,9 +49,9 @@ def topics_of_group(names: Iterable[str], group_id: str, read: Iterable[str]) ->
 
 
 def look_at_shape(members: Sequence[MemberLook], facts: ClusterFacts) -> Shape:
-    """The topology, as far as answers and topic names show it; nothing of named topologies."""
-    if any(task.topology_name for one in members for task in one.answer.active):
-        topics = {partition.topic for one in members for partition in one.answer.partitions}
+    """The topology as far as assignments and topic names show it; empty for named topologies."""
+    if any(task.topology_name for member in members for task in member.answer.active):
+        topics = {partition.topic for member in members for partition in member.answer.partitions}
         return Shape(sources={}, changelogs={}, loose_topics=tuple(sorted(topics)))
     sources, loose = _sources(members)
     changelogs, unowned = _changelogs(members, facts, sources)
@@ -61,7 +64,7 @@ def look_at_shape(members: Sequence[MemberLook], facts: ClusterFacts) -> Shape:
 
 
 def _sources(members: Sequence[MemberLook]) -> tuple[dict[int, set[str]], set[str]]:
-    """Topics of each subtopology, and topics of which it does not show who reads them."""
+    """Topics of each subtopology, and topics whose subtopology is unknown."""
     found: dict[int, set[str]] = {}
     candidates: dict[str, set[int]] = {}
     for member in members:
@@ -83,7 +86,7 @@ def _sources(members: Sequence[MemberLook]) -> tuple[dict[int, set[str]], set[st
 def _settled_by_exclusion(
     candidates: Mapping[str, set[int]], found: dict[int, set[str]]
 ) -> set[str]:
-    """Give topics with one possible reader to it; each subtopology has to read something."""
+    """Add topics with a single possible reader; each subtopology must read at least one topic."""
     left = {topic: set(readers) for topic, readers in candidates.items()}
     is_moving = True
     while is_moving:
@@ -107,7 +110,7 @@ def _readers_of(left: Mapping[str, set[int]], number: int) -> list[str]:
 def _changelogs(
     members: Sequence[MemberLook], facts: ClusterFacts, sources: Mapping[int, set[str]]
 ) -> tuple[dict[int, set[str]], set[str]]:
-    """Changelogs of each subtopology, and those of which it does not show whose they are."""
+    """Changelogs of each subtopology, and changelogs whose subtopology is unknown."""
     stateful = _stateful(members)
     sizes = _sizes(members, facts, sources)
     found: dict[int, set[str]] = {}
@@ -121,8 +124,7 @@ def _changelogs(
     for name in sorted(left):
         partitions = facts.topics[name].partitions
         fitting = [number for number, size in sizes.items() if size == partitions]
-        # State that members report comes first: where just one such subtopology has no changelog
-        # yet, the changelog is its.
+        # If only one subtopology with reported state has no changelog yet, it gets this one.
         bare = [number for number in fitting if number in stateful - found.keys()]
         likely = bare if len(bare) == 1 and len(left) == 1 else fitting
         if len(likely) == 1:
@@ -131,7 +133,7 @@ def _changelogs(
 
 
 def _stateful(members: Sequence[MemberLook]) -> set[int]:
-    """Subtopologies with state: somebody keeps a copy, or says how far one is."""
+    """Subtopologies with state: a member has a standby, or reports offsets."""
     found = set()
     for member in members:
         found |= {task.subtopology for task in member.answer.standby}
@@ -143,10 +145,9 @@ def _stateful(members: Sequence[MemberLook]) -> set[int]:
 def _sizes(
     members: Sequence[MemberLook], facts: ClusterFacts, sources: Mapping[int, set[str]]
 ) -> dict[int, int]:
-    """Tasks of each subtopology: the widest of its topics, else the highest task that is seen.
+    """Number of tasks of each subtopology: most partitions of its topics, else the highest task.
 
-    A member may be given any task number. Where it leaves too many tasks out between itself and
-    the others, no task is made up: the size is the number of those seen.
+    If the highest task is far above the number of seen tasks, the size is the number of seen tasks.
     """
     seen: dict[int, set[int]] = {}
     for member in members:
@@ -166,7 +167,7 @@ def _sizes(
 def look_at_tasks(
     members: Sequence[MemberLook], shape: Shape, facts: ClusterFacts
 ) -> tuple[TaskLook, ...]:
-    """Every task that is seen or has to be there, sorted."""
+    """All tasks that members have or that must exist, sorted."""
     owners: dict[TaskId, set[str]] = {}
     standbys: dict[TaskId, set[str]] = {}
     for member in members:
@@ -208,7 +209,7 @@ def _partitions(
 
 
 def _own_ends(members: Sequence[MemberLook]) -> dict[TaskId, int]:
-    """Changelog ends that members of ours say of the tasks that they run."""
+    """End offset sums of changelogs, reported by native members for the tasks that they run."""
     return {task: end for member in members for task, end in member.end_sums if end >= 0}
 
 
@@ -218,14 +219,14 @@ def _end_sum(logs: Sequence[TopicPartition], facts: ClusterFacts, own: int | Non
 
 
 def input_lag(partitions: Iterable[TopicPartition], facts: ClusterFacts) -> int | None:
-    """Records between committed and end offsets; None where no partition has both.
+    """Records between committed and end offsets; None if no partition has both.
 
-    A partition that nobody has committed counts from nowhere, so it is left out.
+    Partitions without a committed offset are left out.
     """
     lags = [
-        max(0, facts.end_offsets[one] - facts.committed[one])
-        for one in partitions
-        if facts.committed.get(one, NO_OFFSET) >= 0 and one in facts.end_offsets
+        max(0, facts.end_offsets[partition] - facts.committed[partition])
+        for partition in partitions
+        if facts.committed.get(partition, NO_OFFSET) >= 0 and partition in facts.end_offsets
     ]
     return sum(lags) if lags else None
 
@@ -233,7 +234,7 @@ def input_lag(partitions: Iterable[TopicPartition], facts: ClusterFacts) -> int 
 def look_at_clients(
     members: Sequence[MemberLook], tasks: Sequence[TaskLook]
 ) -> tuple[ClientLook, ...]:
-    """Members by process, in order of their client ids."""
+    """Clients, each with its members, in the order of client ids."""
     parts: dict[str, list[MemberLook]] = {}
     for member in members:
         parts.setdefault(member.process, []).append(member)
@@ -241,24 +242,24 @@ def look_at_clients(
     end_by_task = {look.task: look.end_sum for look in tasks}
     clients = []
     for process, group in parts.items():
-        group.sort(key=lambda one: one.described.member_id)
-        active = _joined(one.answer.active for one in group)
+        group.sort(key=lambda member: member.described.member_id)
+        active = _joined(member.answer.active for member in group)
         lags = [lag for task in active if (lag := lag_by_task[task]) is not None]
-        warmups = [one.answer.warmup for one in group]
-        told = [warmup for warmup in warmups if warmup is not None]
+        warmups = [member.answer.warmup for member in group]
+        known_warmups = [warmup for warmup in warmups if warmup is not None]
         clients.append(
             ClientLook(
                 process=process,
                 client=group[0].client,
                 members=tuple(group),
                 active=active,
-                standby=_joined(one.answer.standby for one in group),
-                warmup=_joined(told) if len(told) == len(warmups) else None,
+                standby=_joined(member.answer.standby for member in group),
+                warmup=_joined(known_warmups) if len(known_warmups) == len(warmups) else None,
                 lag=sum(lags) if lags else None,
                 state_lags=_state_lags(group, end_by_task),
             )
         )
-    return tuple(sorted(clients, key=lambda one: (one.client, one.process)))
+    return tuple(sorted(clients, key=lambda client: (client.client, client.process)))
 
 
 def _joined(parts: Iterable[tuple[TaskId, ...]]) -> tuple[TaskId, ...]:

@@ -1,4 +1,4 @@
-"""What a look into a live group takes and gives: described bytes in, what they say out."""
+"""Input and result values of an inspection."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ STREAMS_PROTOCOL = "stream"
 """Name of the assignor in a Kafka Streams group, and of ours."""
 
 NO_OFFSET = -1
-"""Committed offset of a partition that nobody has committed."""
+"""The committed offset of a partition without a commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """One member as DescribeGroups shows it; both blobs are of the consumer protocol."""
+    """A member of a DescribeGroups response; both blobs are in the consumer protocol."""
 
     member_id: str
     client_id: str
@@ -28,16 +28,16 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroup:
-    """One group as its coordinator shows it.
+    """A group of a DescribeGroups response.
 
     Attributes:
         group_id: the group, which is `application.id` in Kafka Streams.
-        state: as the coordinator spells it: Stable, PreparingRebalance, CompletingRebalance,
+        state: as spelled by the coordinator: Stable, PreparingRebalance, CompletingRebalance,
             Empty, Dead.
-        protocol_type: `consumer`, `connect`, ...; empty where the group never had members.
-        protocol_name: the assignor; empty where the group is not stable.
-        group_type: `classic`, `consumer` (KIP-848), `streams` (KIP-1071), `share`; empty where the
-            cluster does not tell.
+        protocol_type: `consumer`, `connect`, ...; empty if the group never had members.
+        protocol_name: the assignor; empty if the group is not stable.
+        group_type: `classic`, `consumer` (KIP-848), `streams` (KIP-1071), `share`; empty if the
+            cluster does not report it.
         members: in any order.
     """
 
@@ -51,7 +51,7 @@ class DescribedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFacts:
-    """A topic: how many partitions, and the racks of their replicas where brokers have racks."""
+    """A topic: number of partitions, and racks of their replicas if brokers have racks."""
 
     partitions: int
     racks: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -59,14 +59,14 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """What the cluster says beside the group itself; nothing here is needed.
+    """Facts of the cluster about a group; all are optional.
 
     Attributes:
-        topics: by name; those that do not exist, or may not be seen, are missing.
-        committed: offsets of the group.
-        end_offsets: of the partitions that were asked for.
-        record_limit: bytes that the broker takes for the group's record, None: not told.
-        unknown: sentences about what could not be asked.
+        topics: by name, without topics that do not exist or are not authorized.
+        committed: committed offsets of the group.
+        end_offsets: of the requested partitions.
+        record_limit: the broker's limit for the group's record in bytes; None: unknown.
+        unknown: sentences about requests that failed.
     """
 
     topics: Mapping[str, TopicFacts] = field(default_factory=dict)
@@ -78,14 +78,14 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseEvidence:
-    """Which releases write what a member wrote.
+    """Releases that may have written a subscription.
 
     Attributes:
-        releases: that write it by themselves, oldest first.
-        pinned: that write it with a setting of `upgrade.from`, oldest first.
-        pin_values: the settings that make them do it, oldest first.
+        releases: those that write it without a pin, oldest first.
+        pinned: those that write it with `upgrade.from`, oldest first.
+        pin_values: the values of `upgrade.from` that do it, oldest first.
         latest: the highest version that any of them can write.
-        spelled: both in a few words, for a table.
+        spelled: `releases` and `pinned` as short text, for a table.
     """
 
     releases: tuple[str, ...] = ()
@@ -97,22 +97,22 @@ class ReleaseEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLook:
-    """What the leader answered a member.
+    """The assignment of a member.
 
     Attributes:
-        consumer_version: of the consumer protocol, which is the leader's for all; -1: unreadable.
-        version, common: the two numbers; 0 where it could not be read.
-        native: whether native content came with it, which only a leader of ours sends.
-        next_version: what it is told to write next time; 0: not said.
-        levels: finalized levels that it is told (leaders of ours only).
+        consumer_version: of the consumer protocol, which is that of the leader; -1: unreadable.
+        version, common: version and commonly supported version; 0 if unreadable.
+        native: whether it has native content, which only native leaders send.
+        next_version: version that the member must write next; 0: not given.
+        levels: finalized levels (native leaders only).
         partitions: of the consumer protocol, sorted.
-        active, standby: its tasks, sorted, each once; warm-ups are among the standbys.
-        warmup: those that only warm up; None where the leader does not tell, as JVM leaders.
-        topics_of: subtopology -> topics whose partitions are its tasks' beyond doubt.
-        next_rebalance_ms: on the leader's clock; `NO_REBALANCE`: none is asked for.
+        active, standby: tasks, sorted, each once; standbys include warm-ups.
+        warmup: the warm-ups; None if the leader does not report them, as JVM leaders.
+        topics_of: subtopology -> topics that it certainly reads.
+        next_rebalance_ms: on the leader's clock; `NO_REBALANCE`: none is requested.
         error_code: `AssignorError`.
-        hosts: host -> partitions that it serves, by Kafka's host map; None: it carries none.
-        view_hosts: host -> tasks, by a native view in full; None: it carries none.
+        hosts: host -> partitions that it serves, by Kafka's host map; None: there is none.
+        view_hosts: host -> tasks, by a full native view; None: there is none.
     """
 
     consumer_version: int = -1
@@ -134,26 +134,26 @@ class AnswerLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLook:
-    """What one member said and got.
+    """The subscription and the assignment of a member.
 
     Attributes:
-        described: as the coordinator shows it.
-        process: key of its process: the process id, else the member itself.
-        client: its client id without what Kafka Streams appends for a thread.
-        used, supported: the two numbers of its subscription; 0 where nothing could be read.
-        native: the highest native version that it reads; None: not one of ours.
-        levels: finalized levels that it goes by (ours only).
-        pin: version that it says `upgrade.from` pins it to (ours only).
+        described: the member in the DescribeGroups response.
+        process: the process id, else a text with the member id.
+        client: its client id without the suffix for a thread.
+        used, supported: version and latest supported version of its subscription; 0 if unreadable.
+        native: the highest native version that it reads; None: a JVM member.
+        levels: finalized levels that it has adopted (native members only).
+        pin: version that `upgrade.from` pins it to (native members only).
         consumer_version: of the consumer protocol that it writes; -1: unreadable.
-        evidence: which releases write so.
+        evidence: releases that may have written the subscription.
         topics, owned, generation: of the consumer protocol.
-        endpoint, rack, tags, sums: as it says.
-        end_sums: ends of the changelogs that it writes itself (ours only).
-        fingerprint: of its topology (ours only), in hexadecimal digits.
-        wants_shutdown: it asks the whole application to stop (KIP-671).
-        answer: what it was answered.
-        record_bytes: what it takes of the group's record.
-        unreadable: why a blob could not be read; empty where both could.
+        endpoint, rack, tags, sums: as in the subscription.
+        end_sums: end offset sums of changelogs that it writes (native members only).
+        fingerprint: of its topology (native members only), in hexadecimal digits.
+        wants_shutdown: whether it requests the whole application to stop (KIP-671).
+        answer: its assignment.
+        record_bytes: its bytes in the group's record.
+        unreadable: why a blob cannot be read; empty if both can.
     """
 
     described: DescribedMember
@@ -188,10 +188,10 @@ class TaskLook:
     Attributes:
         task: its id.
         inputs: partitions that it reads, as far as known.
-        owners: processes that run it; one, in a sound group.
-        standbys: processes that keep a copy.
-        lag: records between the committed and the end offsets of its inputs; None: not known.
-        end_sum: end offsets of its changelogs, added up; None: not known.
+        owners: processes that run it; one in a healthy group.
+        standbys: processes with a standby.
+        lag: records between the committed and the end offsets of its inputs; None: unknown.
+        end_sum: sum of the end offsets of its changelogs; None: unknown.
     """
 
     task: TaskId
@@ -204,13 +204,13 @@ class TaskLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The topology as far as it shows.
+    """The topology as far as is known.
 
     Attributes:
         sources: subtopology -> topics that its tasks read.
         changelogs: subtopology -> changelog topics.
-        loose_topics: topics that are assigned, of which it does not show who reads them.
-        loose_changelogs: changelog topics of which it does not show whose they are.
+        loose_topics: assigned topics whose subtopology is unknown.
+        loose_changelogs: changelog topics whose subtopology is unknown.
     """
 
     sources: Mapping[int, tuple[str, ...]]
@@ -221,13 +221,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLook:
-    """One process: its members together.
+    """A process with all its members.
 
     Attributes:
         process: its key; members: in order of their ids.
-        lag: of its active tasks together; None where no part is known.
-        state_lags: task -> records that its copy was behind at the last rebalance, seen from the
-            end offsets now; None: it has state and does not tell how far.
+        lag: sum over its active tasks; None if all are unknown.
+        state_lags: task -> records between the offset of its copy at the last rebalance and the
+            current end offset; None: it has state with an unknown offset.
     """
 
     process: str
@@ -242,7 +242,7 @@ class ClientLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Members of one process that hold the group's version down, why, and what to do."""
+    """A process whose members limit the version of the group, why, and what to do."""
 
     process: str
     client: str
@@ -254,10 +254,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsLook:
-    """What the group speaks, what it could speak, and who holds it down.
+    """The version of the group, the possible version, and the processes that limit it.
 
-    `level` is the finalized level of the assignment protocol, None while there is none; it holds
-    down members of ours only.
+    `level` is the finalized level of the assignment protocol, or None; it limits native members
+    only.
     """
 
     in_force: int
@@ -269,20 +269,20 @@ class VersionsLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderLook:
-    """Members that may be the leader; it is known where that is one. `why` is the evidence."""
+    """Members that may be the leader; with one candidate it is known. `why` is the evidence."""
 
     candidates: tuple[str, ...]
     why: str
 
     @property
     def known(self) -> bool:
-        """Whether it is known."""
+        """Whether the leader is known."""
         return len(self.candidates) == 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something an operator should know: a word for programs, a sentence for people."""
+    """A problem or risk of a group: a kind for programs, a sentence for people."""
 
     kind: str
     sentence: str
@@ -290,21 +290,22 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupInspection:
-    """What a group says.
+    """The result of an inspection.
 
     Attributes:
-        described: as the coordinator shows it.
-        summary: one sentence about the whole.
-        is_streams: whether its members speak the assignment protocol; where not, only `members`
-            (topics, partitions), `record_bytes` and `lag` are filled.
-        clients, tasks, shape: who runs what.
-        versions, leader: as far as they show; None where the group is no Streams group.
-        lag: of all input partitions; None where nothing is known.
-        next_rebalance_ms: the earliest that was asked for; `NO_REBALANCE`: none.
-        host_map_holes: sentences about partitions without a host, or with a wrong one.
-        record_bytes, record_limit: of the group's one record; limit_known: asked, not assumed.
-        findings: what is wrong or dangerous, worst first.
-        facts: what it was made from, beside the group.
+        described: the group in the DescribeGroups response.
+        summary: one sentence about the group.
+        is_streams: whether it is a Streams group; if not, only `members` (topics, partitions),
+            `record_bytes` and `lag` are filled.
+        clients, tasks, shape: processes, tasks and topology.
+        versions, leader: as far as is known; None if it is not a Streams group.
+        lag: of all input partitions; None: unknown.
+        next_rebalance_ms: the earliest requested rebalance; `NO_REBALANCE`: none.
+        host_map_holes: sentences about missing or wrong hosts.
+        record_bytes, record_limit: size and limit of the group's record in bytes; limit_known:
+            whether the broker reported the limit.
+        findings: problems and risks, worst first.
+        facts: facts of the cluster used for the inspection.
     """
 
     described: DescribedGroup

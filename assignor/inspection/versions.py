@@ -1,9 +1,9 @@
-"""What version a group speaks, what it could speak, who holds it down and why; and who leads.
+"""The version of a group, the possible version, members that limit it; and the leader.
 
-A leader answers JVM members in the lowest version written, never above what anybody supports, so
-that one forgotten `upgrade.from` or one old program holds everybody. DescribeGroups does not tell
-the leader; its answers do, in part: only ours writes native content, and every client writes its
-own version of the consumer protocol into all answers.
+A leader answers JVM members in the lowest version that any member wrote, so one forgotten
+`upgrade.from` or one old program limits the whole group. DescribeGroups does not name the leader,
+but its assignments are evidence: only native leaders write native content, and a leader writes its
+own version of the consumer protocol.
 """
 
 from collections.abc import Sequence
@@ -20,27 +20,31 @@ OLD: Final = "old program"
 EITHER: Final = "pin or old program"
 
 _CAPPED: Final = (
-    "the finalized level of assignment.protocol is {}, and all read {}: "
-    "`assignor features` raises it"
+    "the finalized level of assignment.protocol is {}, but all members support {}: "
+    "raise it with `assignor features`"
 )
 
 
 def look_at_versions(members: Sequence[MemberLook]) -> VersionsLook | None:
-    """The group's version and its holders; None where no member's numbers could be read."""
-    readable = [one for one in members if one.used]
+    """The group's version and the members that limit it; None if no subscription can be read."""
+    readable = [member for member in members if member.used]
     if not readable:
         return None
-    possible = max(_could(one) for one in readable)
-    kafkas = [one for one in readable if one.native is None]
-    ceilings = [_ceiling(one) for one in (kafkas or readable)]
+    possible = max(_highest_writable(member) for member in readable)
+    kafkas = [member for member in readable if member.native is None]
+    ceilings = [_ceiling(member) for member in (kafkas or readable)]
     lowest = min(ceilings)
     if kafkas:
-        # Beside JVM members ours write what those read: that is no holding down.
-        possible = max(_could(one) for one in kafkas)
+        # Native members beside JVM members write versions that those read; they do not limit.
+        possible = max(_highest_writable(member) for member in kafkas)
     holders = _holders(readable, lowest, possible)
-    in_force = min((one.answer.version for one in readable if one.answer.version), default=lowest)
-    said = [levels for one in readable for levels in (one.levels, one.answer.levels)]
-    level = protocol_level(group_levels(UNKNOWN_LEVELS, said))
+    in_force = min(
+        (member.answer.version for member in readable if member.answer.version), default=lowest
+    )
+    levels_seen = [
+        levels for member in readable for levels in (member.levels, member.answer.levels)
+    ]
+    level = protocol_level(group_levels(UNKNOWN_LEVELS, levels_seen))
     is_capped = not kafkas and level is not None and in_force <= level < possible
     return VersionsLook(
         in_force=in_force,
@@ -54,7 +58,7 @@ def look_at_versions(members: Sequence[MemberLook]) -> VersionsLook | None:
 
 
 def _ceiling(member: MemberLook) -> int:
-    """The highest version that a member lets the group speak."""
+    """The highest version that the group can use with this member."""
     if member.pin is not None:
         return member.pin
     if member.native is not None:
@@ -62,15 +66,15 @@ def _ceiling(member: MemberLook) -> int:
     return member.used if member.supported == UNKNOWN_VERSION else member.supported
 
 
-def _could(member: MemberLook) -> int:
-    """The highest version that the member's program can write, as far as it shows."""
+def _highest_writable(member: MemberLook) -> int:
+    """The highest version that the member's program can write, as far as is known."""
     if member.native is not None:
         return member.native
     return max(member.evidence.latest, member.used, member.supported)
 
 
 def _holders(members: Sequence[MemberLook], lowest: int, possible: int) -> tuple[Holder, ...]:
-    """Processes whose members keep the group below what some program in it can write."""
+    """Processes whose members limit the group to less than another program can write."""
     found: dict[str, Holder] = {}
     for member in members:
         ceiling = _ceiling(member)
@@ -85,27 +89,29 @@ def _holders(members: Sequence[MemberLook], lowest: int, possible: int) -> tuple
                 why=why,
                 remedy=remedy,
             )
-    return tuple(sorted(found.values(), key=lambda one: (one.version, one.client, one.process)))
+    return tuple(
+        sorted(found.values(), key=lambda holder: (holder.version, holder.client, holder.process))
+    )
 
 
 def _why(member: MemberLook) -> tuple[str, str, str]:
-    """Kind, reason and remedy; the first row that holds."""
+    """Kind, reason and remedy of a member that limits the version."""
     evidence = member.evidence
     values = _listed(evidence.pin_values)
-    take_out = "take upgrade.from out of its configuration and bounce it"
+    remove_pin = "remove upgrade.from from its configuration and bounce it"
     wrote = f"it writes version {member.used}"
     if member.pin is not None:
-        return PINNED, f"upgrade.from pins it to version {member.pin}, it says itself", take_out
+        return PINNED, f"it reports that upgrade.from pins it to version {member.pin}", remove_pin
     if evidence.pinned and not evidence.releases:
         span = _span(evidence.pinned)
         why = f"{wrote} although its consumer is of {span}: upgrade.from is set, to {values}"
-        return PINNED, why, take_out
+        return PINNED, why, remove_pin
     if evidence.pinned:
         why = (
             f"{wrote}: either upgrade.from is set on it, to {values} ({_span(evidence.pinned)}), "
             f"or its program is of {_span(evidence.releases)}"
         )
-        return EITHER, why, f"{take_out}; if there is none, upgrade its program"
+        return EITHER, why, f"{remove_pin}; if there is none, upgrade its program"
     span = _span(evidence.releases)
     if member.supported != UNKNOWN_VERSION:
         wrote = f"it reads no version above {member.supported}"
@@ -129,50 +135,57 @@ def _sentence(
     possible: int,
     holders: Sequence[Holder],
 ) -> str:
-    """The first row that holds."""
-    lagging = [one.client for one in members if one.answer.version not in (0, one.used)]
+    """One sentence about the version of the group."""
+    lagging = [member.client for member in members if member.answer.version not in (0, member.used)]
     if holders:
-        names = few(list(dict.fromkeys(one.client for one in holders)))
-        what = f"its programs could speak {possible}" if in_force < possible else "more to come"
-        return f"version {in_force}; {what}, held down by {names}"
+        names = few(list(dict.fromkeys(holder.client for holder in holders)))
+        what = f" instead of {possible}" if in_force < possible else ""
+        return f"version {in_force}{what}, limited by {names}"
     if in_force < possible and lagging:
-        return f"version {in_force}; it can go up to {possible} with the next rebalances"
+        return f"version {in_force}; becomes {possible} in the next rebalances; no action needed"
     if kafkas and len(kafkas) < len(members):
-        return f"version {in_force}, the highest that the JVM members read; ours read each other"
+        return f"version {in_force}, the highest of the JVM members; native members add a trailer"
     if in_force < possible:
-        told = any(one.answer.next_version == possible for one in members)
-        when = "with the next rebalance" if told else "once its leader says so"
-        return f"version {in_force}; it goes up to {possible} {when}"
-    return f"version {in_force}, the highest that all members read"
+        is_announced = any(member.answer.next_version == possible for member in members)
+        when = (
+            "at the next rebalance; no action needed"
+            if is_announced
+            else "when its leader allows it"
+        )
+        return f"version {in_force}; becomes {possible} {when}"
+    return f"version {in_force}, the highest that all members support"
 
 
 def look_at_leader(members: Sequence[MemberLook]) -> LeaderLook:
-    """Members that may have written the answers, with the evidence."""
-    answered = [one for one in members if one.answer.consumer_version >= 0]
+    """Members that may be the leader, with the evidence."""
+    answered = [member for member in members if member.answer.consumer_version >= 0]
     if not answered:
-        return LeaderLook(candidates=(), why="no answer of a leader can be read")
-    everybody, names = list(members), labels(members)
-    natives = [one for one in everybody if one.native is not None]
+        return LeaderLook(candidates=(), why="no assignment can be read")
+    candidates, names = list(members), labels(members)
+    natives = [member for member in candidates if member.native is not None]
     reasons = []
-    if any(one.answer.native for one in answered):
-        everybody = natives
-        reasons.append("answers carry native content, which only a leader of ours writes")
+    if any(member.answer.native for member in answered):
+        candidates = natives
+        reasons.append("assignments have native content, which only native leaders write")
     elif natives:
-        everybody = [one for one in everybody if one.native is None]
-        reasons.append("answers to members of ours carry nothing native: a JVM member leads")
-    written = {one.answer.consumer_version for one in answered}
-    same = [one for one in everybody if one.consumer_version in written]
-    if len(written) == 1 and same and len(same) < len(everybody):
-        everybody = same
-        reasons.append(f"answers are in version {min(written)} of the consumer protocol, as theirs")
-    highest = max((v for one in answered if (v := one.answer.version)), default=0)
-    able = [one for one in everybody if _could(one) >= highest]
-    if able and len(able) < len(everybody) and highest < EARLIEST_NATIVE_VERSION:
-        everybody = able
-        reasons.append(f"an answer is in version {highest}, which the others cannot write")
-    if len(everybody) == 1 and not reasons:
+        candidates = [member for member in candidates if member.native is None]
+        reasons.append("assignments of native members have no native content: a JVM member leads")
+    written = {member.answer.consumer_version for member in answered}
+    same = [member for member in candidates if member.consumer_version in written]
+    if len(written) == 1 and same and len(same) < len(candidates):
+        candidates = same
+        reasons.append(
+            f"assignments are in version {min(written)} of the consumer protocol, like their own"
+        )
+    highest = max((v for member in answered if (v := member.answer.version)), default=0)
+    able = [member for member in candidates if _highest_writable(member) >= highest]
+    if able and len(able) < len(candidates) and highest < EARLIEST_NATIVE_VERSION:
+        candidates = able
+        reasons.append(f"an assignment is in version {highest}, which the others cannot write")
+    if len(candidates) == 1 and not reasons:
         reasons.append("the only member")
     return LeaderLook(
-        candidates=tuple(sorted(names[one.described.member_id] for one in everybody)),
-        why="; ".join(reasons) or "DescribeGroups does not tell the leader, and all write alike",
+        candidates=tuple(sorted(names[member.described.member_id] for member in candidates)),
+        why="; ".join(reasons)
+        or "DescribeGroups does not name the leader, and all members write alike",
     )

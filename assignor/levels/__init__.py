@@ -1,4 +1,4 @@
-"""Feature levels of a group: an operator's updates, what members support, the watching thread."""
+"""Feature levels of a group: operators' updates, members' support, and the polling thread."""
 
 from assignor.levels.member_support import (
     generation_support,
@@ -9,7 +9,7 @@ from assignor.levels.member_support import (
 from assignor.levels.old_levels import Need, Survey, needs_below
 from assignor.levels.updates import (
     Described,
-    Told,
+    UpdateResult,
     disabling,
     level_text,
     lossy_text,
@@ -27,7 +27,7 @@ __all__ = [
     "LevelWatch",
     "Need",
     "Survey",
-    "Told",
+    "UpdateResult",
     "disabling",
     "generation_support",
     "level_text",

@@ -1,7 +1,8 @@
-"""What the members of a group support of our own features, read off the bytes they wrote.
+"""The feature levels that the members of a group support, decoded from their subscriptions.
 
-A member of ours tells its ranges. One that tells none, and a JVM member, supports every version of
-the assignment protocol up to the highest that it reads; the JVM member nothing else.
+A member of ours writes its ranges. A JVM member, and a member of ours that writes no ranges,
+supports the assignment protocol from 1 to its latest supported version. A JVM member supports no
+other feature.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,30 +25,33 @@ from probing.features import (
 def members_support(
     members: Iterable[DescribedMember],
 ) -> tuple[tuple[NodeSupport, ...], tuple[str, ...]]:
-    """Return what each member supports, and a sentence for each that cannot be told.
+    """Return what each member supports, and warnings.
 
-    A member whose bytes make no sense supports nothing, so that no level goes over its head. A
-    group in which nobody is ours is said, since levels change nothing there.
+    A member with a malformed subscription supports nothing, so that no level is raised beyond what
+    it can read, and a warning names it. There is also a warning if the group has no member of ours,
+    because only our members follow levels.
     """
     nodes, notes, follows = [], [], False
-    for member in sorted(members, key=lambda one: (one.client_id, one.member_id)):
+    for member in sorted(members, key=lambda row: (row.client_id, row.member_id)):
         name = member.client_id or member.member_id
         try:
             ranges = support_of(member.metadata)
             follows |= bool(ranges.keys() - {ASSIGNMENT_PROTOCOL})
         except (DecodeError, FeatureError) as error:
-            notes.append(f"what {name} supports cannot be told: {error}")
+            notes.append(
+                f"the subscription of {name} is malformed, so it supports nothing: {error}"
+            )
             ranges = {}
         nodes.append(NodeSupport(node_id=name, role=Role.MEMBER, ranges=ranges))
     if nodes and not follows:
-        notes.append("no member of this group says that it follows levels, as members of ours do")
+        notes.append("no member of this group follows feature levels; a change has no effect")
     return tuple(nodes), tuple(notes)
 
 
 def written_versions(members: Iterable[DescribedMember]) -> dict[str, int]:
-    """Return the lowest version of the assignment protocol that members of a name write now.
+    """Return client id -> lowest version of the assignment protocol that its members write now.
 
-    Members whose bytes make no sense are left out.
+    Members with a malformed subscription are left out.
     """
     versions: dict[str, int] = {}
     for member in members:
@@ -60,12 +64,12 @@ def written_versions(members: Iterable[DescribedMember]) -> dict[str, int]:
 
 
 def generation_support(members: Iterable[GroupMember]) -> tuple[NodeSupport, ...]:
-    """Return what each member of a generation supports, as its leader reads it.
+    """Return what each member of a generation supports, for the group's leader.
 
-    A member whose bytes make no sense supports nothing, so that nothing rises above its head.
+    A member with a malformed subscription supports nothing, so that no level is raised beyond it.
     """
     nodes = []
-    for member in sorted(members, key=lambda one: one.member_id):
+    for member in sorted(members, key=lambda row: row.member_id):
         ranges: Mapping[str, LevelRange] = {}
         with suppress(DecodeError, FeatureError):
             ranges = _subscription_support(member.user_data)
@@ -74,11 +78,11 @@ def generation_support(members: Iterable[GroupMember]) -> tuple[NodeSupport, ...
 
 
 def support_of(metadata: bytes) -> Mapping[str, LevelRange]:
-    """Return the ranges of the member that wrote this metadata of the consumer protocol.
+    """Return the supported ranges in a member's consumer protocol metadata, by feature.
 
     Raises:
-        DecodeError: the bytes are not what they should be.
-        FeatureError: a range that cannot be.
+        DecodeError: the bytes are malformed.
+        FeatureError: a range is invalid.
     """
     return _subscription_support(read_consumer_subscription(metadata).user_data)
 
@@ -88,32 +92,32 @@ def _subscription_support(user_data: bytes) -> Mapping[str, LevelRange]:
     native = None if isinstance(value, FutureSubscription) else value.native
     if native is None:
         return {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=max(value.latest_supported_version, 1))}
-    told = {
+    ranges = {
         name: found
         for name, (low, high) in sorted(native.feature_ranges.items())
         if (found := advertised_range(low, high)) is not None
     }
     protocol = LevelRange(min=1, max=native.latest_supported_version)
     first = {**NATIVE_FEATURES.whole_ranges(), ASSIGNMENT_PROTOCOL: protocol}
-    return told or first
+    return ranges or first
 
 
 def supported_by_all(nodes: Iterable[NodeSupport]) -> dict[str, LevelRange]:
-    """Return the ranges that every node supports, by feature; nothing where there is no node."""
+    """Return the ranges that every node supports, by feature; empty if there is no node."""
     common: dict[str, LevelRange] | None = None
     for node in nodes:
-        mine = dict(node.ranges)
-        common = mine if common is None else _shared(common, mine)
+        own_ranges = dict(node.ranges)
+        common = own_ranges if common is None else _shared(common, own_ranges)
     return dict(sorted((common or {}).items()))
 
 
 def _shared(
-    one: Mapping[str, LevelRange], other: Mapping[str, LevelRange]
+    left: Mapping[str, LevelRange], right: Mapping[str, LevelRange]
 ) -> dict[str, LevelRange]:
     shared = {}
-    for name in sorted(one.keys() & other.keys()):
-        low, high = max(one[name].min, other[name].min), min(one[name].max, other[name].max)
+    for name in sorted(left.keys() & right.keys()):
+        low, high = max(left[name].min, right[name].min), min(left[name].max, right[name].max)
         if low <= high:
-            can_be_off = one[name].can_be_off and other[name].can_be_off
+            can_be_off = left[name].can_be_off and right[name].can_be_off
             shared[name] = LevelRange(min=low, max=high, can_be_off=can_be_off)
     return shared

@@ -1,7 +1,7 @@
-"""What an operator's words about feature levels mean: updates, values in and out, no I/O.
+"""Computes feature updates from an operator's options; no I/O.
 
-The same for a Kafka cluster and for a group of ours; they differ in the table of features and in
-who does it.
+The functions work for Kafka clusters and for groups of ours, which differ in their table of
+features.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,15 +24,15 @@ from probing.features import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What is agreed somewhere, and who could do what.
+    """Finalized and supported levels of a cluster, a group or a feature log.
 
     Attributes:
-        source: who told, for people.
+        source: where the levels come from, for messages.
         table: names of features and levels.
-        supported: range by feature; of a group, what all its members support.
-        finalized: levels and epoch.
-        minimums: lowest level that is not deprecated, by feature (KIP-584); a cluster tells none.
-        notes: sentences worth a look.
+        supported: feature -> supported range; of a group, what all its members support.
+        finalized: finalized levels and their epoch.
+        minimums: feature -> lowest level that is not deprecated (KIP-584); empty for a cluster.
+        notes: warnings for the operator.
     """
 
     source: str
@@ -44,13 +44,17 @@ class Described:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of all features that are supported or finalized; of a group, ours besides."""
-        ours = [] if self.main_feature == METADATA_VERSION else [one.name for one in self.table]
+        """Names of all supported or finalized features, sorted; of a group, also all of ours."""
+        ours = (
+            []
+            if self.main_feature == METADATA_VERSION
+            else [feature.name for feature in self.table]
+        )
         return tuple(sorted({*self.supported, *self.finalized.levels, *ours}))
 
     @property
     def main_feature(self) -> str:
-        """The feature that `--metadata` stands for."""
+        """The feature whose level `--metadata` gives."""
         return (
             METADATA_VERSION
             if self.table.find(METADATA_VERSION) is not None
@@ -59,15 +63,16 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What became of one update.
+class UpdateResult:
+    """The result of one update.
 
     Attributes:
-        old: level before; 0 is off.
-        new: level asked for.
-        error: Kafka's name of the error, "" when it is done, or could be.
-        why: the sentence.
-        dropped: what was lost on the way down, one sentence each.
+        feature: name of the feature.
+        old: level before the update; 0 is off.
+        new: requested level.
+        error: Kafka's name of the error; "" if the update succeeded, or in a dry run would.
+        why: the reason, as a sentence.
+        dropped: what a downgrade lost, one sentence each.
     """
 
     feature: str
@@ -79,7 +84,7 @@ class Told:
 
 
 def level_text(table: FeatureTable, feature: str, level: int) -> str:
-    """Say a level: `21 (3.9-IV0)`, `1`, `off`.
+    """Return a level as text: `21 (3.9-IV0)`, `1`, `off`.
 
     >>> from probing.features import KAFKA_FEATURES
     >>> level_text(KAFKA_FEATURES, "metadata.version", 21)
@@ -98,29 +103,29 @@ def named_updates(
     features: Sequence[str],
     kind: UpdateKind,
 ) -> tuple[FeatureUpdate, ...]:
-    """Return the updates that `--metadata` and `--feature name=level` ask for.
+    """Return the updates that `--metadata` and `--feature name=level` request.
 
     Args:
-        described: for the table.
-        metadata: level of the main feature, by number, name or release.
-        features: `name=level` each.
-        kind: of all of them.
+        described: supplies the table of features.
+        metadata: level of the main feature: a number, a name or a release.
+        features: texts of the form `name=level`.
+        kind: kind of every update.
 
     Raises:
-        ConfigError: nothing is asked for, a word makes no sense, a feature is named twice.
+        ConfigError: nothing is requested, a text is invalid, or a feature is named twice.
     """
     asked = [] if metadata is None else [(described.main_feature, metadata)]
     for text in features:
         name, equals, level = text.partition("=")
         if not equals or not name or not level:
-            raise ConfigError(f"--feature {text!r} is not of the form name=level; write NAME=LEVEL")
+            raise ConfigError(f"--feature {text!r} is not of the form NAME=LEVEL")
         asked.append((name, level))
     names = [name for name, _ in asked]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ConfigError(f"{', '.join(twice)} is named more than once; name one level for each")
+        raise ConfigError(f"{', '.join(twice)} has more than one level; give each feature once")
     if not asked:
-        raise ConfigError("nothing is asked for; give --metadata LEVEL or --feature NAME=LEVEL")
+        raise ConfigError("no level is given; add --metadata LEVEL or --feature NAME=LEVEL")
     return tuple(
         FeatureUpdate(feature=name, level=_level(described, name, text), kind=kind)
         for name, text in asked
@@ -128,26 +133,27 @@ def named_updates(
 
 
 def disabling(names: Sequence[str], kind: UpdateKind) -> tuple[FeatureUpdate, ...]:
-    """Return the updates that take features out.
+    """Return the updates that disable features.
 
     Raises:
-        ConfigError: none is named, or one twice.
+        ConfigError: no feature is named, or one is named twice.
     """
     if not names or len(set(names)) < len(names):
-        raise ConfigError("name each feature to disable once: --feature NAME")
+        raise ConfigError("give each feature to disable exactly once: --feature NAME")
     return tuple(FeatureUpdate(feature=name, level=0, kind=kind) for name in names)
 
 
 def raise_all(described: Described, release: str | None) -> tuple[FeatureUpdate, ...]:
-    """Return what lifts every feature to the latest level that this program and the others know.
+    """Return updates that raise every feature to the latest known and supported level.
+
+    Features that cannot be downgraded are skipped.
 
     Args:
-        described: levels now; what is supported bounds them.
-        release: of Kafka; its levels instead of the latest. Features without a way back are left:
-            they are named one by one, or not at all.
+        described: current levels, and what is supported.
+        release: a Kafka release whose levels are used instead of the latest ones, or None.
 
     Raises:
-        ConfigError: the release is unknown, or levels of a group are asked for by one.
+        ConfigError: the release is unknown, or is given for a group.
     """
     wanted = _tops(described) if release is None else _levels_of(described, release)
     updates = []
@@ -165,12 +171,12 @@ def raise_all(described: Described, release: str | None) -> tuple[FeatureUpdate,
 def lower_all(
     described: Described, release: str | None, kind: UpdateKind
 ) -> tuple[FeatureUpdate, ...]:
-    """Return what lowers every feature to what this program, or a release of Kafka, knows.
+    """Return updates that lower every feature to the latest level known here or in a release.
 
-    A feature that it does not know at all is taken out.
+    A feature that is not known there is disabled.
 
     Raises:
-        ConfigError: as of `raise_all`.
+        ConfigError: as in `raise_all`.
     """
     wanted = _tops(described) if release is None else _levels_of(described, release)
     return tuple(
@@ -180,14 +186,14 @@ def lower_all(
     )
 
 
-def lossy_text(table: FeatureTable, told: Told) -> str:
-    """Name the levels that forbid a lossless way down; empty where none does, or none is known."""
-    feature = table.find(told.feature)
-    lossy = () if feature is None else feature.lossy_between(low=told.new, high=told.old)
-    if told.new >= told.old or not lossy or any(level.name in told.why for level in lossy):
+def lossy_text(table: FeatureTable, result: UpdateResult) -> str:
+    """Return which levels make a downgrade lossy; empty if none does or the reason names them."""
+    feature = table.find(result.feature)
+    lossy = () if feature is None else feature.lossy_between(low=result.new, high=result.old)
+    if result.new >= result.old or not lossy or any(level.name in result.why for level in lossy):
         return ""
-    named = ", ".join(level_text(table, told.feature, level.number) for level in lossy)
-    return f"below {named} what came with it is lost"
+    named = ", ".join(level_text(table, result.feature, level.number) for level in lossy)
+    return f"a downgrade below {named} loses the metadata of that level"
 
 
 def _tops(described: Described) -> dict[str, int]:
@@ -196,7 +202,9 @@ def _tops(described: Described) -> dict[str, int]:
 
 def _levels_of(described: Described, release: str) -> dict[str, int]:
     if described.main_feature != METADATA_VERSION:
-        raise ConfigError("a release of Kafka says nothing about a group; leave --release-version")
+        raise ConfigError(
+            "a Kafka release does not define levels of a group; omit --release-version"
+        )
     try:
         return default_levels(find_kafka_release(release).metadata[1])
     except FeatureError as error:
@@ -204,12 +212,12 @@ def _levels_of(described: Described, release: str) -> dict[str, int]:
 
 
 def _level(described: Described, name: str, text: str) -> int:
-    """Read a level; a number that the table does not know may still be known to the cluster."""
+    """Return a level; a number that the table does not know may be known to the cluster."""
     feature = described.table.find(name)
     number = int(text) if text.isascii() and text.isdigit() else None
     if feature is None:
         if number is None:
-            raise ConfigError(f"{name} is not known here, so give its level as a number")
+            raise ConfigError(f"this program does not know {name}; give its level as a number")
         return number
     if number is not None and (number == 0 or number > feature.levels[-1].number):
         return number

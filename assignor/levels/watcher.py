@@ -1,7 +1,8 @@
-"""The thread that looks where finalized levels are kept, for one member (KIP-584, T2 to T3).
+"""A background thread polls the level source for one member (KIP-584, T2 to T3).
 
-What it finds is a value that the client's thread reads before it writes; the thread itself never
-touches the member. Looks are spread, so that a thousand members do not ask at once.
+The client's thread reads the newest levels before it writes a subscription; the background thread
+never touches the member. Polls have a random jitter, so that a thousand members do not poll at
+once.
 """
 
 import random
@@ -25,16 +26,16 @@ from probing.features import (
 _log = line_logger(__name__)
 
 LevelSource = Callable[[], FinalizedLevels]
-"""One look: the levels that are finalized now. It may wait for a broker, with a deadline of its
-own, and raise what it likes; then nothing is known, and the group stays where it is."""
+"""A function that returns the finalized levels. It may wait for a broker, with its own deadline. If
+it raises an exception, the last known levels stay in force."""
 
 
 @runtime_checkable
 class KeepsMinimums(Protocol):
-    """A source whose log keeps the group's minimums (KIP-584): `GroupLevels`, `FolderLevels`."""
+    """A level source that also stores minimum levels (KIP-584): `GroupLevels`, `FolderLevels`."""
 
     def raise_minimums(self, members: Sequence[NodeSupport]) -> None:
-        """Raise each minimum that all members have come to; may wait and raise as a look does."""
+        """Raise each minimum that all members support; it may wait and raise any exception."""
         ...
 
 
@@ -44,31 +45,32 @@ _LEAST_BETWEEN_S = 0.5
 
 
 class FolderLevels:
-    """A source of levels for members that share a disk: the feature log in a folder.
+    """A level source for members that share a disk: the feature log in a directory.
 
     Args:
-        folder: as `assignor storage format` made it and `assignor features --directory` changes it.
+        folder: directory that `assignor storage format` created; `assignor features --directory`
+            changes its levels.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self._disk = FolderDisk(folder)
 
     def __call__(self) -> FinalizedLevels:
-        """Look; a writer is not disturbed.
+        """Return the finalized levels, without blocking a writer.
 
         Raises:
-            StoreError: there is no log, or it is broken.
+            StoreError: there is no log, or it is damaged.
         """
         return look_at_log(self._disk).state.levels
 
     def raise_minimums(self, members: Sequence[NodeSupport]) -> None:
-        """Raise each minimum that all members have come to; for the group's leader.
+        """Raise each minimum that all members support; only the group's leader calls this.
 
         Args:
             members: every member of the group, with what it supports.
 
         Raises:
-            StoreError: the log is written by somebody else just now, is missing or broken.
+            StoreError: another process is writing the log, or it is missing or damaged.
         """
         with opened_log(self._disk.folder) as log:
             minimums = raised_minimums(log.state.levels, log.state.minimums, members)
@@ -77,14 +79,14 @@ class FolderLevels:
 
 
 class LevelWatch:
-    """Looks at levels at once, and from then on every minute or so.
+    """A background thread that polls a level source, at once and then periodically.
 
     Args:
-        source: where to look; called on the thread.
-        on_levels: called on the thread whenever newer levels were found.
-        on_error: called on the thread with each new sentence of what is wrong.
-        every_s: seconds between two looks, give or take a fifth.
-        dice: a number from 0 to 1, for that fifth.
+        source: level source; called on the thread.
+        on_levels: called on the thread with newer levels.
+        on_error: called on the thread with each new problem, as a sentence.
+        every_s: mean seconds between two polls; the jitter is up to 20 %.
+        rng: returns a random number from 0 to 1, for the jitter.
     """
 
     def __init__(
@@ -94,40 +96,40 @@ class LevelWatch:
         on_levels: Callable[[FinalizedLevels], None],
         on_error: Callable[[str], None] = lambda _: None,
         every_s: float = DEFAULT_EVERY_S,
-        dice: Callable[[], float] = random.random,
+        rng: Callable[[], float] = random.random,
     ) -> None:
         self._source = source
-        keeper: object = source
-        self._keeper = keeper if isinstance(keeper, KeepsMinimums) else None
+        with_minimums: object = source
+        self._minimums = with_minimums if isinstance(with_minimums, KeepsMinimums) else None
         self._on_levels = on_levels
         self._on_error = on_error
         self._every_s = every_s
-        self._dice = dice
+        self._rng = rng
         self._found = UNKNOWN_LEVELS
-        self._said = ""
+        self._reported = ""
         self._group: tuple[NodeSupport, ...] = ()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feature-levels", daemon=True)
 
     @property
     def found(self) -> FinalizedLevels:
-        """The newest levels that any look found; returns at once."""
+        """The newest levels of all polls so far; does not wait."""
         return self._found
 
     def leads(self, members: Sequence[NodeSupport]) -> None:
-        """Have minimums raised with the next look, if all these members have come to them.
+        """Set the members that this member leads; the next poll raises minimums that all support.
 
         Args:
-            members: the generation that this member leads; none when it leads no more.
+            members: the members of the generation; empty if this member is not the leader.
         """
         self._group = tuple(members)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """End the thread; waits for a look under way at most so long."""
+        """Stop the thread; wait at most `timeout_s` for a poll in progress."""
         self._closed.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
@@ -135,7 +137,7 @@ class LevelWatch:
     def _run(self) -> None:
         while not self._closed.is_set():
             self._look()
-            spread = 1 + _SPREAD * (2 * self._dice() - 1)
+            spread = 1 + _SPREAD * (2 * self._rng() - 1)
             self._closed.wait(max(self._every_s * spread, _LEAST_BETWEEN_S))
 
     def _look(self) -> None:
@@ -151,20 +153,20 @@ class LevelWatch:
         self._raise_minimums(levels)
 
     def _raise_minimums(self, levels: FinalizedLevels) -> None:
-        """Write what the group has outgrown; a leader may be allowed to read only."""
+        """Raise minimums that all members support; a leader without write permission fails here."""
         group = self._group
         try:
-            if self._keeper is not None and raised_minimums(levels, {}, group):
-                self._keeper.raise_minimums(group)
+            if self._minimums is not None and raised_minimums(levels, {}, group):
+                self._minimums.raise_minimums(group)
         except Exception as error:  # noqa: BLE001 as above
             self._failed("minimum levels cannot be raised", error)
             return
-        self._said = ""
+        self._reported = ""
 
     def _failed(self, what: str, error: Exception) -> None:
         known = isinstance(error, RebalanceError)
         why = f"{what}: {error if known else f'{type(error).__name__}: {error}'}"
         _log.warning("%s", why, exc_info=None if known else error)
-        if why != self._said:
-            self._said = why
+        if why != self._reported:
+            self._reported = why
             self._on_error(why)

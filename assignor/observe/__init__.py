@@ -1,4 +1,4 @@
-"""Observation of rebalances: events of the adapters, whole rebalances, log lines, metrics."""
+"""Observation of rebalances: events of the adapters, rebalance summaries, log lines, metrics."""
 
 from assignor.observe.events import (
     AnswerHandled,

@@ -1,7 +1,7 @@
-"""What an adapter reports while a rebalance runs: frozen values, for traces, metrics and tests.
+"""Events that an adapter reports during a rebalance, for traces, metrics and tests.
 
-An observer is any callable that takes one of them. It runs on the client's own thread, so it must
-be quick; what it raises is logged and goes no further.
+An observer is any callable that takes one event. It runs on the client's thread, so it must be
+quick. An exception that it raises is logged and ignored.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from encoding import TaskId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionWritten:
-    """A subscription went out with a JoinGroup. `size` is in bytes."""
+    """The member sent a subscription in a JoinGroup request. `size` is in bytes."""
 
     version: int
     latest_supported_version: int
@@ -21,15 +21,15 @@ class SubscriptionWritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersDecided:
-    """This member led: the version of all answers, the rule that fired, who stood out.
+    """This member is the leader and has computed the assignments of all members.
 
-    `joined` lists (member id, used version, latest supported version) of every readable member;
-    `empty_members` are those answered without tasks because of their version; `next_version` is
-    what native members without a pin are told to write next, 0 where there are none.
-    `placed_tasks` and `placed_standbys` count what was handed out, `moved_tasks` the active ones
-    that leave the client they ran on; `waiting_members` get some of theirs only after their
-    cooperative owners have given them up. `size` is of all answers, in bytes, and `seconds` is what
-    deciding took.
+    `joined` lists (member id, used version, latest supported version) of every readable member.
+    `empty_members` get no tasks because of their version. `next_version` is the version that native
+    members without a pin have to write next; 0 if there are none. `placed_tasks` and
+    `placed_standbys` are numbers of assigned tasks; `moved_tasks` is the number of active tasks
+    that move to another client. `waiting_members` get some tasks later, after the cooperative
+    owners have revoked them. `size` is the size of all assignments in bytes, `seconds` the time to
+    compute them.
     """
 
     version: int
@@ -54,10 +54,11 @@ class AnswersDecided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentTaken:
-    """An assignment was decoded and taken.
+    """The member accepted an assignment.
 
-    `error_code` as in `encoding.AssignorError`; `next_version` is what this member writes next;
-    `warmup_tasks` are some of the standby tasks; `size` is of the answer, in bytes.
+    `error_code` is as in `encoding.AssignorError`. `next_version` is the version that this member
+    writes next. `warmup_tasks` is a subset of the standby tasks. `size` is the size of the
+    assignment in bytes.
     """
 
     generation: int
@@ -73,7 +74,7 @@ class AssignmentTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRefused:
-    """The answer of a generation could not be followed; the member asks again later."""
+    """The member rejected the assignment of a generation; it rejoins later."""
 
     generation: int
     why: str
@@ -81,28 +82,28 @@ class AnswerRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerHandled:
-    """The answer of a generation is dealt with: what follows is asked for, the listener told."""
+    """The member has processed the assignment of a generation and called the listener."""
 
     generation: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentFailed:
-    """This member led and had no valid answer; nothing was sent."""
+    """This member is the leader and found no valid assignment; nothing was sent."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipLost:
-    """The group went on without this member: its tasks run elsewhere already."""
+    """The group continued without this member: other members already run its tasks."""
 
     active_tasks: tuple[TaskId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejoinRequested:
-    """The member asked for another rebalance; `for_version`: only because of the version."""
+    """The member requested another rebalance; `for_version`: only to change its version."""
 
     rule: str
     why: str
@@ -113,7 +114,7 @@ class RejoinRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberFailed:
-    """The member cannot go on as its release behaves; `why` is one sentence."""
+    """The member cannot continue; `why` is one sentence."""
 
     why: str
 

@@ -1,4 +1,4 @@
-"""One line in the log per rebalance, and one per answer of a leader."""
+"""A hook that logs one line per rebalance, and one per assignment computed as the leader."""
 
 import json
 import logging
@@ -16,17 +16,17 @@ _TEXT_LIMIT: Final = 1000
 
 
 class LoggingHook(RebalanceHook):
-    """Writes `key=value` lines: rebalances at INFO, those that went wrong at WARNING.
+    """Logs rebalances as `key=value` lines at INFO, failed ones at WARNING.
 
     Args:
-        logger: where to; `assignor.observe.log_lines` unless given.
+        logger: the logger; default: `assignor.observe.log_lines`.
     """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._log = logger or _log
 
     def on_rebalance_end(self, end: RebalanceEnd) -> None:
-        """Say what came of it."""
+        """Log the result of the rebalance."""
         line = key_values(
             generation=end.generation,
             outcome=end.outcome,
@@ -47,7 +47,7 @@ class LoggingHook(RebalanceHook):
         self._log.log(logging.WARNING if end.outcome in _BAD else logging.INFO, "%s", line)
 
     def on_assignment_completed(self, decided: AnswersDecided) -> None:
-        """Say what this member decided as the leader."""
+        """Log the assignments that this member computed as the leader."""
         line = key_values(
             members=decided.members,
             version=decided.version,
@@ -66,15 +66,15 @@ class LoggingHook(RebalanceHook):
         self._log.info("leader %s", line)
 
     def on_membership_lost(self, lost: MembershipLost) -> None:
-        """Say that others run this member's tasks."""
+        """Log that the group continued without this member."""
         self._log.warning("membership=lost %s", key_values(active=len(lost.active_tasks)))
 
 
 def key_values(**values: str | float | Enum) -> str:
-    r"""Return `key=value` pairs on one printable line that programs can read back.
+    r"""Return `key=value` pairs on one printable line that programs can parse.
 
-    Numbers and enumerations are bare. Texts are quoted, what is unprintable in them is escaped by
-    `encoding.shown`, and quotes and backslashes have a backslash in front, as in JSON.
+    Numbers and enumerations are not quoted. Strings are quoted as in JSON; unprintable characters
+    in them are escaped by `encoding.shown`.
 
     >>> key_values(tasks=3, seconds=0.25, why='members "a" and\n"b"')
     'tasks=3 seconds=0.250 why="members \\"a\\" and\\\\n\\"b\\""'

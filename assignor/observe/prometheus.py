@@ -1,25 +1,25 @@
 """Rebalances as Prometheus metrics (extra `metrics`).
 
 ```
-streams_rebalance_total{outcome}                   rebalances of this member by what came of them
-streams_rebalance_duration_seconds                 from the JoinGroup to the application's tasks
-streams_rebalance_last_timestamp_seconds           when the last one ended
-streams_rebalance_generation                       of the group
+streams_rebalance_total{outcome}                   rebalances of this member, by outcome
+streams_rebalance_duration_seconds                 time from the JoinGroup to the assigned tasks
+streams_rebalance_last_timestamp_seconds           end of the last rebalance
+streams_rebalance_generation                       generation of the group
 streams_rebalance_version{kind}                    used, received, common, next
 streams_rebalance_tasks{kind}                      active, standby, warmup
 streams_rebalance_task_moves_total{kind}           gained, lost
 streams_rebalance_bytes{kind}                      subscription, assignment
-streams_rebalance_membership_lost_total            the group went on without this member
-streams_rebalance_member_failed_total              this member cannot go on
-streams_rebalance_leader_assignments_total         answers that this member decided as the leader
-streams_rebalance_leader_errors_total              times that it had no valid answer
-streams_rebalance_leader_duration_seconds          of deciding
-streams_rebalance_leader_moved_tasks_total         active tasks that left their process
+streams_rebalance_membership_lost_total            times that the group continued without it
+streams_rebalance_member_failed_total              times that this member could not continue
+streams_rebalance_leader_assignments_total         assignments computed as the leader
+streams_rebalance_leader_errors_total              times that the leader found no assignment
+streams_rebalance_leader_duration_seconds          time to compute an assignment
+streams_rebalance_leader_moved_tasks_total         active tasks that moved to another process
 streams_rebalance_leader_members{kind}             all, future, quarantined, waiting
-streams_rebalance_leader_bytes                     of all answers
+streams_rebalance_leader_bytes                     size of all assignments together
 ```
 
-Each has the labels `group` and `client_id`, as Kafka's own consumer metrics have them.
+All metrics have the labels `group` and `client_id`, like Kafka's consumer metrics.
 """
 
 import threading
@@ -35,14 +35,14 @@ from assignor.observe.rebalances import RebalanceEnd, RebalanceHook
 
 _PREFIX = "streams_rebalance"
 _LABELS = ("group", "client_id")
-# A rebalance takes tenths of a second, or as long as the slowest member or a dead one's session.
+# A rebalance takes tenths of a second, or waits for a slow member or a session timeout.
 _REBALANCE_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _DECIDING_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metrics:
-    """All metrics of one registry; a registry takes a name once, whoever asks."""
+    """All metrics of one registry, which allows each metric name only once."""
 
     rebalances: Counter
     seconds: Histogram
@@ -74,43 +74,43 @@ def _metrics_of(registry: CollectorRegistry) -> _Metrics:
 
 
 def _made(registry: CollectorRegistry) -> _Metrics:
-    def counter(name: str, said: str, *labels: str) -> Counter:
-        return Counter(f"{_PREFIX}{name}", said, (*_LABELS, *labels), registry=registry)
+    def counter(name: str, help_text: str, *labels: str) -> Counter:
+        return Counter(f"{_PREFIX}{name}", help_text, (*_LABELS, *labels), registry=registry)
 
-    def gauge(name: str, said: str, *labels: str) -> Gauge:
-        return Gauge(f"{_PREFIX}{name}", said, (*_LABELS, *labels), registry=registry)
+    def gauge(name: str, help_text: str, *labels: str) -> Gauge:
+        return Gauge(f"{_PREFIX}{name}", help_text, (*_LABELS, *labels), registry=registry)
 
-    def histogram(name: str, said: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(f"{_PREFIX}{name}", said, _LABELS, buckets=buckets, registry=registry)
+    def histogram(name: str, help_text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(f"{_PREFIX}{name}", help_text, _LABELS, buckets=buckets, registry=registry)
 
     return _Metrics(
-        rebalances=counter("", "Rebalances of this member by what came of them.", "outcome"),
-        seconds=histogram("_duration_seconds", "From JoinGroup to tasks.", _REBALANCE_S),
-        last=gauge("_last_timestamp_seconds", "When the last rebalance ended."),
+        rebalances=counter("", "Rebalances of this member, by outcome.", "outcome"),
+        seconds=histogram("_duration_seconds", "Time from JoinGroup to tasks.", _REBALANCE_S),
+        last=gauge("_last_timestamp_seconds", "End of the last rebalance."),
         generation=gauge("_generation", "Generation of the group."),
         version=gauge("_version", "Versions of the assignment protocol.", "kind"),
         tasks=gauge("_tasks", "Tasks of this member.", "kind"),
         moves=counter("_task_moves", "Active tasks gained and lost by this member.", "kind"),
-        size=gauge("_bytes", "Size of this member's blobs.", "kind"),
-        lost=counter("_membership_lost", "Times that the group went on without this member."),
-        failed=counter("_member_failed", "Times that this member could not go on."),
-        leader_assignments=counter("_leader_assignments", "Answers decided as the leader."),
-        leader_errors=counter("_leader_errors", "Times that the leader had no valid answer."),
-        leader_seconds=histogram("_leader_duration_seconds", "Time to decide.", _DECIDING_S),
-        leader_moved=counter("_leader_moved_tasks", "Active tasks that left their process."),
-        leader_members=gauge("_leader_members", "Members by what the leader saw.", "kind"),
-        leader_size=gauge("_leader_bytes", "Size of all answers together."),
+        size=gauge("_bytes", "Size of this member's subscription and assignment.", "kind"),
+        lost=counter("_membership_lost", "Times that the group continued without this member."),
+        failed=counter("_member_failed", "Times that this member could not continue."),
+        leader_assignments=counter("_leader_assignments", "Assignments computed as the leader."),
+        leader_errors=counter("_leader_errors", "Times that the leader found no assignment."),
+        leader_seconds=histogram("_leader_duration_seconds", "Time to assign.", _DECIDING_S),
+        leader_moved=counter("_leader_moved_tasks", "Active tasks that moved to another process."),
+        leader_members=gauge("_leader_members", "Members of the group, by kind.", "kind"),
+        leader_size=gauge("_leader_bytes", "Size of all assignments together."),
     )
 
 
 class PrometheusHook(RebalanceHook):
-    """Counts the rebalances of one member.
+    """A hook that updates the metrics of one member.
 
     Args:
-        group: label `group`, the consumer's `group.id`.
-        client_id: label `client_id`.
-        registry: the metrics' registry; several members may share it.
-        now: seconds since the epoch.
+        group: value of the label `group`, the consumer's `group.id`.
+        client_id: value of the label `client_id`.
+        registry: Prometheus registry; several members may share it.
+        now: returns seconds since the epoch.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class PrometheusHook(RebalanceHook):
         self._now = now
 
     def on_rebalance_end(self, end: RebalanceEnd) -> None:
-        """Count it, and show what this member has now."""
+        """Count the rebalance, and set the member's versions, tasks and sizes."""
         metrics, who = self._metrics, self._who
         metrics.rebalances.labels(*who, end.outcome.value).inc()
         metrics.seconds.labels(*who).observe(end.seconds)
@@ -151,7 +151,7 @@ class PrometheusHook(RebalanceHook):
         metrics.size.labels(*who, "assignment").set(end.assignment_size)
 
     def on_assignment_completed(self, decided: AnswersDecided) -> None:
-        """Count what this member decided as the leader."""
+        """Count an assignment that this member computed as the leader."""
         metrics, who = self._metrics, self._who
         metrics.leader_assignments.labels(*who).inc()
         metrics.leader_seconds.labels(*who).observe(decided.seconds)
@@ -166,16 +166,16 @@ class PrometheusHook(RebalanceHook):
         metrics.leader_size.labels(*who).set(decided.size)
 
     def on_assignment_error(self, why: str) -> None:  # noqa: ARG002 a sentence is no label
-        """Count that there was no valid answer."""
+        """Count that the leader found no valid assignment."""
         self._metrics.leader_errors.labels(*self._who).inc()
 
     def on_membership_lost(self, lost: MembershipLost) -> None:
-        """Count it; the tasks are others' now."""
+        """Count the loss, and set the member's tasks to 0."""
         self._metrics.lost.labels(*self._who).inc()
         self._metrics.moves.labels(*self._who, "lost").inc(len(lost.active_tasks))
         for kind in ("active", "standby", "warmup"):
             self._metrics.tasks.labels(*self._who, kind).set(0)
 
     def on_member_failed(self, why: str) -> None:  # noqa: ARG002 a sentence is no label
-        """Count it."""
+        """Count the failure."""
         self._metrics.failed.labels(*self._who).inc()

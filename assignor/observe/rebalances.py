@@ -1,9 +1,8 @@
-"""Rebalances as an operator counts them: when one began and ended, what came of it, what it moved.
+"""Rebalance summaries: start, end, outcome and moved tasks of each rebalance.
 
-Adapters report steps (`assignor.observe.events`). `RebalanceWatch` is an observer that puts the
-steps of
-one rebalance together and tells hooks. A hook is what writes a log line or counts a metric:
-`log_lines.py`, `prometheus.py`, or a `RebalanceHook` of your own.
+Adapters report events (`assignor.observe.events`). `RebalanceWatch` is an observer that combines
+the events of one rebalance and calls hooks. A hook writes log lines (`log_lines.py`) or metrics
+(`prometheus.py`); for anything else subclass `RebalanceHook`.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,23 +28,23 @@ _log = line_logger(__name__)
 
 
 class Outcome(StrEnum):
-    """What came of a rebalance, for this member."""
+    """The result of a rebalance for this member."""
 
     SETTLED = "settled"
-    """It has its tasks, and nothing more is asked for now."""
+    """The member has its tasks and does not rejoin now."""
     VERSION = "version"
-    """It joins again at once to write another version (KIP-268)."""
+    """The member rejoins immediately to write another version (KIP-268)."""
     FOLLOWUP = "followup"
-    """It joins again at once for something else: tasks wait for their owners, a host is missing."""
+    """The member rejoins immediately for another reason, such as tasks that others still own."""
     ERROR = "error"
-    """The leader answered with an error and no tasks."""
+    """The leader sent an error and no tasks."""
     REFUSED = "refused"
-    """The answer could not be read or followed; it asks again after a while."""
+    """The assignment could not be decoded or used; the member rejoins after a delay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceStart:
-    """A member asked to join: the version that it wrote, and the bytes of its subscription."""
+    """A member sent a JoinGroup; `subscription_size` is in bytes."""
 
     used_version: int
     latest_supported_version: int
@@ -54,21 +53,22 @@ class RebalanceStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceEnd:
-    """A member was answered, and has told the application.
+    """A member received its assignment, and its application has been notified.
 
     Attributes:
-        generation: of the group.
-        outcome: what came of it; `why` is the reason, where there is one.
-        used_version: that the subscription was written in; received_version: that of the answer, 0
-            when it could not be read; next_version: to be written next.
-        commonly_supported_version: the answer's second number.
-        active_tasks, standby_tasks, warmup_tasks: what the member has now; warm-ups are some of
-            the standby tasks.
-        gained_tasks, lost_tasks: active tasks that it did not have after the rebalance before, and
-            those that it has no more.
+        generation: generation of the group.
+        outcome: the result; `why` is the reason, or "".
+        used_version: version of the member's subscription.
+        received_version: version of the assignment; 0 if it could not be decoded.
+        next_version: version that the member writes next.
+        commonly_supported_version: commonly supported version in the assignment.
+        active_tasks, standby_tasks, warmup_tasks: the member's tasks; warm-ups are a subset of the
+            standby tasks.
+        gained_tasks, lost_tasks: active tasks that the member did not have before the rebalance,
+            and those that it no longer has.
         subscription_size, assignment_size: in bytes.
-        seconds: from the first JoinGroup of this rebalance until the application knew its tasks.
-        joins: how many JoinGroups it took.
+        seconds: time from the first JoinGroup of this rebalance until the application was notified.
+        joins: number of JoinGroups in this rebalance.
     """
 
     generation: int
@@ -90,36 +90,37 @@ class RebalanceEnd:
 
 
 class RebalanceHook:
-    """Does nothing; subclass it and override what is wanted.
+    """Base class of hooks; its methods do nothing. Subclass it and override what you need.
 
-    Called on the client's own thread or loop: be quick. What a method raises is logged.
+    Methods are called on the client's thread or event loop and must be quick. Exceptions are
+    logged and ignored.
     """
 
     def on_rebalance_start(self, start: RebalanceStart) -> None:
-        """This member asks to join; not called again when a join has to be repeated."""
+        """This member joins; called once per rebalance, even if the join is repeated."""
 
     def on_rebalance_end(self, end: RebalanceEnd) -> None:
-        """This member was answered."""
+        """This member has received its assignment."""
 
     def on_assignment_completed(self, decided: AnswersDecided) -> None:
-        """This member leads, and has decided on everybody's answers."""
+        """This member is the leader and has computed all assignments."""
 
     def on_assignment_error(self, why: str) -> None:
-        """This member leads, and has no valid answer; nothing is sent, and the group asks again."""
+        """This member is the leader and found no valid assignment; the group rejoins."""
 
     def on_membership_lost(self, lost: MembershipLost) -> None:
-        """The group went on without this member."""
+        """The group continued without this member."""
 
     def on_member_failed(self, why: str) -> None:
-        """This member cannot go on."""
+        """This member cannot continue."""
 
 
 class RebalanceWatch:
-    """An observer that tells hooks about whole rebalances.
+    """An observer that combines events into rebalances and calls hooks.
 
     Args:
-        hooks: called in this order.
-        clock: seconds that only grow, as `time.monotonic`.
+        hooks: the hooks, called in this order.
+        clock: a monotonic clock in seconds, such as `time.monotonic`.
     """
 
     def __init__(self, hooks: Sequence[RebalanceHook], clock: Callable[[], float]) -> None:
@@ -134,7 +135,7 @@ class RebalanceWatch:
         self._active: frozenset[TaskId] = frozenset()
 
     def __call__(self, observation: Observation) -> None:
-        """Take one step of a rebalance."""
+        """Process one event."""
         match observation:
             case SubscriptionWritten():
                 self._start(observation)
@@ -199,7 +200,7 @@ class RebalanceWatch:
         self._tell(lambda hook: hook.on_rebalance_end(end))
 
     def _outcome(self) -> tuple[Outcome, str]:
-        """First row that holds, wins."""
+        """Return the outcome and its reason; the first condition that holds decides."""
         taken, rejoin = self._taken, self._rejoin
         if self._refused:
             return Outcome.REFUSED, self._refused
@@ -213,5 +214,5 @@ class RebalanceWatch:
         for hook in self._hooks:
             try:
                 call(hook)
-            except Exception:  # noqa: BLE001 a hook's mistake is nobody else's
-                _log.exception("the hook %s failed", type(hook).__name__)
+            except Exception:  # noqa: BLE001 an error in a hook must not affect the member
+                _log.exception("hook %s failed; its exception is ignored", type(hook).__name__)

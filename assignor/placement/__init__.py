@@ -1,22 +1,22 @@
 """Placement of tasks on clients: group state, bands, standbys, movements, strategies."""
 
-from assignor.placement.actives import homes, target_actives
 from assignor.placement.arrays import is_among
-from assignor.placement.bands import Bands, place_stateless, quotas, thread_bands
+from assignor.placement.bands import Bands, quotas, thread_bands
 from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.client_shares import (
     BelowShare,
     Shortage,
     below_share,
+    busiest,
     is_stuck,
     least_lags,
     share_lines,
     share_warnings,
     stalled_clients,
     stalled_text,
+    work_of,
 )
-from assignor.placement.final_places import targets, with_fresh_stateless, with_rack_costs
-from assignor.placement.movements import actives_now, is_ready
+from assignor.placement.movements import is_ready
 from assignor.placement.names import (
     ClientTasks,
     TaskPlaces,
@@ -26,7 +26,7 @@ from assignor.placement.names import (
     client_inputs,
     nearest_caught_up_client,
 )
-from assignor.placement.standbys import Spread
+from assignor.placement.standbys import Spread, too_few_clients
 from assignor.placement.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
@@ -49,8 +49,10 @@ from assignor.placement.strategies import (
     identity,
     named_strategy,
     run_strategy,
+    run_with_trace,
     strategy_of,
 )
+from assignor.placement.trace import Record, Trace
 from assignor.placement.validation import (
     AssignmentError,
     InvalidAssignment,
@@ -59,7 +61,6 @@ from assignor.placement.validation import (
     sentences,
     validate,
 )
-from assignor.placement.work import busiest, work_of
 
 __all__ = [
     "LAG_RUNNING",
@@ -77,13 +78,14 @@ __all__ = [
     "IntArray",
     "InvalidAssignment",
     "RacksByTask",
+    "Record",
     "Shortage",
     "Spread",
     "Strategy",
     "TaskAssignment",
     "TaskPlaces",
+    "Trace",
     "Violation",
-    "actives_now",
     "assignment_from",
     "below_share",
     "busiest",
@@ -96,7 +98,6 @@ __all__ = [
     "find_strategy",
     "group_state",
     "high_availability",
-    "homes",
     "identity",
     "is_among",
     "is_ready",
@@ -105,9 +106,9 @@ __all__ = [
     "least_lags",
     "named_strategy",
     "nearest_caught_up_client",
-    "place_stateless",
     "quotas",
     "run_strategy",
+    "run_with_trace",
     "sentences",
     "share_lines",
     "share_warnings",
@@ -115,11 +116,8 @@ __all__ = [
     "stalled_text",
     "sticky",
     "strategy_of",
-    "target_actives",
-    "targets",
     "thread_bands",
+    "too_few_clients",
     "validate",
-    "with_fresh_stateless",
-    "with_rack_costs",
     "work_of",
 ]

@@ -1,4 +1,4 @@
-"""Look-ups in columns of integers."""
+"""Searches in columns of integers."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ from assignor.placement.state import BoolArray, IntArray
 
 
 def rows_by_value(column: IntArray, rows: IntArray) -> dict[int, list[int]]:
-    """Value -> its entries of `rows`, in their order, by ascending value; O(M log M).
+    """Value -> the entries of `rows` that have it, in their order; by value; O(M log M).
 
     Args:
         column: int [M], the value of each row, such as its client.
@@ -25,7 +25,7 @@ def rows_by_value(column: IntArray, rows: IntArray) -> dict[int, list[int]]:
 
 
 def is_among(keys: IntArray, ascending: IntArray) -> BoolArray:
-    """Bool [keys]: which of them are in a sorted column (`np.isin` hashes all of it)."""
+    """Bool [keys]: which keys are in a sorted column; faster than `np.isin`, which hashes it."""
     place = np.searchsorted(ascending, keys)
     found: BoolArray = place < len(ascending)
     found[found] = ascending[place[found]] == keys[found]

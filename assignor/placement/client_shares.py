@@ -1,9 +1,9 @@
-"""Clients below their share of stateful tasks, or whose copies come no nearer, in any answer.
+"""Work and share of each client: who is below its share, or has copies that make no progress.
 
 The share of a client is floor(stateful tasks x its threads / all threads). A client may be below it
-for a while: tasks wait until its copies have caught up. What an operator should hear of is a client
-that stays below it, since nothing is on its way, and one with its share whose copies come no
-nearer: what is to move there (within the bands, or for racks) waits as well.
+for a while: tasks wait until its copies have caught up. Operators are warned of a client that stays
+below it, since no copy is on its way, and of a client with its share whose copies make no progress:
+tasks that are to move there (within the bands, or for racks) wait as well.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,7 +16,9 @@ from assignor.placement.arrays import rows_by_value
 from assignor.placement.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
+    NOBODY,
     ClientInput,
+    FloatArray,
     GroupState,
     IntArray,
     TaskAssignment,
@@ -29,8 +31,8 @@ _NAMED = 3
 class Shortage(Enum):
     """Why a client is below its share."""
 
-    STALLED = "its copies come no nearer"
-    GIVEN_UP = "copies came no nearer there and made room for others"
+    STALLED = "its copies make no progress"
+    GIVEN_UP = "copies there made no progress and were given up"
     WARMING = "its copies are not caught up yet"
     WEIGHTS = "tasks are balanced by weight, not by number"
     STRATEGY = "the strategy leaves them elsewhere"
@@ -38,14 +40,14 @@ class Shortage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BelowShare:
-    """One client that runs fewer stateful tasks than its share, or whose copies come no nearer.
+    """One client that runs fewer stateful tasks than its share, or whose copies make no progress.
 
     Attributes:
         client: index of the client.
         held: stateful tasks that it runs.
         share: those that it should run at least.
         shortage: why.
-        stalled: tasks of which it builds a copy that came no nearer since the last rebalance.
+        stalled: tasks of which it builds a copy that made no progress since the last rebalance.
         lag: the largest lag of these copies; `LAG_UNKNOWN` where one is not known, 0 without any.
     """
 
@@ -58,17 +60,17 @@ class BelowShare:
 
     @property
     def waiting(self) -> int:
-        """How many tasks wait for the client."""
+        """Number of tasks that wait for the client."""
         return max(self.share - self.held, len(self.stalled))
 
 
 def is_stuck(client: ClientInput, limit: int, *, was_stuck: bool) -> bool:
-    """Whether copies of a client came no nearer, now or when they were last there; O(copies).
+    """Whether copies of a client made no progress, now or when they were last there; O(copies).
 
     Args:
-        client: with what it reports, and what it reported at the rebalance before.
+        client: its present lags, and those of the previous rebalance.
         limit: the acceptable recovery lag.
-        was_stuck: the answer at the rebalance before.
+        was_stuck: the result at the previous rebalance.
     """
     known = [(client.lags_before.get(task, -1), lag) for task, lag in client.lags.items()]
     if any(lag < before for before, lag in known):
@@ -79,14 +81,17 @@ def is_stuck(client: ClientInput, limit: int, *, was_stuck: bool) -> bool:
 def least_lags(
     client: ClientInput, limit: int, *, given: Collection[TaskId] | None = None
 ) -> dict[TaskId, int]:
-    """Task -> lag, to hand in as `lags_before` at the next rebalance; O(copies).
+    """Task -> the least lag of the copy so far, for `lags_before` at the next rebalance; O(copies).
+
+    A lag that goes up and down thus counts as shrinking only when it is less than ever before. Once
+    the copy was within the limit, or ran, its later lags count anew.
 
     Args:
-        client: with what it reports, and what was remembered of it.
+        client: its present lags, and its `lags_before`.
         limit: the acceptable recovery lag.
         given: tasks that the client is given now, to run or as copies; None: all that it reports.
             Nobody restores other state, so it cannot come nearer: its lag is forgotten, unless it
-            came no nearer while it was given, so that other copies are tried first.
+            made no progress while it was given, so that other copies are tried first.
 
     The least lag that a copy has had so far, so that one whose lag goes up and down comes nearer
     only when it is nearer than ever. Once it was within the limit, the acceptable recovery lag, or
@@ -101,7 +106,7 @@ def least_lags(
 
 
 def _held_and_shares(state: GroupState, assignment: TaskAssignment) -> tuple[IntArray, IntArray]:
-    """Int [C] both: stateful tasks that each client runs, and its share of them, rounded down."""
+    """Stateful tasks that each client runs, and its share of them, rounded down; int [C] both."""
     capacity = state.capacity()
     held = np.bincount(assignment.active[state.stateful], minlength=len(capacity))
     return held, int(state.stateful.sum()) * capacity // int(capacity.sum())
@@ -110,7 +115,7 @@ def _held_and_shares(state: GroupState, assignment: TaskAssignment) -> tuple[Int
 def _client(
     client: int, held: IntArray, share: IntArray, shortage: Shortage, stalled: IntArray
 ) -> BelowShare:
-    """What is said of one client; `stalled` are its (task, client, lag)."""
+    """The entry of one client; `stalled`: int [K, 3], (task, client, lag) of its stalled copies."""
     return BelowShare(
         client=client,
         held=int(held[client]),
@@ -122,7 +127,7 @@ def _client(
 
 
 def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowShare, ...]:
-    """Clients that an answer leaves below their share of stateful tasks, by client; O(T + N)."""
+    """Clients below their share of stateful tasks in an assignment, by client; O(T + N)."""
     held, share = _held_and_shares(state, assignment)
     low = np.flatnonzero(held < share)
     if not len(low):
@@ -146,12 +151,12 @@ def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowSha
 
 
 def stalled_clients(state: GroupState, assignment: TaskAssignment) -> tuple[BelowShare, ...]:
-    """Clients that something waits for though their copies come no nearer; O(T + N).
+    """Clients that tasks wait for although their copies make no progress; O(T + N).
 
-    First those below their share (`STALLED`, `GIVEN_UP`), then those with it, each by client. An
-    answer does not say where tasks are to go. So of clients with their share those count whose
-    warm-ups stall; where `look_again` says that a task waits and there are none of either, those
-    whose other copies stall; and where there are no copies either, those that gave them up.
+    First clients below their share (`STALLED`, `GIVEN_UP`), then others, each by client. An
+    assignment does not contain the targets of tasks. So the others are clients whose warm-ups are
+    stalled. If `look_again` says that a task waits and none is found so far, they are clients with
+    other stalled copies; and if there are none of these, clients whose copies were given up.
     Empty while a follow-up rebalance is wanted.
     """
     if assignment.followup or not _is_any_stalled(state):
@@ -166,11 +171,17 @@ def _is_any_stalled(state: GroupState) -> bool:
 def _stalled_clients(
     state: GroupState, assignment: TaskAssignment, below: Sequence[BelowShare]
 ) -> tuple[BelowShare, ...]:
-    """As `stalled_clients`, where any copy stalls; `below` are the clients below their share."""
+    """The result of `stalled_clients` for a group with stalled copies.
+
+    Args:
+        state: the group.
+        assignment: its assignment.
+        below: the clients below their share.
+    """
     waits = (Shortage.STALLED, Shortage.GIVEN_UP)
-    found = [one for one in below if one.shortage in waits]
+    found = [low for low in below if low.shortage in waits]
     others = np.ones(len(state.clients), dtype=np.bool_)
-    others[[one.client for one in below]] = False
+    others[[low.client for low in below]] = False
     _, rows = _copies_behind(state, assignment)
     rows, warmups = rows[others[rows[:, 1]]], set(assignment.warmups)
     is_warmup = [pair in warmups for pair in zip(*rows[:, :2].T.tolist(), strict=True)]
@@ -191,9 +202,9 @@ def _stalled_clients(
 
 
 def _copies_behind(state: GroupState, assignment: TaskAssignment) -> tuple[set[int], IntArray]:
-    """Clients with copies in the answer that are behind, and (task, client, lag) of stalled ones.
+    """Clients with assigned copies that are behind, and (task, client, lag) of the stalled ones.
 
-    A copy without state is behind where the task has so much that restoring it counts.
+    A copy without state is behind unless the task is so small that any client can start it.
     """
     width = len(state.clients)
     pairs = assignment.standby_table()
@@ -208,25 +219,27 @@ def _copies_behind(state: GroupState, assignment: TaskAssignment) -> tuple[set[i
 
 
 def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
-    """One sentence a reason for clients that stay below their share, and one for each stalled one.
+    """Warnings: one per client with stalled copies, one per other reason to stay below the share.
 
-    Empty while a follow-up rebalance is wanted: then copies are on their way. Weights balance the
-    work and not the number of tasks, so nothing is said of them either.
+    Empty while a follow-up rebalance is wanted: then copies are on their way. With weights there is
+    no warning about the share, since they balance the work and not the number of tasks.
     """
     if assignment.followup:
         return ()
     low = below_share(state, assignment)
     warnings = [
-        stalled_warning(state, one)
-        for one in (_stalled_clients(state, assignment, low) if _is_any_stalled(state) else ())
-        if one.shortage is Shortage.STALLED or one.held >= one.share
+        stalled_warning(state, low_client)
+        for low_client in (
+            _stalled_clients(state, assignment, low) if _is_any_stalled(state) else ()
+        )
+        if low_client.shortage is Shortage.STALLED or low_client.held >= low_client.share
     ]
     others = (Shortage.GIVEN_UP, Shortage.WARMING, Shortage.STRATEGY)
     return (*warnings, *_sentences(state, low, others))
 
 
 def share_lines(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
-    """One sentence a reason for all clients below their share, those that warm up included."""
+    """One sentence per reason for all clients below their share, also those that warm up."""
     return _sentences(state, below_share(state, assignment), tuple(Shortage))
 
 
@@ -234,43 +247,46 @@ def _sentences(
     state: GroupState, low: Sequence[BelowShare], shortages: Sequence[Shortage]
 ) -> tuple[str, ...]:
     """One sentence for each of the shortages that a client has."""
-    parts = [(one, [client for client in low if client.shortage is one]) for one in shortages]
+    parts = [
+        (shortage, [client for client in low if client.shortage is shortage])
+        for shortage in shortages
+    ]
     return tuple(_below(state, part, shortage) for shortage, part in parts if part)
 
 
 def stalled_warning(state: GroupState, low: BelowShare) -> str:
-    """The sentence for a client whose copies come no nearer."""
+    """The sentence for a client whose copies make no progress."""
     name = shown(state.clients[low.client])
     lag = "an unknown lag" if low.lag == LAG_UNKNOWN else f"a lag of up to {low.lag:,} records"
     wait, copies = _counted(low.waiting, "task"), _counted(len(low.stalled), "copy")
     verb = "waits" if low.waiting == 1 else "wait"
     if low.held >= low.share:
-        why = f"{copies} there came no nearer since the last rebalance, with {lag}"
+        why = f"{copies} there made no progress since the last rebalance, with {lag}"
         if not low.stalled:
-            why = "copies there came no nearer and made room for others"
+            why = "copies there made no progress and were given up"
         return (
-            f"client {name} runs {_counted(low.held, 'stateful task')}, and {why}: "
-            f"what is to move there stays where it is; look at the restore of {name}"
+            f"client {name} runs {_counted(low.held, 'stateful task')}, and {why}: tasks that are "
+            f"to move there stay on their previous clients; check the restore on {name}"
         )
     return (
         f"{wait} {verb} for client {name}, which runs {low.held} of its share of {low.share}: "
-        f"{copies} there came no nearer since the last rebalance, with {lag}; "
-        f"look at the restore of {name}"
+        f"{copies} there made no progress since the last rebalance, with {lag}; "
+        f"check the restore on {name}"
     )
 
 
 def stalled_text(state: GroupState, assignment: TaskAssignment) -> str:
-    """Which tasks wait for copies that come no nearer, in a few words; empty where none does."""
+    """Which tasks wait for copies that make no progress, in a few words; empty where none does."""
     low = stalled_clients(state, assignment)
     if not low:
         return ""
-    waiting = sum(one.waiting for one in low)
+    waiting = sum(client.waiting for client in low)
     wait = f"{_counted(waiting, 'task')} {'waits' if waiting == 1 else 'wait'}"
-    if any(one.held >= one.share for one in low):  # then nobody knows how many
+    if any(client.held >= client.share for client in low):  # then their number is not known
         wait = "tasks wait"
-    names = ", ".join(shown(state.clients[one.client]) for one in low[:_NAMED])
+    names = ", ".join(shown(state.clients[client.client]) for client in low[:_NAMED])
     more = f" and {_counted(len(low) - _NAMED, 'more client')}" if len(low) > _NAMED else ""
-    return f"{wait} for copies on {names}{more} that come no nearer"
+    return f"{wait} for copies on {names}{more} that make no progress"
 
 
 def _below(state: GroupState, low: Sequence[BelowShare], shortage: Shortage) -> str:
@@ -279,9 +295,10 @@ def _below(state: GroupState, low: Sequence[BelowShare], shortage: Shortage) -> 
 
 
 def _clients(state: GroupState, low: Sequence[BelowShare]) -> str:
-    """The clients counted, and the first three with what they run of their share."""
+    """The number of the clients, and of the first three the tasks that they run and their share."""
     names = ", ".join(
-        f"{shown(state.clients[one.client])} runs {one.held} of {one.share}" for one in low[:_NAMED]
+        f"{shown(state.clients[client.client])} runs {client.held} of {client.share}"
+        for client in low[:_NAMED]
     )
     more = f" and {len(low) - _NAMED} more" if len(low) > _NAMED else ""
     return f"{_counted(len(low), 'client')} ({names}{more}) {'is' if len(low) == 1 else 'are'}"
@@ -290,3 +307,24 @@ def _clients(state: GroupState, low: Sequence[BelowShare]) -> str:
 def _counted(number: int, what: str) -> str:
     many = "copies" if what == "copy" else f"{what}s"
     return f"{number} {what if number == 1 else many}"
+
+
+def work_of(state: GroupState, active: IntArray) -> FloatArray:
+    """Float [C]: the work of the tasks that each client runs; without weights their number.
+
+    Args:
+        state: the group.
+        active: int [T], the client of every task; tasks on NOBODY are not counted.
+    """
+    placed = active != NOBODY
+    weights = None if state.weights is None else state.weights[placed]
+    work = np.bincount(active[placed], weights=weights, minlength=len(state.clients))
+    return work.astype(np.float64)
+
+
+def busiest(state: GroupState, active: IntArray) -> tuple[int, float]:
+    """The client with the most work per thread, the first among equals, and that work."""
+    capacity = state.capacity()
+    each = np.where(capacity > 0, work_of(state, active) / np.maximum(capacity, 1), 0.0)
+    client = int(each.argmax())
+    return client, float(each[client])

@@ -1,6 +1,7 @@
-"""Where everything belongs in the end: the steps that all strategies of ours share."""
+"""Final places of all tasks and standbys: the steps that this package's own strategies share."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,73 +11,90 @@ from assignor.placement.standbys import Standbys, even_out, tag_warnings, target
 from assignor.placement.state import LAG_RUNNING, NOBODY, GroupState, IntArray
 from assignor.placement.weights import weighted_target
 
-# Rack costs and bands take turns until both are content; each turn brings copies into bands.
+# Most turns in which rack costs, then bands are applied; it ends when neither changes anything.
 _PASSES = 8
+
+
+class FinalPlaces(NamedTuple):
+    """The places of all tasks once all copies have caught up.
+
+    Attributes:
+        active: int [T], the client of every active task.
+        standbys: the standbys, with all warnings.
+        balanced: int [T], the client of every active task before rack costs were applied.
+    """
+
+    active: IntArray
+    standbys: Standbys
+    balanced: IntArray
 
 
 def targets(
     state: GroupState, *, evens_out: bool = False, home: IntArray | None = None
-) -> tuple[IntArray, Standbys]:
-    """Clients of all active tasks (int [T]), and standbys; warnings are with the standbys.
+) -> FinalPlaces:
+    """The final places of all active tasks and standbys.
 
-    Bands first, then racks inside them: the rack optimum exchanges tasks and keeps every count.
+    Bands are applied first, then rack costs: these exchange tasks and keep every client's counts.
 
     Args:
         state: the group.
-        evens_out: whether standbys may leave their state so that a crash overloads nobody; for
+        evens_out: whether standbys may leave their state so that no crash overloads a client; for
             strategies that keep the old copy until the new one has caught up.
-        home: int [T], as `homes` has them, where they are known already; not changed.
+        home: int [T], from `homes` if it is already computed; not changed.
     """
-    active = target_actives(state, home)
-    place_stateless(state, active)
+    balanced = target_actives(state, home)
+    place_stateless(state, balanced)
     if state.config.rack_aware_assignment_strategy == "none":
-        standbys = target_standbys(state, active)
-        # Copies that have to be in other racks or tag values are where they have to be.
+        standbys = target_standbys(state, balanced)
+        # With tags or racks, copies are where these require them to be.
         if evens_out and not state.config.rack_aware_assignment_tags and not any(state.racks):
-            standbys = even_out(state, active, standbys)
-        return active, _with_tag_warnings(state, active, standbys)
+            standbys = even_out(state, balanced, standbys)
+        return FinalPlaces(balanced, _with_tag_warnings(state, balanced, standbys), balanced)
     # Imported where it is needed: most groups have no rack strategy, and flows bring networkx.
     from assignor.placement.racks.all_copies import optimize_together  # noqa: PLC0415 see above
     from assignor.placement.racks.optimise import optimize_active  # noqa: PLC0415 see above
 
+    active = balanced
     warnings: tuple[str, ...] = ()
     if state.weights is None:
-        active, warnings = optimize_active(state, active, _moves_under_way(state))
+        active, warnings = optimize_active(state, balanced, _moves_under_way(state))
     else:
         warnings = (
-            "racks of active tasks are not optimised: tasks have weights; drop one of both",
+            "racks of active tasks are not optimised: tasks have weights; remove them or the racks",
         )
     standbys = target_standbys(state, active)
-    said: tuple[str, ...] = ()
+    rack_warnings: tuple[str, ...] = ()
     for _ in range(_PASSES):
         given = tuple(zip(standbys.task.tolist(), standbys.client.tolist(), strict=True))
-        active, pairs, said = optimize_together(state, active, given)
-        there = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        # Exchanged copies may leave a client that is over its band, where they could not before.
+        active, pairs, rack_warnings = optimize_together(state, active, given)
+        exchanged = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        # After the exchange, copies may be able to leave a client above its band.
         is_same = pairs == tuple(sorted(given))
-        level = standbys if is_same else target_standbys(_settled(state, active, *there), active)
+        level = (
+            standbys if is_same else target_standbys(_settled(state, active, *exchanged), active)
+        )
         standbys = replace(standbys, task=level.task, client=level.client)
-        is_level = is_same or np.array_equal(there, (level.task, level.client))
+        is_level = is_same or np.array_equal(exchanged, (level.task, level.client))
         # Of one standby a task the optimum is exact; of more, the exchanged copies may find more.
         if is_same or (is_level and state.config.num_standby_replicas == 1):
             break
     placed = replace(
-        standbys, warnings=tuple(dict.fromkeys((*warnings, *standbys.warnings, *said)))
+        standbys, warnings=tuple(dict.fromkeys((*warnings, *standbys.warnings, *rack_warnings)))
     )
-    return active, _with_tag_warnings(state, active, placed)
+    return FinalPlaces(active, _with_tag_warnings(state, active, placed), balanced)
 
 
 def with_fresh_stateless(state: GroupState, target: IntArray, now: IntArray) -> IntArray:
-    """Int [T]: `target`, with the stateless tasks that nobody ran placed where the least runs now.
+    """Int [T]: `target`, with new stateless tasks placed on the clients that run the least now.
 
-    `place_stateless` counts stateful tasks where they belong in the end; while they still warm up
-    there, the clients that they are about to leave would get more than their share of what starts.
-    Under a rack strategy they are then exchanged for the least traffic.
+    `place_stateless` counts stateful tasks on their final clients. While they still warm up there,
+    their present clients would get more than their share of the new tasks. With a rack strategy the
+    new tasks are then exchanged for the least traffic.
 
     Args:
         state: the group.
-        target: int [T], where tasks belong; stateless ones included.
-        now: int [T], who runs each stateful task in this rebalance.
+        target: int [T], the final client of each task, stateless ones included.
+        now: int [T], the client of each stateful task after this rebalance.
     """
     has_owner = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
     fresh = np.flatnonzero(~state.stateful & ~has_owner)
@@ -90,9 +108,9 @@ def with_fresh_stateless(state: GroupState, target: IntArray, now: IntArray) -> 
     else:
         capacity = state.capacity()
         count = np.bincount(runs[runs != NOBODY], minlength=len(capacity)).astype(np.int64)
-        room = quotas(count, capacity, len(runs), at_least=count) - count
+        free = quotas(count, capacity, len(runs), at_least=count) - count
         only_stateless = np.where(state.stateful, NOBODY, runs)
-        fill(state, fresh.tolist(), only_stateless, room, capacity)
+        fill(state, fresh.tolist(), only_stateless, free, capacity)
         runs = np.where(state.stateful, now, only_stateless)
         if state.config.rack_aware_assignment_strategy != "none":
             from assignor.placement.racks.optimise import optimize_active  # noqa: PLC0415 see targets
@@ -104,18 +122,18 @@ def with_fresh_stateless(state: GroupState, target: IntArray, now: IntArray) -> 
 
 
 def _with_tag_warnings(state: GroupState, active: IntArray, standbys: Standbys) -> Standbys:
-    """The standbys with a sentence for each tag key that their spread falls short of."""
+    """The standbys, with a warning for each tag key that they are not spread over."""
     if not state.config.rack_aware_assignment_tags or not len(standbys.task):
         return standbys
     pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
-    said = tag_warnings(state, active, tuple(pairs))
+    tag_texts = tag_warnings(state, active, tuple(pairs))
     return Standbys(
-        task=standbys.task, client=standbys.client, warnings=(*standbys.warnings, *said)
+        task=standbys.task, client=standbys.client, warnings=(*standbys.warnings, *tag_texts)
     )
 
 
 def _settled(state: GroupState, active: IntArray, task: IntArray, client: IntArray) -> GroupState:
-    """The group once all tasks and standbys (int [P], sorted by task) are where they belong."""
+    """The group after all tasks and standbys (int [P], sorted by task) have moved."""
     runs = np.flatnonzero(state.stateful)
     rows = np.zeros((len(runs) + len(task), 4), dtype=np.int64)
     rows[:, 0], rows[:, 1] = np.concatenate([runs, task]), np.concatenate([active[runs], client])
@@ -124,10 +142,10 @@ def _settled(state: GroupState, active: IntArray, task: IntArray, client: IntArr
 
 
 def _moves_under_way(state: GroupState) -> IntArray:
-    """Int [T]: where a warm-up that is there is going to run its task, or NOBODY.
+    """Int [T]: the client with a warm-up that is to run the task, or NOBODY.
 
-    Many placements have the least cost. Without this a rebalance may settle on another one than the
-    last did, drop what warms up, and start over.
+    Several placements may have the least cost. Without this, a rebalance may choose another one
+    than the last did, and start its warm-ups anew.
     """
     under_way = np.full(len(state.tasks), NOBODY, dtype=np.int64)
     config = state.config
@@ -153,7 +171,7 @@ def _crossed(state: GroupState, task: int, client: int) -> int:
 
 
 def with_rack_costs(state: GroupState, *, traffic: int, non_overlap: int) -> GroupState:
-    """The state with a strategy's own rack costs where none are configured (KIP-925)."""
+    """The group with a strategy's default rack costs if none are configured (KIP-925)."""
     config = state.config
     if config.rack_aware_assignment_strategy == "none":
         return state

@@ -1,9 +1,9 @@
-"""From where tasks belong to where they go now: nobody is started behind while another is ready.
+"""The assignment of this rebalance, as a step towards the final places.
 
-An active task stays on its running owner until the target has caught up; meanwhile the target
-builds a warm-up, an extra copy out of `max.warmup.replicas` for the whole group. A standby that
-moves keeps its caught-up copy in the old place as long. (Kafka hands the active to the least loaded
-caught-up copy meanwhile, so that actives hop at every probing rebalance.)
+An active task stays on its running owner until the target has caught up. Meanwhile the target
+builds a warm-up, an extra copy; `max.warmup.replicas` limits their number in the whole group. A
+standby that moves keeps its caught-up copy in the old place for as long. (Kafka moves the active to
+the least loaded caught-up copy meanwhile, so that actives move at every probing rebalance.)
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,20 @@ from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray, Ta
 
 
 def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray:
-    """Int [T]: who runs each stateful task from now on.
+    """Int [T]: the client that runs each stateful task after this rebalance.
 
-    First row that holds: the target, where it is caught up; the home (the running owner); where
-    nobody is caught up, the target, unless a copy is nearer by more than the acceptable recovery
-    lag; the caught-up client, or the one with such a copy, with the least load per thread.
+    It is, by the first rule that applies:
+
+    1. the target, if it is caught up;
+    2. the home, which is the running owner;
+    3. the target, if no client is caught up and no copy has a lag that is smaller than the target's
+       by more than the acceptable recovery lag;
+    4. of the caught-up clients, else of those with such a copy, the least loaded per thread.
+
+    Args:
+        state: the group.
+        target: int [T], the client that is to run each stateful task in the end, or NOBODY.
+        home: int [T], from `assignor.placement.actives.homes`.
     """
     ready = is_ready(state, target) | (target == home)
     now = np.where(ready, target, home)
@@ -37,17 +46,18 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
     capacity = state.capacity()
     load = np.bincount(now[now != NOBODY], minlength=len(capacity)).tolist()
     threads = capacity.tolist()
-    for one in sorted(waiting.tolist(), key=lambda t: (len(able[t]), t)):
-        client = min(able[one], key=lambda c: (load[c] / threads[c], c))
-        now[one] = client
+    for task in sorted(waiting.tolist(), key=lambda t: (len(able[t]), t)):
+        client = min(able[task], key=lambda c: (load[c] / threads[c], c))
+        now[task] = client
         load[client] += 1
     return now
 
 
 def _nearest_places(state: GroupState, target: IntArray, tasks: IntArray) -> dict[int, list[int]]:
-    """Task -> usable clients that are caught up, or else nearer than its target by far.
+    """Task -> usable caught-up clients, else those with a much smaller lag than the target.
 
-    Tasks without such a client have no entry. By far: by more than the acceptable recovery lag.
+    Tasks without such a client have no entry. Much smaller: by more than the acceptable recovery
+    lag.
     """
     limit = state.config.acceptable_recovery_lag
     is_asked = np.zeros(len(state.tasks), dtype=np.bool_)
@@ -62,12 +72,12 @@ def _nearest_places(state: GroupState, target: IntArray, tasks: IntArray) -> dic
     far, found = lag.tolist(), rows_by_value(task[rows], rows)
     clients, lags = state.copy_client.tolist(), state.copy_lag.tolist()
     places: dict[int, list[int]] = {}
-    for one, copies in found.items():
+    for waiting, copies in found.items():
         nearest = min(lags[row] for row in copies)
-        # Caught up, all are alike; else only the nearest, where waiting for the target costs more.
+        # All caught-up clients are equal. Else only the nearest, if the target is much further.
         most = max(limit, nearest)
-        if nearest <= limit or nearest < far[one] - limit:
-            places[one] = [clients[row] for row in copies if lags[row] <= most]
+        if nearest <= limit or nearest < far[waiting] - limit:
+            places[waiting] = [clients[row] for row in copies if lags[row] <= most]
     return places
 
 
@@ -82,15 +92,15 @@ def is_ready(state: GroupState, active: IntArray) -> BoolArray:
 
 
 class Build(NamedTuple):
-    """A copy that is wanted but not caught up yet, in order of urgency.
+    """A copy that is wanted but not caught up; the order of the fields is the order of urgency.
 
     Attributes:
-        is_stalled: it has not come nearer since the last rebalance, or is to be tried once more on
-            a client where others did not.
-        is_standby: it is a standby's new place; otherwise it is to run the task in the end.
-        is_new: there is no state there yet.
-        caught_up: caught-up copies of the task; those with the fewest go first.
-        task, client: what to build, and where.
+        is_stalled: its lag did not shrink since the last rebalance, or it is a new attempt on a
+            client whose earlier copies were given up for that.
+        is_standby: it is the new place of a standby; otherwise the client is to run the task.
+        is_new: the client has no state of the task.
+        caught_up: number of caught-up copies of the task; tasks with few come first.
+        task, client: the task and the client that builds its copy.
     """
 
     is_stalled: bool
@@ -104,13 +114,13 @@ class Build(NamedTuple):
 def settle(
     state: GroupState, *, target: IntArray, now: IntArray, standbys: Standbys
 ) -> TaskAssignment:
-    """Copies of this rebalance, on the way to `target` and `standbys`.
+    """The assignment of this rebalance, a step towards `target` and `standbys`.
 
     Args:
         state: the group.
-        target: int [T], where actives belong; stateless ones included.
-        now: int [T], where stateful actives go now.
-        standbys: where standbys belong in the end.
+        target: int [T], the final client of each active task, stateless ones included.
+        now: int [T], the client of each stateful active task after this rebalance.
+        standbys: the final places of standbys.
     """
     active = np.where(state.stateful, now, target)
     touched, pairs, belongs = _unsettled(state, target, now, standbys)
@@ -134,7 +144,7 @@ def settle(
             (stay if is_hot else late).append(client)
         runs, goal = running[task], goals[task]
         if len(stay) < wanted:
-            # Whoever is caught up stands in until the new places are.
+            # Caught-up copies stay as standbys until the new ones are caught up.
             taken = {runs, goal, *stay, *late}
             stand_ins = [c for c in hot if c not in taken and usable[c]]
             stay += stand_ins[: wanted - len(stay)]
@@ -155,13 +165,13 @@ def settle(
 
 
 def _stuck_clients(state: GroupState) -> BoolArray:
-    """Bool [C]: whether copies of each client were given up since they came no nearer."""
+    """Bool [C]: whether copies of each client were given up since they made no progress."""
     nobody = np.zeros(len(state.clients), dtype=np.bool_)
     return nobody if state.stuck is None else state.stuck.copy()
 
 
 def _waits_for_stuck(state: GroupState, target: IntArray, now: IntArray) -> bool:
-    """Whether a task waits for a client whose copies come no nearer."""
+    """Whether a task waits for a client whose copies make no progress."""
     stuck = _stuck_clients(state)
     stuck[state.copy_client[state.copy_stalled & ~state.is_caught_up()]] = True
     return bool((stuck[target] & state.stateful & (now != target)).any())
@@ -170,14 +180,17 @@ def _waits_for_stuck(state: GroupState, target: IntArray, now: IntArray) -> bool
 def _unsettled(
     state: GroupState, target: IntArray, now: IntArray, standbys: Standbys
 ) -> tuple[list[int], list[tuple[int, int]], dict[int, list[int]]]:
-    """Tasks with something on the way, standby pairs of all others, and standbys of those tasks."""
+    """Unsettled tasks, standby pairs of all other tasks, and task -> standbys of unsettled tasks.
+
+    A task is unsettled if it moves, or if copies of it are not caught up.
+    """
     task, hot = state.copy_task(), state.is_caught_up()
     width = len(state.clients)
     keys, wanted = task * width + state.copy_client, standbys.task * width + standbys.client
     is_hot = is_among(wanted, keys[hot])
     is_hot |= state.starts_anywhere()[standbys.task] & ~is_among(wanted, keys)
     touched = state.stateful & (now != target)
-    # A new copy in a free place has nobody to stand in for it: nothing to decide there.
+    # A new copy that replaces none: no other copy could stay in its place, so it is settled.
     has_several = np.bincount(task[hot], minlength=len(state.tasks)) > 1
     late = standbys.task[~is_hot]
     touched[late] |= has_several[late]
@@ -186,20 +199,20 @@ def _unsettled(
     rest = ~touched[standbys.task]
     pairs = zip(standbys.task[rest].tolist(), standbys.client[rest].tolist(), strict=True)
     belongs: dict[int, list[int]] = {}
-    # A standby that belongs where the task runs now comes into being when it moves on.
-    mine = ~rest & (standbys.client != now[standbys.task])
-    for one, client in zip(
-        standbys.task[mine].tolist(), standbys.client[mine].tolist(), strict=True
+    # A standby whose client runs the task now is created once the task has moved.
+    is_unsettled = ~rest & (standbys.client != now[standbys.task])
+    for unsettled, client in zip(
+        standbys.task[is_unsettled].tolist(), standbys.client[is_unsettled].tolist(), strict=True
     ):
-        belongs.setdefault(one, []).append(client)
+        belongs.setdefault(unsettled, []).append(client)
     return np.flatnonzero(touched).tolist(), list(pairs), belongs
 
 
 def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> BoolArray:
-    """Bool [T]: of the tasks that move, those for whose warm-up there is room at all.
+    """Bool [T]: of the moving tasks, those whose warm-up is within max.warmup.replicas.
 
-    Without standbys a task that waits for room has no copies to decide on, and where a million
-    tasks wait, only so many are looked at. Same order as `Build`.
+    Only for groups without standbys: a task that waits for a warm-up then has no copies to decide
+    on, so that of a million waiting tasks only a few are examined. The order is that of `Build`.
     """
     task = np.flatnonzero(moving)
     copy_task, width = state.copy_task(), len(state.clients)
@@ -220,7 +233,7 @@ def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> B
 
 
 def _urgency(state: GroupState, builds: Sequence[Build]) -> Callable[[Build], int]:
-    """The order of builds as one number each, which sorts several times faster than tuples."""
+    """A sort key for builds: one number each, which sorts several times faster than tuples."""
     clients, tasks = len(state.clients), len(state.tasks)
     most = 1 + max((build.caught_up for build in builds), default=0)
 
@@ -234,11 +247,16 @@ def _urgency(state: GroupState, builds: Sequence[Build]) -> Callable[[Build], in
 def _within_budget(
     state: GroupState, in_place: dict[int, list[int]], builds: Sequence[Build]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]], bool]:
-    """Start builds while places and warm-ups last; (pairs, warm-ups, follow-up wanted)."""
+    """Start builds as the numbers of standbys and warm-ups allow.
+
+    Returns:
+        (task, client) pairs of all standbys and warm-ups, those of the warm-ups, and whether a
+        follow-up rebalance is wanted.
+    """
     wanted, budget = state.config.num_standby_replicas, state.config.max_warmup_replicas
     warmups: list[tuple[int, int]] = []
     followup = False
-    # A client whose copies come no nearer gets no more of them to try until they do.
+    # A client whose copies make no progress gets no further copies until they do.
     stuck = {build.client for build in builds if build.is_stalled and not build.is_new}
     for build in sorted(builds, key=_urgency(state, builds)):
         copies = in_place[build.task]
@@ -246,7 +264,7 @@ def _within_budget(
         is_hopeless = is_extra and build.is_new and build.client in stuck
         if build.client in copies or is_hopeless or (is_extra and len(warmups) >= budget):
             continue
-        # A standby in a free place is waited for by nobody.
+        # No task waits for a standby that replaces no other.
         followup = followup or ((is_extra or not build.is_standby) and not build.is_stalled)
         copies.append(build.client)
         if is_extra:

@@ -1,6 +1,6 @@
 """Groups and assignments by name: process ids and `TaskId`s instead of columns of integers.
 
-For strategies and tools that need no speed of arrays: everything here is O(T + C + N) objects.
+For strategies and tools that do not need arrays. Every function creates O(T + C + N) objects.
 """
 
 import difflib
@@ -25,11 +25,11 @@ from encoding import TaskId, shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTasks:
-    """What one client holds.
+    """The tasks of one client.
 
     Attributes:
         active: tasks that it runs.
-        standby: tasks of which it keeps a copy.
+        standby: tasks of which it has a standby.
         warmup: tasks of which it builds a copy beyond num.standby.replicas (KIP-441); these are not
             in `standby`.
     """
@@ -41,12 +41,12 @@ class ClientTasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlaces:
-    """Which clients hold one task, by process id.
+    """The clients of one task, by process id.
 
     Attributes:
-        active: runs it.
-        standby: keep a copy, sorted.
-        warmup: build a copy beyond num.standby.replicas, sorted.
+        active: the client that runs it.
+        standby: clients with a standby, sorted.
+        warmup: clients that build a copy beyond num.standby.replicas, sorted.
     """
 
     active: str
@@ -114,18 +114,18 @@ def assignment_from(
 ) -> TaskAssignment:
     """The assignment that gives each client its tasks: the inverse of `by_client`.
 
-    Pass on `followup`, `look_again` and `warnings` of the answer that the names come from.
+    If the names come from another assignment, pass on its `followup`, `look_again` and `warnings`.
 
     Args:
         state: the group.
         clients: process id -> tasks; a client that is left out has none.
         followup: whether a probing rebalance is wanted while copies warm up (KIP-441).
-        look_again: whether tasks wait for copies that came no nearer, as in `TaskAssignment`.
+        look_again: whether tasks wait for copies that made no progress, as in `TaskAssignment`.
         warnings: what could not be had, and why.
 
     Raises:
-        InvalidAssignment: it names a client or task that does not exist, leaves a task without an
-            active client, has it active twice, or breaks another rule of `validate`.
+        InvalidAssignment: `clients` names a client or task that does not exist, leaves a task
+            without an active client, has it active twice, or breaks another rule of `validate`.
     """
     active = np.full(len(state.tasks), NOBODY, dtype=np.int64)
     pairs: dict[str, list[tuple[int, int]]] = {"standby": [], "warmup": []}
@@ -160,7 +160,7 @@ def assignment_from(
         look_again=look_again,
         warnings=tuple(warnings),
     )
-    # A wrong name leaves its task without a client: only the name is worth a sentence.
+    # A wrong name also leaves its task without a client: report only the name.
     _raise_if(wrong)
     _check(state, assignment)
     return assignment
@@ -170,7 +170,7 @@ def client_inputs(state: GroupState) -> dict[str, ClientInput]:
     """Process id -> what the client reported, as `group_state` read it; sorted.
 
     Tasks that do not exist are left out, a task that two clients ran is with its owner only, and
-    `lags_before` is empty: of it the state keeps which copies come no nearer.
+    `lags_before` is empty: of it the state keeps which copies make no progress.
     """
     ran: list[list[TaskId]] = [[] for _ in state.clients]
     for name, owner in zip(state.tasks, state.owner.tolist(), strict=True):
@@ -198,16 +198,17 @@ def nearest_caught_up_client(
 ) -> str | None:
     """The client with threads that is caught up on the task, at the smallest lag.
 
-    A client is caught up within `acceptable.recovery.lag`; who runs the task comes first, and among
-    equal lags the first process id. A client without state counts by the task's end offset sum.
+    A client is caught up if its lag is at most `acceptable.recovery.lag`. The client that runs the
+    task comes first; among equal lags, the first process id. The lag of a client without state is
+    the task's end offset sum.
 
     Args:
         state: the group.
-        task: which task; of a stateless one nobody is caught up.
+        task: the task; no client is caught up on a stateless one.
         among: process ids to choose from; all by default.
 
     Returns:
-        A process id, or None where nobody is caught up.
+        A process id; None if no client is caught up.
 
     Raises:
         TaskAssignmentError: the task, or a client of `among`, does not exist.
@@ -228,7 +229,7 @@ def nearest_caught_up_client(
 
 
 def _place(names: Sequence[Any], name: object) -> int | None:
-    """Where a name stands in a sorted sequence."""
+    """The index of a name in a sorted sequence; None if it is not in it."""
     try:
         place = bisect_left(names, name)
     except TypeError:  # of another type than the names, or a task with and one without a topology
@@ -250,24 +251,24 @@ def _client_number(state: GroupState, name: str) -> int:
 def _unknown_client(state: GroupState, name: object) -> Violation:
     near = difflib.get_close_matches(str(name), state.clients, n=1)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
-    said = f"client {shown(name)} does not exist (this group has {len(state.clients)}){hint}"
+    message = f"client {shown(name)} does not exist (this group has {len(state.clients)}){hint}"
     given = name if isinstance(name, str) else None
-    return Violation(code=AssignmentError.UNKNOWN_PROCESS_ID, message=said, client=given)
+    return Violation(code=AssignmentError.UNKNOWN_PROCESS_ID, message=message, client=given)
 
 
 def _unknown_task(name: object, client: str | None) -> Violation:
     given = "" if client is None else f", which client {shown(client)} is given,"
     if type(name) is TaskId:
-        said = f"task {shown(name)}{given} does not exist"
+        message = f"task {shown(name)}{given} does not exist"
         code = AssignmentError.UNKNOWN_TASK_ID
-        return Violation(code=code, message=said, client=client, task=name)
-    said = f"task {shown(repr(name))}{given} is {type_name(name)}; give TaskId"
-    return Violation(code=AssignmentError.WRONG_TYPE, message=said, client=client)
+        return Violation(code=code, message=message, client=client, task=name)
+    message = f"task {shown(repr(name))}{given} is {type_name(name)}; give TaskId"
+    return Violation(code=AssignmentError.WRONG_TYPE, message=message, client=client)
 
 
 def _not_tasks(held: object, process: str) -> Violation:
-    said = f"the tasks of a client are {type_name(held)}; give ClientTasks"
-    return Violation(code=AssignmentError.WRONG_TYPE, message=said, client=process)
+    message = f"the tasks of a client are {type_name(held)}; give ClientTasks"
+    return Violation(code=AssignmentError.WRONG_TYPE, message=message, client=process)
 
 
 def _active_twice(state: GroupState, task: int, first: int, second: int) -> Violation:

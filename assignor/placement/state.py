@@ -1,9 +1,9 @@
-"""What a strategy sees, and what it answers: columns of integers.
+"""Input and output of a strategy, as columns of integers: `GroupState` and `TaskAssignment`.
 
-Tasks are interned to 0..T-1 in (subtopology, partition) order and clients to 0..C-1 in the order
-of their process ids, so equal input gives equal columns whatever the order of insertion. Reported
-copies of state are *sparse*: a pair (task, client) that is missing means "no state there", and
-nothing here is of size T x C.
+Tasks are numbered 0..T-1 in (subtopology, partition) order and clients 0..C-1 in the order of their
+process ids, so equal input gives equal columns whatever its order. Reported copies of state are
+*sparse*: if a pair (task, client) is missing, the client has no state of the task. No column has
+size T x C.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,8 +26,8 @@ RacksByTask = tuple[tuple[frozenset[str] | None, ...], ...]
 RacksGiven = Mapping[TaskId, Sequence[frozenset[str] | None]]
 
 NOBODY = -1
-# Lags are ordered as numbers: running here, caught up ... behind, and unknown worse than all
-# (Kafka Streams' sentinels sort the other way round, which starts actives on unknown state).
+# Lags sort as numbers: running, caught up ... behind, unknown last. (In Kafka Streams running and
+# unknown are -2 and -3, so unknown sorts first and actives are started on unknown state.)
 LAG_RUNNING = -1
 LAG_UNKNOWN = 2**63 - 1
 
@@ -37,13 +37,13 @@ class ClientInput:
     """One process before a rebalance.
 
     Attributes:
-        process_id: identity that outlives restarts; the order of clients.
+        process_id: identity that stays the same over restarts; clients are sorted by it.
         threads: capacity, >= 0 (a client without threads gets nothing while another has some).
         active_tasks: tasks that ran here.
         lags: task -> LAG_RUNNING, records behind (>= 0) or LAG_UNKNOWN, for every copy held here.
         lags_before: the least lags up to the rebalance before (`least_lags`), where remembered; a
             copy that is behind and has not come nearer does not keep probing rebalances going.
-        stuck: copies here came no nearer (`client_shares.is_stuck`), so nobody waits for new ones.
+        stuck: copies here made no progress (`client_shares.is_stuck`), no task waits for new ones.
         rack: client.rack, or None.
         tags: client tags (KIP-708).
     """
@@ -70,16 +70,16 @@ class GroupState:
         threads: int [C].
         owner: int [T], the client whose thread ran the task, or NOBODY.
         copy_start: int [T + 1]; the copies of task t are the slice copy_start[t]:copy_start[t + 1]
-            of the next three.
-        copy_client, copy_lag: int [N]; ascending clients within a task.
-        copy_stalled: bool [N]; behind, and no nearer than at the rebalance before.
-        end_offset_sums: int [T], the lag of a client without state; LAG_UNKNOWN where not known.
-        racks, tags: one entry a client.
+            of the next three columns.
+        copy_client, copy_lag: int [N]; clients ascend within a task.
+        copy_stalled: bool [N]; behind, and the lag did not shrink since the previous rebalance.
+        end_offset_sums: int [T], the lag of a client without state; LAG_UNKNOWN if unknown.
+        racks, tags: one entry per client.
         config: the settings.
         weights: float [T], the work of each task, or None when all count the same.
         partition_racks, changelog_racks: one entry a task, one part a source (changelog)
             partition; None when nothing is known.
-        stuck: bool [C], clients whose copies came no nearer; None: none.
+        stuck: bool [C], clients whose copies made no progress; None: none.
         warnings: what was odd in the input and how it was read.
     """
 
@@ -109,7 +109,7 @@ class GroupState:
         return list(zip(self.copy_client[part].tolist(), self.copy_lag[part].tolist(), strict=True))
 
     def capacity(self) -> IntArray:
-        """Int [C]: threads; all ones when no client has any, so that tasks still run somewhere."""
+        """Int [C]: threads of each client; all ones if no client has any, so that tasks run."""
         return self.threads if self.threads.any() else np.ones_like(self.threads)
 
     def copy_task(self) -> IntArray:
@@ -123,39 +123,39 @@ class GroupState:
         return np.stack([self.copy_task(), self.copy_client, self.copy_lag, stalled], axis=1)
 
     def with_copies(self, rows: IntArray, **changes: Any) -> "GroupState":
-        """The group with other copies, in rows as `copy_rows` has them, and with other columns."""
+        """The group with other copies, in rows as from `copy_rows`, and with other columns."""
         return replace(self, **_copy_columns(rows, len(self.tasks)), **changes)
 
     def read_only(self) -> "GroupState":
-        """The same group in arrays of its own that cannot be written into; O(T + N)."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        """A copy of the group whose arrays are read-only; O(T + N)."""
+        values = {column.name: getattr(self, column.name) for column in fields(self)}
         arrays: dict[str, Any] = {
-            name: _locked(one) for name, one in values.items() if isinstance(one, np.ndarray)
+            name: _locked(value) for name, value in values.items() if isinstance(value, np.ndarray)
         }
         return replace(self, **arrays)
 
     def is_caught_up(self) -> BoolArray:
         """Bool [N]: whether each reported copy is within the acceptable recovery lag.
 
-        An acceptable lag of 2**63 - 1 means any, unknown ones included, as in Kafka Streams.
+        With an acceptable lag of 2**63 - 1 every lag is, also an unknown one, as in Kafka Streams.
         """
         return self.copy_lag <= self.config.acceptable_recovery_lag
 
     def starts_anywhere(self) -> BoolArray:
-        """Bool [T]: tasks so small that a client that reports no state counts as caught up."""
+        """Bool [T]: whether the task is so small that a client without state is caught up."""
         return self.end_offset_sums <= self.config.acceptable_recovery_lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskAssignment:
-    """Where every task goes.
+    """The clients of all tasks after a rebalance.
 
     Attributes:
         active: int [T], the client of each active task.
         standbys: (task, client) pairs of standby and warm-up copies, sorted.
-        warmups: those of them that are beyond num.standby.replicas until they have caught up.
+        warmups: the pairs of `standbys` that exceed num.standby.replicas until they have caught up.
         followup: whether a probing rebalance is wanted while copies warm up (KIP-441).
-        look_again: whether tasks wait for copies that came no nearer since the last rebalance; they
+        look_again: whether tasks wait for copies without progress since the last rebalance; they
             may be slow instead of stuck, so a leader looks again a few times, ever later.
         warnings: what could not be had, and why.
     """
@@ -187,14 +187,15 @@ def group_state(
     partition_racks: RacksGiven | None = None,
     changelog_racks: RacksGiven | None = None,
 ) -> GroupState:
-    """Intern tasks and clients, and turn what the clients report into columns.
+    """A group from tasks, clients and what the clients report.
 
-    A task without an end offset sum has one that nobody knows (LAG_UNKNOWN): a client without state
-    of it does not count as caught up. A sum of 0 says that there is nothing to restore.
+    If a task has no entry in `end_offset_sums`, its sum is unknown (LAG_UNKNOWN): a client without
+    state of the task does not count as caught up. A sum of 0 means that there is nothing to
+    restore.
 
-    Tasks that no longer exist are ignored with a warning. A task that two clients ran goes, as
-    owner, to the first of them in client order, with a warning (KAFKA-13296 only logs). A lag above
-    the end offset sum is taken as it is, with a warning.
+    Tasks that no longer exist are ignored with a warning. If two clients ran a task, the first in
+    client order is its owner, with a warning (KAFKA-13296 only logs). A lag above the end offset
+    sum is used unchanged, with a warning.
 
     Raises:
         TaskAssignmentError: no clients, a process id twice, negative threads, a negative lag or end
@@ -237,19 +238,19 @@ def _stuck(ordered: Sequence[ClientInput]) -> BoolArray | None:
 def _locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     own = array.copy()
     own.flags.writeable = False
-    # A view: unlike the owner of the memory, it cannot be made writable again.
+    # A view of it: unlike the array itself, a view cannot be made writable again.
     return own.view()
 
 
 def lag_warnings(state: GroupState) -> tuple[str, ...]:
-    """What is odd about the lags: one above the end offset sum is taken as it is."""
+    """A warning if lags are above the end offset sum of their task; else empty."""
     ends = state.end_offset_sums[state.copy_task()]
     above = np.flatnonzero((state.copy_lag > ends) & (state.copy_lag != LAG_UNKNOWN))
     if not len(above):
         return ()
     name = state.clients[int(state.copy_client[above[0]])]
-    said = f"{len(above)} lags are above the end offset sum, the first on {name}"
-    return (f"{said}; its state may be corrupted",)
+    count_text = f"{len(above)} lags are above the end offset sum, the first on {name}"
+    return (f"{count_text}; its state may be corrupted",)
 
 
 def _owners(
@@ -263,7 +264,7 @@ def _owners(
             names = ", ".join(map(str, gone[:5]))
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""  # noqa: PLR2004 those named
             warnings.append(f"{client.process_id} reports tasks that do not exist: {names}{more}")
-        # Set operations with a view of the keys would look at every task, for every client.
+        # A set operation on the keys would visit every task for every client.
         for task in sorted(task for task in client.active_tasks if task in index_by_task):
             index = index_by_task[task]
             if owner[index] == NOBODY:
@@ -283,12 +284,12 @@ def _ends(tasks: Sequence[TaskId], end_offset_sums: Mapping[TaskId, int]) -> Int
 
 
 def _copies(ordered: Sequence[ClientInput], index_by_task: Mapping[TaskId, int]) -> IntArray:
-    """The reported copies of tasks that exist, in rows as `GroupState.copy_rows` has them."""
+    """The reported copies of existing tasks, in rows as from `GroupState.copy_rows`."""
     rows: list[tuple[int, int, int, bool]] = []
     for number, client in enumerate(ordered):
         before = client.lags_before
         rows.extend(
-            # Without a memory of it a copy counts as one that gets nearer.
+            # Without an earlier lag a copy does not count as stalled.
             (index_by_task[task], number, lag, lag > 0 and 0 <= before.get(task, -1) <= lag)
             for task, lag in client.lags.items()
             if task in index_by_task
@@ -297,7 +298,7 @@ def _copies(ordered: Sequence[ClientInput], index_by_task: Mapping[TaskId, int])
 
 
 def _copy_columns(rows: IntArray, tasks: int) -> dict[str, Any]:
-    """The columns of a state for rows as `GroupState.copy_rows` has them, in any order."""
+    """The columns of a state for rows as from `GroupState.copy_rows`, in any order."""
     rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     return {
         "copy_start": np.searchsorted(rows[:, 0], np.arange(tasks + 1)).astype(np.int64),

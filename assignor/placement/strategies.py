@@ -1,16 +1,19 @@
-"""Strategies by name, and helpers for strategies of your own.
+"""Strategies by name, functions that run them, and helpers for custom strategies.
 
 A strategy is any callable from a `GroupState` to a `TaskAssignment`; it may be passed wherever a
-name is expected. `run_strategy` calls it, and checks its answer by `validate` before it is used.
+name is expected. `run_strategy` calls it and validates its assignment.
 """
 
 import difflib
 import importlib
-import sys
+import inspect
 import traceback
 from dataclasses import replace
+from functools import partial
+from operator import index
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeGuard
 
 import numpy as np
 
@@ -18,7 +21,9 @@ from assignor.errors import ConfigError, TaskAssignmentError
 from assignor.placement.bands import keep_owners
 from assignor.placement.client_shares import share_warnings
 from assignor.placement.standbys import target_standbys
-from assignor.placement.state import GroupState, IntArray, Strategy, TaskAssignment
+from assignor.placement.state import NOBODY, GroupState, IntArray, Strategy, TaskAssignment
+from assignor.placement.trace import Trace, TraceableStrategy
+from assignor.placement.user_modules import user_module
 from assignor.placement.validation import (
     InvalidAssignment,
     error_line,
@@ -28,7 +33,7 @@ from assignor.placement.validation import (
 )
 from encoding import shown
 
-# name -> (module, attribute): a strategy is imported when it is asked for.
+# name -> (module, attribute); a strategy is imported on first use.
 STRATEGIES = MappingProxyType(
     {
         "fallback_prior": ("assignor.placement.builtin", "fallback_prior"),
@@ -40,10 +45,10 @@ STRATEGIES = MappingProxyType(
 
 
 def find_strategy(name: str) -> Strategy:
-    """The strategy of that name.
+    """The built-in strategy of that name.
 
     Raises:
-        ConfigError: no strategy has the name; the nearest one is named.
+        ConfigError: no strategy has the name; the message suggests the nearest one.
     """
     entry = STRATEGIES.get(name)
     if entry is None:
@@ -55,10 +60,13 @@ def find_strategy(name: str) -> Strategy:
 
 
 def named_strategy(name: str) -> Strategy:
-    """A strategy by its name, or a callable of the user's own by MODULE:CALLABLE.
+    """A built-in strategy by its name, or a custom one by MODULE:CALLABLE.
+
+    The module is imported from the import path; if it is not there, from the current directory
+    (`user_module`).
 
     Raises:
-        ConfigError: there is none of that name, no such module, or it cannot be called.
+        ConfigError: the name, the module or the callable does not exist.
         MemoryError, KeyboardInterrupt, GeneratorExit: raised while the module was imported.
     """
     if ":" not in name:
@@ -66,18 +74,7 @@ def named_strategy(name: str) -> Strategy:
     module, _, attribute = name.partition(":")
     if not module or not attribute or module.startswith("."):
         raise ConfigError(f"strategy {shown(name)} is incomplete; write MODULE:CALLABLE")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = getattr(importlib.import_module(module), attribute, None)
-    except MemoryError:
-        raise
-    except ModuleNotFoundError as error:
-        raise ConfigError(shown(error)) from None
-    except (Exception, SystemExit) as error:  # a user's module may raise anything
-        raise ConfigError(
-            f"module {shown(module)} cannot be imported, {error_line(error)}; mend it"
-        ) from error
+    found = getattr(user_module(module), attribute, None)
     if not callable(found):
         raise ConfigError(
             f"module {shown(module)} has no callable {shown(attribute)}; give MODULE:CALLABLE"
@@ -87,10 +84,10 @@ def named_strategy(name: str) -> Strategy:
 
 
 def strategy_of(given: Strategy | str) -> Strategy:
-    """The strategy that a setting names, or is.
+    """The strategy for a setting: a name, MODULE:CALLABLE, or the strategy itself.
 
     Raises:
-        ConfigError: there is none of that name, or it cannot be called.
+        ConfigError: there is no strategy of that name, or the value is not callable.
     """
     if isinstance(given, str):
         return named_strategy(given)
@@ -102,19 +99,84 @@ def strategy_of(given: Strategy | str) -> Strategy:
 
 
 def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
-    """The strategy's answer, valid, in the declared types, and in arrays of its own.
+    """The strategy's assignment: valid, in the declared types, with arrays of its own.
 
-    The strategy gets the group in arrays that it cannot write into. Warnings about clients that
-    stay below their share of stateful tasks are added to those of the answer.
+    The strategy gets the group with read-only arrays. Warnings about clients that stay below their
+    share of stateful tasks are added to the assignment's own.
 
     Raises:
-        TaskAssignmentError: the strategy failed (by an `Exception` or `SystemExit`); the message
-            names it, and what it raised, on one printable line.
-        InvalidAssignment: a TaskAssignmentError, too; the answer breaks rules, in `violations`.
-        MemoryError, KeyboardInterrupt, GeneratorExit: as the strategy raised them.
+        TaskAssignmentError: the strategy raised an `Exception` or `SystemExit`; the message names
+            the strategy and the exception on one printable line.
+        InvalidAssignment: a TaskAssignmentError; the assignment breaks the rules in `violations`.
+        MemoryError, KeyboardInterrupt, GeneratorExit: raised by the strategy.
     """
+    return _checked_answer(state, strategy, strategy)
+
+
+def run_with_trace(state: GroupState, strategy: Strategy) -> tuple[TaskAssignment, Trace | None]:
+    """The strategy's assignment as from `run_strategy`, and the trace that it recorded.
+
+    A strategy with a keyword parameter `record` gets a function, which it calls with its `Trace`.
+    The trace is None for all other strategies, and if none was recorded.
+
+    Raises:
+        TaskAssignmentError: as from `run_strategy`; or the trace does not fit the group.
+    """
+    if not _is_traceable(strategy):
+        return run_strategy(state, strategy), None
+    traces: list[Trace] = []
+    answer = _checked_answer(state, strategy, partial(strategy, record=traces.append))
+    if not traces:
+        return answer, None
+    trace = _usable(traces[-1], state)
+    if trace is None:
+        raise TaskAssignmentError(
+            f"the trace of strategy {_name_of(strategy)} is not usable: record a Trace of int64 "
+            f"arrays of {len(state.tasks)} clients each, numbered 0 to {len(state.clients) - 1} "
+            "(-1 in home: none), and of standbys as pairs of such numbers"
+        )
+    return answer, trace
+
+
+def _is_traceable(strategy: Strategy) -> TypeGuard[TraceableStrategy]:
+    """Whether the callable itself, not a function that it wraps, has a parameter `record`."""
     try:
-        assignment = strategy(state.read_only())
+        found = inspect.signature(strategy, follow_wrapped=False).parameters.get("record")
+    except (TypeError, ValueError):  # some callables written in C have no signature
+        return False
+    return found is not None and found.kind in (found.KEYWORD_ONLY, found.POSITIONAL_OR_KEYWORD)
+
+
+def _usable(trace: object, state: GroupState) -> Trace | None:
+    """The trace in plain types, or None if it is not about the group's tasks and clients."""
+    if not isinstance(trace, Trace) or not isinstance(trace.why, str):
+        return None
+    tasks, clients = len(state.tasks), len(state.clients)
+    try:
+        given = () if trace.standbys is None else trace.standbys
+        pairs = frozenset((index(task), index(client)) for task, client in given)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 a user's values may raise anything
+        return None
+    # A task without a former owner has no home; it always has a client in the end.
+    columns = ((trace.home, NOBODY), (trace.balanced, 0), (trace.target, 0))
+    are_valid = all(
+        isinstance(column, np.ndarray)
+        and column.dtype == np.int64
+        and column.shape == (tasks,)
+        and bool(((column >= lowest) & (column < clients)).all())
+        for column, lowest in columns
+    ) and all(0 <= task < tasks and 0 <= client < clients for task, client in pairs)
+    if not are_valid:
+        return None
+    return replace(trace, standbys=None if trace.standbys is None else pairs)
+
+
+def _checked_answer(state: GroupState, strategy: Strategy, call: Strategy) -> TaskAssignment:
+    """The result of `run_strategy`, with `call` called in place of the strategy."""
+    try:
+        assignment = call(state.read_only())
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # a user's strategy may raise anything
@@ -129,7 +191,7 @@ def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
 
 
 def _raised_at(error: BaseException) -> str:
-    """File and line of the innermost call that raised, if it was one in Python."""
+    """File and line of the innermost Python call that raised; empty if there is none."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     return f" ({shown(Path(frames[-1].filename).name)}, line {frames[-1].lineno})" if frames else ""
 
@@ -144,10 +206,10 @@ def _name_of(strategy: Strategy) -> str:
 
 
 def identity(state: GroupState) -> TaskAssignment:
-    """Everything stays where it is: owners keep their tasks, copies stay standbys.
+    """The assignment with the fewest changes: owners keep their tasks, copies stay standbys.
 
-    Tasks without an owner are dealt evenly; at most `num.standby.replicas` copies of a task stay,
-    the nearest ones. A start for strategies that change little.
+    Tasks without an owner are spread evenly. At most `num.standby.replicas` copies of a task stay,
+    those with the smallest lag. A basis for custom strategies that change little.
     """
     active = keep_owners(state, state.owner)
     pairs: list[tuple[int, int]] = []
@@ -159,14 +221,14 @@ def identity(state: GroupState) -> TaskAssignment:
 
 
 def default_standbys(state: GroupState, active: IntArray) -> tuple[tuple[int, int], ...]:
-    """Standbys for actives that are placed: what is there stays, the rest is spread.
+    """Standbys for placed active tasks: existing copies stay, new ones are spread.
 
     Args:
         state: the group.
         active: int [T], the client of every task.
 
     Returns:
-        (task, client) pairs, sorted; `num.standby.replicas` a task, as far as clients allow.
+        (task, client) pairs, sorted; `num.standby.replicas` per task, or fewer if there are too few
+        clients.
     """
-    standbys = target_standbys(state, active)
-    return tuple(zip(standbys.task.tolist(), standbys.client.tolist(), strict=True))
+    return target_standbys(state, active).pairs()

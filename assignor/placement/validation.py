@@ -1,4 +1,4 @@
-"""Checks of what a strategy returns: types first, so that nothing indexes with a foreign value."""
+"""Validation of a strategy's assignment: types first, so that no wrong value is used as index."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,11 @@ Pairs = Sequence[tuple[int, int]]
 
 
 class AssignmentError(StrEnum):
-    """What is wrong with an assignment: KIP-924's codes, then those that Kafka has no code for.
+    """Kinds of violations: the codes of KIP-924, then those for which Kafka has no code.
 
-    Columns leave no way to write two of KIP-924's: `ACTIVE_TASK_ASSIGNED_MULTIPLE_TIMES` comes from
-    `assignment_from` only, and `MISSING_PROCESS_ID` never, since a client left out has no tasks.
+    `validate` cannot find two of KIP-924's, since columns cannot express them:
+    `ACTIVE_TASK_ASSIGNED_MULTIPLE_TIMES` comes only from `assignment_from`, and
+    `MISSING_PROCESS_ID` never occurs, since a client that is left out has no tasks.
     """
 
     NONE = "NONE"
@@ -36,13 +37,13 @@ class AssignmentError(StrEnum):
     UNKNOWN_TASK_ID = "UNKNOWN_TASK_ID"
 
     ACTIVE_TASK_NOT_ASSIGNED = "ACTIVE_TASK_NOT_ASSIGNED"
-    """A task has no active client; Kafka's own check lets that pass."""
+    """A task has no active client; Kafka's own validation accepts this."""
     DUPLICATE_COPY = "DUPLICATE_COPY"
     """A client has two copies of one task."""
     WARMUP_IS_NO_STANDBY = "WARMUP_IS_NO_STANDBY"
     """A warm-up is not among the standbys."""
     WRONG_TYPE = "WRONG_TYPE"
-    """The answer, or a field of it, is not of the declared type or length."""
+    """The assignment, or a field of it, does not have the declared type or length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +51,11 @@ class Violation:
     """One rule that an assignment breaks; `str` gives the sentence.
 
     Attributes:
-        code: which rule; never NONE.
+        code: the rule; never NONE.
         message: the sentence.
-        task: which task; by name also one that the group does not have.
-        client: process id that the violation is about, also one that the group does not have; None
-            where an answer in columns names a client by a number that nobody has.
+        task: the task, if any; given by name it may be one that does not exist.
+        client: the process id, if any; it may be one that does not exist. None if an assignment in
+            columns has a client number that does not exist.
         client_number: that number.
     """
 
@@ -82,16 +83,16 @@ class InvalidAssignment(TaskAssignmentError):
 
 def sentences(violations: Sequence[Violation]) -> str:
     """The first three violations on one printable line."""
-    return "; ".join(shown(one.message) for one in violations[:_NAMED])
+    return "; ".join(shown(violation.message) for violation in violations[:_NAMED])
 
 
 def validate(state: GroupState, assignment: TaskAssignment) -> tuple[Violation, ...]:
-    """Every rule that the assignment breaks, with code and sentence; empty when it is valid.
+    """All rules that the assignment breaks, with code and sentence; empty if it is valid.
 
-    Checks the types of all fields, then that each task has exactly one active client that exists
-    (KIP-924's own validation misses a forgotten task), and that standbys are of known stateful
-    tasks, on known clients, at most one copy of a task a client. Never raises, whatever is given:
-    a `TaskAssignment` and numpy arrays are taken as exactly these types, not as sub-classes.
+    Checks the types of all fields; then that each task has exactly one active client that exists
+    (KIP-924's own validation misses a forgotten task); and that standbys are of existing stateful
+    tasks, on existing clients, with at most one copy of a task per client. Never raises, whatever
+    is given. Sub-classes of `TaskAssignment` and of numpy arrays are not accepted.
     """
     malformed = _wrong_types(assignment)
     if malformed:
@@ -100,7 +101,7 @@ def validate(state: GroupState, assignment: TaskAssignment) -> tuple[Violation, 
 
 
 def plain(assignment: TaskAssignment) -> TaskAssignment:
-    """A valid assignment in its declared types, sharing no array with whoever made it."""
+    """A valid assignment converted to its declared types, with arrays of its own."""
     return TaskAssignment(
         active=assignment.active.astype(np.int64),
         standbys=_sorted(assignment.standbys),
@@ -112,12 +113,12 @@ def plain(assignment: TaskAssignment) -> TaskAssignment:
 
 
 def type_name(value: object) -> str:
-    """The name of a value's type on one printable line, whatever the type's own code does."""
+    """The name of a value's type on one printable line; calls no code of the type."""
     return shown(_NAME.__get__(type(value)))
 
 
 def error_line(error: BaseException) -> str:
-    """The type and text of an exception on one printable line, also where it has no text."""
+    """The type and the text, if any, of an exception on one printable line."""
     try:
         text = shown(error)
     except (Exception, SystemExit):  # noqa: BLE001 a user's exception may raise another one
@@ -126,7 +127,7 @@ def error_line(error: BaseException) -> str:
 
 
 def _wrong_types(given: object) -> str:
-    """What is not of its declared type, the first such field only, or nothing."""
+    """A sentence about the first field without its declared type; empty if there is none."""
     if type(given) is not TaskAssignment:
         return f"it is {type_name(given)}; return a TaskAssignment"
     active = given.active
@@ -144,24 +145,26 @@ def _wrong_types(given: object) -> str:
             return f"{name} is {type_name(flag)}; give True or False"
     if type(given.warnings) not in _LISTS:
         return f"warnings is {type_name(given.warnings)}; give a tuple of texts"
-    strange = sorted({type_name(one) for one in given.warnings if type(one) is not str})
+    strange = sorted({type_name(warning) for warning in given.warnings if type(warning) is not str})
     return f"warnings has entries that are {', '.join(strange)}; give texts" if strange else ""
 
 
 def _wrong_pairs(name: str, given: object) -> str:
-    """What is wrong with a list of (task, client) pairs, or nothing."""
+    """A sentence about an invalid list of (task, client) pairs; empty if it is valid."""
     if type(given) not in _LISTS or not isinstance(given, tuple | list):
         return f"{name} is {type_name(given)}; give a tuple of (task, client) pairs"
     if not set(map(type, given)) <= set(_LISTS) or not set(map(len, given)) <= {_PAIR}:
         return f"{name} has entries that are no pairs; give (task, client)"
     if set(map(type, chain.from_iterable(given))) <= _NUMBERS:
         return ""
-    kinds = {type_name(one) for one in chain.from_iterable(given) if type(one) not in _NUMBERS}
+    kinds = {
+        type_name(number) for number in chain.from_iterable(given) if type(number) not in _NUMBERS
+    }
     return f"{name} is given as {', '.join(sorted(kinds))}; give whole numbers"
 
 
 def _broken_rules(state: GroupState, assignment: TaskAssignment) -> tuple[Violation, ...]:
-    """Every rule that an assignment of the declared types breaks."""
+    """All rules that an assignment of the declared types breaks."""
     total, clients = len(state.tasks), len(state.clients)
     active = assignment.active
     if active.shape != (total,):
@@ -181,7 +184,7 @@ def _broken_rules(state: GroupState, assignment: TaskAssignment) -> tuple[Violat
     wrong += [
         Violation(
             code=AssignmentError.WARMUP_IS_NO_STANDBY,
-            message=f"warm-up {_said(*pair)} is not among the standbys",
+            message=f"warm-up {_numbers_text(*pair)} is not among the standbys",
         )
         for pair in strange[:_NAMED]
     ]
@@ -191,22 +194,22 @@ def _broken_rules(state: GroupState, assignment: TaskAssignment) -> tuple[Violat
 def _no_client(state: GroupState, task: int, client: int) -> Violation:
     name = state.tasks[task]
     if client == NOBODY:
-        code, said = AssignmentError.ACTIVE_TASK_NOT_ASSIGNED, "has no active client"
-        return Violation(code=code, message=f"task {name} {said}", task=name)
+        code, problem = AssignmentError.ACTIVE_TASK_NOT_ASSIGNED, "has no active client"
+        return Violation(code=code, message=f"task {name} {problem}", task=name)
     code = AssignmentError.UNKNOWN_PROCESS_ID
-    said = f"is active on client {client}, and this group has {len(state.clients)}"
-    return Violation(code=code, message=f"task {name} {said}", task=name, client_number=client)
+    problem = f"is active on client {client}, and this group has {len(state.clients)}"
+    return Violation(code=code, message=f"task {name} {problem}", task=name, client_number=client)
 
 
 def _unknown(state: GroupState, task: int, client: int) -> Violation:
-    """A standby of a task or on a client that the group does not have."""
+    """The violation of a standby whose task or client does not exist."""
     if 0 <= task < len(state.tasks):
         name = state.tasks[task]
-        message = f"standby of {name} is on client {_said(client)}"
+        message = f"standby of {name} is on client {_numbers_text(client)}"
         message += f", and this group has {len(state.clients)}"
         code = AssignmentError.UNKNOWN_PROCESS_ID
         return Violation(code=code, message=message, task=name, client_number=client)
-    message = f"standby {_said(task, client)} names a task that does not exist"
+    message = f"standby {_numbers_text(task, client)} names a task that does not exist"
     code, is_there = AssignmentError.UNKNOWN_TASK_ID, 0 <= client < len(state.clients)
     if is_there:
         return Violation(code=code, message=message, client=state.clients[client])
@@ -214,7 +217,7 @@ def _unknown(state: GroupState, task: int, client: int) -> Violation:
 
 
 def _misplaced(state: GroupState, task: int, client: int) -> Violation:
-    """A standby that cannot be on this client."""
+    """The violation of a standby that must not be on this client."""
     name, process = state.tasks[task], state.clients[client]
     code, message = AssignmentError.DUPLICATE_COPY, f"{process} holds two copies of {name}"
     if not state.stateful[task]:
@@ -224,7 +227,7 @@ def _misplaced(state: GroupState, task: int, client: int) -> Violation:
 
 
 def _plain_pairs(given: Pairs) -> Pairs:
-    """Pairs as tuples of `int`; those that are so already are returned as they are."""
+    """Pairs as tuples of `int`; returned unchanged if they are that already."""
     if set(map(type, given)) <= {tuple} and set(map(type, chain.from_iterable(given))) <= {int}:
         return given
     return [(int(task), int(client)) for task, client in given]
@@ -234,7 +237,7 @@ def _sorted(given: Pairs) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(_plain_pairs(given)))
 
 
-def _said(*numbers: int) -> str:
-    """A number or a pair; Python refuses to print numbers of thousands of digits."""
+def _numbers_text(*numbers: int) -> str:
+    """One number or a pair as text; Python refuses to print numbers of thousands of digits."""
     texts = [str(n) if -_LONG <= n < _LONG else "a number beyond 64 bits" for n in numbers]
     return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"

@@ -1,7 +1,8 @@
-"""Hot tasks: balance by work instead of by count, and still move little.
+"""Balance by work instead of by number of tasks, with few moves.
 
-What the best simple placement of all tasks anew reaches (heaviest first, each to the least loaded
-thread) sets the mark; then what runs is repaired until the busiest client is within 4 % of it.
+The reference is a new placement of all tasks: heaviest first, each on the least loaded thread. The
+current placement is changed until its busiest client has at most 4 % more work per thread than the
+busiest client of the reference.
 """
 
 import heapq
@@ -16,63 +17,62 @@ from assignor.placement.arrays import rows_by_value
 from assignor.placement.state import NOBODY, FloatArray, GroupState, IntArray
 
 TOLERANCE = 1.04
-# Clients that are asked for a task in exchange.
+# Most clients that are tried for an exchange of two tasks.
 _TRIES = 8
 
 
 def weighted_target(
     state: GroupState, tasks: IntArray, home: IntArray, placed: IntArray, weights: FloatArray
 ) -> IntArray:
-    """Clients for `tasks`, on top of what is in `placed` already.
+    """Int [M]: clients for `tasks`, in addition to the tasks that are already placed.
+
+    The busiest client has at most 1.04 times the work per thread of the busiest client in a new
+    heaviest-first placement.
 
     Args:
         state: the group.
-        tasks: int [M], to place.
-        home: int [T], where each is best left alone, or NOBODY.
-        placed: int [T], the client of what is placed already, NOBODY elsewhere.
+        tasks: int [M], the tasks to place.
+        home: int [T], the client that should keep each task, or NOBODY.
+        placed: int [T], the client of each task that is already placed, else NOBODY.
         weights: float [T], work of each task, above 0.
-
-    Returns:
-        int [M]; the work a thread of the busiest client is at most 1.04 x that of a fresh
-        heaviest-first placement.
     """
     capacity = state.capacity().tolist()
     base = np.zeros(len(capacity))
     done = placed != NOBODY
     np.add.at(base, placed[done], weights[done])
-    board = _Board.of(
+    work = _Work.of(
         load=base.tolist(),
         capacity=capacity,
         weights=weights.tolist(),
         place=dict(zip(tasks.tolist(), home[tasks].tolist(), strict=True)),
         hot=_hot_clients(state),
     )
-    fresh, best = _fresh(base.tolist(), board, tasks.tolist())
+    fresh, best = _fresh(base.tolist(), work, tasks.tolist())
     limit = TOLERANCE * best
-    homeless = [task for task, client in board.place.items() if client == NOBODY]
-    for task in sorted(homeless, key=lambda t: (-board.weights[t], t)):
-        board.put(task, _choose(board, task, limit))
-    _repair(board, limit)
-    if any(board.per_thread(client) > limit for client in board.usable):
+    homeless = [task for task, client in work.place.items() if client == NOBODY]
+    for task in sorted(homeless, key=lambda t: (-work.weights[t], t)):
+        work.put(task, _choose(work, task, limit))
+    _repair(work, limit)
+    if any(work.per_thread(client) > limit for client in work.usable):
         return np.array([fresh[task] for task in tasks.tolist()], dtype=np.int64)
-    return np.array([board.place[task] for task in tasks.tolist()], dtype=np.int64)
+    return np.array([work.place[task] for task in tasks.tolist()], dtype=np.int64)
 
 
 @dataclass(slots=True, kw_only=True)
-class _Board:
-    """Scratchpad of one call.
+class _Work:
+    """The tasks and the work of each client while tasks are placed.
 
     Attributes:
         load, capacity: work on each client, and its threads.
         weights: work of each task.
-        place: the client of each task to place.
-        hot: clients that are caught up on each task.
+        place: task to place -> its client so far, or NOBODY.
+        hot: task -> clients that are caught up on it.
         usable: clients with threads.
-        held: tasks to place that are on each client.
-        lightest: threads -> heap of (work, client) of the clients with so many.
-        busiest: heap of (-work a thread, client).
-        ranked: a client's tasks by weight; forgotten when it gets another one.
-        settled: tasks that stay where they were forced to.
+        held: client -> its tasks of `place`, as ordered keys.
+        lightest: number of threads -> heap of (work, client) of the clients with that many.
+        busiest: heap of (-work per thread, client).
+        ranked: client -> its tasks by weight; removed when it gets another task.
+        settled: tasks that must not move any more.
     """
 
     load: list[float]
@@ -96,8 +96,8 @@ class _Board:
         weights: list[float],
         place: dict[int, int],
         hot: dict[int, list[int]],
-    ) -> "_Board":
-        """A board with the tasks in `place` added to the work in `load`."""
+    ) -> "_Work":
+        """The work of the clients, with the tasks in `place` added to `load`, which is changed."""
         held: list[dict[int, None]] = [{} for _ in capacity]
         for task, client in place.items():
             if client != NOBODY:
@@ -124,7 +124,7 @@ class _Board:
         )
 
     def put(self, task: int, client: int) -> None:
-        """Place a task, which leaves where it was."""
+        """Move a task to a client."""
         old = self.place[task]
         if old != NOBODY:
             self.load[old] -= self.weights[task]
@@ -139,16 +139,16 @@ class _Board:
         self._requeue(client)
 
     def _requeue(self, client: int) -> None:
-        # Entries with a load that the client had before are dropped where they come up.
+        # Entries with an outdated load are removed when they reach the top.
         heapq.heappush(self.lightest[self.capacity[client]], (self.load[client], client))
         heapq.heappush(self.busiest, (-self.per_thread(client), client))
 
     def per_thread(self, client: int, more: float = 0.0) -> float:
-        """Work a thread of the client, with some more."""
+        """The client's work per thread if it had `more` work."""
         return (self.load[client] + more) / self.capacity[client]
 
     def least_with(self, more: float) -> int:
-        """The client that has least work a thread with some more; NOBODY when all are popped."""
+        """The client with the least work per thread after `more` is added; NOBODY: none is left."""
         tops = []
         for heap in self.lightest.values():
             while heap and heap[0][0] != self.load[heap[0][1]]:
@@ -158,13 +158,13 @@ class _Board:
         return min(tops, key=lambda c: (self.per_thread(c, more), c), default=NOBODY)
 
     def most_loaded(self) -> int:
-        """The client with most work a thread."""
+        """The client with the most work per thread."""
         while -self.busiest[0][0] != self.per_thread(self.busiest[0][1]):
             heapq.heappop(self.busiest)
         return self.busiest[0][1]
 
     def least_loaded(self, most: int, other_than: int) -> list[int]:
-        """Up to so many other clients with least work a thread, the least first."""
+        """Up to `most` other clients with the least work per thread, the least first."""
         found: list[int] = []
         while len(found) < most + 1:
             client = self.least_with(0.0)
@@ -178,7 +178,7 @@ class _Board:
         return [client for client in found if client != other_than][:most]
 
     def may_move(self, client: int) -> "_Ranked":
-        """The client's tasks that are not settled, by weight."""
+        """The client's tasks that may move, by weight."""
         if client not in self.ranked:
             own = [task for task in self.held[client] if task not in self.settled]
             self.ranked[client] = _Ranked.of(own, self.weights)
@@ -187,12 +187,12 @@ class _Board:
 
 @dataclass(slots=True)
 class _Ranked:
-    """Tasks by weight, from which some are taken out; a union-find finds the nearest one left.
+    """Tasks by weight, from which tasks can be removed; a union-find finds the nearest one left.
 
     Attributes:
-        order: (weight, -task) of all, ascending.
-        place: task -> its place in `order`, of those that are left.
-        below, above: towards the nearest place left, downwards and upwards.
+        order: (weight, -task) of all tasks, ascending.
+        place: task -> its index in `order`; only of tasks that are left.
+        below, above: union-find links to the nearest index left, downwards and upwards.
     """
 
     order: list[tuple[float, int]]
@@ -202,24 +202,24 @@ class _Ranked:
 
     @classmethod
     def of(cls, tasks: Sequence[int], weights: Sequence[float]) -> "_Ranked":
-        """All of these tasks."""
+        """A ranking that contains all of these tasks."""
         order = sorted((weights[task], -task) for task in tasks)
         place = {-task: number for number, (_, task) in enumerate(order)}
         return cls(order, place, list(range(len(order))), list(range(len(order) + 1)))
 
     def drop(self, task: int) -> None:
-        """Take a task out, if it is among these."""
+        """Remove a task, if it is in the ranking."""
         place = self.place.pop(task, None)
         if place is not None:
             self.below[place], self.above[place] = place - 1, place + 1
 
     def last_below(self, end: int) -> int:
-        """The heaviest task before a place, the first of equal ones; NOBODY for none."""
+        """The heaviest task left before index `end`, the first of equal ones; NOBODY if none."""
         place = _root(self.below, end - 1)
         return NOBODY if place < 0 else -self.order[place][1]
 
     def lightest_from(self, weight: float) -> int:
-        """The lightest task of this weight or more, the first of equal ones; NOBODY for none."""
+        """The lightest task left of this weight or more, the first of equal ones; or NOBODY."""
         place = _root(self.above, bisect_left(self.order, (weight, -inf)))
         if place == len(self.order):
             return NOBODY
@@ -227,13 +227,13 @@ class _Ranked:
 
 
 def _root(links: list[int], place: int) -> int:
-    """Where the links from a place lead; they are made shorter on the way."""
+    """The index to which the links from `place` lead; shortens the links (path compression)."""
     passed = []
     while place >= 0 and links[place] != place:
         passed.append(place)
         place = links[place]
-    for one in passed:
-        links[one] = place
+    for passed_place in passed:
+        links[passed_place] = place
     return place
 
 
@@ -243,106 +243,104 @@ def _hot_clients(state: GroupState) -> dict[int, list[int]]:
 
 
 def _fresh(
-    base: Sequence[float], board: _Board, tasks: Sequence[int]
+    base: Sequence[float], work: _Work, tasks: Sequence[int]
 ) -> tuple[dict[int, int], float]:
-    """All tasks dealt anew, heaviest first: where, and the work a thread of the busiest client."""
+    """A new placement, heaviest first: task -> client, and the work per thread of the busiest."""
     place = {}
     load = list(base)
-    heap = [(load[c] / board.capacity[c], c) for c in board.usable]
+    heap = [(load[c] / work.capacity[c], c) for c in work.usable]
     heapq.heapify(heap)
-    for task in sorted(tasks, key=lambda t: (-board.weights[t], t)):
+    for task in sorted(tasks, key=lambda t: (-work.weights[t], t)):
         _, client = heap[0]
         place[task] = client
-        load[client] += board.weights[task]
-        heapq.heapreplace(heap, (load[client] / board.capacity[client], client))
-    return place, max(load[c] / board.capacity[c] for c in board.usable)
+        load[client] += work.weights[task]
+        heapq.heapreplace(heap, (load[client] / work.capacity[client], client))
+    return place, max(load[c] / work.capacity[c] for c in work.usable)
 
 
-def _choose(board: _Board, task: int, limit: float) -> int:
-    """A caught-up client that stays within the limit, else the least loaded one."""
-    weight, threads = board.weights[task], board.capacity
-    hot = [
-        c for c in board.hot.get(task, ()) if threads[c] and board.per_thread(c, weight) <= limit
-    ]
+def _choose(work: _Work, task: int, limit: float) -> int:
+    """The least loaded caught-up client that stays within the limit, else the least loaded one."""
+    weight, threads = work.weights[task], work.capacity
+    hot = [c for c in work.hot.get(task, ()) if threads[c] and work.per_thread(c, weight) <= limit]
     if hot:
-        return min(hot, key=lambda c: (board.per_thread(c, weight), c))
-    return board.least_with(weight)
+        return min(hot, key=lambda c: (work.per_thread(c, weight), c))
+    return work.least_with(weight)
 
 
-def _repair(board: _Board, limit: float) -> None:
-    """Take work off clients above the limit, the busiest first, with as few moves as there are."""
-    for _ in range(3 * len(board.place) + 1):
-        client = board.most_loaded()
-        if board.per_thread(client) <= limit:
+def _repair(work: _Work, limit: float) -> None:
+    """Move work off clients above the limit, the busiest first, with few moves."""
+    for _ in range(3 * len(work.place) + 1):
+        client = work.most_loaded()
+        if work.per_thread(client) <= limit:
             return
-        if _move_one(board, client, limit) or _exchange_two(board, client, limit):
+        if _move_one(work, client, limit) or _exchange_two(work, client, limit):
             continue
-        if not _force_one(board, client, limit):
+        if not _force_one(work, client, limit):
             return
 
 
-def _force_one(board: _Board, client: int, limit: float) -> bool:
-    """A task goes to the least loaded client, which then gives lighter ones away in its turn."""
-    excess = board.load[client] - limit * board.capacity[client]
-    own, others = list(board.may_move(client).place), board.least_loaded(1, client)
+def _force_one(work: _Work, client: int, limit: float) -> bool:
+    """Move a task to the least loaded client, which may then move lighter ones; whether moved."""
+    excess = work.load[client] - limit * work.capacity[client]
+    own, others = list(work.may_move(client).place), work.least_loaded(1, client)
     if not own or not others:
         return False
-    task = min(own, key=lambda t: (board.weights[t] < excess, abs(board.weights[t] - excess), t))
-    board.settled.add(task)
-    board.put(task, others[0])
+    task = min(own, key=lambda t: (work.weights[t] < excess, abs(work.weights[t] - excess), t))
+    work.settled.add(task)
+    work.put(task, others[0])
     return True
 
 
-def _move_one(board: _Board, client: int, limit: float) -> bool:
-    """The lightest task that is enough, else the heaviest that fits elsewhere."""
-    excess = board.load[client] - limit * board.capacity[client]
-    ranked = board.may_move(client)
+def _move_one(work: _Work, client: int, limit: float) -> bool:
+    """Move the lightest task that suffices, else the heaviest that fits; whether one moved."""
+    excess = work.load[client] - limit * work.capacity[client]
+    ranked = work.may_move(client)
 
     def fits(weight: float) -> bool:
-        # The client itself is above the limit already, so this is another one.
-        return board.per_thread(board.least_with(weight), weight) <= limit
+        # `client` is above the limit already, so the least loaded client is another one.
+        return work.per_thread(work.least_with(weight), weight) <= limit
 
     task = ranked.lightest_from(excess)
-    if task == NOBODY or not fits(board.weights[task]):
-        # What is heavier fits no better.
+    if task == NOBODY or not fits(work.weights[task]):
+        # Heavier tasks do not fit either.
         end = bisect_left(ranked.order, (excess, -inf))
         task = ranked.last_below(_first_not(lambda place: fits(ranked.order[place][0]), end))
     if task == NOBODY:
         return False
-    board.put(task, _choose(board, task, limit))
+    work.put(task, _choose(work, task, limit))
     return True
 
 
 def _first_not(holds: Callable[[int], bool], end: int) -> int:
-    """The first number below `end` for which it does not hold, else `end`."""
+    """The first number below `end` for which `holds` is false, else `end`."""
     return bisect_left(range(end), x=True, key=lambda number: not holds(number))
 
 
-def _exchange_two(board: _Board, client: int, limit: float) -> bool:
-    """Swap a heavy task for a lighter one of the least loaded clients."""
-    own = list(board.may_move(client).place)
-    for other in board.least_loaded(_TRIES, client):
-        found = _best_swap(board, own, other, limit)
+def _exchange_two(work: _Work, client: int, limit: float) -> bool:
+    """Swap a task for a lighter one of a little loaded client; whether a swap was found."""
+    own = list(work.may_move(client).place)
+    for other in work.least_loaded(_TRIES, client):
+        found = _best_swap(work, own, other, limit)
         if found is not None:
-            board.put(found[1], other)
-            board.put(found[2], client)
+            work.put(found[1], other)
+            work.put(found[2], client)
             return True
     return False
 
 
 def _best_swap(
-    board: _Board, own: Sequence[int], other: int, limit: float
+    work: _Work, own: Sequence[int], other: int, limit: float
 ) -> tuple[float, int, int] | None:
-    """(-work that leaves, task, task that comes back): the most that the other client can take."""
-    weights = board.weights
-    backs = sorted((weights[task], task) for task in board.held[other])
+    """(-work that leaves, task, task in return) of the swap that moves most work; or None."""
+    weights = work.weights
+    backs = sorted((weights[task], task) for task in work.held[other])
     found: list[tuple[float, int, int]] = []
     for task in own:
 
         def is_too_much(place: int, weight: float = weights[task]) -> bool:
-            return board.per_thread(other, weight - backs[place][0]) > limit
+            return work.per_thread(other, weight - backs[place][0]) > limit
 
-        # The lightest that may come back for it.
+        # The lightest task in return with which the other client stays within the limit.
         place = _first_not(is_too_much, len(backs))
         if place < len(backs) and weights[task] > backs[place][0]:
             found.append((backs[place][0] - weights[task], task, backs[place][1]))

@@ -10,7 +10,7 @@ from assignor.problems.files import (
 )
 from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
 from assignor.problems.schedule import Event, Schedule
-from assignor.problems.values import ProblemError, said
+from assignor.problems.values import ProblemError, quoted
 
 __all__ = [
     "Event",
@@ -25,9 +25,9 @@ __all__ = [
     "parse_problem",
     "play",
     "play_problem",
+    "quoted",
     "read_problem",
     "regroup",
     "result_of",
-    "said",
     "totals",
 ]

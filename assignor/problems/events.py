@@ -1,4 +1,4 @@
-"""Problems with events: a group that settles, then clients join, leave or bounce, and so on."""
+"""Simulate the events of a problem: clients join, leave or bounce, then the group settles."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -14,10 +14,10 @@ Phases = Iterator[tuple[str, list[Round]]]
 
 
 def play_problem(problem: Problem, strategy: Strategy, *, rounds_max: int = ROUNDS_MAX) -> Phases:
-    """The rounds of the start, then of each event, as (name, rounds).
+    """The rounds at the start and after each event, as (name, rounds).
 
     Raises:
-        ProblemError: an event leaves nobody, or names a client that is not there.
+        ProblemError: an event leaves no client, or names a client that is not in the group.
         TaskAssignmentError: the strategy failed or broke a rule, as for `run_strategy`.
     """
     stuck = problem.schedule.stuck
@@ -48,17 +48,17 @@ def _clients(last: Round, stuck: Mapping[str, int]) -> dict[str, ClientInput]:
 def _without(clients: Mapping[str, ClientInput], gone: Collection[str]) -> list[ClientInput]:
     for process_id in gone:
         if process_id not in clients:
-            raise ProblemError(f"client {shown(process_id)} is to leave but is not there")
+            raise ProblemError(f"client {shown(process_id)} cannot leave: it is not in the group")
     left = [client for process_id, client in clients.items() if process_id not in gone]
     if not left:
-        raise ProblemError("all clients are to leave at once; keep one")
+        raise ProblemError("all clients leave at once; keep one")
     return left
 
 
 def _bounce(
     last: Round, event: Event, strategy: Strategy, stuck: Mapping[str, int]
 ) -> Iterator[Round]:
-    """One client after another leaves for one round, and is back with all its state behind."""
+    """One client after another leaves for one round and rejoins; all its copies lag then."""
     for process_id in event.clients:
         clients = _clients(last, stuck)
         left = _without(clients, [process_id])

@@ -1,8 +1,8 @@
-"""Problem files: one JSON object a line, a group before a rebalance; and the answer to each.
+"""Problem files: one JSON object per line, a group before a rebalance; and the answers.
 
-The format is public: the command, the Spark job and the benchmarks read it, and any other assignor
-can. An invalid problem is refused with a sentence that names the client, the task and the number;
-one that is only odd is answered, with a warning.
+The format is public: the command, the Spark job and the benchmarks read it, and other assignors can
+read it. An invalid problem is an error that names the client, the task and the number. Unknown keys
+are a warning.
 """
 
 import json
@@ -28,8 +28,8 @@ from assignor.problems.values import (
     checked_object,
     index_of,
     object_at,
+    quoted,
     read_client,
-    said,
     task_of,
     texts_at,
 )
@@ -41,7 +41,7 @@ _WEIGHT_MAX = 1e15
 _ODD_SHOWN = 10
 _KNOWN_KEYS = frozenset(
     {"name", "config", "topics", "subtopologies", "end_offset_sums", "clients", "weights"}
-    # For simulations only, or for the reader's eyes.
+    # Keys for simulations, and comments.
     | {"events", "stuck", "note"}
 )
 _KNOWN_PARTS = {
@@ -53,13 +53,13 @@ _KNOWN_PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A problem, read.
+    """A problem as read from its file.
 
     Attributes:
-        name: as given; answers carry it.
+        name: of the problem, copied to its answer.
         state: the group.
-        data: the JSON object itself.
-        schedule: what happens to the group in a simulation.
+        data: the JSON object.
+        schedule: events of a simulation.
     """
 
     name: str
@@ -70,21 +70,21 @@ class Problem:
 
 @dataclass(slots=True)
 class LagMemory:
-    """The least lags up to the last problem, by client and task: what a leader remembers.
+    """The lowest lags so far, by client and task, which a leader remembers between rebalances.
 
-    Only the problem read last is kept: a stream of rounds of one group has them one after another.
-    Problems without a name are of groups that have nothing to do with each other.
+    Keeps the lags of the last problem only: rounds of one group follow one another in a file.
+    Problems without a name are different groups.
     """
 
     name: str | None = None
     lags: dict[str, dict[TaskId, int]] = field(default_factory=dict)
 
     def before(self, name: str) -> Mapping[str, Mapping[TaskId, int]]:
-        """Lags at the rebalance before, where the problem of that name was read last."""
+        """Lags at the last rebalance; empty unless the last problem has this name."""
         return self.lags if name and name == self.name else {}
 
     def remember(self, name: str, clients: Sequence[ClientInput], limit: int) -> None:
-        """Keep what the clients report now; `limit` is the acceptable recovery lag."""
+        """Store the lags that clients report; `limit` is the acceptable recovery lag."""
         self.name = name
         self.lags = {client.process_id: least_lags(client, limit) for client in clients}
 
@@ -98,10 +98,10 @@ def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
     try:
         data = json.loads(line)
     except ValueError as error:
-        count = sum(one.startswith("{") for one in line.splitlines())
+        count = sum(text.startswith("{") for text in line.splitlines())
         if count > 1:
             raise ProblemError(
-                f"the file holds {count} problems; give one, for example with head -n 1"
+                f"the file has {count} problems; give one, for example with head -n 1"
             ) from None
         where, what = "a number", "more digits than any field takes"
         if isinstance(error, json.JSONDecodeError):
@@ -110,32 +110,31 @@ def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
     except RecursionError:
         raise ProblemError(f"line {number}: broken JSON, nested too deeply") from None
     if not isinstance(data, dict):
-        raise ProblemError(f"line {number} is no JSON object; give one problem a line")
+        raise ProblemError(f"line {number} is not a JSON object; give one problem per line")
     return data
 
 
 def read_problem(
     data: Json, *, settings: Json | None = None, memory: LagMemory | None = None
 ) -> Problem:
-    """Turn the JSON object of a problem into a group state.
+    """Read the group state from the JSON object of a problem.
 
-    An end offset sum that is left out is not known, which is more than any number; 0 says that
-    there is nothing to restore.
+    A missing end offset sum is unknown, and counts as larger than any number; 0 means that there is
+    nothing to restore.
 
     Args:
         data: the object; see the format in docs/problems.md.
-        settings: settings that win over the problem's own.
-        memory: lags of the rebalance before; read, then brought up to date.
+        settings: override the settings of the problem.
+        memory: lags at the last rebalance; read, then updated.
 
     Raises:
-        ProblemError: the problem is not in the format or contradicts itself, events and stuck
-            clients included, which only a simulation uses.
+        ProblemError: the problem is invalid; events and stuck clients are checked too.
         ConfigError: a setting is unknown or out of range.
-        TaskAssignmentError: no clients, or numbers below 0.
+        TaskAssignmentError: there are no clients, or a number is below 0.
     """
     name = data.get("name", "")
     if not isinstance(name, str):
-        raise ProblemError(f"name is {said(name)}; give text")
+        raise ProblemError(f"name is {quoted(name)}; give text")
     config = _config(object_at(data, "config"), settings or {})
     topology = _Tasks.of(data)
     before = memory.before(name) if memory else {}
@@ -163,13 +162,15 @@ def read_problem(
 def _with_odd_keys(state: GroupState, data: Json) -> GroupState:
     odd = sorted(set(data) - _KNOWN_KEYS)
     for part, known in _KNOWN_PARTS.items():
-        found = {key for one in object_at(data, part).values() for key in one if key not in known}
+        found = {
+            key for entry in object_at(data, part).values() for key in entry if key not in known
+        }
         odd += [f"{part}.*.{key}" for key in sorted(found)]
     if not odd:
         return state
     more = f" and {len(odd) - _ODD_SHOWN} more" if len(odd) > _ODD_SHOWN else ""
     names = ", ".join(map(shown, odd[:_ODD_SHOWN]))
-    warning = f"keys that the format does not have are ignored: {names}{more}"
+    warning = f"unknown keys are ignored: {names}{more}"
     return replace(state, warnings=(*state.warnings, warning))
 
 
@@ -178,7 +179,7 @@ def _config(given: Json, settings: Json) -> AssignmentConfig:
     if "rack.aware.assignment.tags" in merged:
         tags = merged["rack.aware.assignment.tags"]
         if not isinstance(tags, list | tuple):
-            raise ConfigError(f"rack.aware.assignment.tags is {said(tags)}; give a list of keys")
+            raise ConfigError(f"rack.aware.assignment.tags is {quoted(tags)}; give a list of keys")
     return config_from_mapping(merged)
 
 
@@ -187,15 +188,15 @@ def _numbers(data: Json, key: str, topology: "_Tasks") -> dict[TaskId, Any]:
     for task, value in values.items():
         topology.check_exists(task, key)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ProblemError(f"{key} of {task} is {said(value)}; give a number")
+            raise ProblemError(f"{key} of {task} is {quoted(value)}; give a number")
         if key == "end_offset_sums" and not (isinstance(value, int) and value < 2**63):
-            raise ProblemError(f"end_offset_sums of {task} is {said(value)}; give a whole number")
-        # Not a number is not at most anything either.
+            raise ProblemError(f"end_offset_sums of {task} is {quoted(value)}; give a whole number")
+        # `not <=` rejects NaN too.
         if key == "weights" and not value <= _WEIGHT_MAX:
-            raise ProblemError(f"weights of {task} is {said(value)}; give a number up to 1e15")
+            raise ProblemError(f"weights of {task} is {quoted(value)}; give a number up to 1e15")
         if value < 0:
             what = "end offset sum" if key == "end_offset_sums" else "weight"
-            raise ProblemError(f"task {task} has {what} {said(value)}; it is 0 or more")
+            raise ProblemError(f"task {task} has {what} {quoted(value)}; it is 0 or more")
     return values
 
 
@@ -231,7 +232,9 @@ class _Tasks:
         for number, given in sorted(object_at(data, "subtopologies").items()):
             index = index_of(number)
             if index is None:
-                raise ProblemError(f"subtopology {said(number)} is no number; give 0, 1, 2, ...")
+                raise ProblemError(
+                    f"subtopology {quoted(number)} is not a number; give 0, 1, 2, ..."
+                )
             body = checked_object(given, where := f"subtopology {number}")
             names = texts_at(body, "sources", where)
             missing = sorted(set(names) - counts.keys())
@@ -244,8 +247,8 @@ class _Tasks:
             width = max((counts[name] for name in names), default=0)
             if len(sources) + width > _TASKS_MAX:
                 raise ProblemError(
-                    f"{where} has {width} tasks, and those before it {len(sources)}; "
-                    f"a problem has at most {_TASKS_MAX}, a table of tasks any number"
+                    f"{where} has {width} tasks, the ones before it have {len(sources)}; "
+                    f"a problem has at most {_TASKS_MAX} tasks; a table of tasks has no limit"
                 )
             for part in range(width):
                 task = TaskId(index, part)
@@ -256,15 +259,15 @@ class _Tasks:
         return cls(sources=sources, changelogs=changelogs, racks=dict(_replica_racks(topics)))
 
     def check_exists(self, task: TaskId, key: str) -> None:
-        """Refuse a task that the group does not have.
+        """Check that the group has a task.
 
         Raises:
-            ProblemError: names the task, the key that has it, and what tasks there are.
+            ProblemError: it does not; names the task, the key and the existing tasks.
         """
         if task in self.sources:
             return
         number = task.subtopology
-        size = sum(one.subtopology == number for one in self.sources)
+        size = sum(task.subtopology == number for task in self.sources)
         known = f"there is no subtopology {number}"
         if size:
             tasks = f"{size} tasks, {number}_0 to {number}_{size - 1}"
@@ -277,7 +280,7 @@ class _Tasks:
     def racks_of(
         self, partitions: Mapping[TaskId, Sequence[tuple[str, int]]]
     ) -> dict[TaskId, tuple[frozenset[str] | None, ...]] | None:
-        """Racks of the replicas, task by task; None when no partition has any."""
+        """Racks of the replicas of each task; None when no partition has any."""
         if not self.racks:
             return None
         get = self.racks.get
@@ -289,7 +292,7 @@ def _partitions(name: str, topic: object) -> int:
     count = checked_object(topic, where).get("partitions")
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _PARTITIONS_MAX:
         raise ProblemError(
-            f"{where} has partitions {said(count)}; give a whole number, 0 to {_PARTITIONS_MAX}"
+            f"{where} has partitions {quoted(count)}; give a whole number, 0 to {_PARTITIONS_MAX}"
         )
     return count
 
@@ -300,7 +303,7 @@ def _replica_racks(topics: Json) -> Iterator[tuple[tuple[str, int], frozenset[st
         for partition in rows:
             index = index_of(partition)
             if index is None:
-                raise ProblemError(f"{where} name partition {said(partition)}; give a number")
+                raise ProblemError(f"{where} name partition {quoted(partition)}; give a number")
             if racks := texts_at(rows, partition, where):
                 yield (name, index), frozenset(racks)
 
@@ -308,7 +311,7 @@ def _replica_racks(topics: Json) -> Iterator[tuple[tuple[str, int], frozenset[st
 def result_of(
     problem: Problem, assignment: TaskAssignment, *, assignor: str, millis: float
 ) -> dict[str, Any]:
-    """The answer to a problem, in the public result format; clients sorted, tasks sorted."""
+    """The answer to a problem in the public result format; clients and tasks are sorted."""
     state = problem.state
     names = [str(task) for task in state.tasks]
     clients: list[dict[str, list[str]]] = [

@@ -1,8 +1,8 @@
-"""Rounds of a group until it has settled, and what each of them moves.
+"""Simulate rebalances of a group until it has settled, and count what each of them moves.
 
-After a round every client owns what it was given, copies have caught up, and state that was not
-assigned is gone; then the next rebalance comes. Only clients said to be stuck never catch up. Pure:
-no clock, no dice.
+After a round every client owns its assigned tasks, copies have caught up, and state that is not
+assigned is deleted; then the next rebalance comes. Copies of stuck clients never catch up.
+Deterministic: no clock, no randomness.
 """
 
 from collections import Counter
@@ -31,14 +31,14 @@ ROUNDS_MAX = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
-    """What one round moves.
+    """Counts of what one round moves.
 
     Attributes:
-        handoffs: stateful actives taken from a living owner.
-        stateless_moves: stateless actives likewise.
-        takeovers: stateful actives that had no living owner.
-        restores: stateful copies placed where there was no state.
-        cold: actives started on a client that is behind while another is caught up.
+        handoffs: stateful active tasks that move from a live owner.
+        stateless_moves: stateless active tasks that move from a live owner.
+        takeovers: stateful active tasks without a live owner.
+        restores: stateful copies placed on clients without state of the task.
+        cold: active tasks started on a client that lags while another is caught up.
         warmups: copies beyond `num.standby.replicas`.
     """
 
@@ -55,11 +55,11 @@ class Round:
     """One rebalance.
 
     Attributes:
-        state: the group before it.
-        assignment: what the strategy said.
-        moves: the difference.
-        peak_load: stateful actives per thread of the busiest client over the average, which is
-            taken as 1 at least.
+        state: the group before the rebalance.
+        assignment: the result of the strategy.
+        moves: the difference between both.
+        peak_load: stateful active tasks per thread of the busiest client over the average, which
+            counts as at least 1.
     """
 
     state: GroupState
@@ -96,7 +96,7 @@ def moves_of(state: GroupState, assignment: TaskAssignment) -> Moves:
 
 
 def peak_load(state: GroupState, assignment: TaskAssignment) -> float:
-    """Stateful actives per thread of the busiest client over the average (at least 1)."""
+    """Stateful active tasks per thread of the busiest client over the average (at least 1)."""
     capacity = state.capacity()
     count = np.bincount(assignment.active[state.stateful], minlength=len(capacity))
     average = max(1.0, int(state.stateful.sum()) / int(capacity.sum()))
@@ -147,13 +147,15 @@ def clients_after(
 
 
 def regroup(state: GroupState, clients: list[ClientInput]) -> GroupState:
-    """The same tasks and settings with other clients."""
+    """The group with the same tasks and settings, and other clients."""
     tasks = state.tasks
     ends = dict(zip(tasks, state.end_offset_sums.tolist(), strict=True))
     weights = state.weights
     made = group_state(
         tasks=tasks,
-        stateful_tasks=[task for task, is_so in zip(tasks, state.stateful, strict=True) if is_so],
+        stateful_tasks=[
+            task for task, has_state in zip(tasks, state.stateful, strict=True) if has_state
+        ],
         clients=clients,
         config=state.config,
         end_offset_sums=ends,
@@ -171,7 +173,7 @@ def play(
     stuck: Mapping[str, int] | None = None,
     rounds_max: int = ROUNDS_MAX,
 ) -> Iterator[Round]:
-    """Rounds until no follow-up rebalance is asked for, `rounds_max` at most.
+    """Rounds until no follow-up rebalance is requested, at most `rounds_max`.
 
     Raises:
         TaskAssignmentError: the strategy failed or broke a rule, as for `run_strategy`.
@@ -192,12 +194,12 @@ def play(
 def totals(rounds: list[Round]) -> dict[str, int | float]:
     """Sums over rounds, the worst peak load, and the number of rounds."""
     counts: Counter[str] = Counter()
-    for one in rounds:
+    for played in rounds:
         for name in ("handoffs", "stateless_moves", "takeovers", "restores", "cold"):
-            counts[name] += getattr(one.moves, name)
+            counts[name] += getattr(played.moves, name)
     return {
         "rounds": len(rounds),
         **{name: counts[name] for name in sorted(counts)},
-        "warmups_max": max((one.moves.warmups for one in rounds), default=0),
-        "peak_load": round(max((one.peak_load for one in rounds), default=0.0), 3),
+        "warmups_max": max((played.moves.warmups for played in rounds), default=0),
+        "peak_load": round(max((played.peak_load for played in rounds), default=0.0), 3),
     }

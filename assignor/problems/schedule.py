@@ -1,4 +1,4 @@
-"""What a problem says for `--simulate`: events, and clients whose copies never catch up."""
+"""The simulation part of a problem: events, and stuck clients, whose copies never catch up."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from assignor.problems.values import (
     ProblemError,
     check_keys,
     checked_object,
+    quoted,
     read_client,
     records_behind,
-    said,
 )
 from encoding import shown
 
@@ -23,19 +23,19 @@ _KINDS: Final[Mapping[str, str]] = {
     "join": "an object of clients",
     "leave": "a list of clients",
 }
-"""Types of events, and what `clients` of each is."""
+"""Types of events, and the format of `clients` in each."""
 _EVENT_KEYS: Final = frozenset({"type", "clients", "lag", "note"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What happens to a group.
+    """An event in a group.
 
     Attributes:
         kind: bounce, join or leave.
-        clients: process ids of those who bounce or leave, in turn.
-        joining: those who join, by process id.
-        lag: records that a copy is behind on a client that is back from a bounce.
+        clients: process ids of the clients that bounce or leave, in order.
+        joining: the clients that join, sorted by process id.
+        lag: records that copies of a bounced client lag when it rejoins.
     """
 
     kind: str
@@ -46,11 +46,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """What happens to a group, in turn.
+    """The events in a group, and its stuck clients.
 
     Attributes:
-        events: one after another; the group settles before each.
-        stuck: client -> lag that its copies go on reporting, LAG_UNKNOWN included.
+        events: in order; the group settles before each.
+        stuck: client -> the lag that its copies always report, or LAG_UNKNOWN.
     """
 
     events: tuple[Event, ...] = ()
@@ -58,10 +58,10 @@ class Schedule:
 
 
 def read_schedule(data: Json, clients: Iterable[str]) -> Schedule:
-    """The events and stuck clients of a problem with these clients.
+    """Read the events and stuck clients of a problem with these clients.
 
     Raises:
-        ProblemError: they are not in the format, name a client that is not there, or leave nobody.
+        ProblemError: they are invalid, name a client that does not exist, or leave no client.
     """
     present = set(clients)
     known = set(present)
@@ -77,7 +77,7 @@ def _stuck(given: object, known: set[str]) -> dict[str, int]:
     for client in lags:
         if client not in known:
             raise ProblemError(
-                f"stuck client {shown(client)} does not exist: neither clients nor a join has it"
+                f"stuck client {shown(client)} does not exist: it is not in clients or a join event"
             )
     return {
         client: LAG_UNKNOWN
@@ -88,7 +88,7 @@ def _stuck(given: object, known: set[str]) -> dict[str, int]:
 
 
 def _events(given: object, present: set[str]) -> Iterator[Event]:
-    """The events, each checked against the clients that are there when it comes."""
+    """The events, each checked against the clients of the group at that time."""
     if given is None:
         return
     if not isinstance(given, list):
@@ -97,7 +97,9 @@ def _events(given: object, present: set[str]) -> Iterator[Event]:
         kind = event.get("type") if isinstance(event, dict) else None
         if not isinstance(kind, str) or kind not in _KINDS:
             known = ", ".join(_KINDS)
-            raise ProblemError(f"event {said(kind)} is unknown, number {number}; known: {known}")
+            raise ProblemError(
+                f"event {quoted(kind)} is unknown, number {number}; choose from {known}"
+            )
         clients, where = event.get("clients"), f"event {number}, {kind}"
         check_keys(event, _EVENT_KEYS, where, "events")
         if kind == "join" and isinstance(clients, dict) and clients:
@@ -111,36 +113,38 @@ def _events(given: object, present: set[str]) -> Iterator[Event]:
                 present -= set(clients)
             yield Event(kind=kind, clients=tuple(clients), lag=lag)
         else:
-            raise ProblemError(f"{where}, has clients {said(clients)}; give {_KINDS[kind]}")
+            raise ProblemError(f"{where}, has clients {quoted(clients)}; give {_KINDS[kind]}")
 
 
 def _joining(clients: Json, present: set[str], where: str) -> tuple[ClientInput, ...]:
     """The clients that join, sorted.
 
     Raises:
-        ProblemError: one is there already, or is not in the format.
+        ProblemError: a client is in the group already, or is invalid.
     """
     joining = []
     for name, given in sorted(clients.items()):
         client = f"{where}: client {shown(name)}"
         if name in present:
-            raise ProblemError(f"{client} is there already; give a new process id")
+            raise ProblemError(f"{client} is in the group already; give a new process id")
         joining.append(read_client(name, given))
         check_keys(given, CLIENT_KEYS, client, "clients")
     return tuple(joining)
 
 
 def _check_leaving(clients: list[object], present: set[str], where: str, *, is_back: bool) -> None:
-    """Refuse clients that are not there, and events that leave nobody.
+    """Check that clients can leave.
 
     Raises:
-        ProblemError: names the event and the client.
+        ProblemError: a client is not in the group, or no client would be left.
     """
     for client in clients:
         if not isinstance(client, str):
-            raise ProblemError(f"{where}: clients has entry {said(client)}; give process ids")
+            raise ProblemError(f"{where}: clients has entry {quoted(client)}; give process ids")
         if client not in present:
-            raise ProblemError(f"{where}: client {shown(client)} is to leave but is not there")
+            raise ProblemError(
+                f"{where}: client {shown(client)} cannot leave: it is not in the group"
+            )
     gone = 1 if is_back else len(set(clients))
     if gone >= len(present):
-        raise ProblemError(f"{where}: all clients are to leave at once; keep one")
+        raise ProblemError(f"{where}: all clients leave at once; keep one")

@@ -1,4 +1,4 @@
-"""Values of a problem file: objects, lists, texts, tasks, lags; each checked where it is read."""
+"""Read and check values of a problem file: objects, lists, texts, tasks, lags."""
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
@@ -15,17 +15,17 @@ _THREADS_MAX = 10**6
 Json = Mapping[str, Any]
 CLIENT_KEYS: Final = frozenset(
     {"threads", "rack", "tags", "active", "standby", "lags"}
-    # What `assignor inspect --save` and `size` know besides.
+    # Written by `assignor inspect --save`, read by `size`.
     | {"consumers", "endpoint", "client", "versions"}
 )
 
 
 class ProblemError(TaskAssignmentError):
-    """A problem contradicts itself or is not in the format; the message says where."""
+    """A problem is invalid or contradicts itself; the message says where."""
 
 
-def said(value: object) -> str:
-    """A value of a file as Python writes it, on one printable line of bounded length."""
+def quoted(value: object) -> str:
+    """The `repr` of a value on one printable line of limited length."""
     try:
         return shown(repr(value), limit=_SAID)
     except (ValueError, RecursionError):  # a number of thousands of digits, lists within lists
@@ -33,10 +33,10 @@ def said(value: object) -> str:
 
 
 def checked_object(value: object, what: str) -> Json:
-    """The value, if it is a JSON object.
+    """The value, checked to be a JSON object.
 
     Raises:
-        ProblemError: it is something else; the message calls it `what`.
+        ProblemError: it has another type; the message calls it `what`.
     """
     if not isinstance(value, dict):
         raise ProblemError(f"{what} is {type(value).__name__}; give an object")
@@ -44,10 +44,10 @@ def checked_object(value: object, what: str) -> Json:
 
 
 def check_keys(given: Iterable[str], known: Collection[str], where: str, kind: str) -> None:
-    """Refuse the first key that the format does not have.
+    """Check that all keys are known.
 
     Raises:
-        ProblemError: names the place, the key, and the nearest one of `known`.
+        ProblemError: one is not; names the place, the key, and the most similar of `known`.
     """
     odd = sorted(set(given) - set(known))
     if odd:
@@ -57,20 +57,20 @@ def check_keys(given: Iterable[str], known: Collection[str], where: str, kind: s
 
 
 def object_at(data: Json, key: str) -> Json:
-    """The JSON object at a key; empty where it is missing or null.
+    """The JSON object at a key; empty if it is missing or null.
 
     Raises:
-        ProblemError: something else is there.
+        ProblemError: the value has another type.
     """
     value = data.get(key)
     return {} if value is None else checked_object(value, key)
 
 
 def list_at(data: Json, key: str, where: str) -> list[Any]:
-    """The list at a key; empty where it is missing or null.
+    """The list at a key; empty if it is missing or null.
 
     Raises:
-        ProblemError: something else is there.
+        ProblemError: the value has another type.
     """
     value = data.get(key)
     if value is None:
@@ -81,26 +81,26 @@ def list_at(data: Json, key: str, where: str) -> list[Any]:
 
 
 def texts_at(data: Json, key: str, where: str) -> list[str]:
-    """The list of texts at a key; empty where it is missing or null.
+    """The list of texts at a key; empty if it is missing or null.
 
     Raises:
-        ProblemError: something else is there, or in it.
+        ProblemError: the value or one of its entries has another type.
     """
     values = list_at(data, key, where)
     for value in values:
         if not isinstance(value, str):
-            raise ProblemError(f"{where}: {key} has entry {said(value)}; give texts")
+            raise ProblemError(f"{where}: {key} has entry {quoted(value)}; give texts")
     return values
 
 
 def index_of(text: str) -> int | None:
-    """The number that a text of up to nine digits writes, without leading zeros; else None."""
+    """The number of a text of up to nine digits without leading zeros; None for other texts."""
     is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
     return int(text) if is_number and (text == "0" or text[0] != "0") else None
 
 
 def task_of(name: object, where: str) -> TaskId:
-    """The task of that name.
+    """The task id of a name.
 
     Raises:
         ProblemError: the name is not SUBTOPOLOGY_PARTITION.
@@ -109,7 +109,7 @@ def task_of(name: object, where: str) -> TaskId:
     subtopology, partition = index_of(first), index_of(second)
     if subtopology is None or partition is None:
         raise ProblemError(
-            f"{where} names task {said(name)}; tasks are SUBTOPOLOGY_PARTITION, as 0_1"
+            f"{where} names task {quoted(name)}; tasks are SUBTOPOLOGY_PARTITION, as 0_1"
         )
     return TaskId(subtopology, partition)
 
@@ -117,30 +117,30 @@ def task_of(name: object, where: str) -> TaskId:
 def read_client(
     process_id: str, given: object, *, before: Mapping[TaskId, int] | None = None
 ) -> ClientInput:
-    """One entry of `clients`.
+    """Read one entry of `clients`.
 
     Raises:
-        ProblemError: it is not in the format; the message names the client and the value.
+        ProblemError: it is invalid; the message names the client and the value.
     """
     where = f"client {shown(process_id)}"
     client = checked_object(given, where)
     threads = client.get("threads", 1)
     if not _is_whole(threads) or not 0 <= threads <= _THREADS_MAX:
         raise ProblemError(
-            f"{where} has threads {said(threads)}; give a whole number, 0 to {_THREADS_MAX}"
+            f"{where} has threads {quoted(threads)}; give a whole number, 0 to {_THREADS_MAX}"
         )
     rack = client.get("rack")
     if rack is not None and not isinstance(rack, str):
-        raise ProblemError(f"{where} has rack {said(rack)}; give text or null")
+        raise ProblemError(f"{where} has rack {quoted(rack)}; give text or null")
     tags = object_at(client, "tags")
     for key, value in tags.items():
         if not isinstance(value, str):
-            raise ProblemError(f"{where} has tag {shown(key)} {said(value)}; give text")
+            raise ProblemError(f"{where} has tag {shown(key)} {quoted(value)}; give text")
     active = frozenset(task_of(t, where) for t in list_at(client, "active", where))
     both = sorted(active & {task_of(t, where) for t in list_at(client, "standby", where)})
     if both:
         raise ProblemError(
-            f"{where} has task {both[0]} both in active and in standby; leave it out of one"
+            f"{where} has task {both[0]} both in active and in standby; remove it from one"
         )
     return ClientInput(
         process_id=process_id,
@@ -161,11 +161,13 @@ def _lag(value: object, where: str, task: str) -> int:
         return _LAG_BY_WORD[value]
     if isinstance(value, bool) or not isinstance(value, int):
         raise ProblemError(
-            f"{where} reports lag {said(value)} for task {task}; "
+            f"{where} reports lag {quoted(value)} for task {task}; "
             'give "running", "unknown" or a number'
         )
     if not 0 <= value < LAG_UNKNOWN:
-        raise ProblemError(f"{where} reports lag {said(value)} for task {task}; lags are 0 or more")
+        raise ProblemError(
+            f"{where} reports lag {quoted(value)} for task {task}; lags are 0 or more"
+        )
     return value
 
 
@@ -173,10 +175,10 @@ def records_behind(value: object, where: str) -> int:
     """A lag in records.
 
     Raises:
-        ProblemError: it is no whole number, or below 0; the message begins with `where`.
+        ProblemError: it is not a whole number, or below 0; the message starts with `where`.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LAG_UNKNOWN:
-        raise ProblemError(f"{where} has lag {said(value)}; give a whole number, 0 or more")
+        raise ProblemError(f"{where} has lag {quoted(value)}; give a whole number, 0 or more")
     return value
 
 

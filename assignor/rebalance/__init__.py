@@ -39,11 +39,11 @@ from assignor.rebalance.leader import (
     assign_group,
     assign_threads,
     fit_group,
-    levels_said,
     protocol_bytes,
+    reported_levels,
 )
 from assignor.rebalance.member import StreamsMember
-from assignor.rebalance.member_facts import MemberIdentity, Received, persistent_version_told
+from assignor.rebalance.member_facts import MemberIdentity, Received, answered_persistent_version
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
 
 __all__ = [
@@ -80,17 +80,17 @@ __all__ = [
     "StreamsMember",
     "TasksHeld",
     "TasksListener",
+    "answered_persistent_version",
     "assign_group",
     "assign_threads",
     "by_topic",
     "checked_endpoint",
     "fit_group",
-    "levels_said",
     "parse_endpoint",
-    "persistent_version_told",
     "protocol_bytes",
     "read_consumer_assignment",
     "read_consumer_subscription",
+    "reported_levels",
     "safe_consumer_subscription",
     "steps_after",
 ]

@@ -1,9 +1,8 @@
-"""Blobs of members and leaders to and from bytes, each small one once.
+"""Subscriptions and assignments to and from bytes; small ones are cached.
 
-A leader reads every answer again before it leaves, each member reads what it gets, and a rebalance
-that changes nothing sends the same bytes as the one before; who looks at many groups, or at one
-again and again, meets the same members. So what was written and read is kept, for small blobs only.
-Values are frozen and equal ones are written as equal bytes, so nobody can tell the difference.
+A leader reads every answer again before it sends it, each member reads its answer, a rebalance that
+changes nothing sends the same bytes again, and a process that inspects groups reads the same
+members repeatedly. Values are frozen and equal values have equal bytes, so caching changes nothing.
 """
 
 from functools import lru_cache
@@ -27,7 +26,11 @@ _KEPT = 2048
 def write_subscription(
     subscription: Subscription, *, kafka_offset_sums: TaskOffsetSums | None = None
 ) -> bytes:
-    """Bytes of a subscription, with what Kafka's own fields say of the tasks if that is less.
+    """Return the bytes of a subscription.
+
+    Args:
+        subscription: the value.
+        kafka_offset_sums: for Kafka's own fields, where they name fewer tasks than the trailer.
 
     Raises:
         EncodeError: see `encode_subscription`.
@@ -40,7 +43,7 @@ def write_subscription(
 def read_subscription(
     data: bytes, known_versions: tuple[int, ...]
 ) -> Subscription | FutureSubscription:
-    """Value of a subscription, as a reader sees it that knows these versions.
+    """Return a subscription, as a reader sees it that knows these versions.
 
     Raises:
         DecodeError: see `decode_subscription`.
@@ -51,7 +54,7 @@ def read_subscription(
 
 
 def write_answer(assignment: Assignment) -> bytes:
-    """Bytes of an answer.
+    """Return the bytes of an assignment.
 
     Raises:
         EncodeError: see `encode_assignment`.
@@ -62,7 +65,7 @@ def write_answer(assignment: Assignment) -> bytes:
 
 
 def read_answer(data: bytes, known_versions: tuple[int, ...]) -> Assignment:
-    """Value of an answer, as a reader sees it that knows these versions.
+    """Return an assignment, as a reader sees it that knows these versions.
 
     Raises:
         DecodeError: see `decode_assignment`.
@@ -73,7 +76,7 @@ def read_answer(data: bytes, known_versions: tuple[int, ...]) -> Assignment:
 
 
 def _is_small(assignment: Assignment) -> bool:
-    """Whether the value is quick to hash and worth little memory: few tasks, no routing."""
+    """Whether the value is quick to hash and takes little memory: few tasks, no routing."""
     native = assignment.native
     return (
         len(assignment.active_tasks) <= _SMALL_TASKS

@@ -1,4 +1,4 @@
-"""The consumer protocol around an assignor's blobs, read as an observer reads it.
+"""The consumer protocol around an assignor's user data, read without a client.
 
 ```
 subscription  int16 version | int32 n, n x string topic | bytes user data
@@ -7,9 +7,9 @@ assignment    int16 version | partitions | bytes user data
 partitions    int32 n, n x (string topic, int32 n, n x int32 partition)
 ```
 
-Strings are int16 length and UTF-8, bytes int32 length; -1 is null. Later versions only append, so
-one above 3 is read as 3. Owned partitions came with KIP-429, the generation with KIP-792, the rack
-with KIP-881.
+Strings are int16 length and UTF-8, bytes int32 length; -1 is null. Versions above 3 are read as 3,
+since later versions only append. Owned partitions came with KIP-429, the generation with KIP-792,
+the rack with KIP-881.
 """
 
 import re
@@ -32,14 +32,14 @@ _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # as Kafka's `Topic.valida
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSubscription:
-    """What a member said when it joined.
+    """Metadata with which a member joined.
 
     Attributes:
         version: of the consumer protocol, not of the assignment protocol.
-        topics: that it subscribes to, as it listed them.
-        user_data: the assignor's own blob; empty where there is none.
-        owned_partitions: what it said it still owned; empty before version 1.
-        generation: in which it got them, -1 where not said.
+        topics: that the member subscribes to, in its order.
+        user_data: the assignor's own bytes; may be empty.
+        owned_partitions: that the member has not given up; empty before version 1.
+        generation: in which it got them; -1 if unknown.
         rack: `client.rack`, or None.
     """
 
@@ -53,7 +53,7 @@ class ConsumerSubscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerAssignment:
-    """What a member was answered: partitions, sorted, and the assignor's own blob."""
+    """The leader's answer to a member: partitions, sorted, and the assignor's own bytes."""
 
     version: int
     partitions: tuple[TopicPartition, ...]
@@ -64,7 +64,7 @@ def read_consumer_subscription(data: bytes) -> ConsumerSubscription:
     """Read a member's metadata.
 
     Raises:
-        DecodeError: the bytes end early, or count what cannot be there.
+        DecodeError: the bytes end early, or a count is larger than the bytes allow.
     """
     read = _Reader(data, "consumer subscription")
     version = read.int16("version")
@@ -87,7 +87,7 @@ def read_consumer_assignment(data: bytes) -> ConsumerAssignment:
     """Read a member's part of the leader's answer.
 
     Raises:
-        DecodeError: the bytes end early, or count what cannot be there.
+        DecodeError: the bytes end early, or a count is larger than the bytes allow.
     """
     read = _Reader(data, "consumer assignment")
     version = read.int16("version")
@@ -98,11 +98,11 @@ def read_consumer_assignment(data: bytes) -> ConsumerAssignment:
 
 
 def safe_consumer_subscription(data: bytes) -> bytes:
-    """Return a member's metadata as every client can read it, so that it stops no leader.
+    """Return a member's metadata in a form that no client of a leader raises for.
 
-    Topics whose names no broker takes are left out: a client would ask its broker for them. Bytes
-    that cannot be decoded become a subscription without topics and user data, which the leader
-    quarantines.
+    Topics whose names Kafka does not allow are left out: a client would ask its broker for them.
+    Bytes that cannot be decoded become a subscription without topics and user data, which the
+    leader quarantines.
     """
     try:
         read_consumer_subscription(data)
@@ -119,7 +119,7 @@ def safe_consumer_subscription(data: bytes) -> bytes:
 
 
 class _Reader:
-    """A place in some bytes; every read that does not fit is a `DecodeError`."""
+    """Reads bytes in order; every read that does not fit is a `DecodeError`."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data, self._what, self._at = bytes(data), what, 0
@@ -131,7 +131,7 @@ class _Reader:
         return int(_INT32.unpack(self._take(4, name))[0])
 
     def count(self, name: str, each: int) -> int:
-        """A number of things of at least `each` bytes; more than can be there is refused."""
+        """Read a count of entries of at least `each` bytes; refuse more than the bytes can hold."""
         count = self.int32(name)
         if not 0 <= count <= (len(self._data) - self._at) // each:
             raise self._wrong(f"claims {count} {name}")
@@ -166,7 +166,7 @@ class _Reader:
         return tuple(found)
 
     def rest(self) -> bytes:
-        """What has not been read yet."""
+        """Return the bytes that have not been read yet."""
         return self._data[self._at :]
 
     def _take(self, size: int, name: str) -> bytes:
@@ -175,13 +175,13 @@ class _Reader:
         self._at += size
         return self._data[self._at - size : self._at]
 
-    def _wrong(self, said: str) -> DecodeError:
-        what = f"{self._what} {said}"
+    def _wrong(self, problem: str) -> DecodeError:
+        what = f"{self._what} {problem}"
         return DecodeError(what, offset=self._at, version=None, available=len(self._data))
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Numbers by topic, sorted by topic; numbers stay in the order in which they come.
+    """Return (topic, partition numbers), sorted by topic; numbers keep their order.
 
     >>> by_topic([TopicPartition("b", 1), TopicPartition("a", 0), TopicPartition("b", 0)])
     [('a', [0]), ('b', [1, 0])]

@@ -20,7 +20,7 @@ _LONGEST = 2 * LONGEST_HOST
 
 @lru_cache(maxsize=4096)  # few endpoints, read again at every rebalance
 def parse_endpoint(endpoint: str) -> HostInfo | None:
-    """Return host and port of `host:port`, or None where a member cannot be reached by it.
+    """Return host and port of `host:port`, or None for an invalid endpoint.
 
     Hosts have up to 255 of the characters that Kafka allows, ports lie between 1 and 65,535. A
     scheme in front is dropped, as Kafka does: `http://orders-1:80` is port 80 of `orders-1`.
@@ -35,10 +35,10 @@ def parse_endpoint(endpoint: str) -> HostInfo | None:
 
 
 def checked_endpoint(endpoint: str | None) -> str | None:
-    """Return an endpoint that a user gave, which others can read; empty is none, as in Kafka.
+    """Return a user's endpoint after a check; empty is None, as in Kafka.
 
     Raises:
-        ConfigError: it is no `host:port`; Kafka refuses it, too.
+        ConfigError: the endpoint is no `host:port`; Kafka refuses it, too.
     """
     if endpoint is None or endpoint == "":
         return None

@@ -1,7 +1,7 @@
 """What a member does after an answer, in order, and how long it waits before it asks for the next.
 
-Sans-IO: whoever carries the steps out, an adapter beside a client or a simulated member, has the
-same waits. Members of Kafka's releases have none: a simulation of them passes no pace.
+Sans-IO: an adapter and a simulated member carry out the same steps after the same waits. Members of
+Kafka's releases never wait: a simulation of them passes no pace.
 """
 
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ FIRST_BACKOFF_MS: Final = 1_000
 LAST_BACKOFF_MS: Final = 60_000
 AT_ONCE_MAX: Final = 16
 """Answers in a row that may have a member rejoin at once: version probing and tasks that wait for
-their owners take a few. A leader that goes on asking is broken, and the whole group rebalances for
-it."""
+their owners take a few. A leader that goes on asking is defective, and each of its answers costs
+the whole group a rebalance."""
 
 _HOST_IS_MISSING: Final = "host is missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejoinPace:
-    """Waits of one member; the back-off doubles from a second to a minute until an answer settles.
+    """Waits of a member; the back-off doubles from a second to a minute until an answer settles.
 
     An answer that cannot be taken is asked for again after the back-off. A rejoin that an answer
     asks for is made at once, but waits as well when the answer to a rejoin for the routing view
@@ -40,7 +40,7 @@ class RejoinPace:
     in_a_row: int = 0
 
     def after(self, received: Received, *, now_ms: float) -> tuple[Self, int]:
-        """Return the pace after one more answer, and the least wait before the next rejoin in ms.
+        """Return the pace after a further answer, and the least wait before the next rejoin in ms.
 
         Args:
             received: the answer, with what probing asks for.
@@ -65,9 +65,9 @@ class RejoinPace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejoin:
-    """Ask for a rebalance because a rule says so; ``wait_ms``: only then, 0 for at once.
+    """Ask for a rebalance by a rule, after ``wait_ms``; 0: at once.
 
-    ``in_a_row`` counts the answers that asked for one at once.
+    ``in_a_row`` counts the latest answers that asked for a rebalance at once.
     """
 
     command: RejoinNow
@@ -77,19 +77,19 @@ class Rejoin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejoinLater:
-    """Ask for a rebalance in ``delay_ms``, in place of what was scheduled before."""
+    """Ask for a rebalance in ``delay_ms``; replaces a rejoin that is scheduled."""
 
     delay_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropRejoin:
-    """Forget what was scheduled."""
+    """Drop a rejoin that is scheduled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Tell the application."""
+    """Report a failure to the application."""
 
     why: str
 
@@ -110,7 +110,7 @@ class End:
 
 
 NEW_PACE: Final = RejoinPace()
-"""Of a member that has just started."""
+"""Pace of a member that has just started."""
 
 Step = Rejoin | RejoinLater | DropRejoin | Report | AskAgain | End
 
@@ -139,7 +139,7 @@ def steps_after(
 
 
 def _steps(received: Received, wait_ms: int, in_a_row: int, now_ms: float) -> Iterator[Step]:
-    """What the commands ask for."""
+    """Yield the steps that the commands ask for."""
     for command in received.commands:
         match command:
             case RejoinNow():

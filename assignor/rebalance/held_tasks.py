@@ -31,7 +31,7 @@ _LOOK_AT_LEADER = "the leader's answer is broken, look at the leader's log"
 
 
 class UnfollowableAnswer(TaskAssignmentError):
-    """An answer could be read but not followed; the message says why."""
+    """An answer can be read but not followed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,9 @@ def held_tasks(
     In Kafka's layouts the n-th task id belongs to the n-th sorted partition; a native body names
     each task once, and the topology says which partitions are its own. Whatever the layout, tasks
     are those of the topology, as far as the member knows it: its subtopologies and their source
-    topics, and the partition counts that a leader of ours sends. JVM leaders send none, and the
+    topics, and the partition counts that a native leader sends. JVM leaders send none, and the
     member's own client may have older ones, so that a task beyond them passes. Without
-    subtopologies nothing is known, and nothing is checked.
+    subtopologies nothing is checked.
 
     Raises:
         UnfollowableAnswer: tasks, partitions and topology do not fit together.
@@ -152,7 +152,7 @@ def _check_tasks(
 
 
 def _few(tasks: Collection[TaskId]) -> str:
-    """Tasks of a leader for a sentence, which has no use for a million of them."""
+    """Name the first 3 tasks and count the others, for a sentence."""
     listed = heapq.nsmallest(_NAMED, tasks, key=task_order)
     names = ", ".join(shown(str(task), limit=64) for task in listed)
     more = f" and {len(tasks) - len(listed)} more" if len(tasks) > len(listed) else ""
@@ -162,7 +162,7 @@ def _few(tasks: Collection[TaskId]) -> str:
 def known_sizes(
     subtopologies: Sequence[Subtopology], partition_counts: Mapping[str, int]
 ) -> tuple[int, ...] | None:
-    """Tasks of each subtopology by its id, or None without a topology."""
+    """Return the number of tasks of each subtopology, by its id; None without a topology."""
     if not subtopologies:
         return None
     sizes = [0] * (1 + max(part.id for part in subtopologies))
@@ -174,10 +174,10 @@ def known_sizes(
 def held_view(
     held: View | None, native: NativeAssignment, sizes: tuple[int, ...] | None
 ) -> View | None:
-    """The view after an answer; None when it is not known, so that the leader sends it in full.
+    """Return the view after an answer; None: unknown, and the leader sends it in full next time.
 
-    A delta against another view, or a reference to one that is not held, is never applied. A view
-    of other tasks than `sizes` says is dropped before it is read.
+    A delta against another view, or a reference to a view that is not held, is never applied. A
+    view whose numbers of tasks are not `sizes` is dropped before it is read.
     """
     try:
         if native.view_full is not None:
@@ -196,7 +196,7 @@ def held_view(
 def view_routing(
     view: View, subtopologies: Sequence[Subtopology], partition_counts: Mapping[str, int]
 ) -> Routing:
-    """Who hosts what, or nothing when the view is about another topology."""
+    """Return which host serves what; nothing when the view is about another topology."""
     sizes = known_sizes(subtopologies, partition_counts)
     if sizes is None or sizes[: len(view.sizes)] != view.sizes:
         return Routing()
@@ -204,12 +204,12 @@ def view_routing(
 
 
 class TasksListener:
-    """Does nothing; subclass it and override what the application needs."""
+    """Callbacks of an application, which do nothing; subclass it and override some."""
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Run `active` and keep `standby` warm from now on; both map tasks to input partitions.
 
-        Both are whole: a cooperative member names what it keeps here again.
+        Both are complete: they contain what a cooperative member keeps, too.
         """
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
@@ -220,18 +220,18 @@ class TasksListener:
         """
 
     def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Stop these; others run them already, so what is not committed must not be any more."""
+        """Stop these and commit nothing more of them: other members run them already."""
         self.on_tasks_revoked(active, standby)
 
     def on_shutdown_requested(self) -> None:
-        """A member asked the whole group to stop (KIP-671): close this one, from another thread."""
+        """Close this member, from another thread: the whole group was asked to stop (KIP-671)."""
 
     def task_offsets(self) -> Mapping[TaskId, int]:
-        """Sum of the changelog offsets of each copy of state held here, running tasks left out."""
+        """Return task -> sum of changelog offsets of its state here, without running tasks."""
         return {}
 
     def on_error(self, why: str) -> None:
-        """The member could not follow the leader, or cannot go on; `why` says what to do.
+        """Report that the member cannot follow the leader, or cannot go on; `why` says what to do.
 
-        Of the cluster it is told by a thread of the assignor's own.
+        Failures to read the cluster are reported on a thread of the assignor's own.
         """

@@ -1,8 +1,8 @@
-"""One member's half of a rebalance: a subscription out, an assignment in, probing in between.
+"""One member's part of a rebalance: it writes subscriptions and reads answers.
 
-Sans-IO: an adapter asks for the bytes of the next subscription, hands in the bytes of an answer and
-does what the commands say. The member never raises for what a leader sent: what cannot be read or
-followed becomes a `failure`, a sentence.
+Sans-IO: an adapter asks for the bytes of the next subscription, passes in the bytes of an answer
+and carries out the commands. The member never raises for what a leader sent: an answer that cannot
+be read or followed becomes a `failure`, a sentence.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,9 +76,9 @@ class StreamsMember:
 
     Attributes:
         state: which version it writes next, and why.
-        identity: what it says about itself.
+        identity: what it reports about itself.
         held: the tasks of its last assignment.
-        view: the group's routing view, when a leader of ours sent one and it is still right.
+        view: the group's routing view, if a native leader sent one and it is current.
         routing: partitions by the host that serves them, from the view or from Kafka's host maps.
     """
 
@@ -97,7 +97,7 @@ class StreamsMember:
 
         Args:
             release: what it can read and write, and whose rules it follows.
-            identity: what it says about itself.
+            identity: what it reports about itself.
             subtopologies: of its topology; native answers name tasks only, and what a task reads
                 is derived from here.
             upgrade_from: as in Kafka Streams' setting.
@@ -135,22 +135,22 @@ class StreamsMember:
         owned_partitions: Iterable[TopicPartition] = (),
         owned_generation: int = -1,
     ) -> tuple[Subscription, bytes]:
-        """The next subscription; two in a row never have equal bytes (KAFKA-10455).
+        """Return the next subscription; two in a row never have equal bytes (KAFKA-10455).
 
         Args:
             task_offset_sums: sums of the state on this member; active tasks always count as running
                 and standby tasks that are missing as unknown.
-            gave_up_tasks: active tasks count by their sums instead, and not at all without one:
+            gave_up_tasks: active tasks count by their sums instead, and not at all without a sum:
                 what an eager member of Kafka Streams 2.6 or newer writes, which suspends its tasks
                 before it joins. Leaders of version 6 and below take them for standby tasks.
             error_code: `AssignorError.SHUTDOWN_REQUESTED` to stop the whole application (KIP-671).
-            owned_partitions: what a cooperative member has not given up; eager members own nothing
-                here. Leaders whose client hides the consumer protocol's field read it.
+            owned_partitions: what a cooperative member has not given up; empty for an eager one.
+                For leaders whose client hides the consumer protocol's field.
             owned_generation: in which the member got its tasks; -1 when it is unknown.
 
         Raises:
-            MemberRefused: this release cannot write the version that it was told (KAFKA-8649), or
-                cannot meet a finalized level.
+            MemberRefused: this release cannot write the version that the leader asked for
+                (KAFKA-8649), or cannot meet a finalized level.
             EncodeError: a value does not fit on the wire.
         """
         self.state = begin_subscription(self.state)
@@ -183,17 +183,17 @@ class StreamsMember:
         now_ms: int,
         led_supported_version: int | None = None,
     ) -> Received:
-        """Take an answer: tasks are held from now on, and probing says what comes next.
+        """Take an answer: hold its tasks from now on, and return what probing asks for.
 
-        The first answer of a static member may be the one that its former self got: the coordinator
-        keeps it over a restart. Where that one cannot be read or followed, or is about another
-        topology, the member says what it is now and asks for a new one, once.
+        The first answer of a static member may be from before its restart, since the coordinator
+        keeps it. If that answer cannot be read or followed, or is about another topology, the
+        member asks for a new answer, once.
 
         Args:
             partitions: what the consumer protocol assigned.
             user_data: the assignment blob.
             now_ms: epoch milliseconds, the clock of `next_rebalance_ms`.
-            led_supported_version: lowest version supported in the group, from whoever led this
+            led_supported_version: lowest version supported in the group, by the leader of this
                 rebalance; only the model of KIP-268's text asks for it.
         """
         before, is_first = self.state, not self._has_answer
@@ -258,7 +258,7 @@ class StreamsMember:
         return received
 
     def _receive_unreadable(self, user_data: bytes, error: DecodeError, *, now_ms: int) -> Received:
-        """An answer of a later version still says its two numbers, and probing may go by them."""
+        """Follow the two numbers that an answer of a later version begins with, by probing."""
         self.forget_tasks()
         failure = f"the leader's answer is unreadable: {error}"
         version, common = (int.from_bytes(user_data[i : i + 4], signed=True) for i in (0, 4))
@@ -273,23 +273,23 @@ class StreamsMember:
         return Received(assignment=None, commands=commands, failure=failure)
 
     def levels_polled(self, polled: FinalizedLevels, *, leads: bool) -> RejoinNow | None:
-        """Take a look at the finalized levels: the leader rejoins for new ones (KIP-584, T3)."""
+        """Adopt newer finalized levels; return the rejoin of a leader for them (KIP-584, T3)."""
         self.state, commands = member_step(self.state, LevelsPolled(polled=polled, leads=leads))
-        return next((one for one in commands if isinstance(one, RejoinNow)), None)
+        return next((command for command in commands if isinstance(command, RejoinNow)), None)
 
     def forget_tasks(self) -> None:
-        """Stop claiming tasks: the group went on without this member, so others run them now."""
+        """Stop claiming tasks: the group removed this member, so other members run them now."""
         self.held = TasksHeld()
 
     def _take_routing(self, assignment: Assignment) -> Routing:
-        """Keep the view that the answer carries, if it fits; derive who hosts what."""
+        """Keep the view that the answer carries, if it fits; return which host serves what."""
         native = assignment.native
         if native is None or not self._release.is_native:
             return Routing(
                 active=assignment.partitions_by_host,
                 standby=assignment.standby_partitions_by_host,
             )
-        # The numbering of the next subscription's tasks: only that of this topology is of use.
+        # Numbers the tasks of the next subscription, if the answer is about this topology.
         self._sizes = () if other_topology(assignment, self._subtopologies) else native.sizes
         sizes = known_sizes(self._subtopologies, native.partition_counts)
         self.view = held_view(self.view, native, sizes)
@@ -302,7 +302,7 @@ class StreamsMember:
         endpoint = self.identity.user_endpoint
         host = parse_endpoint(endpoint) if endpoint else None
         if host is None or not routing.active:
-            return False  # no leader can list an endpoint that is none
+            return False  # no leader can list an invalid endpoint
         return host not in routing.active
 
     def _native_part(
@@ -311,7 +311,7 @@ class StreamsMember:
         owned_partitions: tuple[TopicPartition, ...],
         owned_generation: int,
     ) -> NativeSubscription | None:
-        """What only members of ours say: in the body, or in the trailer behind Kafka's fields."""
+        """Return the native part, for the body or for the trailer behind Kafka's fields."""
         if version.native is None:
             return None
         held = None if self.view is None else view_reference(self.view)
@@ -336,7 +336,7 @@ class StreamsMember:
         )
 
     def _nonce(self, value: Subscription) -> bytes:
-        """A changing byte behind the fields of Kafka's versions that have no unique field.
+        """Return a changing byte behind the fields of Kafka's versions without a unique field.
 
         Kafka's decoders stop at their last field. Releases before 2.6 forced a rebalance by leaving
         and joining anew, which the byte stands for here; 2.6.0 alone had neither (KAFKA-10455).

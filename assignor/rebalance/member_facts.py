@@ -1,4 +1,4 @@
-"""What members and leaders of ours tell each other beside Kafka's fields, made or judged."""
+"""What a member reports about itself, and what the native part of an answer means for it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from assignor.errors import ConfigError
 from assignor.rebalance.endpoints import checked_endpoint
-from assignor.rebalance.leader import levels_said
+from assignor.rebalance.leader import reported_levels
 from assignor.topology import Subtopology, is_topic_name
 from encoding import Assignment, Subscription, TaskOffsetSums, shown
 from probing import EARLIEST_NATIVE_VERSION, Command, NativeAnswer
@@ -26,48 +26,48 @@ _NAME_WANTED = "1 to 249 letters, digits, dots, underscores and hyphens, or None
 
 @lru_cache(maxsize=64)  # every member of a process has the same topology
 def fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
-    """8 bytes that are equal for equal topologies, or none without a topology."""
+    """Return 8 bytes that are equal for equal topologies; empty without a topology."""
     if not subtopologies:
         return b""
-    said = "\n".join(repr(subtopology) for subtopology in subtopologies)
-    return blake2b(said.encode(), digest_size=8).digest()
+    text = "\n".join(repr(subtopology) for subtopology in subtopologies)
+    return blake2b(text.encode(), digest_size=8).digest()
 
 
 def seen_by_jvm_leaders(
     value: Subscription, subtopologies: tuple[Subtopology, ...]
 ) -> TaskOffsetSums | None:
-    """The offset sums for Kafka's own fields where they say less than the trailer, else None.
+    """Return offset sums for Kafka's own fields if they differ from the trailer's, else None.
 
-    JVM members name no stateless task there, and a JVM leader of 2.8 dies of one that does
-    ("Tried to lookup lag for unknown task"). Before version 7 there are lists of tasks, which hold
-    stateless ones as well.
+    JVM members name no stateless task in them, and a JVM leader of 2.8 ends with "Tried to lookup
+    lag for unknown task" if a member does. Versions before 7 have lists of tasks, which contain
+    stateless tasks as well.
     """
     if value.native is None or not _OFFSET_SUMS_SINCE <= value.version < EARLIEST_NATIVE_VERSION:
         return None
-    stateless = {one.id for one in subtopologies if not one.is_stateful}
+    stateless = {part.id for part in subtopologies if not part.is_stateful}
     sums = value.task_offset_sums
     if not any(task.subtopology in stateless for task, _ in sums):
         return None
-    stateful = {task: said for task, said in sums if task.subtopology not in stateless}
+    stateful = {task: offset for task, offset in sums if task.subtopology not in stateless}
     return TaskOffsetSums.from_mapping(stateful)
 
 
 def native_answer(assignment: Assignment) -> NativeAnswer | None:
-    """What a leader of ours says beside Kafka's two numbers, or None from a JVM leader."""
+    """Return what a native leader answers beside Kafka's two numbers; None from a JVM leader."""
     native = assignment.native
     if native is None:
         return None
     return NativeAnswer(
         next_version=native.next_version,
         subscription_read=native.subscription_read,
-        levels=levels_said(native.feature_levels, native.feature_epoch),
+        levels=reported_levels(native.feature_levels, native.feature_epoch),
     )
 
 
-def persistent_version_told(assignment: Assignment) -> int:
-    """The persistent version that the leader writes itself (KIP-384); 0: it does not say.
+def answered_persistent_version(assignment: Assignment) -> int:
+    """Return the persistent version that the leader writes itself (KIP-384); 0: unknown.
 
-    It says so where no levels are finalized; where they are, the finalized level counts.
+    Leaders send it where no level is finalized; otherwise the finalized level counts.
     """
     native = assignment.native
     if native is None or native.feature_epoch != UNKNOWN_LEVELS.epoch:
@@ -76,19 +76,19 @@ def persistent_version_told(assignment: Assignment) -> int:
 
 
 def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
-    """Why an answer is about another topology than a member's own, or nothing."""
+    """Return why an answer is about another topology than a member's own, or ""."""
     native = None if assignment is None else assignment.native
-    theirs = 0 if native is None else len(native.sizes)
-    ours = max((part.id for part in subtopologies), default=-1) + 1
-    if not theirs or theirs == ours:
+    answered = 0 if native is None else len(native.sizes)
+    own = max((part.id for part in subtopologies), default=-1) + 1
+    if not answered or answered == own:
         return ""
-    return f"the answer is about {theirs} subtopologies, and this member's topology has {ours}"
+    return f"the answer is about {answered} subtopologies, and this member's topology has {own}"
 
 
 def outdated_answer(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
-    """Why an answer was not written for the program that the member runs now, or nothing.
+    """Return why an answer was not written for the program that the member runs now, or "".
 
-    Without its native body a member runs its tasks, and knows no routing, level or warm-up.
+    Without the native body a member runs its tasks, and knows no routing, level or warm-up.
     """
     native = None if assignment is None else assignment.native
     if native is not None and not native.is_readable:
@@ -98,14 +98,14 @@ def outdated_answer(assignment: Assignment | None, subtopologies: Sequence[Subto
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberIdentity:
-    """What a member says about itself in every subscription.
+    """What a member reports about itself in every subscription.
 
     Attributes:
         process_id: of its process; outlives restarts.
         user_endpoint: `host:port` for interactive queries, or None.
         client_tags: KIP-708 tags.
-        rack: `client.rack`, or None; said by native members.
-        instance_id: `group.instance.id` of a static member, or None; said by native members.
+        rack: `client.rack`, or None; native members write it.
+        instance_id: `group.instance.id` of a static member, or None; native members write it.
 
     Raises:
         ConfigError: a value that other members cannot read, or that Kafka refuses: an endpoint that
@@ -158,7 +158,7 @@ def _is_instance(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """What an answer meant.
+    """What an answer means for a member.
 
     Attributes:
         assignment: decoded, or None when the bytes could not be read.

@@ -1,7 +1,7 @@
-"""Who hosts what, for interactive queries: from a placement to a view, and from a view to hosts.
+"""Which host serves what, for interactive queries: from a placement to a view, and back.
 
 A view is one value for the whole group, named by epoch and checksum. The leader keeps the epoch
-while the content stays, so that members that hold the view already need not get it again.
+while the content stays, so that it sends no member a view that the member holds already.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assignor.rebalance.endpoints import parse_endpoint
-from assignor.topology import Subtopology, TaskPlan
+from assignor.topology import Subtopology
 from encoding import (
     HostInfo,
     PartitionsByHost,
@@ -43,7 +43,7 @@ def host_map(
     tasks_by_member: Mapping[str, tuple[TaskId, ...]],
     partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
 ) -> PartitionsByHost:
-    """Kafka's map: every endpoint of the group with the partitions that it serves."""
+    """Return Kafka's map: every endpoint of the group with the partitions that it serves."""
     hosts: dict[HostInfo, set[TopicPartition]] = {}
     for member, endpoint in sorted(endpoint_by_member.items()):
         host = parse_endpoint(endpoint)
@@ -55,7 +55,7 @@ def host_map(
 
 
 def task_sizes(tasks: Iterable[TaskId]) -> tuple[int, ...]:
-    """Tasks of each subtopology, by its id: the numbering that native blobs use."""
+    """Return the number of tasks of each subtopology, by its id; native bodies number tasks so."""
     sizes: dict[int, int] = {}
     for task in tasks:
         sizes[task.subtopology] = max(sizes.get(task.subtopology, 0), task.partition + 1)
@@ -67,23 +67,22 @@ def group_view(
     endpoint_by_member: Mapping[str, str],
     active_by_member: Mapping[str, tuple[TaskId, ...]],
     standby_by_member: Mapping[str, tuple[TaskId, ...]],
-    plan: TaskPlan,
+    sizes: tuple[int, ...],
     previous: View | None,
     reported: Iterable[ViewReference],
 ) -> View | None:
-    """The view of a placement, or None when nobody serves queries.
+    """Return the view of a placement, or None when no member serves queries.
 
     Args:
         endpoint_by_member: members that serve queries.
         active_by_member: active tasks of the placement.
         standby_by_member: its standby and warm-up tasks.
-        plan: all tasks.
+        sizes: tasks of each subtopology, see `task_sizes`.
         previous: the view that this leader holds; its epoch stays if its content is the same.
         reported: views that members hold, so that a new epoch is above all of them.
     """
     if not endpoint_by_member:
         return None
-    sizes = task_sizes(plan.partitions_by_task)
     starts = [sum(sizes[:number]) for number in range(len(sizes))]
     active: dict[HostInfo, list[int]] = {}
     standby: dict[HostInfo, list[int]] = {}
@@ -98,7 +97,7 @@ def group_view(
     view = build_view(epoch=epoch, sizes=sizes, active=active, standby=standby, previous=previous)
     if view == previous:
         return previous
-    # One member may report any number: the highest half leaves room to count on.
+    # A member may report any number: epochs of the highest half are ignored.
     known = [reference.epoch for reference in reported if reference.epoch < HIGHEST_REPORTED]
     if previous is not None:
         known.append(previous.epoch)
@@ -108,7 +107,7 @@ def group_view(
 def input_partitions(
     subtopology: Subtopology, partition: int, partition_counts: Mapping[str, int]
 ) -> tuple[TopicPartition, ...]:
-    """What a task reads: its partition of every source topic that has one."""
+    """Return what a task reads: its partition of every source topic that has it."""
     return tuple(
         TopicPartition(topic, partition)
         for topic in subtopology.source_topics
@@ -119,10 +118,10 @@ def input_partitions(
 def routing_of(
     view: View, subtopologies: Iterable[Subtopology], partition_counts: Mapping[str, int]
 ) -> Routing:
-    """Kafka's two host maps, derived from a view and the topology.
+    """Return Kafka's two host maps, derived from a view and the topology.
 
-    Nothing is made of the view's columns until somebody asks: most members never route a query, and
-    a view may list far more copies than this member could make objects of between two polls.
+    The maps read the view's columns when they are asked: most members never route a query, and a
+    view may list far more copies than a member could turn into objects between two polls.
 
     Args:
         view: whose sizes are those of the topology.
@@ -143,7 +142,7 @@ def routing_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TaskInputs:
-    """What the tasks of a view read, by the view's numbers of tasks.
+    """Input partitions of the tasks of a view, by the view's numbers of tasks.
 
     Attributes:
         starts: number of each subtopology's first task, and the number of all tasks at the end.
@@ -156,7 +155,7 @@ class _TaskInputs:
     counts: Mapping[str, int]
 
     def of(self, numbers: Iterable[int]) -> tuple[TopicPartition, ...]:
-        """Input partitions of tasks, sorted."""
+        """Return the input partitions of tasks, sorted."""
         found: list[TopicPartition] = []
         for number in numbers:
             place = bisect_right(self.starts, number) - 1
@@ -166,7 +165,7 @@ class _TaskInputs:
         return tuple(sorted(found))
 
     def number_of(self, wanted: TopicPartition) -> int | None:
-        """The task that reads a partition, or None."""
+        """Return the number of the task that reads a partition, or None."""
         if not 0 <= wanted.partition < self.counts.get(wanted.topic, 0):
             return None
         for part in self.subtopologies:
@@ -176,7 +175,7 @@ class _TaskInputs:
 
 
 class ServedByHost(Mapping[HostInfo, tuple[TopicPartition, ...]]):
-    """One of Kafka's host maps, made of a view's columns as far as it is asked for."""
+    """One of Kafka's host maps, read from a view's columns on request."""
 
     def __init__(self, hosts: tuple[HostInfo, ...], owners: Owners, inputs: _TaskInputs) -> None:
         self._hosts, self._owners, self._inputs = hosts, owners, inputs
@@ -197,7 +196,7 @@ class ServedByHost(Mapping[HostInfo, tuple[TopicPartition, ...]]):
         return len(self._hosts)
 
     def hosts_of(self, wanted: TopicPartition) -> tuple[HostInfo, ...]:
-        """The hosts that serve a partition, sorted; looks at the copies of one task only."""
+        """Return the hosts that serve a partition, sorted; reads the copies of one task only."""
         number = self._inputs.number_of(wanted)
         if number is None or number >= self._owners.shape[1]:
             return ()
@@ -210,7 +209,7 @@ class ServedByHost(Mapping[HostInfo, tuple[TopicPartition, ...]]):
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        """Places in the columns, by host; those without a host come first."""
+        """Positions in the columns, by host; those without a host first."""
         order: npt.NDArray[np.int64] = np.argsort(self._owners, axis=None, kind="stable")
         return order
 

@@ -1,11 +1,11 @@
-"""What outlives a rebalance, in files: plans and the group states they are for, feature levels.
+"""Files that outlive a rebalance: process id, checkpoints, plans and group states.
 
-Together with `assignor.embedding` and `assignor.levels`, the part that touches a disk.
+Only this package, `assignor.embedding` and `assignor.levels` read and write files.
 """
 
 from assignor.stores.checkpoints import Checkpoint
 from assignor.stores.disk import Disk, FolderDisk
-from assignor.stores.errors import StoreError, understood
+from assignor.stores.errors import StoreError, store_errors
 from assignor.stores.files import read_sealed, seal, unseal, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
@@ -35,8 +35,8 @@ __all__ = [
     "read_sealed",
     "read_snapshot",
     "seal",
+    "store_errors",
     "text",
-    "understood",
     "unseal",
     "whole_number",
     "write_sealed",

@@ -1,7 +1,7 @@
-"""Checkpoints: up to which offsets the local state of a task has read its changelogs.
+"""Checkpoints: the changelog offsets up to which a task's local state is restored.
 
-Format 1 is the text that Kafka Streams writes, so that a JVM member can take a directory over;
-format 2 is sealed, and says where the changelogs ended, so that a lag is known without asking.
+Format 1 is Kafka Streams' text format, so that a JVM member can take over the directory. Format 2
+has a checksum and also stores the end offset sum, so that the lag is known without a request.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 import msgpack
 import numpy as np
 
-from assignor.stores.errors import StoreError, understood
+from assignor.stores.errors import StoreError, store_errors
 from assignor.stores.files import seal, unseal
 from assignor.stores.reading import text, whole_number
 from encoding import TopicPartition
@@ -31,9 +31,9 @@ class Checkpoint:
     """The offsets of one task.
 
     Attributes:
-        offsets: next offset to read, by changelog partition; -4 is "unknown", as in Kafka Streams.
-        end_offset_sum: sum of the ends of those partitions when it was written; None where the
-            format does not tell.
+        offsets: changelog partition -> next offset to read; -4 is "unknown", as in Kafka Streams.
+        end_offset_sum: sum of the partitions' end offsets when the checkpoint was written; None in
+            format 1.
     """
 
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class Checkpoint:
 
     @property
     def offset_sum(self) -> int:
-        """How far the task is in all its changelogs together; unknown offsets count as nothing."""
+        """Sum of the offsets of all changelog partitions; unknown offsets count as 0."""
         return sum(offset for offset in self.offsets.values() if offset > 0)
 
     @property
     def lag(self) -> int | None:
-        """Records that were missing when it was written, None where that was not told."""
+        """Records that were not restored when it was written; None if not known (format 1)."""
         return (
             None if self.end_offset_sum is None else max(0, self.end_offset_sum - self.offset_sum)
         )
@@ -62,7 +62,10 @@ def checkpoint_bytes(checkpoint: Checkpoint, file_format: int) -> bytes:
     if file_format == 1:
         blank = [topic for (topic, _), _ in rows if not topic or any(map(str.isspace, topic))]
         if blank:
-            raise StoreError(f"topic {blank[0]!r} cannot stand in a checkpoint of format 1")
+            raise StoreError(
+                f"topic name {blank[0]!r} is empty or has white space; a checkpoint of format 1 "
+                "cannot contain it"
+            )
         lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in rows]
         return "\n".join([_TEXT_VERSION, str(len(rows)), *lines, ""]).encode()
     topics = sorted({topic for (topic, _), _ in rows})
@@ -80,16 +83,16 @@ def checkpoint_bytes(checkpoint: Checkpoint, file_format: int) -> bytes:
 
 
 def read_checkpoint(data: bytes, *, name: str) -> Checkpoint:
-    """Return a checkpoint of any known format.
+    """Return the checkpoint in a file of any known format.
 
     Args:
         data: the bytes of the file.
-        name: for messages.
+        name: path of the file, for messages.
 
     Raises:
-        StoreError: it is broken; the state has to be restored from the start.
+        StoreError: the file is damaged; the state has to be restored from the start.
     """
-    with understood(name, problem="is no checkpoint", remedy=CHECKPOINT_REMEDY):
+    with store_errors(name, problem="is not a valid checkpoint", remedy=CHECKPOINT_REMEDY):
         if data[:8] != _MAGIC:
             return _from_text(data.decode())
         given = msgpack.unpackb(unseal(_MAGIC, data, name=name))
@@ -116,7 +119,7 @@ def _from_text(written: str) -> Checkpoint:
         raise ValueError(f"version {version[:20]!r} is unknown")
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) != _number(count):
-        raise ValueError(f"{_number(count)} entries are announced, {len(rows)} are there")
+        raise ValueError(f"the header says {_number(count)} entries, the file has {len(rows)}")
     offsets = {
         TopicPartition(topic, _number(partition)): _number(offset)
         for topic, partition, offset in rows
@@ -125,7 +128,7 @@ def _from_text(written: str) -> Checkpoint:
 
 
 def _number(given: str) -> int:
-    """Read an integer as Java writes a `long`; `int` would take other alphabets' digits too."""
+    """Return an integer as Java writes a `long`; `int` would accept non-ASCII digits too."""
     found = _NUMBER.fullmatch(given.strip())
     if found is None or not -(1 << 63) <= int(found[0]) < 1 << 63:
         raise ValueError(f"{given[:40]!r} is not a whole number of 64 bits")

@@ -1,7 +1,7 @@
-"""The few things that a log does to a folder, each one whole or not done after a power cut.
+"""The file operations that a log needs; after a power cut each is either complete or not done.
 
-`FolderDisk` is the real one. A log takes any other with the same methods, so that tests cut the
-power after each byte of each of them.
+`FolderDisk` is the implementation for a real directory. Tests pass other implementations, which
+simulate a power cut after each byte.
 """
 
 import os
@@ -14,41 +14,41 @@ from assignor.stores.replacing import replace_file, sync_folder
 
 
 class Disk(Protocol):
-    """A flat folder of small files; every method raises `StoreError` where the disk refuses."""
+    """A directory of small files; every method raises `StoreError` if the disk fails."""
 
     def names(self) -> list[str]:
-        """Names of all files, sorted."""
+        """Return the names of all files, sorted."""
         ...
 
     def read(self, name: str, limit: int) -> bytes:
-        """All bytes of a file; more than `limit` are refused."""
+        """Return all bytes of a file; a file of more than `limit` bytes is an error."""
         ...
 
     def replace(self, name: str, data: bytes) -> None:
-        """Put a file there at once: before, after and in between there is the old one or this."""
+        """Replace a file atomically: a reader sees the old content or the new."""
         ...
 
     def append(self, name: str, data: bytes) -> None:
-        """Add to a file; when this returns the bytes are there for good, before any part may be."""
+        """Append to a file durably; if it fails, a part of the bytes may have been written."""
         ...
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Remove a file."""
         ...
 
 
 class FolderDisk:
-    """A folder; made with the first write.
+    """A directory in the file system; the first `replace` creates it.
 
     Args:
-        folder: where.
+        folder: path of the directory.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
     def names(self) -> list[str]:
-        """Names of all files, sorted; none where there is no folder."""
+        """Return the names of all files, sorted; empty if the directory does not exist."""
         try:
             with os.scandir(self.folder) as entries:
                 return sorted(entry.name for entry in entries if _is_file(entry))
@@ -59,10 +59,10 @@ class FolderDisk:
             raise StoreError(f"{self.folder} cannot be listed: {error.strerror}") from error
 
     def read(self, name: str, limit: int) -> bytes:
-        """All bytes of a file.
+        """Return all bytes of a file.
 
         Raises:
-            StoreError: it is too large, or the disk refused.
+            StoreError: the file does not exist, is too large, or cannot be read.
         """
         path = self.folder / name
         data = read_limited(path, limit=limit)
@@ -71,18 +71,18 @@ class FolderDisk:
         return data
 
     def replace(self, name: str, data: bytes) -> None:
-        """Put a file there at once, surely on the disk.
+        """Replace a file atomically and durably.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the file cannot be written.
         """
         replace_file(self.folder / name, data)
 
     def append(self, name: str, data: bytes) -> None:
-        """Add to a file, surely on the disk.
+        """Append to a file durably.
 
         Raises:
-            StoreError: the disk refused; a part of the bytes may be there.
+            StoreError: the file cannot be written; a part of the bytes may have been written.
         """
         path = self.folder / name
         check_links(path)
@@ -98,10 +98,10 @@ class FolderDisk:
             raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
     def remove(self, name: str) -> None:
-        """Take a file away; where there is none that is done.
+        """Remove a file, if it exists.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the file cannot be removed.
         """
         path = self.folder / name
         try:
@@ -111,7 +111,7 @@ class FolderDisk:
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Tell whether an entry is a file; a link that leads nowhere is an error, not a gap."""
+    """Return whether an entry is a file; a dangling symbolic link raises `StoreError`."""
     if entry.is_symlink():
         check_links(Path(entry.path))
     return entry.is_file()

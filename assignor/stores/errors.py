@@ -1,4 +1,4 @@
-"""The one error of all stores, and the boundary that turns whatever a reader raises into it."""
+"""`StoreError`, and the context that converts errors of reading into it."""
 
 import struct
 from collections.abc import Iterator
@@ -21,33 +21,33 @@ _MALFORMED: Final = (
     msgpack.UnpackException,
     struct.error,
 )
-"""What code that takes decoded values apart may raise."""
+"""Exceptions that reading malformed content may raise."""
 
 
 class StoreError(RebalanceError):
-    """A stored file is missing, broken, or cannot be written; the message says which and why."""
+    """A stored file is missing, damaged, or cannot be written; the message names it and why."""
 
 
 @contextmanager
-def understood(name: str, *, problem: str, remedy: str) -> Iterator[None]:
-    """Turn every error of reading a file's content into one `StoreError`.
+def store_errors(name: str, *, problem: str, remedy: str) -> Iterator[None]:
+    """Convert every error of reading a file's content into one `StoreError`.
 
-    Every reader of a persisted format takes its bytes apart within this context, so that no
-    content, however it was damaged, raises anything else.
+    Every reader of a persisted format decodes within this context, so that damaged content never
+    raises any other exception.
 
     Args:
-        name: of the file, for messages.
-        problem: what the file fails to be, as "names no process".
-        remedy: what to do about it.
+        name: path of the file, for messages.
+        problem: predicate of the message, such as "is not a valid checkpoint".
+        remedy: what the operator can do about it.
 
     Raises:
-        StoreError: what was raised within, with name, reason and remedy.
+        StoreError: the content is malformed; the message has name, reason and remedy.
     """
     try:
         yield
     except StoreError as error:
-        told = str(error)
-        raise StoreError(told if remedy in told else f"{told}; {remedy}") from error
+        message = str(error)
+        raise StoreError(message if remedy in message else f"{message}; {remedy}") from error
     except _MALFORMED as error:
         reason = shown(error if str(error) else type(error).__name__)
         raise StoreError(f"{name} {problem} ({reason}); {remedy}") from error

@@ -1,10 +1,10 @@
-"""Files that are whole or not there: sealed with a checksum, replaced at once, surely on the disk.
+"""Sealed files: protected by a checksum, replaced atomically and durably.
 
 ```
 8 bytes magic | uint64 length of the body | body | 16 bytes BLAKE2b of all before
 ```
-A reader sees the old file or the new one, whatever dies when; a file that was cut, mixed up or
-changed is refused with a reason.
+After a crash a reader sees the old file or the new one. A truncated, replaced or changed file is
+rejected, and the message says why.
 """
 
 import struct
@@ -22,35 +22,38 @@ _HEAD = 8 + _LENGTH.size
 
 
 def seal(magic: bytes, body: bytes) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a sealed file.
 
     Args:
-        magic: 8 bytes that say what it is.
-        body: its content.
+        magic: 8 bytes that identify the format.
+        body: the content.
     """
     data = magic + _LENGTH.pack(len(body)) + body
     return data + blake2b(data, digest_size=_SEAL).digest()
 
 
 def unseal(magic: bytes, data: bytes, *, name: str) -> bytes:
-    """The body of a file.
+    """Return the body of a sealed file.
 
     Args:
-        magic: what it has to be.
-        data: all its bytes.
-        name: for messages.
+        magic: the expected magic.
+        data: all bytes of the file.
+        name: path of the file, for messages.
 
     Raises:
-        StoreError: another kind of file, cut off, or changed.
+        StoreError: the file has another format, is truncated, or was changed.
     """
     if data[:8] != magic:
-        raise StoreError(f"{name} is no such file: it starts with {data[:8]!r}, not {magic!r}")
+        raise StoreError(
+            f"{name} has another format: it starts with {data[:8]!r}, expected {magic!r}"
+        )
     if len(data) < _HEAD + _SEAL:
-        raise StoreError(f"{name} is cut off after {len(data)} bytes; it is not used")
+        raise StoreError(f"{name} is truncated after {len(data)} bytes; it is not used")
     [length] = _LENGTH.unpack_from(data, 8)
     if len(data) != _HEAD + length + _SEAL:
         raise StoreError(
-            f"{name} has {len(data)} bytes, {_HEAD + length + _SEAL} were written; it is not used"
+            f"{name} has {len(data)} bytes, but {_HEAD + length + _SEAL} were written; it is not "
+            "used"
         )
     if blake2b(data[:-_SEAL], digest_size=_SEAL).digest() != data[-_SEAL:]:
         raise StoreError(f"the checksum of {name} is wrong; it is not used")
@@ -58,24 +61,24 @@ def unseal(magic: bytes, data: bytes, *, name: str) -> bytes:
 
 
 def write_sealed(path: Path, magic: bytes, body: bytes) -> None:
-    """Replace a file at once; when this returns, it is on the disk.
+    """Write a sealed file, atomically and durably.
 
     Raises:
-        StoreError: the disk refused.
+        StoreError: the file cannot be written.
     """
     replace_file(path, seal(magic, body))
 
 
 def unseal_any(magics: Mapping[int, bytes], data: bytes, *, name: str) -> tuple[int, bytes]:
-    """The format of a file and its body.
+    """Return the format and the body of a sealed file of any known format.
 
     Args:
-        magics: magic by format; the last one is asked for where none fits.
-        data: all its bytes.
-        name: for messages.
+        magics: format -> magic; if none matches, the message names the newest.
+        data: all bytes of the file.
+        name: path of the file, for messages.
 
     Raises:
-        StoreError: as of `unseal`.
+        StoreError: as in `unseal`.
     """
     found = next((number for number in magics if magics[number] == data[:8]), max(magics))
     return found, unseal(magics[found], data, name=name)
@@ -84,25 +87,25 @@ def unseal_any(magics: Mapping[int, bytes], data: bytes, *, name: str) -> tuple[
 def read_sealed_any(
     path: Path, magics: Mapping[int, bytes], *, limit: int
 ) -> tuple[int, bytes] | None:
-    """The format and the body of a file of any known format, or None where there is none.
+    """Return the format and the body of a sealed file; None if the file does not exist.
 
     Raises:
-        StoreError: as of `read_sealed`.
+        StoreError: as in `read_sealed`.
     """
     data = read_limited(path, limit=limit)
     return None if data is None else unseal_any(magics, data, name=str(path))
 
 
 def read_sealed(path: Path, magic: bytes, *, limit: int) -> bytes | None:
-    """The body of a file, or None where there is none.
+    """Return the body of a sealed file; None if the file does not exist.
 
     Args:
-        path: where.
-        magic: what it has to be.
-        limit: bytes that are read at most.
+        path: path of the file.
+        magic: the expected magic.
+        limit: most bytes that are read.
 
     Raises:
-        StoreError: it is too large, broken, or the disk refused.
+        StoreError: the file is too large, is damaged, or cannot be read.
     """
     data = read_limited(path, limit=limit)
     return None if data is None else unseal(magic, data, name=str(path))

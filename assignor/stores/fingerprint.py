@@ -1,7 +1,7 @@
-"""What a plan was made for: members, topology and settings, and how far the copies were.
+"""Fingerprints of a group state: they tell whether a plan still fits the group.
 
-Members and topology must be the same when a plan is taken. Lags go on changing while it is made:
-the epoch says whether they are as they were; where they are not, each move is looked at.
+Members, topology and settings must be unchanged when a plan is used. Lags may change while the plan
+is made; if `lags_epoch` differs, every move of the plan is checked.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Fingerprint:
     """Three digests of a group state.
 
     Attributes:
-        members: clients with their threads, racks and tags.
-        topology: tasks, which have state, racks of their partitions; and the settings.
-        lags_epoch: owners, and which copies are caught up.
+        members: digest of the clients with their threads, racks and tags.
+        topology: digest of the tasks, their state, their partitions' racks, and the settings.
+        lags_epoch: digest of the owners and of which copies are caught up.
     """
 
     members: bytes
@@ -31,8 +31,8 @@ class Fingerprint:
 
 
 def fingerprint_of(state: GroupState) -> Fingerprint:
-    """Equal for equal states, whatever the process; O(tasks + copies)."""
-    people = zip(state.clients, state.threads.tolist(), state.racks, state.tags, strict=True)
+    """Return the fingerprint of a state, the same in every process; O(tasks + copies)."""
+    clients = zip(state.clients, state.threads.tolist(), state.racks, state.tags, strict=True)
     settings = sorted(setting_texts(state.config).items())
     partitions = np.fromiter((t.partition for t in state.tasks), np.int64, len(state.tasks))
     racks = (state.partition_racks, state.changelog_racks)
@@ -41,7 +41,7 @@ def fingerprint_of(state: GroupState) -> Fingerprint:
         for side in racks
     ]
     return Fingerprint(
-        members=_digest(repr(list(people)).encode()),
+        members=_digest(repr(list(clients)).encode()),
         topology=_digest(
             *map(_bytes, (state.subtopology, partitions, state.stateful.astype(np.int64))),
             repr((settings, sorted_racks)).encode(),

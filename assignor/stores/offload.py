@@ -1,10 +1,10 @@
-"""A strategy for huge groups: answer at once, have a plan made elsewhere, take it at the follow-up.
+"""A strategy for huge groups: another job computes the plan, and a later rebalance applies it.
 
-A leader must answer within its poll interval, and a job that plans a million tasks takes longer.
-So a group above the threshold keeps what it has, its state goes to the plan store, and a follow-up
-rebalance is asked for. Whenever a plan lies there that fits the group, it is taken. Nothing ever
-waits for a plan: without one, with a broken or an old one, the group keeps what it has, and the
-reason is a warning.
+A leader must answer within its poll interval, but planning a million tasks takes longer. For a
+group above the threshold the leader keeps the current assignment, writes the group state to the
+plan store, and requests a follow-up rebalance. If the store has a plan that fits the group, the
+leader uses it. The leader never waits for a plan: if there is none, or it is damaged or outdated,
+the group keeps its assignment, and a warning gives the reason.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.plans import GroupPlan, PlanStore
 
 TASKS_AT_LEAST = 50_000
-"""Below this the strategies answer in a second or two."""
+"""Default threshold: below it, a strategy answers within about two seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """One row of the table of refusals: when it holds, and what to say."""
+    """One row of `REFUSALS`: its name, its condition, and its message."""
 
     name: str
     holds: Callable[[GroupState, GroupPlan, Fingerprint], bool]
@@ -42,14 +42,14 @@ class _Row:
 
 
 def why_not(state: GroupState, plan: GroupPlan) -> str:
-    """Why a plan cannot be taken, or "" when it can; the first row of `REFUSALS` that holds."""
+    """Return why a plan cannot be used: the first row of `REFUSALS` that holds; "" if it can."""
     now = fingerprint_of(state)
     row = next((row for row in REFUSALS if row.holds(state, plan, now)), None)
     return "" if row is None else f"{row.name}: {row.why(state, plan)}"
 
 
 def _started_behind(state: GroupState, plan: GroupPlan) -> IntArray:
-    """Tasks whose place was caught up when the plan was made, and is behind another now."""
+    """Return tasks whose planned client was caught up then and is not now, unlike another copy."""
     active = plan.assignment.active
     moved = state.stateful & (active != state.owner)
     has_ready = state.starts_anywhere()
@@ -62,20 +62,26 @@ def _first_started_behind(state: GroupState, plan: GroupPlan) -> str:
     late = _started_behind(state, plan)
     task = int(late[0])
     client = state.clients[int(plan.assignment.active[task])]
-    return f"{len(late)} tasks would start behind, the first is {state.tasks[task]} on {client}"
+    return (
+        f"{len(late)} tasks would start on copies that are not caught up, "
+        f"for example {state.tasks[task]} on {client}"
+    )
 
 
 REFUSALS = (
     _Row(
         name="members changed",
         holds=lambda _, plan, now: plan.fingerprint.members != now.members,
-        why=lambda state, _: f"the plan is for others than these {len(state.clients)} clients",
+        why=lambda state, _: (
+            f"the plan was not made for the current {len(state.clients)} clients with their "
+            "threads, racks and tags"
+        ),
     ),
     _Row(
         name="topology changed",
         holds=lambda _, plan, now: plan.fingerprint.topology != now.topology,
         why=lambda state, _: (
-            f"the plan is for others than these {len(state.tasks)} tasks, or for other settings"
+            f"the plan was not made for the current {len(state.tasks)} tasks and settings"
         ),
     ),
     _Row(
@@ -91,17 +97,17 @@ REFUSALS = (
         why=_first_started_behind,
     ),
 )
-"""Why a plan is refused, in this order."""
+"""Reasons to reject a plan; the first row that holds gives the message."""
 
 
 class OffloadedPlans:
-    """A strategy that takes plans from a store; give it to `StreamsAssignor(strategy=...)`.
+    """A strategy that uses plans from a store; pass it to `StreamsAssignor(strategy=...)`.
 
     Args:
-        store: where snapshots go and plans come from.
-        group: id of the group in the store.
-        tasks_at_least: smaller groups are placed here.
-        strategy: for those, a function or a name; `high_availability` by default.
+        store: the store for group states and plans.
+        group: group id in the store.
+        tasks_at_least: groups with fewer tasks use `strategy` directly.
+        strategy: strategy for smaller groups, a function or a name.
     """
 
     def __init__(
@@ -114,20 +120,22 @@ class OffloadedPlans:
     ) -> None:
         self._store, self._group = store, group
         self._tasks_at_least, self._strategy = tasks_at_least, strategy_of(strategy)
-        self._asked: Fingerprint | None = None
+        self._requested: Fingerprint | None = None
 
     def __call__(self, state: GroupState) -> TaskAssignment:
-        """Place the tasks: small groups here, large ones by a plan, or as they are."""
+        """Return the assignment: of small groups by the strategy, of large groups by a plan."""
         if len(state.tasks) < self._tasks_at_least:
             return self._strategy(state)
         plan, why = self._plan(state)
         if plan is None:
             kept = fallback_prior(state)
-            return self._asking(state, kept, f"{len(state.tasks)} tasks stay where they are: {why}")
+            return self._with_request(
+                state, kept, f"{len(state.tasks)} tasks stay where they are: {why}"
+            )
         is_done = np.array_equal(plan.assignment.active, state.owner)
         if plan.assignment.followup and is_done:
-            # A plan with warm-ups is one step; the next one starts where it led.
-            return self._asking(state, plan.assignment, "")
+            # A plan with warm-ups is one step; the next plan starts from its result.
+            return self._with_request(state, plan.assignment, "")
         return plan.assignment
 
     def _plan(self, state: GroupState) -> tuple[GroupPlan | None, str]:
@@ -138,28 +146,35 @@ class OffloadedPlans:
         if plan is None:
             return None, "there is no plan yet"
         why = why_not(state, plan)
-        return (None, f"the plan is refused, {why}") if why else (plan, "")
+        return (None, f"the plan is rejected ({why})") if why else (plan, "")
 
-    def _asking(self, state: GroupState, answer: TaskAssignment, said: str) -> TaskAssignment:
-        """The answer, with a wish for a plan of what comes of it, and for a follow-up."""
-        wish = _after(state, answer)
-        warnings = [said] if said else []
-        fingerprint = fingerprint_of(wish)
-        if fingerprint != self._asked:
+    def _with_request(
+        self, state: GroupState, answer: TaskAssignment, warning: str
+    ) -> TaskAssignment:
+        """Return the answer with a follow-up, after requesting a plan for the resulting state."""
+        next_state = _after(state, answer)
+        warnings = [warning] if warning else []
+        if fingerprint_of(next_state) != self._requested:
             try:
-                self._asked = self._store.write_snapshot(self._group, wish)
+                self._requested = self._store.write_snapshot(self._group, next_state)
             except StoreError as error:
-                warnings.append(f"no plan can be asked for: {error}")
+                warnings.append(f"no plan can be requested: {error}")
         return replace(answer, followup=True, warnings=(*answer.warnings, *warnings))
 
 
 def _after(state: GroupState, answer: TaskAssignment) -> GroupState:
-    """The group as it will report: owners as answered, running there; other copies as they are."""
+    """Return the group state after the answer: tasks run on their new clients; copies are kept."""
     width, rows = len(state.clients), state.copy_rows()
     running = np.flatnonzero(state.stateful)
-    mine = np.zeros((len(running), 4), dtype=np.int64)
-    mine[:, 0], mine[:, 1], mine[:, 2] = running, answer.active[running], LAG_RUNNING
-    others = ~np.isin(rows[:, 0] * width + rows[:, 1], mine[:, 0] * width + mine[:, 1])
+    running_rows = np.zeros((len(running), 4), dtype=np.int64)
+    running_rows[:, 0], running_rows[:, 1], running_rows[:, 2] = (
+        running,
+        answer.active[running],
+        LAG_RUNNING,
+    )
+    others = ~np.isin(
+        rows[:, 0] * width + rows[:, 1], running_rows[:, 0] * width + running_rows[:, 1]
+    )
     return state.with_copies(
-        np.concatenate([rows[others], mine]), owner=answer.active.copy(), warnings=()
+        np.concatenate([rows[others], running_rows]), owner=answer.active.copy(), warnings=()
     )

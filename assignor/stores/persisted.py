@@ -1,8 +1,8 @@
-"""A state directory whose formats move only when they are told to (KIP-384).
+"""The files of a state directory, in the formats of `persistent.metadata.version` (KIP-384).
 
-Every file is read in any known format and written in that of `persistent.metadata.version`; what
-was raised and written is remembered before the first raised byte, so that nobody goes back by
-accident. `probing.persisted_formats` decides; here the files are.
+Every file is read in any known format and written in the format of the configured version. The
+greatest version ever written is recorded before the first file in a new format, which prevents an
+accidental downgrade. `probing.persisted_formats` decides the version; this module does the I/O.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from assignor.stores.checkpoints import (
     checkpoint_bytes,
     read_checkpoint,
 )
-from assignor.stores.errors import StoreError, understood
+from assignor.stores.errors import StoreError, store_errors
 from assignor.stores.files import read_sealed, write_sealed
 from assignor.stores.plans import PlanStore
 from assignor.stores.process_file import (
@@ -42,7 +42,7 @@ from probing.persisted_formats import (
 )
 
 PROCESS_NAME: Final = "kafka-streams-process-metadata"
-"""As Kafka Streams calls it."""
+"""File name of the process id, as in Kafka Streams."""
 
 WRITTEN_NAME: Final = "persistent-version"
 _WRITTEN_MAGIC: Final = b"SRBpver1"
@@ -53,20 +53,20 @@ _WRITTEN_REMEDY: Final = (
 
 
 class StateStores:
-    """The stores of one state directory.
+    """The files of one state directory.
 
     Args:
-        directory: where; made with the first write.
-        settings: what the operator set.
-        now_ms: milliseconds since 1970, to remember when a version was first written.
-        is_wire_raised: the wire version goes up in the same step; only for the warning.
+        directory: path of the directory; the first write creates it.
+        settings: the operator's settings.
+        now_ms: milliseconds since 1970, recorded with a version that is written first.
+        is_wire_raised: whether the wire version rises in the same step; only affects the warning.
 
     Raises:
-        StoreError: the settings are refused: unknown, below the message format, or below what was
-            written here before; the message says what, and when.
+        StoreError: the settings are rejected: unknown, below the message format, or below a version
+            that was written here before; the message names the version and when it was written.
 
     Attributes:
-        decision: which persistent version is written, and why.
+        decision: the persistent version to write, and why.
     """
 
     def __init__(
@@ -91,14 +91,14 @@ class StateStores:
 
     @property
     def written(self) -> Written | None:
-        """The greatest version that was ever written here, and since when."""
+        """The greatest version that was ever written here, and when it was first written."""
         return self._written
 
     def follow(self, leader_version: int, *, now_ms: int) -> PersistedDecision:
-        """Write from now on what the group's leader writes, whatever the own setting says.
+        """Use the leader's version from now on, instead of the own setting; return the decision.
 
         Raises:
-            StoreError: the leader's version is unknown here.
+            StoreError: this release does not know the leader's version.
         """
         self._now_ms = now_ms
         self.decision = self._decide(leader_version)
@@ -107,50 +107,50 @@ class StateStores:
     # Stores
 
     def read_process(self) -> ProcessRecord | None:
-        """The identity of the process, or None.
+        """Return the identity of the process; None if the file does not exist.
 
         Raises:
-            StoreError: the file is broken.
+            StoreError: the file is damaged.
         """
         path = self.directory / PROCESS_NAME
-        with understood(str(path), problem="names no process", remedy=PROCESS_REMEDY):
+        with store_errors(str(path), problem="has no valid process id", remedy=PROCESS_REMEDY):
             data = read_limited(path, limit=PROCESS_LIMIT)
             return None if data is None else read_process(data, name=str(path))
 
     def write_process(self, record: ProcessRecord) -> None:
-        """Keep the identity of the process.
+        """Write the identity of the process.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the file cannot be written.
         """
         data = process_bytes(record, self._format(Store.PROCESS_ID))
         replace_file(self.directory / PROCESS_NAME, data)
 
     def read_checkpoint(self, task: TaskId) -> Checkpoint | None:
-        """The checkpoint of a task, or None.
+        """Return the checkpoint of a task; None if the file does not exist.
 
         Raises:
-            StoreError: the file is broken.
+            StoreError: the file is damaged.
         """
         path = self._checkpoint_path(task)
-        with understood(str(path), problem="is no checkpoint", remedy=CHECKPOINT_REMEDY):
+        with store_errors(str(path), problem="is not a valid checkpoint", remedy=CHECKPOINT_REMEDY):
             data = read_limited(path, limit=CHECKPOINT_LIMIT)
             return None if data is None else read_checkpoint(data, name=str(path))
 
     def write_checkpoint(self, task: TaskId, checkpoint: Checkpoint) -> None:
-        """Keep how far a task's state is.
+        """Write the checkpoint of a task.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the file cannot be written.
         """
         data = checkpoint_bytes(checkpoint, self._format(Store.CHECKPOINT))
         replace_file(self._checkpoint_path(task), data)
 
     def plans(self, directory: str | Path) -> PlanStore:
-        """A plan store that writes snapshots in the format of this version.
+        """Return a plan store that writes snapshots in the format of this version.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the version cannot be recorded.
         """
         self._format(Store.PLAN)
         return PlanStore(directory, persistent_version=self.version)
@@ -174,7 +174,7 @@ class StateStores:
         return decision
 
     def _format(self, store: Store) -> int:
-        """The format to write, remembered first where it is a step up."""
+        """Return the format to write, after recording the version if it is higher than before."""
         before = self._written or Written(version=0, at_ms=self._now_ms, setting=0)
         setting = max(before.setting or 0, self._settings.version)
         if before.version < self.version or before.setting != setting:
@@ -188,7 +188,7 @@ class StateStores:
 
     def _read_written(self) -> Written | None:
         path = self.directory / WRITTEN_NAME
-        with understood(str(path), problem="tells no version", remedy=_WRITTEN_REMEDY):
+        with store_errors(str(path), problem="has no valid version", remedy=_WRITTEN_REMEDY):
             body = read_sealed(path, _WRITTEN_MAGIC, limit=PROCESS_LIMIT)
             if body is None:
                 return None

@@ -1,9 +1,9 @@
-"""Group states and plans as files, columns of little-endian integers in a msgpack map.
+"""Group states and plans as files: columns of little-endian integers in a msgpack map.
 
-A *snapshot* is what a leader wants planned; a *plan* is the answer to one of them, and carries its
-fingerprint. Both are linear in the group, and a million tasks are read in a fraction of a second.
-Format 1 writes eight bytes a number, format 2 as few as the column needs (KIP-384). Both are read,
-and a plan is written in the format of the snapshot that it answers.
+A *snapshot* is the group state for which a leader requests a plan. A *plan* is the assignment for
+one snapshot and carries its fingerprint. File sizes are linear in the group; a million tasks are
+read in a fraction of a second. Format 1 writes eight bytes per number, format 2 as few as a column
+needs (KIP-384). Both are read; a plan is written in the format of its snapshot.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from assignor.placement import (
     sentences,
     validate,
 )
-from assignor.stores.errors import StoreError, understood
+from assignor.stores.errors import StoreError, store_errors
 from assignor.stores.files import read_sealed_any, unseal_any, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from encoding import TaskId
@@ -37,7 +37,7 @@ from probing.persisted_formats import Store, format_to_write
 _SNAPSHOT_MAGICS = {1: b"SRBsnap1", 2: b"SRBsnap2"}
 _PLAN_MAGICS = {1: b"SRBplan1", 2: b"SRBplan2"}
 _WIDTHS = (1, 2, 4, 8)
-_PROBLEM = "is whole but makes no sense"
+_PROBLEM = "has a valid checksum but invalid content"
 _REMEDY = "it is not used"
 _NUMBER_MAX = (1 << 31) - 1
 LIMIT = 1 << 31
@@ -46,13 +46,13 @@ _COLUMNS = ("owner", "copy_start", "copy_client", "copy_lag", "end_offset_sums",
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupSnapshot:
-    """A group that wants a plan.
+    """A group state for which a leader requests a plan.
 
     Attributes:
-        group: its id.
-        state: as a plan should find it.
-        fingerprint: of the state.
-        format: in which it was written.
+        group: group id.
+        state: the state to plan for.
+        fingerprint: fingerprint of the state.
+        format: file format in which it was written.
     """
 
     group: str
@@ -63,13 +63,13 @@ class GroupSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupPlan:
-    """An answer.
+    """The assignment for one snapshot.
 
     Attributes:
-        fingerprint: of the snapshot that it answers.
-        assignment: tasks and clients by their numbers in the snapshot.
-        ready: bool [T], the client of the active task was caught up in the snapshot.
-        format: in which it is, or was, written: the leader's, who reads it.
+        fingerprint: fingerprint of the snapshot.
+        assignment: tasks and clients are indexes into the snapshot's state.
+        ready: bool [T], whether the client of the active task was caught up in the snapshot.
+        format: file format, the same as the snapshot's, because its leader reads the plan.
     """
 
     fingerprint: Fingerprint
@@ -79,14 +79,14 @@ class GroupPlan:
 
 
 def plan_for(snapshot: GroupSnapshot, assignment: TaskAssignment) -> GroupPlan:
-    """The answer to a snapshot.
+    """Return the plan that answers a snapshot with this assignment.
 
     Raises:
-        StoreError: the assignment is not valid for it; the message says why.
+        StoreError: the assignment is not valid for the snapshot; the message says why.
     """
     wrong = validate(snapshot.state, assignment)
     if wrong:
-        raise StoreError(f"the plan for {snapshot.group} is not valid: {sentences(wrong)}")
+        raise StoreError(f"the plan for group {snapshot.group} is not valid: {sentences(wrong)}")
     ready = is_ready(snapshot.state, assignment.active)
     return GroupPlan(
         fingerprint=snapshot.fingerprint,
@@ -97,11 +97,11 @@ def plan_for(snapshot: GroupSnapshot, assignment: TaskAssignment) -> GroupPlan:
 
 
 class PlanStore:
-    """Snapshots and plans of groups under one directory, a folder for each group.
+    """Snapshots and plans under one directory, with a subdirectory per group.
 
     Args:
-        directory: shared by the leaders of a group and the job that plans.
-        persistent_version: `persistent.metadata.version`, which decides the format of snapshots.
+        directory: directory that a group's leaders share with the planning job.
+        persistent_version: `persistent.metadata.version`; decides the format of snapshots.
     """
 
     def __init__(self, directory: str | Path, *, persistent_version: int = 1) -> None:
@@ -109,18 +109,18 @@ class PlanStore:
         self.format = format_to_write(Store.PLAN, persistent_version)
 
     def snapshot_path(self, group: str) -> Path:
-        """Where the snapshot of a group lies."""
+        """Return the path of a group's snapshot."""
         return self._folder(group) / "state.bin"
 
     def plan_path(self, group: str) -> Path:
-        """Where the plan of a group lies."""
+        """Return the path of a group's plan."""
         return self._folder(group) / "plan.bin"
 
     def write_snapshot(self, group: str, state: GroupState) -> Fingerprint:
-        """Ask for a plan of this state; an earlier wish is forgotten.
+        """Write the snapshot of a group, replacing an earlier one; return its fingerprint.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the file cannot be written.
         """
         fingerprint = fingerprint_of(state)
         body = _packed(_snapshot_map(group, state, self.format))
@@ -128,43 +128,43 @@ class PlanStore:
         return fingerprint
 
     def read_snapshot(self, group: str) -> GroupSnapshot | None:
-        """What was asked for, or None.
+        """Return the snapshot of a group; None if there is none.
 
         Raises:
-            StoreError: the file is broken.
+            StoreError: the file is damaged.
         """
         path = self.snapshot_path(group)
         found = read_sealed_any(path, _SNAPSHOT_MAGICS, limit=LIMIT)
         return None if found is None else _snapshot_of(*found, name=str(path))
 
     def write_plan(self, group: str, plan: GroupPlan) -> None:
-        """Answer a snapshot.
+        """Write the plan of a group.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the file cannot be written.
         """
         write_sealed(self.plan_path(group), _PLAN_MAGICS[plan.format], _packed(_plan_map(plan)))
 
     def read_plan(self, group: str) -> GroupPlan | None:
-        """The plan, or None.
+        """Return the plan of a group; None if there is none.
 
         Raises:
-            StoreError: the file is broken.
+            StoreError: the file is damaged.
         """
         path = self.plan_path(group)
         found = read_sealed_any(path, _PLAN_MAGICS, limit=LIMIT)
         return None if found is None else _plan_of(*found, name=str(path))
 
     def _folder(self, group: str) -> Path:
-        # Group ids may hold anything; a folder's name must not lead elsewhere.
+        # A group id may contain any character; the quoted name stays inside the directory.
         return self.directory / quote(group, safe="").replace(".", "%2E")
 
 
 def read_snapshot(data: bytes, *, name: str) -> GroupSnapshot:
-    """A snapshot from the bytes of its file.
+    """Return the snapshot in the bytes of a file.
 
     Raises:
-        StoreError: the file is broken.
+        StoreError: the file is damaged.
     """
     return _snapshot_of(*unseal_any(_SNAPSHOT_MAGICS, data, name=name), name=name)
 
@@ -175,7 +175,7 @@ def _packed(value: dict[str, Any]) -> bytes:
 
 
 def _bytes(column: Any, file_format: int) -> bytes:
-    """A column; in format 2 its first byte says how wide a number is."""
+    """Return the bytes of a column; in format 2 the first byte is the width of a number."""
     numbers = np.asarray(column).astype("<i8")
     if file_format == 1:
         return bytes(numbers.tobytes())
@@ -188,7 +188,7 @@ def _column(data: bytes, file_format: int) -> IntArray:
     if file_format == 1:
         return np.frombuffer(data, dtype="<i8").astype(np.int64)
     if data[0] not in _WIDTHS:
-        raise ValueError(f"numbers of {data[0]} bytes")
+        raise ValueError(f"a number width of {data[0]} bytes")
     return np.frombuffer(data, dtype=f"<i{data[0]}", offset=1).astype(np.int64)
 
 
@@ -219,17 +219,17 @@ def _snapshot_map(group: str, state: GroupState, file_format: int) -> dict[str, 
 def _racks_out(racks: RacksByTask | None) -> list[list[list[str] | None]] | None:
     if racks is None:
         return None
-    return [[None if one is None else sorted(one) for one in parts] for parts in racks]
+    return [[None if names is None else sorted(names) for names in parts] for parts in racks]
 
 
 def _racks_in(racks: list[list[list[str] | None]] | None) -> RacksByTask | None:
     if racks is None:
         return None
-    return tuple(tuple(None if one is None else frozenset(one) for one in parts) for parts in racks)
+    return tuple(tuple(None if row is None else frozenset(row) for row in parts) for parts in racks)
 
 
 def _snapshot_of(file_format: int, body: bytes, *, name: str) -> GroupSnapshot:
-    with understood(name, problem=_PROBLEM, remedy=_REMEDY):
+    with store_errors(name, problem=_PROBLEM, remedy=_REMEDY):
         given = msgpack.unpackb(body)
         columns: dict[str, Any] = {key: _column(given[key], file_format) for key in _COLUMNS}
         subtopology, partition, stateful, stalled = (
@@ -263,13 +263,13 @@ def _snapshot_of(file_format: int, body: bytes, *, name: str) -> GroupSnapshot:
 
 
 def _check_snapshot(group: object, state: GroupState) -> None:
-    """Refuse columns that do not fit each other: code behind this reads them without looking.
+    """Check that the columns fit each other; later code relies on it.
 
     Raises:
-        ValueError: a length, a number or a name cannot be; the message says which.
+        ValueError: a length, a number or a name is invalid; the message says which.
     """
     if not all(isinstance(name, str) for name in (group, *state.clients)):
-        raise ValueError("the group and its clients are named by texts")
+        raise ValueError("the group id or a client id is not a string")
     tasks, clients, copies = len(state.tasks), len(state.clients), len(state.copy_client)
     lengths = {
         "owner": (state.owner, tasks),
@@ -287,7 +287,7 @@ def _check_snapshot(group: object, state: GroupState) -> None:
     }
     for column, (values, length) in lengths.items():
         if values is not None and len(values) != length:
-            raise ValueError(f"{column} has {len(values)} entries, {length} belong there")
+            raise ValueError(f"{column} has {len(values)} entries instead of {length}")
     for column, numbers, low, high in (
         ("owner", state.owner, -1, clients - 1),
         ("copy_client", state.copy_client, 0, clients - 1),
@@ -297,10 +297,10 @@ def _check_snapshot(group: object, state: GroupState) -> None:
         ("copy_start", np.diff(state.copy_start), 0, copies),
     ):
         if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
-            raise ValueError(f"{column} goes beyond {low} to {high}")
-    in_order = all(one < other for one, other in pairwise(state.tasks))
-    if not in_order or not all(one < other for one, other in pairwise(state.clients)):
-        raise ValueError("tasks or clients are not in order, each once")
+            raise ValueError(f"{column} has a number outside {low} to {high}")
+    in_order = all(earlier < later for earlier, later in pairwise(state.tasks))
+    if not in_order or not all(earlier < later for earlier, later in pairwise(state.clients)):
+        raise ValueError("tasks or clients are not sorted, or occur twice")
 
 
 def _plan_map(plan: GroupPlan) -> dict[str, Any]:
@@ -322,7 +322,7 @@ def _plan_map(plan: GroupPlan) -> dict[str, Any]:
 
 
 def _plan_of(file_format: int, body: bytes, *, name: str) -> GroupPlan:
-    with understood(name, problem=_PROBLEM, remedy=_REMEDY):
+    with store_errors(name, problem=_PROBLEM, remedy=_REMEDY):
         given = msgpack.unpackb(body)
         members, topology, epoch = (_digest(part) for part in given["fingerprint"])
         ready = _column(given["ready"], file_format).astype(np.bool_)
@@ -333,14 +333,14 @@ def _plan_of(file_format: int, body: bytes, *, name: str) -> GroupPlan:
             followup=bool(given["followup"]),
         )
         if len(ready) != len(assignment.active):
-            raise ValueError(f"{len(ready)} of {len(assignment.active)} tasks are ready or not")
+            raise ValueError(f"ready has {len(ready)} entries instead of {len(assignment.active)}")
         found = Fingerprint(members=members, topology=topology, lags_epoch=epoch)
         return GroupPlan(fingerprint=found, assignment=assignment, ready=ready, format=file_format)
 
 
 def _digest(given: object) -> bytes:
     if not isinstance(given, bytes):
-        raise TypeError(f"a fingerprint of {given!r:.40}")
+        raise TypeError(f"a fingerprint is {given!r:.40}, not bytes")
     return given
 
 

@@ -1,7 +1,7 @@
-"""The file that a process's identity lies in.
+"""The file with the identity of a process.
 
-Format 1 is the JSON that Kafka Streams writes, so that a JVM member can take a directory over, and
-2 adds fields that it skips; format 3 is sealed.
+Format 1 is Kafka Streams' JSON, so that a JVM member can take over the directory. Format 2 adds
+fields that Kafka Streams skips. Format 3 has a checksum.
 """
 
 import json
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from assignor.stores.errors import understood
+from assignor.stores.errors import store_errors
 from assignor.stores.files import seal, unseal
 from assignor.stores.reading import strict_json, whole_number
 
@@ -25,12 +25,13 @@ _SEALED_SINCE: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
-    """Who a process is.
+    """The identity of a process.
 
     Attributes:
-        process_id: the same after a restart.
-        made_at_ms: when it was made, None where the format does not tell.
-        remembered_version: assignment version last agreed, None where none was, or is told.
+        process_id: process id, which stays the same after a restart.
+        made_at_ms: milliseconds since 1970 when it was created; None in format 1.
+        remembered_version: assignment version that the group last agreed on; None in format 1 or
+            before the first agreement.
     """
 
     process_id: UUID
@@ -51,9 +52,9 @@ def read_process(data: bytes, *, name: str) -> ProcessRecord:
     """Return the identity in a file of any known format.
 
     Raises:
-        StoreError: it is broken.
+        StoreError: the file is damaged.
     """
-    with understood(name, problem="names no process", remedy=PROCESS_REMEDY):
+    with store_errors(name, problem="has no valid process id", remedy=PROCESS_REMEDY):
         body = unseal(_MAGIC, data, name=name) if data[:8] == _MAGIC else data
         given = strict_json(body)
         made, remembered = given.get("madeAtMs"), given.get("rememberedVersion")

@@ -1,7 +1,7 @@
-"""Files and JSON as they are read: bounded in bytes and depth, a value or an error.
+"""Reading of files and JSON with limits on size and depth.
 
-A missing file is a value (None). A symbolic link that leads nowhere is not: what it points to is
-probably on a volume that is not mounted.
+A missing file yields None. A dangling symbolic link is an error: its target is probably on a volume
+that is not mounted.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from assignor.stores.errors import StoreError
 
 LATEST_MS: Final = 253_402_300_799_000
-"""The greatest time in milliseconds since 1970 that a file may hold: the end of the year 9999."""
+"""Greatest time that a file may contain, in milliseconds since 1970: the end of the year 9999."""
 
 _DEPTH: Final = 16
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -24,49 +24,49 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 
 def read_limited(path: Path, *, limit: int) -> bytes | None:
-    """Return all bytes of a file, or None if it does not exist.
+    """Return all bytes of a file; None if it does not exist.
 
     Args:
-        path: of the file.
-        limit: bytes that are read at most.
+        path: path of the file.
+        limit: most bytes that are read.
 
     Raises:
-        StoreError: the file is larger, is not a regular file, is a link that leads nowhere, or the
-            disk refused.
+        StoreError: the file is larger, is not a regular file, is a dangling symbolic link, or
+            cannot be read.
     """
     try:
-        # Opening a pipe waits for its other end unless told otherwise.
+        # Without O_NONBLOCK, opening a named pipe waits for its other end.
         descriptor = os.open(path, _FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise StoreError(f"{path} is not a regular file; remove it, or name another place")
+                raise StoreError(f"{path} is not a regular file; remove it, or choose another path")
             if found.st_size > limit:
                 raise StoreError(
-                    f"{path} has {found.st_size} bytes, {limit} are read at most; it is not used"
+                    f"{path} has {found.st_size} bytes; the limit is {limit}; it is not used"
                 )
-            # Not up to the limit: that much would be allocated. What is appended now comes later.
+            # read(limit) would allocate `limit` bytes. Bytes appended meanwhile are read next time.
             return file.read(found.st_size)
     except FileNotFoundError as error:
         check_links(path, error)
         return None
     except IsADirectoryError as error:
-        raise StoreError(f"{path} is not a regular file but a folder; remove it") from error
+        raise StoreError(f"{path} is a directory, not a regular file; remove it") from error
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def check_links(path: Path, cause: OSError | None = None) -> None:
-    """Refuse a path of which a part is a symbolic link that leads nowhere.
+    """Check that no part of a path is a dangling symbolic link.
 
     Raises:
-        StoreError: there is such a link; the message names it and where it points to.
+        StoreError: a part is a dangling link; the message names the link and its target.
     """
     for part in (path, *path.parents):
         if part.is_symlink() and not part.exists():
             raise StoreError(
                 f"{part} is a symbolic link to {part.readlink()}, which does not exist; mount or"
-                " restore what it points to, or remove the link to start without it"
+                " restore the target, or remove the link to start without it"
             ) from cause
 
 
@@ -74,8 +74,8 @@ def strict_json(data: bytes) -> Any:
     """Return the value of a JSON text, read strictly.
 
     Raises:
-        ValueError: the text is no JSON, holds NaN or an infinity, names a key twice, or is nested
-            deeper than 16 lists and objects.
+        ValueError: the text is not JSON, has NaN or an infinity, repeats a key, or is nested deeper
+            than 16 lists and objects.
     """
     given = data.decode("utf-8")
     depth = 0
@@ -89,10 +89,10 @@ def strict_json(data: bytes) -> Any:
 
 
 def whole_number(value: Any, *, what: str, most: int = (1 << 63) - 1) -> int:
-    """Return a decoded value that has to be an integer from 0 to `most`.
+    """Return a decoded value, which must be an integer from 0 to `most`.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the value is not such an integer.
     """
     if type(value) is not int or not 0 <= value <= most:
         raise ValueError(f"{what} is {value!r:.40}, not an integer from 0 to {most}")
@@ -100,13 +100,13 @@ def whole_number(value: Any, *, what: str, most: int = (1 << 63) - 1) -> int:
 
 
 def text(value: Any) -> str:
-    """Return a decoded value that has to be a text.
+    """Return a decoded value, which must be a string.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: the value is not a string.
     """
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} stands where a text belongs")
+        raise TypeError(f"{value!r:.40} is not a string")
     return value
 
 
@@ -125,6 +125,6 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"key {key!r:.40} is there twice")
+            raise ValueError(f"key {key!r:.40} occurs twice")
         found[key] = value
     return found

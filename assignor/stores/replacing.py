@@ -1,10 +1,10 @@
-"""Replacing a file at once, by any number of writers, in any number of containers.
+"""Atomic replacement of a file, by any number of writers in any number of containers.
 
-A writer fills a file of its own beside the target (`.NAME.PID.RANDOM.partial`, created exclusively
-and locked), puts it on the disk and renames it. Readers see the old file or a new one, always
-whole; of two writers the one that renames last wins. What a killed writer left is removed by a
-later one, when it is an hour old by the file system's clock and its lock is free (on a disk without
-locks: when it is an hour old; a writer that was suspended for so long writes again).
+A writer creates and locks a temporary file beside the target (`.NAME.PID.RANDOM.partial`), syncs it
+to the disk and renames it. Readers always see a complete file, the old or the new one; of two
+writers the last rename wins. A later writer removes the temporary file of a killed writer when it
+is an hour old by the file system's clock and its lock is free. On a disk without locks the age
+alone decides; a writer that was suspended for an hour then writes again.
 """
 
 import errno
@@ -23,10 +23,10 @@ if sys.platform != "win32":
     import fcntl
 
 PARTIAL: Final = ".partial"
-"""Last part of the name of a file that is not whole yet."""
+"""Suffix of a temporary file."""
 
 LEFTOVER_S: Final = 3600
-"""Age in seconds from which an unfinished file may be removed."""
+"""Age in seconds from which a temporary file may be removed."""
 
 _ATTEMPTS: Final = 3
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
@@ -34,12 +34,12 @@ _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC",
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put bytes in place of a file at once; when this returns, they are on the disk.
+    """Replace a file atomically and durably; its directory is created if needed.
 
-    A symbolic link is followed: what it points to is replaced, and the link stays.
+    A symbolic link is followed: its target is replaced, and the link stays.
 
     Raises:
-        StoreError: the disk refused, or the path is a link that leads nowhere.
+        StoreError: the file cannot be written, or the path has a dangling symbolic link.
     """
     try:
         check_links(path)
@@ -58,7 +58,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk: a new file is there only when its name is."""
+    """Sync a directory to the disk; only then is the name of a new file durable."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -86,23 +86,23 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _remove_leftovers(target: Path, *, before_s: float) -> None:
-    """Remove old unfinished files of one target that no living writer holds."""
+    """Remove old temporary files of one target that no running writer has locked."""
     name = re.compile(rf"\.{re.escape(target.name)}\.[0-9]+(\.[0-9a-f]{{16}})?{re.escape(PARTIAL)}")
     with suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if not name.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
                 continue
-            # First its age: a lock that is tried would be in the way of a writer that begins.
+            # Check the age first: trying the lock would disturb a writer that has just started.
             with suppress(OSError):
                 if entry.stat(follow_symlinks=False).st_mtime < before_s:
                     _remove_unheld(Path(entry.path))
 
 
 def _remove_unheld(path: Path) -> None:
-    """Remove an unfinished file unless a living writer holds its lock.
+    """Remove a temporary file unless a running writer has locked it.
 
     Raises:
-        OSError: a writer holds it, or it is gone.
+        OSError: the file does not exist any more, or cannot be opened or removed.
     """
     descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
     try:
@@ -119,10 +119,10 @@ def _remove_unheld(path: Path) -> None:
 
 
 def _lock(descriptor: int) -> None:
-    """Take the lock of an opened file; it ends with the descriptor, or with the process.
+    """Lock an open file until its descriptor is closed or the process ends.
 
     Raises:
-        OSError: somebody else holds it, or the disk knows no locks.
+        OSError: another process has the lock, or the file system has no locks.
     """
     if sys.platform != "win32":
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Processing topologies: nodes to subtopologies, subtopologies and partition counts to tasks."""
+"""Processing topologies: derives subtopologies from nodes, and tasks from partition counts."""
 
 from assignor.topology.subtopologies import (
     RepartitionTopic,

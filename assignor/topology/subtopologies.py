@@ -1,9 +1,9 @@
-"""From processing nodes to subtopologies.
+"""The topology builder, and the derivation of subtopologies from processing nodes.
 
-Only this module knows how nodes hang together. A subtopology is a connected component of the graph
-whose edges are "is the parent of" and "uses the same state store"; topics do not connect. The ids
-follow Kafka Streams: components are numbered in the order of their smallest source node name, so a
-Python member and a JVM member of one application agree when they name their nodes alike.
+A subtopology is a connected component of the graph of nodes. Two nodes are connected if one is the
+parent of the other or if they use the same state store; topics do not connect nodes. Subtopologies
+are numbered as in Kafka Streams, by their smallest source node name, so that Python and JVM members
+of one application agree if they use the same node names.
 """
 
 import re
@@ -17,7 +17,7 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def is_topic_name(text: str) -> bool:
-    """Whether Kafka takes this as a topic name, and so as a `group.instance.id`."""
+    """Return whether a text is a valid Kafka topic name or `group.instance.id` (same rules)."""
     return _TOPIC_NAME.fullmatch(text) is not None and text not in {".", ".."}
 
 
@@ -27,7 +27,7 @@ class RepartitionTopic:
 
     Attributes:
         name: full name, `<application id>-<name>-repartition`.
-        partitions: the number asked for, or None to take the largest upstream source's.
+        partitions: partition count as configured; None: the largest upstream partition count.
     """
 
     name: str
@@ -36,17 +36,17 @@ class RepartitionTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subtopology:
-    """One connected component: the unit of which each partition number becomes a task.
+    """A connected component of the topology; it has one task per partition number.
 
     Attributes:
-        id: position among the subtopologies, from 0.
+        id: number of the subtopology, from 0.
         nodes: names of its nodes, sorted.
-        source_topics: topics it reads, sorted; repartition topics included.
-        sink_topics: topics it writes, sorted; repartition topics included.
-        repartition_topics: those of its source topics that the application writes itself.
-        changelog_topics: topics that back its state stores, sorted. Not empty: it is stateful.
-        source_changelogs: changelogs that are source topics as well (optimised tables).
-        copartition_groups: source topics that must have equal partition counts, each sorted.
+        source_topics: topics that it reads, sorted, including repartition topics.
+        sink_topics: topics that it writes, sorted, including repartition topics.
+        repartition_topics: the source topics that are repartition topics.
+        changelog_topics: changelogs of its state stores, sorted; if there are any, it is stateful.
+        source_changelogs: changelogs that are also source topics (optimised tables).
+        copartition_groups: groups of source topics that must have equal partition counts.
         changelog_retention_ms: (changelog, milliseconds) of windowed stores, sorted.
     """
 
@@ -58,12 +58,12 @@ class Subtopology:
     changelog_topics: tuple[str, ...] = ()
     source_changelogs: tuple[str, ...] = ()
     copartition_groups: tuple[tuple[str, ...], ...] = ()
-    # Not in the text that fingerprints are made of: how long state is kept moves no task.
+    # Excluded from repr, and so from fingerprints: the retention does not affect assignments.
     changelog_retention_ms: tuple[tuple[str, int], ...] = field(default=(), repr=False)
 
     @property
     def is_stateful(self) -> bool:
-        """Whether its tasks have a changelog (unlogged stores do not count, as in Kafka)."""
+        """Whether its tasks have a changelog; as in Kafka, unlogged stores do not count."""
         return bool(self.changelog_topics)
 
 
@@ -78,9 +78,9 @@ class _Store:
 
 @dataclass(slots=True)
 class Topology:
-    """Builder of a processing topology, in the words of Kafka Streams' `Topology`.
+    """Builder of a processing topology, with the terms of Kafka Streams' `Topology`.
 
-    Nodes are added after their parents. Every method returns the topology, so calls can be chained.
+    Add nodes after their parents. Methods that add something return the topology, for chaining.
 
     >>> topology = (
     ...     Topology()
@@ -104,7 +104,7 @@ class Topology:
         """Add a node that reads `topics`.
 
         Raises:
-            TopologyError: the name is taken, no topic is given, or a topic has a reader already.
+            TopologyError: the name is used, no topic is given, or another source reads a topic.
         """
         names = tuple(topics)
         if not names:
@@ -114,8 +114,8 @@ class Topology:
             for other, read in self._topics_by_source.items():
                 if topic in read:
                     raise TopologyError(
-                        f"topic {topic!r} is read by source {other!r} already; "
-                        f"make {other!r} the parent instead of adding {name!r}"
+                        f"source {other!r} already reads topic {topic!r}; use {other!r} as the "
+                        f"parent instead of adding {name!r}"
                     )
         self._add_node(name)
         self._topics_by_source[name] = names
@@ -125,16 +125,16 @@ class Topology:
         """Add a node that processes what its parents forward.
 
         Raises:
-            TopologyError: the name is taken, or a parent is missing, unknown or a sink.
+            TopologyError: the name is used, or a parent is missing, unknown or a sink.
         """
         self._add_child(name, tuple(parents))
         return self
 
     def add_sink(self, name: str, *, topic: str, parents: Iterable[str]) -> "Topology":
-        """Add a node that writes to `topic`; a repartition topic is named without its prefix.
+        """Add a node that writes to `topic`; give a repartition topic's short name.
 
         Raises:
-            TopologyError: as for `add_processor`, or the topic name is not one of Kafka's.
+            TopologyError: as in `add_processor`, or the topic name is invalid.
         """
         self._check_topic(topic, node=name)
         self._add_child(name, tuple(parents))
@@ -142,19 +142,21 @@ class Topology:
         return self
 
     def add_repartition_topic(self, name: str, *, partitions: int | None = None) -> "Topology":
-        """Declare `name` an internal topic that sinks write and sources read.
+        """Declare an internal topic that sinks write and sources read.
 
-        The real topic is `<application id>-<name>-repartition`. Without `partitions` it gets the
-        largest partition count of the topics that feed it.
+        Its full name is `<application id>-<name>-repartition`. Without `partitions` it gets the
+        largest partition count of its upstream topics.
 
         Raises:
-            TopologyError: declared twice, or `partitions` is below 1.
+            TopologyError: the name is declared twice, or `partitions` is below 1.
         """
         self._check_topic(name, node=name)
         if name in self._repartition:
-            raise TopologyError(f"repartition topic {name!r} is declared twice; drop one")
+            raise TopologyError(f"repartition topic {name!r} is declared twice; remove one")
         if partitions is not None and partitions < 1:
-            raise TopologyError(f"repartition topic {name!r} with {partitions} partitions; need 1+")
+            raise TopologyError(
+                f"repartition topic {name!r} has {partitions} partitions; give 1 or more"
+            )
         self._repartition[name] = partitions
         return self
 
@@ -167,32 +169,34 @@ class Topology:
         source_topic: str | None = None,
         retention_ms: int | None = None,
     ) -> "Topology":
-        """Add a store that the given processors share.
+        """Add a state store that the given processors share.
 
         Args:
             name: name of the store; its changelog is `<application id>-<name>-changelog`.
-            processors: nodes that use it; they end up in one subtopology.
-            logged: False: no changelog, so the store does not make its tasks stateful.
-            source_topic: a source topic that serves as changelog (an optimised table).
-            retention_ms: of a windowed store: state older than this is not needed any more.
+            processors: nodes that use the store; they become one subtopology.
+            logged: whether the store has a changelog, which makes its tasks stateful.
+            source_topic: a source topic that serves as the changelog (an optimised table).
+            retention_ms: retention of a windowed store; older windows may be deleted.
 
         Raises:
-            TopologyError: the name is taken, a processor is missing, unknown, or no processor, or
-                the retention is below 1 ms.
+            TopologyError: the name is used; no processor is given; a processor is unknown, a
+                source or a sink; or the retention is below 1 ms.
         """
         users = tuple(processors)
         if name in self._stores:
-            raise TopologyError(f"state store {name!r} is added twice; drop one")
+            raise TopologyError(f"state store {name!r} is added twice; remove one")
         if not users:
             raise TopologyError(f"state store {name!r} has no processor; connect it to one")
         if retention_ms is not None and retention_ms < 1:
-            raise TopologyError(f"state store {name!r} keeps windows {retention_ms} ms; need 1+")
+            raise TopologyError(
+                f"state store {name!r} has a retention of {retention_ms} ms; give 1 or more"
+            )
         for processor in users:
             is_plain = processor in self._nodes and processor not in self._topics_by_source
             if not is_plain or processor in self._topic_by_sink:
                 raise TopologyError(
-                    f"state store {name!r} is connected to {processor!r}, which is no processor; "
-                    "add the processor first"
+                    f"state store {name!r} is connected to {processor!r}, which is not a processor "
+                    "of this topology; add the processor first"
                 )
         self._stores[name] = _Store(name, users, logged, source_topic, retention_ms)
         self._edges += pairwise(users)
@@ -210,10 +214,11 @@ class Topology:
         return self
 
     def subtopologies(self, application_id: str) -> tuple[Subtopology, ...]:
-        """The connected components, numbered as Kafka Streams numbers them.
+        """Return the subtopologies, numbered as in Kafka Streams.
 
         Raises:
-            TopologyError: no source, or a copartition group spans topics that nobody reads.
+            TopologyError: there is no source, no source reads a copartitioned topic, or different
+                subtopologies read the topics of one copartition group.
         """
         if not self._topics_by_source:
             raise TopologyError("the topology has no source; add one with add_source")
@@ -226,20 +231,20 @@ class Topology:
         return tuple(self._subtopology(i, part, application_id) for i, part in enumerate(ordered))
 
     def source_topics(self, application_id: str) -> tuple[str, ...]:
-        """Every topic that a member has to subscribe to, sorted; internal ones included."""
+        """Return every topic that a member subscribes to, sorted, including internal topics."""
         parts = self.subtopologies(application_id)
         return tuple(sorted({topic for part in parts for topic in part.source_topics}))
 
     def store_topics(self, store: str, application_id: str) -> tuple[str, ...]:
-        """Source topics of the subtopology that has a state store, sorted: what its keys come from.
+        """Return the source topics of a state store's subtopology, sorted.
 
         Raises:
-            TopologyError: there is no store of that name.
+            TopologyError: there is no store with this name.
         """
         known = self._stores.get(store)
         if known is None:
             listed = ", ".join(sorted(self._stores)) or "none"
-            raise TopologyError(f"there is no state store {store!r}; known: {listed}")
+            raise TopologyError(f"there is no state store {store!r}; choose from {listed}")
         parts = self.subtopologies(application_id)
         [topics] = [part.source_topics for part in parts if known.processors[0] in part.nodes]
         return topics
@@ -286,7 +291,7 @@ class Topology:
         return {name: f"{application_id}-{name}-repartition" for name in self._repartition}
 
     def _components(self) -> set[frozenset[str]]:
-        # Loading networkx takes as long as all of the assignor; most processes never need it.
+        # Importing networkx takes as long as importing the assignor; most processes do not need it.
         import networkx as nx  # noqa: PLC0415 see above
 
         graph = nx.Graph()
@@ -305,7 +310,7 @@ class Topology:
             unread = sorted(set(group) - read)
             if unread:
                 raise TopologyError(
-                    f"copartitioned topics {', '.join(unread)} are read by no source; add one"
+                    f"no source reads the copartitioned topics {', '.join(unread)}; add one"
                 )
             parts = [part for part in node_sets if not part.isdisjoint(readers)]
             if len(parts) > 1:
@@ -316,7 +321,7 @@ class Topology:
 
     def _add_child(self, name: str, parents: tuple[str, ...]) -> None:
         if not parents:
-            raise TopologyError(f"node {name!r} has no parent; name at least one")
+            raise TopologyError(f"node {name!r} has no parent; give at least one")
         for parent in parents:
             if parent not in self._nodes:
                 raise TopologyError(f"parent {parent!r} of {name!r} is unknown; add it first")
@@ -329,7 +334,7 @@ class Topology:
 
     def _add_node(self, name: str) -> None:
         if not name:
-            raise TopologyError("a node needs a name that is not empty")
+            raise TopologyError("a node has an empty name; give it a name")
         if name in self._nodes:
             raise TopologyError(f"node {name!r} is added twice; choose another name")
         self._nodes[name] = None
@@ -338,5 +343,6 @@ class Topology:
     def _check_topic(topic: str, *, node: str) -> None:
         if not is_topic_name(topic):
             raise TopologyError(
-                f"{topic!r} (node {node!r}) is no topic name: use 1 to 249 of a-z A-Z 0-9 . _ -"
+                f"{topic!r} (node {node!r}) is not a valid topic name: use 1 to 249 characters of "
+                "a-z A-Z 0-9 . _ -"
             )

@@ -1,9 +1,9 @@
-"""From subtopologies and partition counts to tasks.
+"""The derivation of tasks from subtopologies and partition counts.
 
-A task is (subtopology, partition): it reads that partition of every source topic that has one, so a
-subtopology has as many tasks as its widest source has partitions. Counts of repartition topics
-follow from what is written to them, round by round, and end in an error instead of a loop when a
-round makes no progress (KAFKA-10689, KAFKA-9335).
+A task is (subtopology, partition). It reads this partition of every source topic that has it, so a
+subtopology has as many tasks as its largest source topic has partitions. Partition counts of
+repartition topics are derived from their upstream topics, repeatedly; if a pass derives no count,
+the result is an error, not an endless loop (KAFKA-10689, KAFKA-9335).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,15 +17,16 @@ from encoding import TaskId, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlan:
-    """The tasks of an application, and what each of them reads.
+    """The tasks of an application and their input partitions.
 
     Attributes:
-        partition_counts: topic -> partitions, repartition topics and changelogs included.
+        partition_counts: topic -> number of partitions, including repartition topics and
+            changelogs.
         partitions_by_task: task -> input partitions, sorted; tasks in (subtopology, partition)
             order.
         stateful_tasks: tasks that have a changelog partition.
-        unknown_topics: external source topics whose count is not known, sorted. Their
-            subtopologies, and those fed by them, have no tasks.
+        unknown_topics: external source topics whose partition count is not known, sorted. Their
+            subtopologies, and those downstream of them, have no tasks.
         task_by_partition: input partition -> the task that reads it.
     """
 
@@ -38,11 +39,11 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtopologyWaits:
-    """Why the tasks of a subtopology are not handed out.
+    """Why the tasks of a subtopology are not assigned.
 
     Attributes:
-        why: one sentence.
-        refused: it cannot work as it is, so that tasks which ran do not go on either.
+        why: the reason, as a sentence.
+        refused: whether the problem is permanent, so that even tasks that ran are not assigned.
     """
 
     why: str
@@ -50,7 +51,7 @@ class SubtopologyWaits:
 
 
 def without_subtopologies(plan: TaskPlan, ids: Collection[int]) -> TaskPlan:
-    """The plan without the tasks of some subtopologies; the partition counts stay."""
+    """Return the plan without the tasks of some subtopologies; partition counts are kept."""
     if not ids:
         return plan
     kept = {t: inputs for t, inputs in plan.partitions_by_task.items() if t.subtopology not in ids}
@@ -65,21 +66,21 @@ def without_subtopologies(plan: TaskPlan, ids: Collection[int]) -> TaskPlan:
 def plan_tasks(
     subtopologies: Sequence[Subtopology], partition_counts: Mapping[str, int]
 ) -> TaskPlan:
-    """Derive all partition counts, check copartitioning, list the tasks.
+    """Return the tasks, after deriving all partition counts and checking copartitioning.
 
     Args:
-        subtopologies: of one application.
-        partition_counts: external topic -> partitions (>= 1); a missing topic is *unknown*, which
-            is a normal state for a leader whose client has not seen the metadata yet.
+        subtopologies: all subtopologies of one application.
+        partition_counts: external topic -> number of partitions (>= 1). A missing topic is
+            *unknown*, which is normal for a leader whose client has not fetched the metadata yet.
 
     Raises:
-        CopartitionMismatch: external topics of one copartition group differ.
-        PartitionCountUnknown: repartition topics feed each other and none has a count.
+        CopartitionMismatch: topics of one copartition group differ in their partition counts.
+        PartitionCountUnknown: repartition topics depend on each other and none has a count.
     """
     return _plan_tasks(tuple(subtopologies), tuple(sorted(partition_counts.items())))
 
 
-@lru_cache(maxsize=8)  # a process works for few applications, and topics rarely grow
+@lru_cache(maxsize=8)  # a process has few applications, and partition counts rarely change
 def _plan_tasks(
     subtopologies: tuple[Subtopology, ...], counts_given: tuple[tuple[str, int], ...]
 ) -> TaskPlan:
@@ -119,7 +120,7 @@ def _plan_tasks(
 def _repartition_counts(
     subtopologies: Sequence[Subtopology], external: Mapping[str, int], unknown: set[str]
 ) -> dict[str, int]:
-    """Counts of the repartition topics that can be derived without an unknown external topic."""
+    """Return the partition counts of repartition topics that do not depend on unknown topics."""
     asked = {t.name: t.partitions for s in subtopologies for t in s.repartition_topics}
     counts = dict(external) | {name: n for name, n in asked.items() if n is not None}
     open_topics = {name for name, n in asked.items() if n is None}
@@ -144,7 +145,7 @@ def _repartition_counts(
 def _agree_on_copartitions(
     subtopology: Subtopology, counts: dict[str, int], internal: set[str]
 ) -> None:
-    """Check external topics against each other; let repartition topics follow (KIP-221 rules)."""
+    """Check partition counts of copartition groups; adjust repartition topics (KIP-221 rules)."""
     asked = {t.name: t.partitions for t in subtopology.repartition_topics}
     for group in subtopology.copartition_groups:
         fixed = [t for t in group if t not in internal or asked.get(t) is not None]

@@ -1,15 +1,15 @@
-"""What no assignor can do better: least hand-offs and least peak load, by flows and a knapsack.
+"""Lower bounds of any assignor: least hand-offs and least peak load, by flows and a knapsack.
 
     python -m benchmarks.assign.bounds [--problems FOLDER]
 
-Both are bounds for the groups as the strategy's own rounds leave them at each event. A task that
-some client is caught up on runs on such a client ("nothing cold"), threads end with counts that
-differ by one at most, and under a rack strategy the actives end at least cost.
+Both bounds are for the groups as the strategy's own rounds leave them at each event. They assume
+that a task runs on a caught-up client if there is one ("nothing cold"), that task counts of threads
+finally differ by at most one, and that with a rack strategy the actives finally have least cost.
 
-*Hand-offs*: a task that ends where it runs costs none; one whose owner is behind while another is
-caught up moves once, or twice to end elsewhere; one that nobody runs is taken over by a caught-up
-client, and moves on from there. *Peak load*: the busiest thread right after an event, when nothing
-has been restored yet; each cold start allowed makes room for one task more.
+*Hand-offs*: a task that stays on its owner needs none. If the owner is behind and another client is
+caught up, the task moves once, or twice to end elsewhere. A task without an owner starts on a
+caught-up client and may move from there. *Peak load*: of the busiest thread right after an event,
+before any restore; each allowed cold start lets one more task leave a caught-up client.
 """
 
 import argparse
@@ -33,15 +33,15 @@ _MUST = 10**7
 
 
 def after_events(data, strategy):
-    """The group at each change of its clients, and the hand-offs and peak load that followed."""
+    """(group at each change of its clients, hand-offs in total, peak load)."""
     seen, found, handoffs, peak = None, [], 0, 0.0
     for _, part in play_problem(read_problem(data, memory=LagMemory()), strategy):
-        for one in part:
-            if one.state.clients != seen or one is part[0]:
-                found.append(one.state)
-                seen = one.state.clients
-            handoffs += one.moves.handoffs
-            peak = max(peak, one.peak_load)
+        for round_ in part:
+            if round_.state.clients != seen or round_ is part[0]:
+                found.append(round_.state)
+                seen = round_.state.clients
+            handoffs += round_.moves.handoffs
+            peak = max(peak, round_.peak_load)
     return found, handoffs, peak
 
 
@@ -63,7 +63,7 @@ def crossed(state, task, client):
 
 
 def least_handoffs(state):
-    """Hand-offs until settled that any assignment needs, at least rack cost; integer."""
+    """Least hand-offs until settled of any assignment that ends with least rack cost."""
     capacity, tasks = state.capacity(), np.flatnonzero(state.stateful).tolist()
     usable, bands = np.flatnonzero(capacity > 0).tolist(), thread_bands(capacity, len(tasks))
     traffic, overlap = rack_costs(state)
@@ -95,7 +95,7 @@ def least_handoffs(state):
 
 
 def cold_by_peak(state):
-    """Peak load -> cold starts that it takes at least, from all cold starts down to none."""
+    """Peak load -> least cold starts, from all cold starts down to none."""
     capacity, tasks = state.capacity(), np.flatnonzero(state.stateful).tolist()
     usable = np.flatnonzero(capacity > 0).tolist()
     average = max(1.0, len(tasks) / int(capacity.sum()))
@@ -103,11 +103,11 @@ def cold_by_peak(state):
     bound = [task for task in tasks if ready[task]]
     heights = sorted({n / int(capacity[c]) for c in usable for n in range(len(tasks) + 1)})
     table, low, high = {}, 0, len(heights) - 1
-    # The least height at which all tasks fit at all, then up to where nothing is cold.
+    # From the least height at which all tasks fit up to the one at which nothing is cold.
     while low < high:
         middle = (low + high) // 2
-        room = sum(int(heights[middle] * capacity[c] + 1e-9) for c in usable)
-        low, high = (low, middle) if room >= len(tasks) else (middle + 1, high)
+        places = sum(int(heights[middle] * capacity[c] + 1e-9) for c in usable)
+        low, high = (low, middle) if places >= len(tasks) else (middle + 1, high)
     for height in heights[low:]:
         cold = len(bound) - _placed(state, bound, ready, usable, height)
         table[height / average] = cold
@@ -117,7 +117,7 @@ def cold_by_peak(state):
 
 
 def _placed(state, bound, ready, usable, height):
-    """Tasks that fit on caught-up clients when no thread carries more than `height`."""
+    """Number of tasks that fit on caught-up clients if no thread has more than `height`."""
     capacity, flow = state.capacity(), max_flow.SimpleMaxFlow()
     clients, first = len(capacity), len(capacity) + 2
     for row, task in enumerate(bound):
@@ -132,7 +132,7 @@ def _placed(state, bound, ready, usable, height):
 
 
 def peaks(states):
-    """Peak load -> cold starts, over all events of a problem: the worst event counts."""
+    """Peak load -> least cold starts, over all events of a problem."""
     tables = [cold_by_peak(state) for state in states]
     found = {}
     for peak in sorted({peak for table in tables for peak in table}):
@@ -156,14 +156,14 @@ def least_mean(tables, cold):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What cannot be done better: rows (name, value) and, by figure, the sentence that says so."""
+    """Lower bounds as rows (name, value), and a sentence for each figure."""
 
     rows: tuple[tuple[str, object], ...]
     why: dict[str, str]
 
 
 def limits(problems, names, strategy, cold):
-    """Limits of the problems with these names; `cold` are the cold starts that HA takes."""
+    """Limits of the problems with these names; `cold` is the number of HA's cold starts."""
     handoffs, tables, at_limit = 0, [], 0
     for data in problems:
         if data["name"] in names:

@@ -1,4 +1,4 @@
-"""How often `kafka_high_availability` equals stored answers of Kafka's own assignor: equal / total.
+"""Compare `kafka_high_availability` with stored answers of Kafka's assignor: equal / total.
 
     python benchmarks/assign/compare_kafka_port.py FOLDER [FOLDER ...]
 
@@ -40,26 +40,26 @@ def placement(answer: dict[str, Any]) -> dict[str, tuple[list[str], list[str]]]:
     return clients
 
 
-def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """What differs, in a few words; empty when nothing does."""
-    mine, other = placement(ours), placement(theirs)
+def difference(ours: dict[str, Any], kafkas: dict[str, Any]) -> str:
+    """The difference in a few words; empty if there is none."""
+    own_placement, other = placement(ours), placement(kafkas)
     apart = [
         client
-        for client in sorted(mine.keys() | other.keys())
-        if mine.get(client) != other.get(client)
+        for client in sorted(own_placement.keys() | other.keys())
+        if own_placement.get(client) != other.get(client)
     ]
     if apart:
         return f"{len(apart)} of {len(ours['clients'])} clients, first {apart[0]}"
-    if bool(ours["probing"]) != bool(theirs["probing"]):
-        return f"follow-up {ours['probing']}, theirs {theirs['probing']}"
+    if bool(ours["probing"]) != bool(kafkas["probing"]):
+        return f"follow-up {ours['probing']}, Kafka's {kafkas['probing']}"
     return ""
 
 
 def main(folders: list[str]) -> int:
-    """Compare all problems of the folders and print one line each that differs, then the counts."""
+    """Compare all problems of the folders; print those that differ, then the counts."""
     equal = total = 0
     for folder in map(Path, folders):
-        theirs = {
+        kafkas = {
             answer["name"]: answer
             for answer in json_lines(folder, "java_results.jsonl")
             if answer["assignor"] == "high_availability" and "clients" in answer
@@ -71,14 +71,14 @@ def main(folders: list[str]) -> int:
             assignment = kafka_high_availability(problem.state)
             millis = 1_000 * (time.perf_counter() - start)
             ours = result_of(problem, assignment, assignor="kafka_high_availability", millis=millis)
-            what = difference(ours, theirs[problem.name])
+            what = difference(ours, kafkas[problem.name])
             same += not what
             if what:
                 print(f"{problem.name}: {what}")
             if millis > 1_000:
                 print(f"{problem.name}: {millis:,.0f} ms")
-        print(f"{folder.name}: {same} / {len(theirs)} equal")
-        equal, total = equal + same, total + len(theirs)
+        print(f"{folder.name}: {same} / {len(kafkas)} equal")
+        equal, total = equal + same, total + len(kafkas)
     print(f"all: {equal} / {total} equal")
     return 0 if equal == total else 1
 

@@ -34,35 +34,35 @@ ORACLES_TWO = (
 )
 
 
-def oracles(board):
-    """What tests prove against exact solvers, run here."""
-    board.part("against exact optima")
+def oracles(report):
+    """Add the figures that tests prove against exact solvers."""
+    report.part("against exact optima")
     for figure, goal, tests in (
         ("rack cost, actives and one standby", "= full, 2,300 x", ORACLES),
         ("rack cost, two standbys", "<= 1.02 x best", ORACLES_TWO),
     ):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
         done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True)
-        board.row(
+        report.row(
             figure, goal, "holds" if done.returncode == 0 else "fails", good=not done.returncode
         )
     restores, least, groups, _ = compare(range(GROUPS))
     ratio = restores / least
     figure = f"restores over CP-SAT's least, {groups} small groups"
-    board.row(figure, "<= 1.05", ratio, good=ratio <= 1.05)
+    report.row(figure, "<= 1.05", ratio, good=ratio <= 1.05)
     fewest = sum(least_handoffs(small_group(seed)) for seed in range(GROUPS))
     ours = sum(
         totals(list(play(small_group(seed), high_availability)))["handoffs"]
         for seed in range(GROUPS)
     )
-    board.row("  hand-offs over the least, the same groups", "", ours / fewest, good=None)
+    report.row("  hand-offs over the least, the same groups", "", ours / fewest, good=None)
     ours, moves = weighted()
-    board.row("weighted load", "<= 1.05 x least possible", ours, good=ours <= 1.05)
-    board.row("moves for it, of a fresh deal", "<= 0.2", moves, good=moves <= 0.2)
+    report.row("weighted load", "<= 1.05 x least possible", ours, good=ours <= 1.05)
+    report.row("moves for it, of a new placement", "<= 0.2", moves, good=moves <= 0.2)
 
 
 def weighted(count=40):
-    """Hot tasks: busiest client over the least possible, and moves over those of a fresh deal."""
+    """For weighted tasks: busiest client / least possible, and moves / those of a new placement."""
     loads, moved, fresh = [], 0, 0
     for seed in range(count):
         rng = np.random.default_rng(seed)
@@ -101,9 +101,9 @@ def _heaviest_first(weights):
     return place
 
 
-def port(board, folder):
-    """How many stored answers of Java the port gives, task by task."""
-    theirs = {
+def port(report, folder):
+    """Add the number of Java's stored answers that equal the port's, task by task."""
+    kafkas = {
         answer["name"]: answer
         for answer in json_lines(folder, "java_results.jsonl")
         if answer["assignor"] == "high_availability" and "clients" in answer
@@ -113,6 +113,6 @@ def port(board, folder):
         problem = read_problem(data)
         answer = find_strategy("kafka_high_availability")(problem.state)
         ours = result_of(problem, answer, assignor="", millis=0.0)
-        same += problem.name in theirs and not difference(ours, theirs[problem.name])
-    good = same == len(theirs)
-    board.row("kafka_high_availability = Java", "all", f"{same} / {len(theirs)}", good=good)
+        same += problem.name in kafkas and not difference(ours, kafkas[problem.name])
+    good = same == len(kafkas)
+    report.row("kafka_high_availability = Java", "all", f"{same} / {len(kafkas)}", good=good)

@@ -1,4 +1,4 @@
-"""Where the sets of problems are, and the figures of Kafka's assignors stored with them."""
+"""Find the problem sets, and the stored figures of Kafka's assignors."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ def lines(path):
 
 
 def stored(folder, problems):
-    """Java's figures by assignor and problem, from the folder or the problems' own notes."""
+    """Java's figures by assignor and problem, from the folder or from notes in the problems."""
     if folder is not None:
         return json.loads((folder / "java_metrics.json").read_text())["problems"]
     notes = {d["name"]: d["note"]["kafka"] for d in problems if "note" in d}
@@ -24,6 +24,6 @@ def stored(folder, problems):
 
 
 def beside():
-    """A folder `*/problems` next to the checkout that holds the sets; None without one."""
+    """The folder `*/problems` beside the checkout, if there is one, else None."""
     found = sorted(path.parent for path in ROOT.parent.glob("*/problems/open") if path.is_dir())
     return found[0] if found else None

@@ -26,23 +26,23 @@ def play(data, strategy):
         return answer
 
     phases = list(play_problem(problem, timed))
-    rounds = [one for _, part in phases for one in part]
+    rounds = [round_ for _, part in phases for round_ in part]
     last = rounds[-1]
     return {
         **totals(rounds),
-        **floors([part[0].state for name, part in phases if name != "bounce"]),
+        **unavoidable([part[0].state for name, part in phases if name != "bounce"]),
         "restored_records": sum(
-            restored_records(facts_of(one.state, one.assignment)) for one in rounds
+            restored_records(facts_of(round_.state, round_.assignment)) for round_ in rounds
         ),
         "converged": not last.assignment.followup,
-        "invalid": [wrong for one in rounds for wrong in wrong_with(one)],
+        "invalid": [wrong for round_ in rounds for wrong in wrong_with(round_)],
         "millis": spent[0],
         "final": final(last.state, last.assignment),
     }
 
 
-def floors(states):
-    """What no assignor can avoid after each event: hand-offs for balance, copies nobody has."""
+def unavoidable(states):
+    """Unavoidable hand-offs for balance and restores of missing copies, over all events."""
     handoffs = restores = 0
     for state in states:
         bands = thread_bands(state.threads, int(state.stateful.sum()))
@@ -54,16 +54,19 @@ def floors(states):
         wanted = 1 + min(state.config.num_standby_replicas, len(state.clients) - 1)
         present = np.diff(state.copy_start)[state.stateful]
         restores += int(np.maximum(wanted - present, 0).sum())
-    return {"handoffs_floor": handoffs, "restores_floor": restores}
+    return {"handoffs_unavoidable": handoffs, "restores_unavoidable": restores}
 
 
-def wrong_with(one):
-    extra = one.moves.warmups - one.state.config.max_warmup_replicas
-    return [*map(str, validate(one.state, one.assignment)), *["too many warm-ups"] * (extra > 0)]
+def wrong_with(round_):
+    extra = round_.moves.warmups - round_.state.config.max_warmup_replicas
+    return [
+        *map(str, validate(round_.state, round_.assignment)),
+        *["too many warm-ups"] * (extra > 0),
+    ]
 
 
 def final(state, assignment):
-    """Balance, spread and traffic of one placement, as the public comparer counts them."""
+    """Balance, spread and traffic of one placement, counted as in the public comparison."""
     facts = facts_of(state, assignment)
     threads = np.array(facts.threads)
     usable = threads > 0

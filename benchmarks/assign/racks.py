@@ -3,7 +3,7 @@
     python -m pytest benchmarks/assign/racks.py --benchmark-only
 
 The largest case is a million tasks on 50,000 clients in 6 racks, every partition replicated in 3 of
-them; its goal is 1.5 s. Groups are built column by column, as no million objects are what is timed.
+them; its goal is 1.5 s. Groups are built from columns, because building objects is not measured.
 """
 
 import itertools
@@ -26,7 +26,7 @@ GOAL_SECONDS = {1_000_000: 1.5}
 
 
 def group(tasks: int, clients: int, racks: int) -> GroupState:
-    """A group in which task t runs on client t mod clients, with racks dealt at random."""
+    """A group in which task t runs on client t mod clients, with random racks."""
     rng = np.random.default_rng(7)
     names = [f"rack-{number}" for number in range(racks)]
     sets = [frozenset(three) for three in itertools.combinations(names, 3)]
@@ -54,7 +54,7 @@ def group(tasks: int, clients: int, racks: int) -> GroupState:
 
 
 def crossings(state: GroupState, client: np.ndarray) -> int:
-    """Partitions read from another rack."""
+    """Number of partitions that are read from another rack."""
     return sum(
         state.racks[c] not in replicas[0]
         for c, replicas in zip(client.tolist(), state.partition_racks, strict=True)

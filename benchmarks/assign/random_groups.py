@@ -1,7 +1,7 @@
-"""Random groups in the public problem format, from a seed: what happens to groups in production.
+"""Random groups in the public problem format, from a seed, with events as in production.
 
-Balanced by nobody's algorithm, then a client joins, leaves, is replaced or comes back; some copies
-are behind or unknown; mixed threads, standbys, stateless parts, racks and tags.
+Groups are balanced at random; then a client joins, leaves, is replaced or returns. Some copies are
+behind or unknown; threads, standbys, stateless parts, racks and tags are mixed.
 """
 
 import random
@@ -12,7 +12,7 @@ KINDS = ("steady", "join", "join2", "leave", "replace", "return", "mess")
 
 
 def random_problem(seed):
-    """One problem; equal seeds give equal problems."""
+    """The problem of a seed."""
     rng = random.Random(seed)
     kind, racks, tags = rng.choice(KINDS), rng.random() < 0.25, rng.random() < 0.2
     count = rng.randint(2, 8)
@@ -73,7 +73,7 @@ def _client(rng, racks, tags):
 
 
 def _deal(rng, clients, ends, stateful, replicas):
-    """Balanced by threads, standbys on others, at random."""
+    """Place tasks at random, balanced by threads, and standbys on other clients."""
     slots = [c for c in clients.values() for _ in range(c["threads"])]
     names = sorted(ends)
     rng.shuffle(names)
@@ -91,17 +91,17 @@ def _deal(rng, clients, ends, stateful, replicas):
 
 
 def _leave(rng, kind, clients, other):
-    """A client goes; a new one takes its place, or it is back with its state."""
-    gone = clients.pop(min(clients))
+    """Remove a client; replace it by a new one or by itself with its state, if `kind` says so."""
+    left = clients.pop(min(clients))
     if kind == "return":
-        lags = dict.fromkeys(gone["lags"], 100)
-        clients[_uuid(rng)] = gone | {"active": [], "standby": [], "lags": lags}
+        lags = dict.fromkeys(left["lags"], 100)
+        clients[_uuid(rng)] = left | {"active": [], "standby": [], "lags": lags}
     elif kind == "replace":
         clients[_uuid(rng)] = other
 
 
 def _mess(rng, clients, ends):
-    """Some copies far behind, some unknown, some gone."""
+    """Make some copies lag far behind, some unknown, and remove some."""
     for client in clients.values():
         for name in sorted(client["lags"]):
             draw = rng.random()

@@ -1,15 +1,15 @@
-"""Why a group ends worse than with Kafka, where the group itself says so."""
+"""Reasons why a group ends worse than with Kafka's assignor, found in the group itself."""
 
 
-def why_above(data, key, ours, theirs):
-    """Why a figure is above Kafka's, where the group itself says so."""
+def why_above(data, key, ours, kafkas):
+    """The reason why a figure is above Kafka's."""
     config = data["config"]
     rows = (
         ("no rack strategy is set", "rack" in key and _strategy(config) == "none"),
         (
-            "copies of a task are in other racks each; Kafka's are not, in all",
+            "copies of a task are spread over racks; Kafka's are not for all tasks",
             key == "standby_cross_rack"
-            and theirs.get("rack_shortfall", 0) > ours.get("rack_shortfall", 0),
+            and kafkas.get("rack_shortfall", 0) > ours.get("rack_shortfall", 0),
         ),
         (
             "moves cost more than traffic here, and ours count from the running owner",
@@ -23,7 +23,7 @@ def why_above(data, key, ours, theirs):
 
 
 def why_over(final):
-    """Why a crash overloads a survivor of a group without racks and tags."""
+    """The reason why a crash overloads a remaining client of a group without racks and tags."""
     if final["tasks_a_client"] < 5:
         return "with so few tasks a client one task is beyond the limit, and would be restored"
     return "copies of all kinds are level, so clients that run the most hold standbys too"

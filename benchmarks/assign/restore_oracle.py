@@ -1,8 +1,8 @@
-"""The least restores that any placement needs, by CP-SAT: an oracle for small groups.
+"""The least restores of any placement of a small group, by CP-SAT.
 
-It knows the bands that `high_availability` keeps: each client's share, rounded down or up, of the
-stateful actives and of all copies. Everything else is free, also what `high_availability` promises
-beyond that, so the oracle may be below what can be had without starting anything cold.
+The only constraints are the bands that `high_availability` keeps: each client's share, rounded down
+or up, of the stateful actives and of all copies. `high_availability` has more constraints, so the
+result may be lower than what is possible without cold starts.
 """
 
 import random
@@ -20,7 +20,7 @@ _SECONDS = 10.0
 
 
 def least_restores(state):
-    """Copies placed where there is no state, in the best placement; None where none fits the bands.
+    """Least number of copies placed without state; None if no placement fits the bands.
 
     Raises:
         RuntimeError: not solved to optimality in time.
@@ -59,7 +59,7 @@ def least_restores(state):
 
 
 def small_group(seed):
-    """A settled group of up to 18 stateful tasks and 5 clients, just after one event."""
+    """A settled group of up to 18 stateful tasks and 5 clients, after one event."""
     rng = random.Random(seed)
     sizes = [rng.randint(2, 6) for _ in range(rng.randint(1, 3))]
     tasks = [TaskId(s, p) for s, n in enumerate(sizes) for p in range(n)]
@@ -88,7 +88,7 @@ def small_group(seed):
 
 
 def _give(rng, clients, task, replicas):
-    """One active and its standbys, each to a client with the fewest a thread, at random."""
+    """Place a task's active and its standbys on the least loaded clients, ties at random."""
 
     def load(at):
         return len(clients[at].lags) / clients[at].threads, rng.random()
@@ -100,19 +100,19 @@ def _give(rng, clients, task, replicas):
     owner = min(places, key=runs)
     places.remove(owner)
     for at in [owner, *sorted(places, key=load)[:replicas]]:
-        one, is_owner = clients[at], at == owner
+        client, is_owner = clients[at], at == owner
         clients[at] = ClientInput(
-            process_id=one.process_id,
-            threads=one.threads,
-            active_tasks=one.active_tasks | {task} if is_owner else one.active_tasks,
-            lags={**one.lags, task: LAG_RUNNING if is_owner else rng.choice([0, 40, 900])},
+            process_id=client.process_id,
+            threads=client.threads,
+            active_tasks=client.active_tasks | {task} if is_owner else client.active_tasks,
+            lags={**client.lags, task: LAG_RUNNING if is_owner else rng.choice([0, 40, 900])},
         )
 
 
 def is_level(state, assignment):
-    """Whether every client holds its share of all copies; actives are placed first and may bar it.
+    """Whether every client has its share of all copies.
 
-    A client that runs a task cannot also take the standby that it lacks for its share.
+    It may not: actives are placed first, and a client cannot have a standby of its own active task.
     """
     copies = np.bincount(assignment.standby_table()[:, 1], minlength=len(state.clients))
     copies += np.bincount(assignment.active[state.stateful], minlength=len(state.clients))
@@ -121,11 +121,11 @@ def is_level(state, assignment):
 
 
 def compare(seeds):
-    """What we restore against the least there is, over groups that fit the bands.
+    """Compare restores of `high_availability` with the least, over groups that fit the bands.
 
     Returns:
-        (our restores until settled, least restores, groups, groups left out since ours end beside
-        the bands of copies, which may save restores).
+        (restores until settled, least restores, groups, groups left out because their copies end
+        outside the bands, which may save restores).
     """
     ours = least = groups = beside = 0
     for seed in seeds:

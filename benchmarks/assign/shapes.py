@@ -1,14 +1,13 @@
-"""How the time of an assign call grows with the group, for each event and each feature.
+"""Growth of the time of an assign call with the group, for each event and feature.
 
     python -m benchmarks.assign.shapes [--quick] [--least N] [--most N] [--feature NAME ...]
         [--standbys N ...] [--shape NAME ...] [--strategy NAME ...]
 
-Groups have 100 tasks a client and are settled before the event. Sizes double from `--least` to
-`--most`; a feature has its own largest size where that is smaller, and so have strategies after the
-first (`LARGEST`, `LARGEST_OF_OTHERS`). Each figure is the
-CPU time of one call, the least of some calls, in a process of its own for each size. The goal for
-the growth is 2.3 times the time for twice the tasks; below 0.1 s a ratio says nothing and has no
-mark. Exit status 1: a goal is missed.
+Groups have 100 tasks per client and are settled before the event. Sizes double from `--least` to
+`--most`; some features, and strategies after the first, have a smaller largest size (`LARGEST`,
+`LARGEST_OF_OTHERS`). Each figure is the CPU time of one call, the best of some, in one process per
+size. The goal is at most 2.3 times the time for twice the tasks; times below 0.1 s are left out.
+Exit status 1: a goal is missed.
 """
 
 import argparse
@@ -30,16 +29,16 @@ FEATURES = (
     *("tag_a_client", "rack_a_client", "huge_client"),
 )
 OURS = ("high_availability", "sticky", "fallback_prior")
-# Features whose largest size is smaller: their steps are those of plain groups and some a copy.
+# Features with a smaller largest size: they run the steps of plain groups and a few more.
 LARGEST = {"plain": 2_000_000} | dict.fromkeys(FEATURES[1:], 320_000) | {"rack_a_client": 40_000}
-# These two share all steps with the first strategy.
+# The other strategies share all steps with the first one.
 LARGEST_OF_OTHERS = 160_000
 MOST_RUNS, LOST_SIZE, LOST_GOAL, PLAIN_SIZE, PLAIN_GOAL = 3, 100_000, 1.0, 2_000_000, 30.0
-GROWTH, JUDGED_FROM, TASKS_A_CLIENT, RACKS, SUBTOPOLOGIES = 2.3, 0.1, 100, 3, 20
+GROWTH, MINIMUM_S, TASKS_A_CLIENT, RACKS, SUBTOPOLOGIES = 2.3, 0.1, 100, 3, 20
 _ABOUT = (
     "Show how the time of an assign call grows with the group, for each event and each feature. "
     f"The goal: twice the tasks take at most {GROWTH} times the CPU time, in the mean over all "
-    f"sizes that take at least {JUDGED_FROM} s; rows with less than three of them are not judged."
+    f"sizes that take at least {MINIMUM_S} s; rows with less than three of them are not compared."
 )
 _EXITS = "Exit status: 0 all goals are met, 1 a goal is missed, 2 an argument is wrong."
 ZONES = tuple(f"zone-{number}" for number in range(RACKS))
@@ -47,10 +46,10 @@ END, BEHIND = 1_000_000, 20_000
 
 
 def settled_group(tasks, *, standbys=0, feature="plain", tasks_a_client=TASKS_A_CLIENT):
-    """A group at rest: level, every copy caught up, standbys of a client on all others.
+    """A balanced group with all copies caught up, and standbys spread over the other clients.
 
-    With `tag_a_client` and `rack_a_client` each client has a value of its own, with `huge_client`
-    the last one has as many threads as all others.
+    With `tag_a_client` and `rack_a_client` each client has its own value, with `huge_client` the
+    last client has as many threads as all others together.
     """
     rng = np.random.default_rng(7)
     clients = max(2 * RACKS, tasks // tasks_a_client // RACKS * RACKS)
@@ -91,20 +90,20 @@ def settled_group(tasks, *, standbys=0, feature="plain", tasks_a_client=TASKS_A_
     )
     state = _with_places(state, owner, _standbys_of(owner, clients, standbys))
     if has_racks or feature in ("weights", "huge_client"):
-        # What is level by count is not yet what weights and racks ask for.
+        # A group that is balanced by count is not yet settled by weights and racks.
         answer = find_strategy("sticky")(state)
         state = _with_places(state, answer.active, answer.standby_table())
     return state
 
 
 def _zones_of(feature, clients):
-    """The zone of each client: one of three, or one of its own."""
+    """The zone of each client: one of three, or a unique one."""
     has_own = feature in ("tag_a_client", "rack_a_client")
     return tuple(f"zone-{n:06}" if has_own else ZONES[n % RACKS] for n in range(clients))
 
 
 def _replicas(feature, zones, tasks, rng):
-    """The zones of the replicas of each task's one partition."""
+    """The zones of the replicas of each task's single partition."""
     if feature == "rack_a_client":
         rows = rng.integers(len(zones), size=(tasks, RACKS)).tolist()
         return tuple((frozenset(zones[number] for number in row),) for row in rows)
@@ -125,7 +124,7 @@ def _standbys_of(owner, clients, standbys):
 
 
 def _with_places(state, active, standbys):
-    """The group when its tasks run on `active` and its standbys, int [P, 2], have caught up."""
+    """The group with these active owners and caught-up standbys, int [P, 2]."""
     tasks = len(state.tasks)
     rows = np.zeros((tasks + len(standbys), 4), dtype=np.int64)
     rows[:tasks, 0], rows[:tasks, 1], rows[:tasks, 2] = np.arange(tasks), active, -1
@@ -134,47 +133,47 @@ def _with_places(state, active, standbys):
 
 
 def after(shape, state):
-    """The group after an event: 1 % of its clients join or leave, or all are started anew."""
+    """The group after an event: 1 % of its clients join or leave, or all restart."""
     share, clients = max(1, len(state.clients) // 100), len(state.clients)
     if shape == "steady":
         return state
     if shape == "restart":
         lags = np.random.default_rng(8).integers(BEHIND, END, size=len(state.copy_lag))
         return replace(state, owner=np.full(len(state.tasks), -1, dtype=np.int64), copy_lag=lags)
-    gone = np.random.default_rng(9).choice(clients, size=share, replace=False)
+    removed = np.random.default_rng(9).choice(clients, size=share, replace=False)
     joined = {"join": share, "leave": 0, "lost": max(1, share // 2)}[shape]
-    return _with_clients(state, gone if shape in ("leave", "lost") else gone[:0], joined)
+    return _with_clients(state, removed if shape in ("leave", "lost") else removed[:0], joined)
 
 
-def _with_clients(state, gone, joined):
-    """Without the clients `gone`, and with so many that have no state."""
-    kept = np.setdiff1d(np.arange(len(state.clients)), gone)
+def _with_clients(state, removed, joined):
+    """The group without the clients `removed`, and with `joined` clients without state."""
+    kept = np.setdiff1d(np.arange(len(state.clients)), removed)
     number = np.full(len(state.clients) + 1, -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))
     rows = state.copy_rows()
     rows[:, 1] = number[rows[:, 1]]
     like = kept[:joined].tolist()
     both = [*kept.tolist(), *like]
-    names = [state.clients[one] for one in kept.tolist()]
+    names = [state.clients[client] for client in kept.tolist()]
     return state.with_copies(
         rows[rows[:, 1] >= 0],
         owner=number[state.owner],
-        clients=(*names, *(f"joined-{one:06}" for one in range(joined))),
+        clients=(*names, *(f"joined-{number:06}" for number in range(joined))),
         threads=state.threads[both],
-        racks=tuple(state.racks[one] for one in both),
-        tags=tuple(state.tags[one] for one in both),
+        racks=tuple(state.racks[client] for client in both),
+        tags=tuple(state.tags[client] for client in both),
     )
 
 
 def figures(tasks, feature, standbys, shapes, strategies):
-    """Strategy -> shape -> CPU seconds of a call, the least of some."""
+    """Strategy -> shape -> CPU seconds of a call, the best of some."""
     settled, found = settled_group(tasks, standbys=standbys, feature=feature), {}
     for shape in shapes:
         state = after(shape, settled)
         for name in strategies:
             strategy, best = find_strategy(name), float("inf")
             for _ in range(MOST_RUNS if tasks <= LOST_SIZE else 1):
-                # What is there already is not the call's to look through.
+                # Existing objects must not slow down garbage collection.
                 gc.collect()
                 gc.freeze()
                 started = time.process_time()
@@ -186,7 +185,7 @@ def figures(tasks, feature, standbys, shapes, strategies):
 
 
 def in_its_own_process(*given):
-    """`figures` from a fresh interpreter."""
+    """The result of `figures` in a new interpreter."""
     code = "import json; from benchmarks.assign.shapes import figures; "
     code += f"print(json.dumps(figures(*{given!r})))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -194,7 +193,7 @@ def in_its_own_process(*given):
 
 
 def sizes_of(feature, least, most):
-    """Doubling from `least`, and the last one as large as allowed."""
+    """Sizes that double from `least`, then the largest allowed one."""
     largest = min(most, LARGEST[feature])
     sizes = [least]
     while 2 * sizes[-1] <= largest:
@@ -203,7 +202,7 @@ def sizes_of(feature, least, most):
 
 
 def growths(sizes, seconds):
-    """Growth for each doubling; a last step may be shorter than that."""
+    """Growth per doubling, for each step; the last step may be shorter than a doubling."""
     steps = zip(sizes, sizes[1:], seconds, seconds[1:], strict=False)
     return [
         (after_it / before) ** (1 / np.log2(large / small))
@@ -212,19 +211,19 @@ def growths(sizes, seconds):
 
 
 def mean_growth(sizes, seconds):
-    """Growth for a doubling, by least squares over all sizes that are judged; None for too few.
+    """Growth per doubling by least squares over all compared sizes; None for too few.
 
-    A single step says little: how much an event moves does not grow evenly.
+    A single step says little, because the number of moves does not grow evenly.
     """
-    judged = [(n, s) for n, s in zip(sizes, seconds, strict=True) if s >= JUDGED_FROM]
-    if len(judged) < 3:
+    compared = [(n, s) for n, s in zip(sizes, seconds, strict=True) if s >= MINIMUM_S]
+    if len(compared) < 3:
         return None
-    slope, _ = np.polyfit(*np.log2(np.array(judged)).T, 1)
+    slope, _ = np.polyfit(*np.log2(np.array(compared)).T, 1)
     return float(2**slope)
 
 
 def rows_of(options, feature, standbys):
-    """Say all rows of a feature and a number of standbys; returns those that miss the goal."""
+    """Report all rows of a feature and a number of standbys; return those that miss the goal."""
     sizes = sizes_of(feature, options.least, options.most)
     found = {}
     for size in sizes:
@@ -239,7 +238,7 @@ def rows_of(options, feature, standbys):
             mean = mean_growth(own, seconds)
             met = None if mean is None or name not in OURS else mean <= GROWTH
             title = f"{name}, {feature}, {standbys} standbys, {shape}"
-            times = " ".join(f"{one:.2f}" for one in seconds)
+            times = " ".join(f"{second:.2f}" for second in seconds)
             ratios = " ".join(f"{ratio:.1f}" for ratio in grown)
             ratios += "" if mean is None else f", mean {mean:.2f}"
             say("assignor", title, f"{times} s, x {ratios}", f"mean <= {GROWTH}", met=met)
@@ -290,7 +289,7 @@ def main():
     for line in missed:
         print(f"  goal missed: {line}")
     count = f"{len(missed) or 'no'} goal{'s' * (len(missed) > 1)} missed"
-    print(f"{count}; sizes that take less than {JUDGED_FROM} s are not judged")
+    print(f"{count}; sizes that take less than {MINIMUM_S} s are not compared")
     sys.exit(1 if missed else 0)
 
 

@@ -1,6 +1,6 @@
-"""Times of the assign call: the scale set beside Java's stored times, and groups beyond it.
+"""Times of the assign call: of the scale set, and of larger groups.
 
-Ours are CPU times: the call is single-threaded, so on a quiet machine that is the wall time.
+Times are CPU times: the call is single-threaded, so on an idle machine they equal wall-clock time.
 """
 
 import gc
@@ -33,7 +33,7 @@ MEMBERS_SAMPLED = 500
 
 
 def seconds(call, repeat=1):
-    """CPU seconds, the best of some calls: one thread, and the machine may be busy with others."""
+    """CPU seconds of a call, the best of `repeat`."""
     best = float("inf")
     for _ in range(repeat):
         started = cpu()
@@ -43,7 +43,7 @@ def seconds(call, repeat=1):
 
 
 def cpu():
-    """CPU seconds of this process and of those that it waited for."""
+    """CPU seconds of this process and of its finished children."""
     children = os.times()
     return time.process_time() + children.children_user + children.children_system
 
@@ -51,7 +51,7 @@ def cpu():
 def scale(problems, strategy, repeat=3):
     """Name -> (first ms, best ms) of each problem."""
     found = {}
-    # What this process holds besides, parsed problems above all, is not the call's to look through.
+    # Objects of this process, such as parsed problems, must not slow down garbage collection.
     gc.collect()
     gc.freeze()
     for data in problems:
@@ -72,7 +72,7 @@ def million():
 
 
 def in_its_own_process(name):
-    """The figures of a function of this module, from a fresh interpreter."""
+    """The figures of a function of this module, in a new interpreter."""
     module = "benchmarks.assign.speed"
     code = f"import json; from {module} import {name}; print(json.dumps({name}()))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -80,9 +80,9 @@ def in_its_own_process(name):
 
 
 def steady():
-    """100,000 tasks x 10,000 clients that are settled: seconds to assign, and of the metadata.
+    """Seconds to assign 100,000 tasks to 10,000 settled clients, and to code their metadata.
 
-    Metadata of a sample of members is decoded and encoded, and multiplied up.
+    The metadata of a sample of members is decoded and encoded, and extrapolated.
     """
     state = group(100_000, 10_000, 6)
     state = replace(state, config=replace(state.config, rack_aware_assignment_strategy="none"))
@@ -112,7 +112,7 @@ def _answer(own):
 
 
 def threads():
-    """Seconds to deal 100,000 tasks to 100 threads, sticky."""
+    """Seconds to assign 100,000 tasks to 100 threads, sticky."""
     tasks = [TaskId(n % 10, n // 10) for n in range(100_000)]
     names = [f"thread-{n:03}" for n in range(100)]
     rng = np.random.default_rng(7)
@@ -130,7 +130,7 @@ def import_seconds():
 
 
 def is_deterministic(problems, strategy):
-    """Whether shuffled input gives the same answers; names of those that differ."""
+    """Names of the problems whose answer depends on the order of the input."""
     rng, differ = np.random.default_rng(7), []
     for data in problems:
         shuffled = dict(data)
@@ -138,14 +138,14 @@ def is_deterministic(problems, strategy):
             items = list(data.get(key, {}).items())
             rng.shuffle(items)
             shuffled[key] = {str(name): data[key][str(name)] for name, _ in items}
-        one, two = (strategy(read_problem(d).state) for d in (data, shuffled))
-        if (one.active != two.active).any() or one.standbys != two.standbys:
+        first, second = (strategy(read_problem(d).state) for d in (data, shuffled))
+        if (first.active != second.active).any() or first.standbys != second.standbys:
             differ.append(data["name"])
     return differ
 
 
 def moved_by_a_join(strategy_name="sticky", tasks=1_000, clients=20):
-    """Tasks that move when one client joins, over tasks / clients."""
+    """Tasks that move when one client joins, divided by tasks / clients."""
     state = group(tasks, clients, 3)
     state = replace(state, config=replace(state.config, rack_aware_assignment_strategy="none"))
     grown = replace(

@@ -1,8 +1,8 @@
-"""What a leader does inside its client's callback: the whole of it, by the client's own values.
+"""Time of a leader inside its client's callback, from the client's values to the client's values.
 
 Run with `make bench` or `pytest benchmarks/clients/embedding.py --benchmark-only`. 100 members of
-50 processes with state, standbys and endpoints join with 1,000 tasks; subscriptions are decoded,
-lags taken from facts, tasks placed, answers written, checked, and turned into the client's values.
+50 processes with state, standbys and endpoints join with 1,000 tasks. The callback decodes
+subscriptions, computes lags, places tasks, writes and checks answers, and converts them.
 """
 
 from threading import Event, Thread
@@ -34,7 +34,7 @@ CLUSTER = SimpleNamespace(partitions_for_topic=lambda _: range(TASKS))
 
 
 class Facts:
-    """Stands for the thread that looks at the cluster, which has found everything."""
+    """Replaces the thread that polls the cluster; all facts are known."""
 
     def __init__(self):
         ends = {TopicPartition(CHANGELOG, p): 1_000_000 + p for p in range(TASKS)}
@@ -55,7 +55,7 @@ class Facts:
 
 
 class Listener(TasksListener):
-    """Every standby lacks a few records."""
+    """Reports that every standby lacks a few records."""
 
     standby = ()
 
@@ -77,13 +77,13 @@ def members():
             num_standby_replicas=1,
             listener=Listener(),
         )
-        assignor._watch._provider = Facts()  # noqa: SLF001 no cluster is asked here
+        assignor._membership.resources.cluster._provider = Facts()  # noqa: SLF001 no cluster is asked here
         made.append(assignor)
     return made
 
 
 def group(assignors):
-    wires = [one.metadata({"lines"}).encode() for one in assignors]
+    wires = [assignor.metadata({"lines"}).encode() for assignor in assignors]
     return [
         SimpleNamespace(member_id=f"m{n:03}", metadata=ConsumerProtocolSubscription.decode(wire))
         for n, wire in enumerate(wires)
@@ -93,29 +93,29 @@ def group(assignors):
 def rebalance(assignors):
     joined = group(assignors)
     answers = assignors[0].assign(CLUSTER, joined)
-    for number, one in enumerate(assignors):
+    for number, assignor in enumerate(assignors):
         answer = type(answers["m000"]).decode(answers[f"m{number:03}"].encode())
-        one.on_assignment(answer, 1)
+        assignor.on_assignment(answer, 1)
 
 
-# Processor time: the callback waits for nobody, and others may use the machine.
+# CPU time: the callback does not wait, and the machine may be busy.
 @pytest.mark.benchmark(timer=process_time)
 def test_leader_in_the_callback(benchmark):
     assignors = members()
     for _ in range(3):
         rebalance(assignors)
-    assert len({task for one in assignors for task in one.tasks.active}) == TASKS
+    assert len({task for assignor in assignors for task in assignor.tasks.active}) == TASKS
     joined = group(assignors)
     benchmark(lambda: assignors[0].assign(CLUSTER, joined))
     milliseconds = benchmark.stats.stats.median * 1000
     print()
     at_most(PART, f"leader's callback, {MEMBERS} x {TASKS:,}, CPU", milliseconds, GOAL_MS, "ms")
-    # The goal is for a quiet machine.
+    # The goal is for an idle machine.
     assert milliseconds < 4 * GOAL_MS
 
 
 def worst_lateness_ms(stop, found):
-    """How much later than asked for a thread that sleeps as a heartbeat does woke up."""
+    """Record how late a thread wakes up that sleeps like a heartbeat thread."""
     while not stop.is_set():
         slept = perf_counter()
         sleep(HEARTBEAT_S)
@@ -123,7 +123,7 @@ def worst_lateness_ms(stop, found):
 
 
 def test_heartbeats_beside_the_leader(benchmark):
-    """A client's heartbeat thread shares the interpreter with the callback, and little else."""
+    """A client's heartbeat thread must not be late while the callback runs."""
     assignors = members()
     for _ in range(3):
         rebalance(assignors)

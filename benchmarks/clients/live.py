@@ -1,9 +1,9 @@
-"""Bounces of real processes, and the first two commands of a newcomer.
+"""Time of bounces of real processes, and of `make demo` in a new clone.
 
-`python -m benchmarks.clients.live [--fresh] [--broker kafka:3.9]`. The bounce is that of `make
-demo`, on the embedded broker, and one of five members of ours on a real broker where its jars can
-be had. --fresh clones the checkout into an empty folder and times `make demo` there: pip installs
-every extra, from its cache if it has one. Exit status 1: a goal is missed.
+`python -m benchmarks.clients.live [--fresh] [--broker kafka:3.9]`. The bounces are that of `make
+demo` on the embedded broker, and one of five native members on a real broker if its jars are
+available. --fresh clones the checkout into an empty folder and times `make demo` there, with every
+extra, which pip may take from its cache. Exit status 1: a goal is missed.
 """
 
 import argparse
@@ -23,13 +23,13 @@ BOUNCE_GOAL_S, FRESH_GOAL_S = 20.0, 90.0
 
 
 def bounce(*arguments):
-    """The document of a bounce; the last sentence of one that has none."""
+    """The JSON document of a bounce, or the last line of its error output."""
     command = [COMMAND, "live", "--format", "json", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.stdout:
         return json.loads(done.stdout)
-    said = done.stderr.strip() or f"ended with status {done.returncode}"
-    return said.splitlines()[-1]
+    message = done.stderr.strip() or f"ended with status {done.returncode}"
+    return message.splitlines()[-1]
 
 
 def demo():
@@ -48,8 +48,8 @@ def failed(found):
 
 
 def on_a_real_broker(broker):
-    """Five members of ours: nobody rejoins only for a version."""
-    name = f"rebalances for the version, 5 of ours on {broker}"
+    """A bounce of five native members: no member rejoins for a version alone."""
+    name = f"rebalances for the version, 5 native members on {broker}"
     found = bounce("--broker", broker, "--from", "native", "--to", "next", "--members", "5")
     if isinstance(found, str):
         return [say(PART, name, f"not measured: {found}", "<= 0")]
@@ -60,7 +60,7 @@ def on_a_real_broker(broker):
 
 
 def fresh():
-    """Seconds of `make demo` as the first command in a clone of the last commit."""
+    """Seconds of `make demo` in a new clone of the last commit."""
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder, "clone")
         subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
@@ -76,10 +76,10 @@ def fresh():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fresh", action="store_true", help="time a fresh clone too")
-    parser.add_argument("--broker", default="kafka:3.9", help="the real one")
-    given = parser.parse_args()
-    rows = [*demo(), *on_a_real_broker(given.broker), *(fresh() if given.fresh else ())]
+    parser.add_argument("--fresh", action="store_true", help="also time a new clone")
+    parser.add_argument("--broker", default="kafka:3.9", help="Kafka release of the real broker")
+    options = parser.parse_args()
+    rows = [*demo(), *on_a_real_broker(options.broker), *(fresh() if options.fresh else ())]
     return int(any(row.met is False for row in rows))
 
 

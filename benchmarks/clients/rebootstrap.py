@@ -1,8 +1,8 @@
-"""What a client does while all brokers are gone, and how soon it goes on when there are new ones.
+"""Load of a client while no broker answers, and its time to recover with new brokers.
 
-Each figure is of a consumer in a process of its own on the embedded broker: processor time and
-connection attempts while nobody answers at all, then milliseconds from the replacement of all
-brokers, or from a demand (error 129), to what follows. "alone" is the client without a supervisor.
+Each figure is of a consumer in its own process on the embedded broker: CPU time and connection
+attempts while no broker answers, then milliseconds from the replacement of all brokers, or from a
+demand (error 129), to the recovery. "alone" is the client without a supervisor.
 
 `python -m benchmarks.clients.rebootstrap` takes five minutes; `--seconds 10 --rounds 3` less.
 Exit status 1: a goal is missed.
@@ -40,14 +40,14 @@ REACTION_GOAL_MS = 1_000
 GO_ON_GOAL_MS = 2_000  # beyond the trigger
 TRIGGER_MS = 1_000
 BACKOFF_MAX_MS, JITTER = 1_000, 0.2
-# Until the back-off has grown to its longest, each of the three old brokers and the bootstrap
-# server is tried this often at most.
+# Most attempts until the back-off has its largest value: three old brokers and the bootstrap
+# server, seven each.
 RAMP = 4 * 7
 _BROKERS = BrokerConfig(nodes=3, bootstrap_listener=True, topics={TOPIC: 3})
 
 
 def most_attempts(seconds):
-    """Attempts that the back-off allows: of one address, once it has grown to its longest."""
+    """Most attempts that the back-off allows in this time."""
     return RAMP + seconds / (BACKOFF_MAX_MS / 1_000 * (1 - JITTER))
 
 
@@ -65,17 +65,17 @@ class KafkaPython:
             metadata_max_age_ms=200,
             reconnect_backoff_max_ms=BACKOFF_MAX_MS,
         )
-        # A leader that does not know the topic yet hands out nothing, and may leave it at that.
+        # A leader that does not know the topic yet would assign nothing.
         self._consumer.partitions_for_topic(TOPIC)
         self._consumer.subscribe([TOPIC])
         self.supervisor = supervised and rebootstrap_kafka_python.supervise(
             self._consumer, metadata_recovery_rebootstrap_trigger_ms=TRIGGER_MS
         )
-        its = KafkaNetSocket.connect
+        original = KafkaNetSocket.connect
 
         async def connect(*arguments, **more):
             self.attempts += 1
-            return await its(*arguments, **more)
+            return await original(*arguments, **more)
 
         KafkaNetSocket.connect = connect
 
@@ -97,11 +97,11 @@ class Aiokafka:
 
     async def start(self):
         loop = asyncio.get_running_loop()
-        its = loop.create_connection
+        original = loop.create_connection
 
         async def create_connection(*arguments, **more):
             self.attempts += 1
-            return await its(*arguments, **more)
+            return await original(*arguments, **more)
 
         loop.create_connection = create_connection
         self._consumer = AIOKafkaConsumer(
@@ -122,40 +122,40 @@ class Aiokafka:
         return sum(map(len, (await self._consumer.getmany(timeout_ms=200)).values()))
 
     async def close(self):
-        """Nothing: a consumer whose brokers are gone never comes to an end."""
+        """Do nothing: closing a consumer without brokers does not return."""
 
 
 async def child(client, servers, *, supervised, seconds):
-    """Read three records, then tell what happens: one line each time something was asked for."""
-    one = (KafkaPython if client == "kafka-python" else Aiokafka)(servers, supervised=supervised)
+    """Read three records, then wait for a request on standard input and print its result."""
+    reader = (KafkaPython if client == "kafka-python" else Aiokafka)(servers, supervised=supervised)
     if client == "aiokafka":
-        await one.start()
+        await reader.start()
     read = 0
     while read < 3:
-        read += await one.step()
+        read += await reader.step()
     print("ready", flush=True)
     asked = sys.stdin.readline().strip()
     if asked == "gone":
-        began, used, tried = time.monotonic(), time.process_time(), one.attempts
+        began, used, tried = time.monotonic(), time.process_time(), reader.attempts
         while time.monotonic() - began < seconds:
-            await one.step()
+            await reader.step()
         took = time.monotonic() - began
         cpu = 100 * (time.process_time() - used) / took
-        print(json.dumps({"cpu": cpu, "attempts": one.attempts - tried, "seconds": took}))
+        print(json.dumps({"cpu": cpu, "attempts": reader.attempts - tried, "seconds": took}))
     elif asked == "replaced":
         while read < 6:
-            read += await one.step()
+            read += await reader.step()
         print(json.dumps({"at_s": time.monotonic()}))
     else:
-        while not one.supervisor.rebootstraps:
-            await one.step()
-        print(json.dumps({"at_s": one.supervisor.rebootstraps[0].at_ms / 1_000}))
+        while not reader.supervisor.rebootstraps:
+            await reader.step()
+        print(json.dumps({"at_s": reader.supervisor.rebootstraps[0].at_ms / 1_000}))
     sys.stdout.flush()
 
 
 @contextlib.contextmanager
 def consumer(broker, client, *, supervised=True, seconds=0.0):
-    """A child that has read the first records."""
+    """Run a child process that has read the first records."""
     servers = broker.bootstrap_servers
     write(servers)
     process = subprocess.Popen(
@@ -196,7 +196,7 @@ def answer(process):
 
 
 def gone(client, *, supervised, seconds):
-    """Processor time and attempts while nobody answers."""
+    """CPU time and connection attempts while no broker answers."""
     with (
         running_broker(_BROKERS) as broker,
         consumer(broker, client, supervised=supervised, seconds=seconds) as process,
@@ -207,7 +207,7 @@ def gone(client, *, supervised, seconds):
 
 
 def replaced_ms(client):
-    """From the replacement of all brokers to the records that were written to the new ones."""
+    """Milliseconds from the replacement of all brokers to reading records of the new ones."""
     with running_broker(_BROKERS) as broker, consumer(broker, client) as process:
         ask(process, "replaced")
         began = time.monotonic()
@@ -217,26 +217,28 @@ def replaced_ms(client):
 
 
 def stuck_ms(client):
-    """As `replaced_ms`, but the old brokers keep their connections and answer nobody."""
+    """As `replaced_ms`, but the old brokers keep their connections and do not answer."""
     with running_broker(_BROKERS) as broker, consumer(broker, client) as process:
         ask(process, "replaced")
-        old = broker.call(lambda one: one.live)
+        old = broker.call(lambda embedded: embedded.live)
         broker.start_node(4, port=0)
         for node_id in old:
             broker.inject(Fault(node_id=node_id, delay_ms=3_600_000, times=10**6))
         began = time.monotonic()
         for topic in range(3):
             broker.call(
-                lambda one, p=topic: one.cluster.catalog.topic(TOPIC).leaders.__setitem__(p, 4)
+                lambda embedded, p=topic: embedded.cluster.catalog.topic(TOPIC).leaders.__setitem__(
+                    p, 4
+                )
             )
-        broker.call(lambda one: [one.cluster.address_by_node.pop(n) for n in old])
+        broker.call(lambda embedded: [embedded.cluster.address_by_node.pop(n) for n in old])
         broker.move_coordinator("g", 4)
         write(broker.bootstrap_servers)
         return (answer(process)["at_s"] - began) * 1_000
 
 
 def demanded_ms(client):
-    """From the first moment that a server demands it to the rebootstrap; metadata is 200 ms old."""
+    """Milliseconds from the demand of a server to the rebootstrap; metadata is 200 ms old."""
     with running_broker(_BROKERS) as broker, consumer(broker, client) as process:
         ask(process, "demanded")
         began = time.monotonic()
@@ -246,24 +248,26 @@ def demanded_ms(client):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="of silence")
-    parser.add_argument("--rounds", type=int, default=5, help="of each replacement")
+    parser.add_argument("--seconds", type=float, default=60.0, help="time without brokers")
+    parser.add_argument("--rounds", type=int, default=5, help="repetitions of each measurement")
     for hidden in ("--child", "--servers"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    if given.child:
-        work = child(given.child, given.servers, supervised=not given.alone, seconds=given.seconds)
+    if options.child:
+        work = child(
+            options.child, options.servers, supervised=not options.alone, seconds=options.seconds
+        )
         asyncio.run(work)
         return 0
-    return report(given.seconds, given.rounds)
+    return report(options.seconds, options.rounds)
 
 
 def report(seconds, rounds):
     found = []
     most = most_attempts(seconds)
-    print(f"nobody answers for {seconds:.0f} s")
+    print(f"no broker answers for {seconds:.0f} s")
     for client in CLIENTS:
         for supervised in (True, False):
             seen = gone(client, supervised=supervised, seconds=seconds)
@@ -277,7 +281,7 @@ def report(seconds, rounds):
                     "",
                 ),
             ):
-                found.append(at_most(PART, figure, value, goal, unit, judged=supervised))
+                found.append(at_most(PART, figure, value, goal, unit, has_goal=supervised))
     rows = (
         ("all brokers replaced, records read after", replaced_ms, GO_ON_GOAL_MS),
         (f"old ones stuck, trigger {TRIGGER_MS} ms", stuck_ms, TRIGGER_MS + GO_ON_GOAL_MS),

@@ -1,4 +1,4 @@
-"""How many inputs the decoders take in a time, and how many of them are findings.
+"""Number of fuzzer inputs in a given time, and number of findings.
 
 `python -m benchmarks.encoding.fuzz [--seconds 60]`. Exit status 1: there is a finding.
 """
@@ -16,9 +16,9 @@ PART = "encoding"
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=60)
-    given = parser.parse_args()
-    name = f"findings in {given.seconds} s of fuzzing"
-    command = [sys.executable, "-m", "fuzz.run", "--seconds", str(given.seconds)]
+    options = parser.parse_args()
+    name = f"findings in {options.seconds} s of fuzzing"
+    command = [sys.executable, "-m", "fuzz.run", "--seconds", str(options.seconds)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     counts = re.search(r"(\d+) executions, (\d+) findings", done.stdout)
     if counts is None:

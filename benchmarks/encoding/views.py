@@ -1,9 +1,9 @@
-"""What the routing view weighs and costs, against Kafka's host maps of version 11, in one table.
+"""Size and time of the routing view, compared with Kafka's host maps of version 11.
 
 Run with `make bench` or `pytest benchmarks/encoding/views.py --benchmark-only -s`. Bytes are
-compared with a v11 answer of the same group, made in the same run. Names of hosts matter: a
-stateful set counts up (`streams-00042.prod.example.net`), and names drawn by chance are the worst
-case, shown beside it without a goal.
+compared with a v11 answer of the same group. The size depends on host names: those of a stateful
+set have a counter (`streams-00042.prod.example.net`); random names are the worst case, shown
+without a goal.
 """
 
 import random
@@ -42,7 +42,7 @@ DELTA_RATIO = 0.005
 SPLICE_MS = 0.1
 HUGE_SECONDS = 1.0
 LINEAR = 1.1  # goal: bytes a member of a group four times as large
-ALARM = 4  # a slow machine is no reason to fail; a codec that fell back to loops is
+ALARM = 4  # fail above so many times the goal: slow machines must pass, loops in Python must not
 
 
 @cache
@@ -61,9 +61,9 @@ def group_of(clients, tasks):
     )
 
 
-def kafka_bytes(world):
+def kafka_bytes(example):
     """Bytes of a member's v11 answer."""
-    group, member = world.group, world.members[0]
+    group, member = example.group, example.members[0]
     hosts, standby_hosts = group.host_maps()
     return len(
         encode_assignment(
@@ -79,11 +79,11 @@ def kafka_bytes(world):
     )
 
 
-def answers(world, **view):
+def answers(example, **view):
     """The answers of all members as values, with the view in one form."""
-    tasks = world.group.tasks
+    tasks = example.group.tasks
     native = NativeAssignment(
-        sizes=world.bare.sizes, partition_counts=world.bare.partition_counts, **view
+        sizes=example.bare.sizes, partition_counts=example.bare.partition_counts, **view
     )
     return [
         Assignment(
@@ -93,7 +93,7 @@ def answers(world, **view):
             standby_tasks={tasks[task]: () for task in member.standby},
             native=native,
         )
-        for member in world.members
+        for member in example.members
     ]
 
 
@@ -106,7 +106,7 @@ def best_ms(call, *arguments, number=3, repeat=5):
 
 
 def with_random_hosts(view):
-    """The same view with names of 30 characters that have nothing in common."""
+    """The same view with random host names of 30 characters."""
     rng = random.Random(1)
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     names = sorted({"".join(rng.choices(letters, k=30)) for _ in view.hosts})
@@ -117,7 +117,7 @@ def with_random_hosts(view):
 
 
 def show(title, rows):
-    """Say the rows (name, found, goal or None, unit) of a group."""
+    """Report the rows (name, figure, goal or None, unit) of a group."""
     print(f"\n{title}")
     for name, found, goal, unit in rows:
         if goal is None:
@@ -127,36 +127,36 @@ def show(title, rows):
 
 
 def test_ratios_at_1000_clients_and_10000_tasks(benchmark):
-    world = group_of(1_000, 10_000)
-    forms = encode_view_forms(world.new, older=[world.old])
-    delta = forms.delta_by_held[view_reference(world.old)]
-    kafka = kafka_bytes(world)
-    full = encode_view(world.old)
-    chance = encode_view(with_random_hosts(world.old))
-    spliced = answers(world, view_full=full)
+    example = group_of(1_000, 10_000)
+    forms = encode_view_forms(example.new, older=[example.old])
+    delta = forms.delta_by_held[view_reference(example.old)]
+    kafka = kafka_bytes(example)
+    full = encode_view(example.old)
+    chance = encode_view(with_random_hosts(example.old))
+    spliced = answers(example, view_full=full)
     splice = best_ms(encode_all, spliced) / len(spliced)
     rows = [
         ("full view over v11 member", len(full) / kafka, FULL_RATIO, "x"),
         ("  with random names of hosts", len(chance) / kafka, None, "x"),
         ("delta after one join over v11 member", len(delta) / kafka, DELTA_RATIO, "x"),
         ("splice a full view into an answer", splice, SPLICE_MS, "ms"),
-        ("  encode the view once", best_ms(encode_view, world.old), None, "ms"),
+        ("  encode the view once", best_ms(encode_view, example.old), None, "ms"),
         ("  decode it", best_ms(decode_view, full), None, "ms"),
-        ("  apply the delta", best_ms(apply_delta, world.old, delta), None, "ms"),
+        ("  apply the delta", best_ms(apply_delta, example.old, delta), None, "ms"),
         ("  v11 member", kafka, None, "bytes"),
         ("  full view", len(full), None, "bytes"),
         ("  delta after one join", len(delta), None, "bytes"),
     ]
     show("1,000 x 10,000", rows)
-    benchmark(encode_view, world.old)
+    benchmark(encode_view, example.old)
     assert len(full) <= FULL_RATIO * kafka
     assert len(delta) <= DELTA_RATIO * kafka
     assert splice <= ALARM * SPLICE_MS
 
 
-def subscriptions(world):
-    """What all members write, as bytes."""
-    group = world.group
+def subscriptions(example):
+    """Subscription blobs of all members."""
+    group = example.group
     return [
         encode_subscription(
             Subscription(
@@ -171,43 +171,43 @@ def subscriptions(world):
                 native=NativeSubscription(sizes=group.sizes),
             )
         )
-        for number, member in enumerate(world.members)
+        for number, member in enumerate(example.members)
     ]
 
 
 def cpu_seconds(call, argument):
-    """The best of three."""
+    """CPU seconds of a call, the best of three."""
     timer = time.process_time
     return min(timeit.repeat(lambda: call(argument), number=1, repeat=3, timer=timer))
 
 
 def test_all_metadata_of_10000_clients_and_100000_tasks(benchmark):
-    world = group_of(10_000, 100_000)
-    forms = encode_view_forms(world.new, older=[world.old])
-    delta = forms.delta_by_held[view_reference(world.old)]
-    blobs = subscriptions(world)
+    example = group_of(10_000, 100_000)
+    forms = encode_view_forms(example.new, older=[example.old])
+    delta = forms.delta_by_held[view_reference(example.old)]
+    blobs = subscriptions(example)
     spent = cpu_seconds(lambda all_: [decode_subscription(data) for data in all_], blobs)
     rows = [("all subscriptions in, CPU", spent, HUGE_SECONDS, "s")]
     for name, view in (
         ("with a delta", {"view_delta": delta}),
         ("with a reference", {"view_reference": forms.reference}),
     ):
-        spent = cpu_seconds(encode_all, answers(world, **view))
+        spent = cpu_seconds(encode_all, answers(example, **view))
         rows.append((f"all answers {name}, CPU", spent, HUGE_SECONDS, "s"))
-    full = best_ms(encode_all, answers(world, view_full=forms.full)[:500], number=1) / 500
+    full = best_ms(encode_all, answers(example, view_full=forms.full)[:500], number=1) / 500
     rows += [
         ("  splice a full view into an answer", full, None, "ms"),
-        ("  encode it in all forms once", best_ms(forms_once, world, number=1), None, "ms"),
+        ("  encode it in all forms once", best_ms(forms_once, example, number=1), None, "ms"),
         ("  full view", len(forms.full), None, "bytes"),
         ("  delta after one join", len(delta), None, "bytes"),
     ]
     show("10,000 x 100,000", rows)
-    benchmark.pedantic(forms_once, args=(world,), rounds=3)
+    benchmark.pedantic(forms_once, args=(example,), rounds=3)
     assert all(found <= ALARM * goal for _, found, goal, _ in rows if goal is not None)
 
 
 def test_bytes_of_a_group_grow_as_its_members_do(benchmark):
-    """One member's bytes in a group of 500 and in one of 2,000, ten tasks each."""
+    """Bytes per member must be alike in groups of 500 and 2,000 members, ten tasks each."""
     totals = {}
     for clients in (500, 2_000):
         group = group_of(clients, 10 * clients).group
@@ -222,12 +222,12 @@ def test_bytes_of_a_group_grow_as_its_members_do(benchmark):
     benchmark(lambda: None)
 
 
-def forms_once(world):
-    return encode_view_forms(world.new, older=[world.old])
+def forms_once(example):
+    return encode_view_forms(example.new, older=[example.old])
 
 
 @pytest.mark.parametrize("clients", [10, 100, 1_000])
 def test_a_delta_after_one_join(benchmark, clients):
-    world = group_of(clients, 10_000)
-    data = benchmark(forms_once, world).delta_by_held[view_reference(world.old)]
-    assert apply_delta(world.old, data) == world.new
+    example = group_of(clients, 10_000)
+    data = benchmark(forms_once, example).delta_by_held[view_reference(example.old)]
+    assert apply_delta(example.old, data) == example.new

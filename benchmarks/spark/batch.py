@@ -1,11 +1,11 @@
-"""Many groups on Spark against what Spark and the core cost by themselves, in one run.
+"""Time of `spark-assign batch` compared with the time of Spark and of the core alone, in one run.
 
     python -m benchmarks.spark.batch --groups 5000
 
-Ratios, of the best of a few runs on the same rows in the same session:
-- the job over (an identity `mapInArrow` of the same rows + the core's own time / cores),
-- `applyInPandas`, a group at a time, over the job: as a whole, and what both add to the core,
-- one core over two: processes of their own, each with all that it starts bound to so many cores.
+Ratios of the best of a few runs, on the same rows in the same session:
+- the job over its baseline: an identity `mapInArrow` of the rows + CPU time of the core / cores,
+- `applyInPandas`, one group at a time, over the job: in total, and without the time of the core,
+- one core over several: each in a process that is bound to so many cores.
 """
 
 import json
@@ -44,14 +44,14 @@ from spark_assign.workers.kernel import Options
 
 VARIANTS = 100
 SAMPLE = 200
-# Below that Spark's fixed costs decide, and nothing is judged.
-JUDGED = 5_000
+# Below this number Spark's fixed costs dominate, and no limit is checked.
+FULL_SIZE = 5_000
 PART = "Spark"
-OVER_FLOOR, THAN_PANDAS, SCALING = 2.0, 5.0, 1.7
+OVER_BASELINE, THAN_PANDAS, SCALING = 2.0, 5.0, 1.7
 
 
 def make_groups(path, groups, tasks, clients):
-    """Parquet with so many groups: a tenth of the clients of each has just left."""
+    """Write groups as Parquet, of each of which a tenth of the clients has just left."""
     states = []
     for seed in range(min(groups, VARIANTS)):
         problem = make_problem(
@@ -122,7 +122,7 @@ def measured_here(path, cores, runs, limit):
 
 
 def measured(path, cores, runs, limit):
-    """The same in a process of its own that has so many cores, Spark's own threads included."""
+    """`measured_here` in a new process that is bound to `cores` cores."""
     words = [str(path), str(cores), str(runs), str(limit)]
     done = subprocess.run(
         [sys.executable, "-m", __spec__.name, "--measure", *words],
@@ -134,13 +134,13 @@ def measured(path, cores, runs, limit):
 
 
 def bind(cores):
-    """Keep this process, and what it starts, on the first cores; where the system can do that."""
+    """Bind this process and its children to the first cores, if the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
 
 
 def in_pandas(frame):
-    """The same in Spark's usual way: a row per task, groupBy, a pandas table for each group."""
+    """Place groups by `groupBy().applyInPandas()`: a row per task, a pandas table per group."""
     rows = frame.select("name", f.explode("tasks").alias("task"), "clients").select(
         "name", "clients", "task.*"
     )
@@ -150,7 +150,7 @@ def in_pandas(frame):
 
 
 def place_pandas(table):
-    """The core for the rows of one group."""
+    """Place one group given as a pandas table."""
     active, lags = defaultdict(set), defaultdict(dict)
     tasks = list(map(TaskId, table["subtopology"].tolist(), table["partition"].tolist()))
     for task, owner, copies in zip(tasks, table["owner"], table["copies"], strict=True):
@@ -161,7 +161,9 @@ def place_pandas(table):
             lags[copy["client"]][task] = LAG_UNKNOWN if lag is None else lag
     state = group_state(
         tasks=tasks,
-        stateful_tasks=[t for t, is_so in zip(tasks, table["stateful"], strict=True) if is_so],
+        stateful_tasks=[
+            t for t, is_stateful in zip(tasks, table["stateful"], strict=True) if is_stateful
+        ],
         clients=[
             ClientInput(
                 process_id=client["client"],
@@ -184,14 +186,19 @@ def place_pandas(table):
     )
 
 
-def judged_rows(found, core, cores, groups):
-    """Say the three ratios; they are judged for thousands of groups only."""
-    one, many = found[1], found[cores]
-    floor = many["identity"] + core / cores
-    size, judged = f"{groups:,} groups", groups >= JUDGED
+def ratio_rows(found, core, cores, groups):
+    """Print the three ratios; limits are checked from `FULL_SIZE` groups on."""
+    alone, many = found[1], found[cores]
+    baseline = many["identity"] + core / cores
+    size, is_full = f"{groups:,} groups", groups >= FULL_SIZE
     return [
         at_most(
-            PART, f"{size}, job over floor", many["job"] / floor, OVER_FLOOR, "x", judged=judged
+            PART,
+            f"{size}, job over baseline",
+            many["job"] / baseline,
+            OVER_BASELINE,
+            "x",
+            has_goal=is_full,
         ),
         at_least(
             PART,
@@ -199,15 +206,15 @@ def judged_rows(found, core, cores, groups):
             many["pandas"] / many["part"],
             THAN_PANDAS,
             "x",
-            judged=judged,
+            has_goal=is_full,
         ),
         at_least(
             PART,
             f"{size}, one core over {cores}",
-            one["job"] / many["job"],
+            alone["job"] / many["job"],
             SCALING,
             "x",
-            judged=judged,
+            has_goal=is_full,
         ),
     ]
 
@@ -242,7 +249,7 @@ def main(*, groups, tasks, clients, cores, runs, measure):
     own = core / groups / cores
     around = (many["pandas"] - own) / max(many["part"] - own, 1e-9)
     click.echo(f"applyInPandas adds {around:.1f} times as much to the core's own time")
-    rows = judged_rows(found, core, cores, groups)
+    rows = ratio_rows(found, core, cores, groups)
     sys.exit(int(any(row.met is False for row in rows)))
 
 

@@ -1,14 +1,13 @@
-"""One huge group by the collapsed Spark job, against Spark's own read and write of the same rows.
+"""Time of `spark-assign group` for one huge group, compared with reading and writing its rows.
 
     python -m benchmarks.spark.group --tasks 10000000
 
-Every case runs in one session on local[2] with a heap of 1g: the floor (read the task table, write
-it), then the job (plan and write it), both after a warm-up on fewer tasks; the mark compares the
-two, and a second table one size with the next: ten times the tasks must not take more than ten
-times as long, or ten times the memory. What the plan must be is checked against numbers that are
-computed beside the job: hand-offs against the fewest that balance needs, rack costs against an
-optimum by OR-Tools to the client, loads against their bands. Marks are for ten million tasks: below
-that Spark's fixed costs decide, and only what is wrong with a plan counts.
+All cases run in one session on local[2] with a heap of 1g, after a warm-up on fewer tasks. The
+baseline reads the task table and writes it; the job plans and writes the plan. The limit is on
+their ratio. A second table compares each size with the next: ten times the tasks may take at most
+ten times the time and memory. Plans are checked against independent numbers: hand-offs against the
+minimum for balance, rack costs against an optimum by OR-Tools, loads against their bands. Ratios
+have limits from ten million tasks on: below that Spark's fixed costs dominate.
 """
 
 import shutil
@@ -36,10 +35,10 @@ from spark_assign.tables.output import staged
 
 PART = "Spark"
 PER_CLIENT = 100
-JUDGED = 10_000_000
+FULL_SIZE = 10_000_000
 # Kafka's costs of the strategy sticky.
 TRAFFIC, OVERLAP = 1, 10
-# case -> standbys, racks, goal: at most so many times the floor.
+# case -> standbys, racks, limit of the ratio to the baseline.
 CASES = {
     "sticky": (0, 0, 1.5),
     "sticky, 1 standby": (1, 0, 1.6),
@@ -47,20 +46,20 @@ CASES = {
 }
 
 
-def floor(spark, tables, out):
-    """Seconds for reading the task table and writing it again."""
+def baseline(spark, tables, out):
+    """Seconds to read the task table and write it."""
     started = time.perf_counter()
     spark.read.parquet(f"{tables}/tasks").write.mode("overwrite").parquet(str(out))
     return time.perf_counter() - started
 
 
 def run(spark, tables, out, *, standbys, racks):
-    """Seconds for the whole job, and its summary."""
+    """Seconds of the job, and its summary."""
     config = AssignmentConfig(
         num_standby_replicas=standbys,
         rack_aware_assignment_strategy="min_traffic" if racks else "none",
     )
-    one = OneGroup(
+    group = OneGroup(
         name="bench",
         tasks=spark.read.parquet(f"{tables}/tasks"),
         clients=spark.read.parquet(f"{tables}/clients"),
@@ -68,12 +67,12 @@ def run(spark, tables, out, *, standbys, racks):
     )
     started = time.perf_counter()
     with staged(spark, str(out), overwrite=True) as stage:
-        summary = run_group(one, stage, strategy="sticky")
+        summary = run_group(group, stage, strategy="sticky")
     return time.perf_counter() - started, summary
 
 
 def check(tables, out, summary, *, tasks, clients, standbys, racks):
-    """What is wrong with the plan, as sentences; computed from the files by pyarrow."""
+    """Errors of the plan as sentences, computed from the files by pyarrow."""
     plan = pq.read_table(out, columns=["subtopology", "partition", "client", "role"])
     role = plan.column("role").combine_chunks().dictionary_encode()
     names = plan.column("client").combine_chunks().dictionary_encode()
@@ -88,13 +87,13 @@ def check(tables, out, summary, *, tasks, clients, standbys, racks):
         wrong.append(f"{len(task) - tasks} standbys instead of {tasks * standbys}")
     if len(np.unique(task * 2**20 + client)) != len(task) and clients < 2**20:
         wrong.append("a client holds two copies of a task")
-    for kind, mine in (("active tasks", is_active), ("copies", is_active | True)):
-        load = np.bincount(client[mine], minlength=clients)
+    for kind, is_counted in (("active tasks", is_active), ("copies", is_active | True)):
+        load = np.bincount(client[is_counted], minlength=clients)
         if load.max() - load.min() > 1:
             wrong.append(f"{kind}: {load.min()} to {load.max()} on a client")
     owners = pq.read_table(f"{tables}/tasks", columns=["owner"]).column("owner")
     held = np.bincount(owners.combine_chunks().dictionary_encode().indices.to_numpy())
-    # Bands of one thread a client: whoever may keep one more does, as far as there are such.
+    # Clients have one thread: as many as possible keep one task more.
     low, extra = divmod(tasks, clients)
     keeps = int(np.minimum(held, low).sum()) + min(extra, int((held > low).sum()))
     if not racks and summary.moved != tasks - keeps:
@@ -124,10 +123,17 @@ def least_cost(tables, load):
     tasks = pq.read_table(f"{tables}/tasks", columns=["owner", "partition_racks"])
     ids = pa.array(sorted(clients.column("client").to_pylist()))
     owner = pc.index_in(tasks.column("owner").combine_chunks(), ids).to_numpy()
-    texts = pa.array([",".join(one[0]) for one in tasks.column("partition_racks").to_pylist()])
+    texts = pa.array(
+        [
+            ",".join(racks_of_task[0])
+            for racks_of_task in tasks.column("partition_racks").to_pylist()
+        ]
+    )
     coded = texts.dictionary_encode()
     kind, lists = coded.indices.to_numpy(), coded.dictionary.to_pylist()
-    weight = np.array([[TRAFFIC * (name not in one.split(",")) for name in names] for one in lists])
+    weight = np.array(
+        [[TRAFFIC * (name not in names_text.split(",")) for name in names] for names_text in lists]
+    )
     pairs, held = np.unique(kind.astype(np.int64) * len(ids) + owner, return_counts=True)
     pool, client = np.divmod(pairs, len(ids))
     # Nodes: classes of tasks, racks, clients, the end.
@@ -157,7 +163,7 @@ def one_case(spark, folder, name, tasks):
     tables, out = Path(folder, "tables"), Path(folder, "plan")
     clients = max(10, tasks // PER_CLIENT)
     make_tables(tables, tasks=tasks, clients=clients, standbys=standbys, racks=racks)
-    least = min(floor(spark, tables, Path(folder, "copy")) for _ in range(2))
+    least = min(baseline(spark, tables, Path(folder, "copy")) for _ in range(2))
     forget_peaks()
     seconds, summary = run(spark, tables, out, standbys=standbys, racks=racks)
     peaks = peaks_mb()
@@ -168,7 +174,7 @@ def one_case(spark, folder, name, tasks):
     return {
         "case": name,
         **numbers,
-        "floor_s": round(least, 2),
+        "baseline_s": round(least, 2),
         "seconds": round(seconds, 2),
         "ratio": round(seconds / least, 2),
         "goal": goal,
@@ -185,7 +191,7 @@ def one_case(spark, folder, name, tasks):
 @click.option(
     "--tasks",
     type=click.IntRange(1_000),
-    default=JUDGED,
+    default=FULL_SIZE,
     show_default=True,
     help="The largest size; a tenth and a hundredth of it are measured too.",
 )
@@ -200,43 +206,45 @@ def main(tasks, cases, driver_memory):
             one_case(spark, folder, name, 10_000)  # workers start, the JVM warms up
             for size in sizes:
                 found.append(one_case(spark, folder, name, size))
-                rows += told(found[-1])
+                rows += case_rows(found[-1])
     spark.stop()
     for pair in pairwise(found):
         if pair[0]["case"] == pair[1]["case"]:
-            rows += growth(*pair, judged=tasks >= JUDGED)
-    largest = max(one["peaks_mb"]["jvm"] for one in found)
+            rows += growth(*pair, is_full=tasks >= FULL_SIZE)
+    largest = max(case["peaks_mb"]["jvm"] for case in found)
     rows.append(say(PART, f"most that the JVM held, heap {driver_memory}", f"{largest:,} MB"))
     sys.exit(int(any(row.met is False for row in rows)))
 
 
-def told(one):
-    """The rows of one case: its ratio, and whether anything is wrong with the plan."""
-    title = f"{one['case']}, {one['tasks']:,} tasks"
-    peaks = ", ".join(f"{name} {size}" for name, size in one["peaks_mb"].items())
-    judged = one["tasks"] >= JUDGED
+def case_rows(case):
+    """The rows of a case: its ratio to the baseline, and the number of errors of the plan."""
+    title = f"{case['case']}, {case['tasks']:,} tasks"
+    peaks = ", ".join(f"{name} {size}" for name, size in case["peaks_mb"].items())
+    is_full = case["tasks"] >= FULL_SIZE
     rows = [
-        at_most(PART, f"{title}, over floor", one["ratio"], one["goal"], "x", judged=judged),
-        at_most(PART, f"{title}, faults of the plan", len(one["wrong"]), 0),
+        at_most(
+            PART, f"{title}, over baseline", case["ratio"], case["goal"], "x", has_goal=is_full
+        ),
+        at_most(PART, f"{title}, faults of the plan", len(case["wrong"]), 0),
     ]
     click.echo(
-        f"  {one['seconds']:.1f} s, floor {one['floor_s']:.1f} s; {one['moved']:,} move, "
-        f"{one['passes']} passes; peaks in MB: {peaks}"
+        f"  {case['seconds']:.1f} s, baseline {case['floor_s']:.1f} s; {case['moved']:,} move, "
+        f"{case['passes']} passes; peaks in MB: {peaks}"
     )
-    for sentence in one["wrong"]:
+    for sentence in case["wrong"]:
         click.echo(f"  WRONG: {sentence}")
     return rows
 
 
-def growth(one, two, *, judged):
-    """Rows: how many times as much time and memory the second size takes."""
-    times = two["tasks"] / one["tasks"]
-    memory = [sum(row["peaks_mb"].values()) for row in (one, two)]
-    title = f"{one['case']}, {one['tasks']:,} to {two['tasks']:,} tasks"
+def growth(small, large, *, is_full):
+    """Rows: growth of time and memory from the smaller to the larger size."""
+    times = large["tasks"] / small["tasks"]
+    memory = [sum(row["peaks_mb"].values()) for row in (small, large)]
+    title = f"{small['case']}, {small['tasks']:,} to {large['tasks']:,} tasks"
     return [
-        at_most(PART, f"{title}, {what}", ratio, times, "x", judged=judged)
+        at_most(PART, f"{title}, {what}", ratio, times, "x", has_goal=is_full)
         for what, ratio in (
-            ("time", two["seconds"] / one["seconds"]),
+            ("time", large["seconds"] / small["seconds"]),
             ("memory", memory[1] / max(1, memory[0])),
         )
     ]

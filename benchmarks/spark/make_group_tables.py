@@ -1,8 +1,8 @@
-"""Tables of one huge group, from a few numbers; equal numbers give equal rows.
+"""Make the tables of one huge group; equal arguments give equal rows.
 
-Every client runs its fair share, with standbys on others, all caught up; then 5 % of the clients
-are new and have nothing. Client ids are as long as in production. With racks every partition has
-three replicas, in racks drawn at random.
+95 % of the clients run equal numbers of tasks, with caught-up standbys on other clients; 5 % are
+new and have no tasks. Client ids are as long as in production. With racks every partition has
+three replicas in random racks.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Peak resident memory of this process and of those that it started; Linux only."""
+"""Peak resident memory of this process and its descendants; Linux only."""
 
 import os
 from pathlib import Path
@@ -7,14 +7,14 @@ _PROC = Path("/proc")
 
 
 def family():
-    """Numbers of this process and all below it, with their commands."""
+    """Process ids of this process and its descendants -> command."""
     children = {}
     names = {os.getpid(): "driver"}
     for folder in _PROC.glob("[0-9]*"):
         try:
             stat = (folder / "stat").read_text()
         except OSError:
-            continue  # it has just ended
+            continue  # the process has ended
         name, _, rest = stat.partition("(")[2].rpartition(")")
         children.setdefault(int(rest.split()[1]), []).append((int(folder.name), name))
     todo = [os.getpid()]
@@ -26,7 +26,7 @@ def family():
 
 
 def forget_peaks():
-    """Start anew: the peak of each process is what it holds now."""
+    """Reset the peak of each process to its current memory."""
     for number in family():
         try:
             (_PROC / str(number) / "clear_refs").write_text("5")
@@ -35,7 +35,7 @@ def forget_peaks():
 
 
 def peaks_mb():
-    """Peaks since then: of the JVM, of all Python workers together, of the driver's Python."""
+    """Peaks since `forget_peaks`, in MB: JVM, all Python workers, Python of the driver."""
     found = {"jvm": 0, "workers": 0, "driver": 0}
     for number, name in family().items():
         try:

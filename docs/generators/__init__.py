@@ -1,1 +1,1 @@
-"""Generators of the printed pages under docs/, one module a page: ``render() -> str``."""
+"""Generators of pages under docs/, one module per page: ``render() -> str``."""

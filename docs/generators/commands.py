@@ -14,25 +14,25 @@ PROGRAMS: tuple[click.Command, ...] = (assignor, rolling_bounce, spark_assign)
 
 _TOP = """# The commands
 
-Printed by `python -m docs.generate` from the commands themselves; `--help` says the same.
+To see the options of a command, add `--help`; this page has the same text.
+`python -m docs.generate` writes it from the commands.
 
-## What holds for all of them
+## Common to all commands
 
-- **Exit status**: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the surroundings
-  failed (no broker, no Java, a disk). 130 after Ctrl-C; 141 where whoever read the output left
-  (`| head`). A traceback is a defect of ours.
-- **Errors** are one sentence on stderr, behind the name of the program: what is wrong, the numbers,
-  what to do. [operations.md](operations.md#messages) has those of members. What is only to be
-  known begins with `warning:`.
-- **`--format json`** is for programs; names of keys never change their meaning, and what is not
-  known is null. Where many groups or questions are answered, it is one line for each.
-- **Colour, frames and progress bars** are for terminals only, and
-  [`NO_COLOR`](https://no-color.org) takes the colour away there, too. Into a pipe or a file goes
-  plain text, and no table is cut.
+- **Exit status**: 0 done, 1 the answer is "no", 2 wrong usage or invalid input, 3 environment
+  failure (no broker, no Java, disk, network). 130 after Ctrl-C; 141 if the reader of the output
+  closed it (`| head`). A traceback is a defect of this project.
+- **Errors** are one sentence on stderr after the name of the program: what is wrong, the numbers,
+  what to do. [operations.md](operations.md#messages) has the messages of members. A line that needs
+  no action begins with `warning:`.
+- **`--format json`** is for programs. Keys keep their meaning, and unknown values are null. For
+  several groups or questions, each has one line.
+- **Colour, frames and progress bars** appear only on terminals; [`NO_COLOR`](https://no-color.org)
+  removes the colour. Pipes and files get plain text, and no table is cut.
 - **A release** is `x.y` (its newest patch), `x.y.z` or `0.x.y.z`, `native`, `next` or
   `incompatible`.
 - **Completion** of commands, options, releases, strategies and files: put
-  `eval "$(assignor completion bash)"` into `~/.bashrc`; likewise for `rolling-bounce` and
+  `eval "$(assignor completion bash)"` into `~/.bashrc`; the same works for `rolling-bounce` and
   `spark-assign`, for `zsh` and `fish`.
 
 | command | what it does |
@@ -43,13 +43,15 @@ Row = tuple[tuple[str, ...], Command]
 
 
 def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[Row]:
-    """A command and all below it, each with the words that call it.
+    """Yield a command and all of its subcommands, each with the words that call it.
 
     Raises:
-        TypeError: one is not made as the others are.
+        TypeError: a command is not an `assignor.cli.Command`.
     """
     if not isinstance(command, Command):
-        raise TypeError(f"{' '.join(path)} is no assignor.cli.Command; make it with cls=Command")
+        raise TypeError(
+            f"{' '.join(path)} is not an assignor.cli.Command; create it with cls=Command"
+        )
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=path[-1])
@@ -60,12 +62,12 @@ def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[Row]:
 
 
 def all_commands() -> list[Row]:
-    """Every command of the three programs, groups before what is in them."""
+    """Return every command of the three programs, a group before its subcommands."""
     return [row for program in PROGRAMS for row in walk(program, (program.name or "",))]
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     rows = all_commands()
     lines = [_TOP]
     for path, command in rows:
@@ -79,7 +81,7 @@ def render() -> str:
 
 def _page(path: tuple[str, ...], command: Command) -> Iterator[str]:
     yield from _prose(command.help)
-    shown = [row for one in command.params if (row := _row(one))]
+    shown = [row for option in command.params if (row := _row(option))]
     if shown:
         yield from ("", "| option | |", "| --- | --- |", *shown)
     if command.epilog:
@@ -87,11 +89,11 @@ def _page(path: tuple[str, ...], command: Command) -> Iterator[str]:
         yield from _prose(command.epilog)
     yield from ("", "```text", *examples_of(command, path[0]))
     yield from ("```", "", "Exit status:", "")
-    yield from (f"- {status}: {said}" for status, said in command.exits.items())
+    yield from (f"- {status}: {meaning}" for status, meaning in command.exits.items())
 
 
 def _prose(text: str | None) -> Iterator[str]:
-    """Help as Markdown: what click must not wrap is a block."""
+    """Yield a help text as Markdown; paragraphs that click must not wrap become blocks."""
     for number, paragraph in enumerate((text or "").strip().split("\n\n")):
         if number:
             yield ""
@@ -103,7 +105,7 @@ def _prose(text: str | None) -> Iterator[str]:
 
 
 def _row(option: click.Parameter) -> str:
-    """A line of the table; empty for what every command has."""
+    """Return a line of the table; empty for options that every command has."""
     if not isinstance(option, click.Option):
         choice = option.type.choices if isinstance(option.type, click.Choice) else ()
         return f"| `{(option.name or '').upper()}` | {_cell(' or '.join(choice))} |"

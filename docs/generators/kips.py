@@ -15,23 +15,28 @@ from tests.ledger import (
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     rows, marks = read_rows(), read_marks()
     done = sum(row.state == "done" for row in rows)
     lines = [
-        "# What the KIPs promise, and what proves it",
+        "# The promises of the KIPs, and the tests that prove them",
         "",
-        "Printed by `python -m docs.generate` from `tests/kips.toml` and the tests' `kip` marks.",
-        "A row is done when a passing test carries its id in every world that it names:",
-        "**core** (sans-IO), **sim** (simulator), **loop** (real clients on the embedded broker),",
-        "**real** (a real broker).",
+        "To break the code behind one promise on purpose, and see its tests fail:",
+        "",
+        "<!-- not run: changes the code for a while -->",
+        "```sh",
+        "python -m tests.break_rows 268-7",
+        "python -m tests.break_rows --list # only print what would be broken",
+        "```",
         "",
         f"Done: {done} of {len(rows)}.",
         "",
-        "`python -m tests.break_rows` breaks the product's code row by row and demands that the",
-        "row's tests go red; *broken* names what was broken, where, and the worlds that noticed.",
-        "One row: `python -m tests.break_rows 268-7`; `--list` only says what would be broken.",
-        "Tests are below `tests`, those of `live` and `real` below `system_tests/scenarios`.",
+        "Each row is one promise of a KIP, from `tests/kips.toml`. A row is *done* if a passing",
+        "test has its id in every environment that the row names: **core** (sans-IO), **sim**",
+        "(simulator), **loop** (real clients on the embedded broker), **real** (a real broker).",
+        "The last column names deliberate changes of the code, where they are, and the",
+        "environments whose tests failed with them. Tests are below `tests`; those of `live` and",
+        "`real` are below `system_tests/scenarios`. `python -m docs.generate` writes this page.",
     ]
     lines += _deviations()
     for kip in dict.fromkeys(row.kip for row in rows):
@@ -39,7 +44,7 @@ def render() -> str:
             "",
             f"## {kip}",
             "",
-            "| id | promise | state | tests | broken |",
+            "| id | promise | state | tests | changes that make them fail |",
             "| --- | --- | --- | --- | --- |",
         ]
         lines += [_line(row, marks) for row in rows if row.kip == kip]
@@ -47,18 +52,18 @@ def render() -> str:
 
 
 def _deviations() -> list[str]:
-    """The section about what is done otherwise on purpose."""
+    """Return the section about intentional differences from the KIPs."""
     rows = [
-        f"| {one.text} | {one.here} | {one.reason} | {', '.join(one.rows)} |"
-        for one in read_deviations()
+        f"| {row.text} | {row.here} | {row.reason} | {', '.join(row.rows)} |"
+        for row in read_deviations()
     ]
     return [
         "",
-        "## Deviations from the KIPs' words",
+        "## Deviations from the texts of the KIPs",
         "",
-        "What is done otherwise here on purpose, from `tests/deviations.toml`.",
+        "This project differs from the KIPs in these places on purpose (`tests/deviations.toml`).",
         "",
-        "| the KIP's text | here | reason | rows |",
+        "| the KIP's text | this project | reason | rows |",
         "| --- | --- | --- | --- |",
         *rows,
     ]
@@ -76,17 +81,18 @@ def _line(row: Row, marks: tuple[Mark, ...]) -> str:
 
 
 def _short(test: str) -> str:
-    """A test's file and name, without what all files begin with."""
+    """Return a test's file and name, without the common start of all paths."""
     return test.removeprefix("tests/").removeprefix("system_tests/scenarios/")
 
 
 def _broken(row: Row) -> str:
-    """What was broken to see the tests of a row go red, and where they did."""
+    """Return the changes that make the tests of a row fail, and the environments where they do."""
     results = read_results()
     return "<br>".join(
-        f"{one.says} (`{one.place.partition(':')[2]}`): {', '.join(_noticed(results, one.name))}"
-        for one in read_breaks()
-        if one.row == row.id
+        f"{change.says} (`{change.place.partition(':')[2]}`): "
+        f"{', '.join(_noticed(results, change.name))}"
+        for change in read_breaks()
+        if change.row == row.id
     )
 
 

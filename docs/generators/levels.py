@@ -22,86 +22,100 @@ from probing.features import (
 from system_tests.cluster import KRAFT_RULES
 from system_tests.cluster.machines import KAFKA_CONTENT, ROLE_RULES
 
-_TOP = """# Levels of features, and the rules about them
+_TOP = """# Feature levels: all features, all rules
 
-Printed by `python -m docs.generate` from the tables of `probing/features`. What an operator does
-with levels is in [features](features.md). In every table of rules the first row that holds
-decides; braces stand for numbers of the case at hand.
+To see the levels of a cluster and of its brokers:
 
-A *supported range* is what one program can do; a *finalized level* is what everybody has agreed
-on, with an epoch that grows by one with every applied request, whatever the number of features in
-it. A level is *compatible back* when a program below it loses nothing; a way down is lossless
-when every level that it undoes is, and only an unsafe downgrade goes further."""
+<!-- not run: a real cluster -->
+```sh
+assignor features describe --bootstrap-server HOST:PORT
+```
+
+[features](features.md) explains how to change levels. This page lists every feature with its
+levels, the ranges of each release, and the rules. In every table of rules, the first row that
+applies decides; braces stand for values.
+
+A *supported range* is what one program can do. A *finalized level* is what all nodes have agreed to
+use. Its *epoch* grows by one with every applied request, whatever the number of features in the
+request. A level is *compatible back* if a program below it loses nothing. A downgrade is lossless
+if every level that it removes is compatible back; only an unsafe downgrade goes further.
+
+`python -m docs.generate` writes this page from the tables in `probing/features`."""
 
 _KAFKA = """## Kafka's features
 
-Numbers, names and ways back are those of the released classes; `metadata.version` is KIP-778's. A
-level without a way back is one that, in Kafka's words, changed the metadata: Kafka itself lowers
-`metadata.version` only above the highest of those, and does no unsafe downgrade of it
-(KAFKA-13896)."""
+Numbers, names and compatibility are those of Kafka's released classes; `metadata.version` belongs
+to KIP-778. A level that is not compatible back *changed the metadata*, in Kafka's words. Kafka
+lowers `metadata.version` only to levels above the highest of these, and does no unsafe downgrade
+of it (KAFKA-13896)."""
 
-_RELEASES = """### What each series supports
+_RELEASES = """### Supported ranges of each series
 
-Brokers and controllers of 3.0 to 3.2 advertise nothing: preview clusters, which count as level 1.
-Every feature but `metadata.version` may be off. The last column is what belongs to the series'
-highest `metadata.version`, as `--release-version` sets it."""
+Brokers and controllers of 3.0 to 3.2 advertise no range: preview clusters, which count as level 1.
+Every feature except `metadata.version` may be off. The last column has the levels that
+`--release-version` sets for the highest `metadata.version` of the series."""
 
-_CONTENT = """### What a metadata log holds, and since when
+_CONTENT = """### Content of a metadata log, by level
 
-What the simulated cluster writes, and what a lower level does not know: on an unsafe downgrade
-the snapshot leaves it out, and says so."""
+The simulated cluster writes these entries. On an unsafe downgrade, the snapshot omits what the
+lower level does not know, and reports it."""
 
-_OURS = """## Our features
+_OURS = """## Native features
 
-`assignment.protocol` has the versions of the wire for levels: the finalized one caps what members
-write. All its levels are compatible back, since every rebalance writes every blob anew."""
+The levels of `assignment.protocol` are the versions of the protocol: the finalized level limits the
+version that members write. All its levels are compatible back, because every rebalance writes all
+subscriptions and assignments again."""
 
-_UPDATES = """## Who decides about an update, and how
+_UPDATES = """## Decision about an update
 
-A request names several features; all are done or none, or each that can be, as it says; a dry run
-says the same and does nothing. First the request as a whole:"""
+A request names several features. Either all of them are changed or none, or each one that can be
+changed, as the request says. A dry run returns the same result and changes nothing. These rules
+apply to the request as a whole:"""
 
-_KIP = """Then each line, by the texts of KIP-584 and KIP-778 (model `kip`: ours). That the active
-controller and every live broker support the level is KIP-584's; that a majority of the quorum
-does is KIP-778's; a deprecated minimum is the lowest level that all registered nodes and voters
-support, it never falls. `UNSAFE_FEATURE_DOWNGRADE` never got a number in Kafka; on the wire it is
-95, `INVALID_UPDATE_VERSION`."""
+_KIP = """These rules apply to each feature, by the texts of KIP-584 and KIP-778 (model `kip`:
+native groups). KIP-584 demands that the active controller and every live broker support the level.
+KIP-778 demands that a majority of the quorum does. A deprecated minimum is the lowest level that
+all registered nodes and voters support; it never falls. `UNSAFE_FEATURE_DOWNGRADE` never got a
+number in Kafka; on the wire it is 95, `INVALID_UPDATE_VERSION`."""
 
-_SHIPPED = """And as Kafka's own controllers do it (model `kafka`), with one error for everything;
-from metadata.version 15 on they ask every controller of the quorum, not a majority, and before
-that none:"""
+_SHIPPED = """Kafka's own controllers use these rules (model `kafka`), with one error for all of
+them. From metadata.version 15 on, they ask every controller of the quorum instead of a majority;
+before that, they ask none:"""
 
-_JOIN = """## Who may come in
+_JOIN = """## Which node may join
 
-At start-up against the levels on disk, and at registration against those of the log. Who is
-rejected stays fenced; a node that slept through an update is asked again before it is unfenced."""
+A node checks the levels on its disk when it starts; registration checks those of the log. A
+rejected node stays fenced. A node that was down during an update is checked again before it is
+unfenced."""
 
-_ROLES = """## What a node does about a level that it reads
+_ROLES = """## Reaction of a node to a level that it reads
 
-A change is done in three steps: a snapshot of all before it, the whole state written again at the
-new level, and only then it is used, and peers are asked anew what they take (KIP-778)."""
+A change has three steps: a snapshot of the state before it, the whole state written again at the
+new level, and only then the use of the new level. After that, the node asks its peers again which
+levels they accept (KIP-778)."""
 
 _BOOTSTRAP = """## The first level of a log"""
 
 _MIGRATION = """## From a static setting to a flag
 
-KIP-584's four phases away from `inter.broker.protocol.version`: two rolling bounces once, and
-none after. Lowering the setting below the migration version, one bounce, is the emergency way
-back; the finalized levels stay where they are, and are not looked at."""
+KIP-584 has four phases to replace `inter.broker.protocol.version`: two rolling bounces once, and
+none afterwards. To go back in an emergency, lower the setting below the migration version with one
+bounce; the finalized levels stay unchanged and are ignored."""
 
-_LOOK = """## What the leader of a group does about levels that a broker tells
+_LOOK = """## Reaction of a group leader to levels of a broker
 
-KIP-584's story T0 to T5: one rebalance tells all members, who carry the levels with their epoch;
-the highest epoch wins, so nobody goes back for a broker that is behind, and an operator's step
-down is followed."""
+In KIP-584's story T0 to T5, one rebalance informs all members, and members carry the levels with
+their epoch. The highest epoch wins: no member goes back because of a stale broker, but all follow
+an operator's downgrade."""
 
-_WORLD = """## What is checked in the simulated cluster
+_WORLD = """## Rules of the simulated cluster
 
-`rolling-bounce simulate --world kraft` ([simulator](simulator.md)) checks at every happening:"""
+`rolling-bounce simulate --world kraft` ([simulator](simulator.md)) checks these rules after every
+event:"""
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [
         _TOP,
         _KAFKA,
@@ -139,9 +153,9 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _feature(feature: Feature) -> str:
-    facts = [f"Decides {feature.governs}."]
+    facts = [f"Governs {feature.governs}."]
     facts += ["Never off."] if feature.is_always_on else []
-    facts += [] if feature.has_way_back else ["Never lowered, not even with losses."]
+    facts += [] if feature.has_way_back else ["Cannot be lowered, not even with losses."]
     rows = [
         (
             level.number,
@@ -152,7 +166,7 @@ def _feature(feature: Feature) -> str:
         )
         for level in feature.levels
     ]
-    head = ("level", "name", "what it changed", "compatible back", "requires")
+    head = ("level", "name", "change", "compatible back", "requires")
     return f"### {feature.name}\n\n{' '.join(facts)}\n\n{_table(head, rows)}"
 
 
@@ -162,9 +176,9 @@ def _releases() -> str:
         others = ", ".join(f"{name} 0..{top}" for name, top in sorted(release.others)) or "-"
         level = release.metadata[1]
         defaults = {n: at for n, at in default_levels(level).items() if n != METADATA_VERSION}
-        said = ", ".join(f"{name} {at}" for name, at in defaults.items()) or "-"
+        levels = ", ".join(f"{name} {at}" for name, at in defaults.items()) or "-"
         span = f"{release.metadata[0]}..{level}"
-        rows.append((release.series, span, others, said))
+        rows.append((release.series, span, others, levels))
     return _table(("series", METADATA_VERSION, "other features", "levels of the series"), rows)
 
 
@@ -178,9 +192,9 @@ def _content() -> str:
 
 _WHAT = {
     "error": "error",
-    "is_accepted": "comes in",
-    "reaction": "does",
-    "is_written": "is written",
+    "is_accepted": "accepted",
+    "reaction": "reaction",
+    "is_written": "written",
     "by_flag": "decides",
     "starts_rebalance": "rebalance",
 }
@@ -188,13 +202,13 @@ _WHAT = {
 
 def _rules(rules: Iterable[Any], attribute: str) -> str:
     rows = [
-        (at, rule.name, _said(getattr(rule, attribute), attribute), _braces(rule.why))
+        (at, rule.name, _shown(getattr(rule, attribute), attribute), _braces(rule.why))
         for at, rule in enumerate(rules, start=1)
     ]
-    return _table(("", "rule", _WHAT[attribute], "says"), rows)
+    return _table(("", "rule", _WHAT[attribute], "why"), rows)
 
 
-def _said(value: object, attribute: str) -> str:
+def _shown(value: object, attribute: str) -> str:
     if attribute == "by_flag":
         return "the flag" if value else "the setting"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""docs/mutants.md: who notices that a row says something else, from docs/mutants.json."""
+"""docs/mutants.md: which tests detect a row with another result, from docs/mutants.json."""
 
 import json
 from collections import Counter
@@ -7,32 +7,38 @@ from pathlib import Path
 
 _STORED = Path(__file__).resolve().parents[1] / "mutants.json"
 _PLANTED = _STORED.with_name("planted.json")
-_TOP = """# What rows say
+_TOP = """# Which tests fail when a rule has another result
 
-[planted](planted.md) takes rows out of the decision tables of `probing/`
-([negotiation](negotiation.md)). Where the last row of a table is taken out, no row holds and the
-code raises, which proves little. Here every row stays, and says what another row of its table says.
+To measure again (the command continues where it was stopped):
 
-Printed by `python -m docs.generate` from `docs/mutants.json`, which
-`python -m tests.system_tests.planted.mutants` measures; it goes on where it was stopped. The judges
-are asked in this order, each about what the ones before did not notice:
+<!-- not run: hours -->
+```sh
+python -m tests.system_tests.planted.mutants
+```
 
-- *simulator*: up to {bounces} bounces in which the row decides, of those of [planted](planted.md);
-- *explorer*: up to {searches} searches in which the row decides, with two members, no crash,
-  {states} states at most;
+[planted](planted.md) removes rows from the decision tables of `probing/`
+([negotiation](negotiation.md)). If the last row of a table is removed, no row applies and the code
+raises an exception, which proves little. On this page, every row stays and gets the result of
+another row of its table: this is a *mutant*. Three kinds of tests run in this order, each only for
+mutants that the kinds before did not detect:
+
+- *simulator*: up to {bounces} bounces of [planted](planted.md) in which the row decides;
+- *explorer*: up to {searches} searches in which the row decides, with two members, no crash, and at
+  most {states} states;
 - *unit tests*: `tests/probing`.
 
-A judge notices a mutant if other rules are broken than with the tables as they are. Code that
-raises is no broken rule.
+A mutant is detected if other rules are broken than with the unchanged tables. Code that raises an
+exception does not count as a broken rule.
 
 {counts}
 
-Nobody can notice a row that never decides; why it does not is said in [planted](planted.md).
+No test can detect a change of a row that never decides; [planted](planted.md) says why it never
+does. `python -m docs.generate` writes this page from `docs/mutants.json`.
 {extent}"""
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     rows = json.loads(_STORED.read_text(encoding="utf-8"))
     reasons = {
         f"{row['table']}: {row['rule']}": row["reason"]
@@ -40,7 +46,7 @@ def render() -> str:
     }
     parts = [_TOP.format(**rows["limits"], counts=_counts(rows), extent=_extent(rows))]
     for table, found in groupby(rows["mutants"], key=lambda row: row["row"].split(": ")[0]):
-        lines = ["| row | says | noticed by | how |", "| --- | --- | --- | --- |"]
+        lines = ["| row | gets the result of | detected by | how |", "| --- | --- | --- | --- |"]
         lines += [_line(row, reasons) for row in found]
         parts.append(f"## {table[0].upper()}{table[1:]}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
@@ -49,14 +55,14 @@ def render() -> str:
 def _counts(rows: dict) -> str:
     seen = Counter(_state(row) for row in rows["mutants"])
     seen["not measured yet"] = rows["mutants_in_all"] - len(rows["mutants"])
-    lines = ["| mutants | noticed by |", "| --- | --- |"]
+    lines = ["| mutants | detected by |", "| --- | --- |"]
     lines += [f"| {count} | {state} |" for state, count in sorted(seen.items())]
     return "\n".join([*lines, f"| {rows['mutants_in_all']} | in all |"])
 
 
 def _extent(rows: dict) -> str:
-    unasked = sum(_state(row).startswith("nobody so far") for row in rows["mutants"])
-    return f"This is not complete: for {unasked} mutants a judge was not asked." if unasked else ""
+    incomplete = sum(_state(row).startswith("nothing so far") for row in rows["mutants"])
+    return f"Incomplete: some tests did not run for {incomplete} mutants." if incomplete else ""
 
 
 def _state(row: dict) -> str:
@@ -66,8 +72,8 @@ def _state(row: dict) -> str:
         return "nothing: the row never decides"
     if row.get("reason"):
         return "nothing, with a reason"
-    missing = [judge for judge in ("explorer", "unit tests") if judge not in row["asked"]]
-    return f"nobody so far: {' and '.join(missing)} not asked yet" if missing else "nothing"
+    missing = [tests for tests in ("explorer", "unit tests") if tests not in row["asked"]]
+    return f"nothing so far: {' and '.join(missing)} did not run yet" if missing else "nothing"
 
 
 def _line(row: dict, reasons: dict[str, str]) -> str:

@@ -18,76 +18,99 @@ from probing import (
 from probing.member.rules import DROPS_TASKS, FIRES_DURING_REBALANCE, HAS_FOLLOWUPS
 from probing.releases.rows import ISSUES, LATEST_VERSION_SINCE, NATIVE_RELEASES, NATIVE_VERSIONS
 
-_TOP = """# Which version a group speaks
+_TOP = """# Which version a group uses
 
-Printed by `python -m docs.generate` from the tables of `probing/`. Versions are those of the
-assignment protocol (KIP-268); *used* is what a member wrote, *received* what it was answered in,
-*common* the second number of the answer. In every table the first row that holds decides. Try it:
-`assignor negotiate --members 10/11,11/11 --release 2.8 --until-settled`, or with members of ours
-`assignor negotiate --members jvm:9/9,ours:11/11+101`."""
+To see what a leader answers to given members, and what they do with it, run `negotiate`:
 
-_KAFKA_DIFFERENCES = """## Where the shipped code is not the KIP
+```sh
+assignor negotiate --members 10/11,11/11 --release 2.8 --until-settled
+assignor negotiate --members jvm:9/9,ours:11/11+101
+```
 
-- The KIP gives future members an empty answer; since 2.4 they get real tasks.
-- The KIP's second number is the leader's own; since 2.2.2, 2.3.1 and 2.4 it is the lowest supported
-  one. In between, KAFKA-8649 ends members of 2.0 under leaders of 2.1 to 2.3.0.
-- The KIP lets the leader alone start the last rebalance; in the shipped code every lifted member
-  starts its own. Model `text of KIP-268` is the KIP's rule, for comparison.
-- A future member beside version 1 or 2 ends the leader up to 2.6; from 2.7 on everybody gets error
-  3, written in the leader's latest version, which older members cannot even read. Ours answers all
-  of them in the lowest version."""
+A member is written as NAME:USED/LATEST: the version that it uses and the latest that it supports;
+`+101` adds a native version. Versions are those of the assignment protocol (KIP-268). This page has
+the rules of all releases as decision tables. In every table, the first row that applies decides.
 
-_NATIVE = """## Members of ours among themselves and beside JVM members
+| word in the tables | meaning |
+| --- | --- |
+| *used* | the version of the member's subscription |
+| *received* | the version of its assignment |
+| *common* | the second number of the assignment: the commonly supported version |
+| *latest* | the latest version that the member or leader itself supports |
+| *future member* | a member whose used version is above the leader's latest version |
+| go up, come down | write a higher or lower version, beginning with the next subscription |
+| pin | `upgrade.from`: up to 1.1, a member writes version 1 or 2; up to 2.3, it stays eager |
+| native, ours | a member or leader of this project |
 
-A member of ours writes a version of Kafka's with a *trailer* behind it, which JVM members do not
-see, or a *native* version (101 and up). It starts at 11 with a trailer, or at the lower version of
-Kafka's that it remembers; `start_version="latest"` starts at 101, as KIP-268 has it. With a version
-of Kafka's it advertises 11 and not 101, because a JVM leader hands out any version up to the lowest
-advertised one. To a JVM leader it is an ordinary KIP-268 member, and goes up to 11 at most.
+`python -m docs.generate` writes this page from the tables in `probing/`."""
 
-A leader of ours answers JVM members by the JVM rule over the JVM members alone. Members of ours do
-not count for it; each of them is answered on its own:"""
+_KAFKA_DIFFERENCES = """## Where Kafka's code differs from the text of the KIP
 
-_NEXT = """and is told on the way what to write at the *next* rebalance, whenever that comes. The
-first row that holds, for each member of ours:"""
+- By the KIP, future members get an empty assignment. Since 2.4 they get tasks.
+- By the KIP, the second number is the leader's own latest version. Since 2.2.2, 2.3.1 and 2.4 it is
+  the lowest version that all members support. Before that, KAFKA-8649 ends members of 2.0 under
+  leaders of 2.1 to 2.3.0.
+- By the KIP, only the leader starts the last rebalance. In the released code, every member that
+  goes up starts one. The model `text of KIP-268` is the rule of the KIP, for comparison.
+- A future member beside version 1 or 2 ends the leader up to 2.6. From 2.7 on, all members get
+  error 3, in the leader's latest version, which older members cannot read. A native leader answers
+  all of them in the lowest version."""
 
-_PROMISES = """### What that promises, and what it does not
+_NATIVE = """## Native members among themselves and beside JVM members
 
-Proved in every group of three that any number of bounces can lead to (JVM members of latest version
-2, 3, 4, 9, 11 and 12 with and without pins, ours of 101 and 102 with and without pins; every leader
-of every rebalance; bounces quicker and slower than the session, and in the middle of a rebalance):
+A native member writes one of Kafka's versions with a *trailer*, which JVM members ignore, or a
+*native* version (101 and up). It starts at 11 with a trailer, or at the lower Kafka version that it
+remembers; `start_version="latest"` starts at 101, as in KIP-268. In one of Kafka's versions it
+advertises 11, not 101, because a JVM leader may answer in any version up to the lowest advertised
+one. A JVM leader sees an ordinary KIP-268 member that supports version 11.
 
-- Nobody is ever made to rejoin for a version by a leader of ours but JVM members, whose own rule
-  does it, and a member whose body could not be read (an incompatible later version), once.
-- Every group settles within two rebalances; within three if a JVM of a version above 11 becomes the
-  leader of members at 101.
-- A change of leader alone costs no rebalance. The exception is a *pinned member of ours* beside JVM
-  members: to a JVM leader its version 1 or 2 is everybody's, to ours it is not, so when one of ours
-  takes over from a JVM, the JVM members go up (or down to 11) once, and only they rejoin.
-- From 101 to 102 nobody ever rejoins. With the cautious start, neither does anybody for 103.
-- Without pins and without versions 1 and 2 nobody dies.
+A native leader answers JVM members by the JVM rule, applied to the JVM members alone. It answers
+each native member separately:"""
 
-A JVM leader ends the group, as it would with Kafka's own members, in two windows:
+_NEXT = """The answer also names the version to write at the *next* rebalance, whenever it happens.
+This table decides it for each native member:"""
 
-- **a.** It reads versions 1 and 2 only (a real 1.1 or before) and a member of ours is not pinned;
-  or somebody writes 1 or 2, a member of ours writes at most 11, and that is above what the leader
-  reads (its latest version is below 11). The second half closes with the first rebalance that a
-  leader of ours holds, which brings its members down to 3; a JVM leader leaves it open.
-- **b.** Members of ours write 101, somebody writes 1 or 2, and a JVM leads before they have heard
-  of it. One undisturbed rebalance under any leader closes it. Who may still go back to a JVM with
-  `upgrade.from` up to 1.1 holds the finalized level at 11, and with it *b* cannot happen.
+_PROMISES = """### Guarantees and limits
 
-The one who writes 1 or 2 is mostly a pinned JVM. A pinned member *of ours* does it as well: beside
-it, a JVM without a pin that joins and leads at once dies in the same way. Pin members of ours only
-while every JVM member in the group is of 1.1 or before, or pinned too."""
+These hold in every group of three that any sequence of bounces can reach. The tests enumerate JVM
+members of latest version 2, 3, 4, 9, 11 and 12 and native members of 101 and 102, with and without
+pins, every leader of every rebalance, and bounces that are faster or slower than the session
+timeout or happen during a rebalance.
+
+- A native leader never makes a native member rejoin only for a version, with one exception: a
+  member whose body cannot be read (an incompatible later version) rejoins once. JVM members follow
+  their own rule.
+- Every group settles within two rebalances, or within three if a JVM member of a version above 11
+  becomes the leader of members at 101.
+- A change of leader alone costs no rebalance, except for a *pinned native member* beside JVM
+  members. A JVM leader answers all members in the pinned version 1 or 2, a native leader does not.
+  When a native leader replaces a JVM leader, the JVM members go up (or down to 11) once, and only
+  they rejoin.
+- Between 101 and 102, no member ever rejoins. With the default start, the same holds for 103.
+- Without pins and without versions 1 and 2, no member dies.
+
+A JVM leader can still end the group, as it can with Kafka's own members, in two situations:
+
+- **a.** The leader reads only versions 1 and 2 (a real 1.1 or older) and a native member is not
+  pinned. Or a member writes 1 or 2, a native member writes at most 11, and that is above the
+  leader's latest version (below 11). The second case ends with the first rebalance under a native
+  leader, which lowers native members to 3; a JVM leader does not end it.
+- **b.** Native members write 101, a member writes 1 or 2, and a JVM member becomes the leader
+  before the native members learn of it. One complete rebalance under any leader ends this case. If
+  you may return to a JVM with `upgrade.from` up to 1.1, keep the finalized level at 11; then *b*
+  cannot happen.
+
+The member that writes 1 or 2 is usually a pinned JVM. A pinned *native* member has the same effect:
+a JVM member without a pin that joins and becomes the leader at once dies in the same way. Pin
+native members only while every JVM member in the group is of 1.1 or older, or pinned too."""
 
 
 _PINS = """`upgrade.from` 0.10.0 pins version 1, and 0.10.1 to 1.1 pin version 2; later values pin
-nothing. Up to 2.3 a value keeps the eager rebalance protocol."""
+no version. Values up to 2.3 keep the eager rebalance protocol."""
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [
         _TOP,
         *_member_rules(),
@@ -111,12 +134,12 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def _template(text: str) -> str:
-    """A row's sentence with its numbers named: `{lowest_used}` becomes *lowest used*."""
+    """Return a row's sentence with names for numbers: `{lowest_used}` becomes *lowest used*."""
     return re.sub(r"\{(\w+)\}", lambda found: f"*{found[1].replace('_', ' ')}*", text)
 
 
 def _releases_of(model: LeaderModel | MemberModel) -> str:
-    """The releases of a model, folded into runs: `2.4.0 to 2.5.1`."""
+    """Return the releases of a model as ranges: `2.4.0 to 2.5.1`."""
     runs: list[list[Release]] = []
     before = None
     for release in RELEASES:
@@ -149,8 +172,8 @@ def _member_rules() -> list[str]:
         )
     follow = [(rule.name, _template(rule.why)) for rule in FOLLOWUP_RULES]
     parts += [
-        "### Follow-ups",
-        "Asked after the version is settled, by models that have them.",
+        "### Follow-up rebalances",
+        "After the version is settled, models with follow-up rebalances use this table.",
         _table(("rule", "why"), follow),
     ]
     return parts
@@ -161,9 +184,9 @@ def _member_note(model: MemberModel) -> str:
     if model in DROPS_TASKS:
         notes.append("drops the tasks of a probing answer (KAFKA-8972)")
     if model in HAS_FOLLOWUPS:
-        notes.append("has follow-ups")
+        notes.append("asks for follow-up rebalances")
     if model in FIRES_DURING_REBALANCE:
-        notes.append("which may fire during a rebalance (KAFKA-14382)")
+        notes.append("which may start during a rebalance (KAFKA-14382)")
     return "; ".join(notes)
 
 
@@ -172,7 +195,7 @@ def _leader_rules() -> list[str]:
     for model in LeaderModel:
         rows = []
         for rule in (rule for rule in LEADER_RULES if model in rule.models):
-            outcome = rule.verdict.value
+            outcome = rule.outcome.value
             if outcome == "answers":
                 future = rule.future_get.value
                 same = rule.future_get == rule.others_get
@@ -205,7 +228,7 @@ def _paths() -> list[str]:
     ]
     return [
         "## From one release to another",
-        "*Lower* and *higher* are the two releases by age, *value* is the lower one's series.",
+        "*Lower* is the older release, *higher* the newer; *value* is the series of the older.",
         _table(("rule", "rolling", "why"), rows),
     ]
 
@@ -221,10 +244,10 @@ def _versions() -> list[str]:
     ]
     return [
         "## Versions",
-        _table(("version", "since", "what it brought"), rows),
-        "12 to 100 are left to Kafka. From 101 on they are ours:",
-        _table(("version", "read by members", "what it is"), native),
-        _table(("release", "writes, beside 1 to 11", "what it is"), programs),
+        _table(("version", "since", "new in it"), rows),
+        "Versions 12 to 100 stay free for Kafka. Versions from 101 on are native:",
+        _table(("version", "read by members", "meaning"), native),
+        _table(("release", "writes, beside 1 to 11", "meaning"), programs),
     ]
 
 
@@ -258,7 +281,7 @@ def _releases() -> list[str]:
 
 
 def _values(release: Release) -> str:
-    """The accepted values as a span, then the ones that end the member."""
+    """Return the accepted values as a range, then the values that end the member."""
     accepted = list(release.upgrade_from)
     spans = [f"{accepted[0]} to {accepted[-1]}" if accepted[1:] else "".join(accepted) or "-"]
     for standing in (Standing.CRASHES, Standing.REFUSED):
@@ -271,4 +294,4 @@ def _values(release: Release) -> str:
 
 def _issues() -> list[str]:
     rows = [(issue.id, issue.since, ", ".join(issue.fixed_in), issue.summary) for issue in ISSUES]
-    return ["## Known issues", _table(("id", "since", "fixed in", "what goes wrong"), rows)]
+    return ["## Known issues", _table(("id", "since", "fixed in", "problem"), rows)]

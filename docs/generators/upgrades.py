@@ -9,5 +9,5 @@ _STORED = Path(__file__).resolve().parents[1] / "upgrades.json"
 
 
 def render() -> str:
-    """The page."""
+    """Return the whole page."""
     return render_page(read(_STORED))

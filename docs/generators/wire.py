@@ -1,4 +1,4 @@
-"""docs/wire.md: the layouts of both blobs, Kafka's and ours, printed from the two tables."""
+"""docs/wire.md: the layouts of both blobs, Kafka's and native, from the two tables."""
 
 from encoding.kafka.compiled import array_of
 from encoding.kafka.schema import KAFKA_VERSIONS, KINDS, STRUCTURES, Field, rows_of
@@ -29,20 +29,26 @@ _TYPES = (
 )
 
 _INTRODUCTION = {
-    "subscription": "What a member tells the group leader (`SubscriptionInfo`).",
-    "assignment": "What the group leader answers one member (`AssignmentInfo`)."
+    "subscription": "The metadata of a member for the group leader (`SubscriptionInfo`).",
+    "assignment": "The answer of the group leader to one member (`AssignmentInfo`)."
     " Rows marked * are equal for all members.",
 }
 
-_TOP = """# The wire, field by field
+_TOP = """# The bytes, field by field
 
-Printed by `python -m docs.generate` from `encoding/kafka/schema.py` and
+To list the fields of a subscription or assignment with their bytes:
+
+```sh
+assignor decode --kind subscription --hex 0000000c0000000c
+```
+
+Versions 1 to 11 are Kafka's. They equal the bytes of Kafka Streams 0.10.0 to 4.3: big-endian,
+without framing, without checksum. Every reader ignores bytes behind the last field of a version; a
+[trailer](#trailer) uses this. Versions 12 to 100 stay free for Kafka. Versions from 101 on are
+[native](#native-versions). An x marks the versions that have a field.
+
+`python -m docs.generate` writes this page from `encoding/kafka/schema.py` and
 `encoding/native/schema.py`.
-
-Versions 1 to 11 are Kafka's: byte-exact with Kafka Streams 0.10.0 to 4.3, without framing, without
-checksum, big-endian. Bytes behind the last field of a version are ignored by every reader; a
-[trailer](#trailer) stands there. Versions 12 to 100 stay free for Kafka, 101 and up are
-[native](#native-versions). An x marks the versions that carry a field.
 
 ## Types
 
@@ -54,16 +60,17 @@ _SINCE = ", ".join(f"v{version}: {since}" for version, since in READABLE_SINCE.i
 _NATIVE_TOP = f"""
 ## Native versions
 
-`int32` used version, `int32` latest supported (or commonly supported) version, then one msgpack
-map of integer keys. The header is Kafka's, so that a JVM leader that meets it probes as usual
-(KIP-268).
+A native blob has an `int32` used version, an `int32` latest supported (or commonly supported)
+version, then one msgpack map with integer keys. The header equals Kafka's, so that a JVM leader
+probes as usual (KIP-268).
 
-- Keys are append-only and never used again; a field that changes its type gets another key.
+- Keys are only added and never reused. A field that changes its type gets another key.
 - A value equal to its default is not written. nil counts as missing.
-- Values do not nest: nil, bool, integer, text or bytes. What has parts is bytes, laid out as below.
-- Key 0 is `readable_since` ({_SINCE}). A reader whose latest native
-  version is at least that reads the body and skips keys that it does not know; any other reads the
-  two numbers only. An *assignment* that cannot be read is an error.
+- Values do not nest: nil, bool, integer, text or bytes. A structure is bytes in a layout of the
+  table below.
+- Key 0 is `readable_since` ({_SINCE}).
+  A reader whose latest native version is at least that value reads the body and skips unknown keys.
+  Any other reader reads only the two numbers. An *assignment* that cannot be read is an error.
 - Version 101 is released. 102, a *next* version, and 103, an *incompatible* one, exist for tests.
 
 | type | msgpack value |
@@ -79,7 +86,7 @@ _NATIVE_TYPES = (
     ("`sizes`", "varint size, varint repeats - 1, for each run of subtopologies of equal size"),
     (
         "`words`",
-        "byte 0, then varints; or a width from 1 to 8, then so many bytes each, big-endian",
+        "byte 0, then varints; or a width from 1 to 8, then that many bytes each, big-endian",
     ),
     ("`numbers`", "ascending: `words` of the gap before each; or byte 9, then a bitmap"),
     ("`tasks`", "block of `numbers` in the numbering of `sizes`, then `task_rows` of the others"),
@@ -98,40 +105,40 @@ _NATIVE_TYPES = (
 )
 
 _LIMITS = f"""
-A *varint* is LEB128 of at most 64 bits; a *block* is a varint length and so many bytes; a text
-within bytes is a varint length and UTF-8. Bitmaps begin at the lowest bit. A task's number is its
-position in (subtopology, partition) order. Of two codings the smaller is written (words of one
-width also where 16 or more of them are at most a quarter larger), either is read.
+A *varint* is LEB128 of at most 64 bits. A *block* is a varint length and that many bytes. A text
+within bytes is a varint length and UTF-8. Bitmaps begin at the lowest bit. The number of a task is
+its position in (subtopology, partition) order. Writers choose the smaller of two codings (and words
+of one width also if 16 or more of them are at most a quarter larger). Readers accept both.
 
-Readers refuse before they make room: more than {MAX_KEYS} keys, a key that is there twice or is no
-integer, arrays, extension types, texts beyond {MAX_TEXT_BYTES} bytes, more than
-{MAX_SUBTOPOLOGIES} subtopologies or {MAX_TASKS} tasks in `sizes`, and any count that the bytes left
-do not pay for. A bit stands for at most one task, so a byte of input costs at most a few hundred
+Before they allocate memory, readers reject more than {MAX_KEYS} keys, a repeated key, a key that is
+not an integer, arrays, extension types, texts of more than {MAX_TEXT_BYTES} bytes, more than
+{MAX_SUBTOPOLOGIES} subtopologies or {MAX_TASKS} tasks in `sizes`, and any count that exceeds the
+remaining bytes. A bit stands for at most one task, so a byte of input needs at most a few hundred
 bytes of memory; time is linear."""
 
 _TRAILER = f"""
 ## Trailer
 
-A native member that writes version 11 or lower appends, right where Kafka's fields end:
+A native member that writes version 11 or lower appends a trailer directly behind Kafka's fields:
 
-| bytes | |
+| bytes | meaning |
 | --- | --- |
-| `{MAGIC.hex()}` | magic; as a length or count of Kafka's it would be negative |
-| `int32` | length of what follows |
+| `{MAGIC.hex()}` | magic; read as a length or count of Kafka, it would be negative |
+| `int32` | length of the native blob |
 | native blob | header and body as above: its version and the latest one that the writer reads |
 
-JVM members see nothing of it. A native reader takes offset sums, tags, endpoint and error code
-(assignments: error code and next rebalance) from the trailer, so that a low version loses nothing;
-process id and the tasks of an assignment stay Kafka's. Whatever else stands behind the fields, and
-a trailer that cannot be read, is ignored, as Kafka ignores it. A trailer whose body is meant for
-later readers only tells its two versions.
+JVM members ignore the trailer. A native reader takes offset sums, tags, endpoint and error code
+from it (in assignments: error code and next rebalance), so that a low version loses nothing. It
+takes the process id and the tasks of an assignment from Kafka's fields. Other bytes behind the
+fields, and a trailer that cannot be read, are ignored, as Kafka ignores them. If the body of a
+trailer is for later readers only, a reader learns only its two versions.
 
-Beside a trailer the latest supported version in Kafka's fields is at most 11: a JVM leader may hand
-out any version up to the one that everybody claims to support."""
+With a trailer, the latest supported version in Kafka's fields is at most 11, because a JVM leader
+may answer in any version up to the one that all members advertise."""
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [_TOP, *(f"| {name} | {meaning} |" for name, meaning in _TYPES)]
     for kind, rows in KINDS.items():
         lines += ["", f"## {kind.capitalize()}", "", _INTRODUCTION[kind], ""]
@@ -140,7 +147,7 @@ def render() -> str:
         for name in _structures(rows):
             lines += ["", f"`{name}`", ""]
             lines += _structure_table(STRUCTURES[name])
-    lines += ["", "## Versions that differ only in the number", ""]
+    lines += ["", "## Versions with equal layouts", ""]
     lines += [f"- {kind}: {_equal_versions(rows)}" for kind, rows in KINDS.items()]
     lines += _native()
     return "\n".join(lines) + "\n"
@@ -195,7 +202,7 @@ def _structure_table(rows: tuple[Field, ...]) -> list[str]:
 
 
 def _structures(rows: tuple[Field, ...]) -> list[str]:
-    """Structures that these rows reach, in the order of first use."""
+    """Return the structures that these rows use, in the order of first use."""
     found: list[str] = []
     for row in rows:
         name = array_of(row.type)

@@ -1,16 +1,15 @@
-"""Assignment blobs, every version: what the group leader answers one member.
+"""Encode and decode assignment blobs of every version: the leader's answer to one member.
 
-Kafka's layouts come from ``schema``; here is only what their fields mean. Bodies of version 101 and
-up, and trailers behind Kafka's fields, come from ``native``; of a trailer the error code and the
-next rebalance count, since low versions cannot carry them, and the tasks are Kafka's.
+``schema`` defines Kafka's layouts; this module gives their fields a meaning. ``native`` reads and
+writes bodies of version 101 and up, and trailers behind Kafka's fields. Of a trailer, only error
+code and next rebalance time replace Kafka's fields, because low versions do not carry them.
 
-The host maps are the same for every member and by far the largest part, so their bytes are written
-once per layout and kept with the ``PartitionsByHost`` value: give every member's assignment the
-same two values, and each further member costs its own tasks only.
+The host maps are equal for all members and by far the largest part. Their bytes are written once
+per layout and kept with the ``PartitionsByHost`` value: share these two values among the
+assignments of all members, then each further member costs its own tasks only.
 
-Differences from Kafka Streams 3.9 on reading, both towards what 4.3 does: a negative number of
-hosts is refused instead of read as 0, and a host map that uses a number which the dictionary lacks
-is refused instead of read as a null topic.
+Decoding follows Kafka Streams 3.9, with two checks of 4.3: a negative number of hosts and a host
+map with a topic number that the dictionary lacks are refused.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -88,12 +87,12 @@ def decode_assignment(data: bytes, known_versions: Collection[int] = KNOWN_VERSI
 
     Args:
         data: user data from the leader.
-        known_versions: what this reader knows, so that another one can be emulated. A later native
-            version is read all the same if its body says that this reader understands it. A reader
-            that knows no native version sees no trailer.
+        known_versions: versions that this reader knows; pass others to emulate another reader. A
+            later native version is still read if its body allows this reader. A reader without
+            native versions ignores trailers.
 
     Raises:
-        DecodeError: an unknown version or anything else that is wrong, and nothing but this.
+        DecodeError: an unknown version or any other invalid input; nothing else is raised.
     """
     return read_assignment(data, known_versions)[0]
 
@@ -113,8 +112,8 @@ def read_assignment(
     for name, read in plan.readers:
         fields[name], offset = read(data, offset)
     topics = None if "topics" not in fields else dict(fields["topics"])
-    extras, said = native.read_trailer(_NAME, data, offset, known_versions)
-    said = fields if said is None else said
+    extras, native_body = native.read_trailer(_NAME, data, offset, known_versions)
+    native_body = fields if native_body is None else native_body
     try:
         assignment = Assignment(
             version=version,
@@ -127,8 +126,8 @@ def read_assignment(
             standby_partitions_by_host=_hosts_as_read(
                 fields.get("standby_partitions_by_host"), topics
             ),
-            error_code=said.get("error_code", 0),
-            next_rebalance_ms=said.get("next_rebalance_ms", NO_REBALANCE),
+            error_code=native_body.get("error_code", 0),
+            next_rebalance_ms=native_body.get("next_rebalance_ms", NO_REBALANCE),
             native=extras,
         )
     except KeyError as missing:
@@ -205,7 +204,7 @@ def _plain(partitions: ServedByHost) -> Any:
 
 
 def _topics_of(value: Assignment) -> list[str]:
-    """Topics of the dictionary in order: of the active map only where no other is carried."""
+    """Topics of the dictionary in order: of the active map, and of the standby map if carried."""
     maps: Iterable[ServedByHost] = (value.partitions_by_host,)
     if _HAS_STANDBY_HOSTS[value.version]:
         maps = (value.partitions_by_host, value.standby_partitions_by_host)
@@ -242,7 +241,7 @@ def _rows(rows: Any) -> Any:
 
 
 def _name(task: Any) -> str | None:
-    """Topology name of a row; numbers stand for lengths of absent names."""
+    """Topology name of a row; a number in its place is the length of an absent name."""
     name = task[2] if len(task) > 2 else None  # noqa: PLR2004 a third column
     return name if isinstance(name, str) else None
 

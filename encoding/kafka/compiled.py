@@ -1,12 +1,12 @@
-"""From the table to code: a reader and a writer for every type, made once per version at import.
+"""Readers and writers of every schema type, built once per version at import.
 
 ``reader`` and ``writer`` turn one row of ``schema`` into a closure over precomputed structs and
-numpy record types, so that nothing is interpreted while a blob is read. Wire values are plain:
-numbers, text, and per array either one numpy record array (every element has the same size) or a
-list of tuples. What they mean is decided in ``subscription`` and ``assignment``.
+numpy record types. Wire values are plain: numbers, text, and per array either one numpy record
+array (all elements have one size) or a list of tuples. ``subscription`` and ``assignment`` give
+them a meaning.
 
-Readers promise, whatever the bytes: a value or ``DecodeError``; counts are checked against the
-bytes that are left before anything is allocated; time and memory are linear in the input.
+For any bytes, a reader returns a value or raises ``DecodeError``. It checks counts against the
+remaining bytes before it allocates memory; time and memory are linear in the input.
 """
 
 from collections.abc import Callable, Mapping
@@ -88,8 +88,8 @@ def minimal_size(type_: str) -> int:
 def record_dtype(name: str, version: int) -> np.dtype[Any] | None:
     """Record type of a structure whose elements all have one size, else ``None``.
 
-    A nullable text as the last field is allowed: its length stands in its place, for the usual case
-    that every one of them is null.
+    A nullable text is allowed as the last field: the record holds its length, for the usual case
+    that all these texts are null.
     """
     fields = tuple(rows_of(STRUCTURES[name], version))
     columns = []
@@ -106,7 +106,7 @@ def record_dtype(name: str, version: int) -> np.dtype[Any] | None:
 def reader(field: Field, version: int, path: str = "") -> Read:
     """Reader of one row: ``read(data, offset) -> (wire value, end offset)``.
 
-    Version 0 stands for "not read yet" in the errors.
+    Version 0 means "not read yet" in errors.
     """
     path = f"{path}{field.name}"
     if field.type in _INTEGERS:
@@ -131,7 +131,7 @@ def writer(field: Field, version: int, path: str = "") -> Write:
 
 
 def readers_of(rows: tuple[Field, ...], version: int, kind: str) -> tuple[tuple[str, Read], ...]:
-    """Readers of all fields of a blob but its version, which is read first, with their names."""
+    """(name, reader) of all fields of a blob except its version, which is read first."""
     return tuple(
         (row.name, reader(row, version, kind))
         for row in rows_of(rows, version)
@@ -144,12 +144,13 @@ def writers_of(
     version: int,
     meanings: Mapping[tuple[str, str], Callable[[_Value], Any]],
 ) -> tuple[tuple[Callable[[_Value], Any], Write], ...]:
-    """Writers of all fields of a blob, each behind what makes its wire value of the blob's value.
+    """(function from the blob's value to a field's wire value, writer) for each field of a blob.
 
     Args:
-        rows: of the table.
-        version: which of them there are.
-        meanings: by (field, type), since a field changes its type; the attribute by default.
+        rows: schema rows of the blob.
+        version: selects the rows.
+        meanings: (field, type) -> that function; by default the attribute named like the field.
+            The type is part of the key because the type of a field depends on the version.
     """
     return tuple(
         (meanings.get((row.name, row.type)) or attrgetter(row.name), writer(row, version))
@@ -159,7 +160,7 @@ def writers_of(
 
 def _short(path: str, needed: int, data: bytes, offset: int, version: int) -> DecodeError:
     left = len(data) - offset
-    if not version and offset >= _COUNT.size:  # made before the version was known; it stands first
+    if not version and offset >= _COUNT.size:  # made for any version; the blob begins with it
         version = _COUNT.unpack_from(data)[0]
     what = f"{path} needs {needed} bytes, {left} are left; the peer's blob is cut off"
     return DecodeError(what, offset=offset, version=version or None, available=len(data))
@@ -259,7 +260,7 @@ def _array_reader(name: str, version: int, path: str) -> Read:
     smallest = sum(minimal_size(field.type) for field in fields)
     readers = tuple(reader(field, version, f"{path}.") for field in fields)
     dtype = record_dtype(name, version)
-    # The column that must be null everywhere before the records may be taken as they are.
+    # If this column is null in all records, they can be used without reading texts.
     text = fields[-1].name if fields[-1].type in _TEXTS else None
 
     def read(data: bytes, offset: int) -> tuple[Any, int]:
@@ -280,8 +281,8 @@ def _array_reader(name: str, version: int, path: str) -> Read:
         rows = []
         for _ in range(count):
             row = []
-            for read_one in readers:
-                value, start = read_one(data, start)
+            for read_field in readers:
+                value, start = read_field(data, start)
                 row.append(value)
             rows.append(tuple(row))
         return rows, start
@@ -299,17 +300,17 @@ def _array_writer(name: str, version: int, path: str) -> Write:
     def write(rows: Any, out: list[Any]) -> None:
         out.append(_COUNT.pack(len(rows)))
         if isinstance(rows, np.ndarray) and rows.dtype == dtype:
-            out.append(rows)  # joined without a copy in between
+            out.append(rows)  # bytes.join takes the array without a copy
             return
         if pack is not None:
             try:
                 out.append(b"".join(starmap(pack, rows)))
             except StructError:
-                pass  # the slow way finds the entry and names it
+                pass  # the loop below finds the invalid entry and names it
             else:
                 return
         for row in rows:
-            for write_one, value in zip(writers, row, strict=True):
-                write_one(value, out)
+            for write_field, value in zip(writers, row, strict=True):
+                write_field(value, out)
 
     return write

@@ -1,7 +1,7 @@
-"""Every byte of a blob with its name: the walk behind ``assignor decode``.
+"""Name and explain every byte of a blob, for ``assignor decode``.
 
-It reads the same rows with the same readers as the codec, one leaf at a time, so what it shows is
-what the codec reads. It is for people; it is linear, but much slower than decoding.
+It uses the schema rows and readers of the codec, one field at a time, so it shows what the codec
+reads. Its time is linear, but it is much slower than decoding.
 """
 
 from collections.abc import Collection, Iterator
@@ -36,7 +36,7 @@ class Piece:
         path: field, with the position of the element for parts of arrays (``client_tags[0].key``).
         offset: first byte. size: number of bytes; an array's own piece is its count alone.
         type: wire type, as in the schema.
-        value: integer, text, UUID or ``None``; ``bytes`` for what is not read.
+        value: integer, text, UUID or ``None``; ``bytes`` for unread parts.
         meaning: one line for people.
         key: msgpack key of a field of a native body, else ``None``.
     """
@@ -53,16 +53,16 @@ class Piece:
 def explain(
     kind: str, data: bytes, known_versions: Collection[int] = KNOWN_VERSIONS
 ) -> Iterator[Piece]:
-    """All pieces of a blob in wire order, trailer and bytes behind the last field included.
+    """All pieces of a blob in wire order, including a trailer and bytes behind the last field.
 
-    Of a native body every key is shown, readable or not: a key never changes its meaning. One that
-    this reader does not know is called ``key N (unknown)``.
+    All keys of a native body are shown, also of one that cannot be read: a key never changes its
+    meaning. A key that this reader does not know is called ``key N (unknown)``.
 
     Args:
         kind: ``subscription`` or ``assignment``.
-        data: the blob; check one in a version of Kafka's with the decoder first, which is stricter
-            in what fits together.
-        known_versions: what the reader knows.
+        data: the blob. Decode a blob in a Kafka version first: the decoder also checks whether
+            fields fit together.
+        known_versions: versions that the reader knows.
 
     Raises:
         DecodeError: at the piece that cannot be read.
@@ -87,9 +87,7 @@ def explain(
         for piece in _trailer_pieces(kind, data, offset, latest):
             yield piece
             offset = piece.offset + piece.size
-    meaning = (
-        "behind the last field" if is_known else "only the two numbers of a future version are"
-    )
+    meaning = "behind the last field" if is_known else "body of a future version"
     yield from _rest(data, offset, f"not read: {meaning}")
 
 
@@ -163,7 +161,7 @@ def _meaning(row: Field, value: Any) -> str:
 
 
 def _named(field: str, value: Any, meaning: str) -> str:
-    # Of what is not read, a value may be anything that msgpack makes, an empty list for one.
+    # The value of an unread key may be anything that msgpack makes, for example an empty list.
     name = _NAMES.get((field, value)) if type(value) is int else None
     return f"{name}: {meaning}" if name else meaning
 

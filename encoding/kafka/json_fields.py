@@ -1,10 +1,9 @@
-"""The blobs as plain JSON fields, in one canonical form, and back.
+"""Convert subscriptions and assignments to canonical JSON fields, and back.
 
-The form is that of the golden vectors: a task is ``[subtopology, partition, name or null]``, lists
-are sorted (strings by code point, null first) except the active tasks, whose order has a meaning,
-and a field that the version lacks shows its default. ``native`` is there only where the value has a
-native part. Reading is lenient about missing fields and
-strict about wrong ones.
+This is the form of the golden vectors: a task is ``[subtopology, partition, name or null]``; lists
+are sorted (strings by code point, null first) except the active tasks, whose order has a meaning; a
+field that the version lacks has its default. ``native`` exists only if the value has a native part.
+On reading, missing fields take their defaults and invalid ones are refused.
 """
 
 from collections.abc import Mapping
@@ -40,12 +39,12 @@ __all__ = [
     "subscription_to_fields",
 ]
 
-# The first version that carries offset sums; below it the two task lists are what counts.
+# The first version that carries offset sums; lower versions carry two task lists.
 _FIRST_WITH_SUMS = min(row.since for row in SUBSCRIPTION if row.name == "task_offset_sums")
 
 
 def subscription_to_fields(value: Subscription | FutureSubscription) -> dict[str, Any]:
-    """Canonical fields; of a future subscription only ``version`` and ``latest_supported``."""
+    """Canonical fields of a subscription; of a future one ``version`` and ``latest_supported``."""
     numbers = {"version": value.version, "latest_supported": value.latest_supported_version}
     if isinstance(value, FutureSubscription):
         return numbers
@@ -66,8 +65,8 @@ def subscription_from_fields(fields: Mapping[str, Any]) -> Subscription:
     """Value of canonical fields; missing ones take their defaults, the process id is all zeros.
 
     Tasks may be given as ``task_offset_sums`` or as ``prev_tasks`` and ``standby_tasks``. If both
-    are given, the sums count from version 7 on and beside a native part; else the lists, unless
-    both are empty.
+    are given, the sums are used from version 7 on or with a native part; otherwise the lists,
+    unless both are empty.
 
     Raises:
         EncodeError: a field of the wrong shape or type.
@@ -140,7 +139,9 @@ def assignment_from_fields(fields: Mapping[str, Any]) -> Assignment:
 
 
 def _hosts_to_fields(partitions: Mapping[HostInfo, Partitions]) -> list[Any]:
-    return [[*host, [list(one) for one in served]] for host, served in partitions.items()]
+    return [
+        [*host, [list(partition) for partition in served]] for host, served in partitions.items()
+    ]
 
 
 def _integer(fields: Mapping[str, Any], name: str, default: int | None) -> int:

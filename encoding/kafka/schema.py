@@ -1,12 +1,11 @@
-"""The one table: every field of both blobs, in wire order, with the versions that carry it.
+"""Schema of Kafka's layouts: every field of both blobs, in wire order, with its versions.
 
-The binary codec (``compiled.py``), the explainer, ``docs/wire.md``, the test strategies and the
-tests all walk these rows; nothing else in the project knows a layout of Kafka's. Ours are in
-``encoding.native.schema``. Everything is big-endian, without framing and without checksum. Sources:
-``SubscriptionInfoData.json`` and ``AssignmentInfo`` of Kafka Streams 0.10.0 to 4.3, checked against
-bytes that those releases wrote.
+The codec (``compiled.py``), the explainer, ``docs/wire.md`` and the tests use these rows; no other
+module contains a Kafka layout. Native layouts are in ``encoding.native.schema``. All numbers are
+big-endian; there is no framing and no checksum. Sources: ``SubscriptionInfoData.json`` and
+``AssignmentInfo`` of Kafka Streams 0.10.0 to 4.3, checked against bytes that those releases wrote.
 
-Types, named for what they are on the wire:
+Types:
 
 ============  ================================================================================
 int8/32/64    signed integer
@@ -37,10 +36,10 @@ __all__ = [
 ]
 
 KAFKA_VERSIONS: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
-"""The versions whose layout is Kafka's, in the tables below."""
+"""The versions with Kafka's layouts, defined below."""
 
 KNOWN_VERSIONS: tuple[int, ...] = (*KAFKA_VERSIONS, *NATIVE_VERSIONS)
-"""The versions that this codec reads and writes: a set, not a range. Nothing adds one to it."""
+"""The versions that this codec reads and writes. They have gaps: compute none from another."""
 
 EARLIEST_PROBEABLE_VERSION = 3
 """The first version whose blobs carry the second number that version probing needs (KIP-268)."""
@@ -48,10 +47,10 @@ EARLIEST_PROBEABLE_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One row: ``name`` is carried by versions ``since`` to ``until`` (``None``: still carried).
+    """One row: versions ``since`` to ``until`` (``None``: the latest) carry the field ``name``.
 
-    ``shared`` marks fields that are equal for every member of a group, so that a leader can write
-    them once and splice the bytes into each answer.
+    ``shared`` marks fields that are equal for all members of a group: a leader writes them once and
+    copies the bytes into each answer.
     """
 
     name: str
@@ -91,7 +90,7 @@ SUBSCRIPTION: tuple[Field, ...] = (
     Field("client_tags",              "[]client_tag",          11, None,
           meaning="the process's tags for standby placement, by key"),
 )
-"""Rows of the subscription, what a member tells the group leader."""
+"""Rows of the subscription, which a member sends to the group leader."""
 
 ASSIGNMENT: tuple[Field, ...] = (
     Field("version",                    "int32",             1,  None,
@@ -115,7 +114,7 @@ ASSIGNMENT: tuple[Field, ...] = (
     Field("next_rebalance_ms",          "int64",             7,  None,
           meaning="leader's clock; 0 now, 9223372036854775807 never"),
 )
-"""Rows of the assignment, what the group leader answers one member."""
+"""Rows of the assignment, which the group leader sends to one member."""
 
 STRUCTURES: dict[str, tuple[Field, ...]] = {
     "task_id": (
@@ -174,7 +173,7 @@ STRUCTURES: dict[str, tuple[Field, ...]] = {
         Field("partition",     "int32", meaning="partition of the topic"),
     ),
 }
-"""Rows of each structure that an array repeats. Structures nest two deep at most."""
+"""Rows of each structure that arrays repeat. Structures nest at most two levels deep."""
 # fmt: on
 
 KINDS: dict[str, tuple[Field, ...]] = {"subscription": SUBSCRIPTION, "assignment": ASSIGNMENT}

@@ -1,13 +1,12 @@
-"""Subscription blobs, every version: what a member tells the group leader.
+"""Encode and decode subscription blobs of every version: a member's message to the group leader.
 
-Kafka's layouts come from ``schema``; here is only what their fields mean. Bodies of version 101 and
-up, and trailers behind Kafka's fields, come from ``native``. A trailer says again what Kafka's
-fields say, and what it says counts: sums and tags that a low version cannot carry.
+``schema`` defines Kafka's layouts; this module gives their fields a meaning. ``native`` reads and
+writes bodies of version 101 and up, and trailers behind Kafka's fields. A trailer repeats Kafka's
+fields and takes precedence: it carries offset sums and tags that low versions do not.
 
-Versions 1 to 6 know two lists of tasks instead of offset sums: they are written from the sums (-2
-to the previous tasks, the rest to the standby tasks) and read back as -2 and -3, a task in both
-lists as -3, as Kafka Streams has done since 2.6. Decoding follows Kafka Streams 3.9 in what it
-accepts and refuses.
+Versions 1 to 6 carry two task lists instead of offset sums. They are written from the sums (-2 to
+the previous tasks, the rest to the standby tasks) and read as -2 and -3; a task in both lists is
+read as -3, as in Kafka Streams since 2.6. Decoding accepts and refuses what Kafka Streams 3.9 does.
 """
 
 from collections.abc import Callable, Collection
@@ -59,18 +58,18 @@ def encode_subscription(
     """Bytes of a subscription in its own version, equal for equal values.
 
     Fields that the version does not carry are dropped, as Kafka does; a native part is appended
-    as a trailer, which carries them all.
+    as a trailer, which carries all fields.
 
     Args:
-        value: what to write.
-        kafka_offset_sums: what Kafka's own fields say of the tasks, where JVM leaders are to see
-            less than the trailer says; the same by default.
+        value: the subscription.
+        kafka_offset_sums: offset sums for Kafka's own fields, if JVM leaders must see fewer tasks
+            than native leaders; by default those of ``value``.
 
     Raises:
         EncodeError: unknown version, latest supported version below the used one (from version 3
             on), a topology name below version 10, a value that does not fit its field, or a native
-            part together with a used version up to 11 and a supported one above it: a JVM leader
-            would hand that version out.
+            part together with a used version up to 11 and a supported one above 11: a JVM leader
+            would answer in that version.
     """
     if value.version >= EARLIEST_NATIVE_VERSION:
         supported = value.latest_supported_version
@@ -101,13 +100,13 @@ def decode_subscription(
 
     Args:
         data: user data of the member.
-        known_versions: what this reader knows, so that another one can be emulated. A later native
-            version is read all the same if its body says that this reader understands it. Any
-            other version from 3 on, where the second number begins, is a value as well, a
-            ``FutureSubscription``. A reader that knows no native version sees no trailer.
+        known_versions: versions that this reader knows; pass others to emulate another reader. A
+            later native version is still read if its body allows this reader. Any other unknown
+            version from 3 on gives a ``FutureSubscription``. A reader without native versions
+            ignores trailers.
 
     Raises:
-        DecodeError: anything else that is wrong with the bytes, and nothing but this.
+        DecodeError: any other invalid input; nothing else is raised.
     """
     return read_subscription(data, known_versions)[0]
 
@@ -117,7 +116,7 @@ def read_subscription(
 ) -> tuple[Subscription | FutureSubscription, int]:
     """As ``decode_subscription``, with the offset at which Kafka's fields end.
 
-    Of a future version only the two numbers are read, 8 bytes; a native body ends with the blob.
+    A future version is read up to its two version numbers (8 bytes), a native one to its end.
     """
     data = bytes(data)
     version, offset = _VERSION(data, 0)
@@ -136,20 +135,23 @@ def read_subscription(
     if version >= EARLIEST_PROBEABLE_VERSION:
         _check_supported_as_read(version, supported, data)
     tags = _tags_as_read(fields.get("client_tags", ()), version, data)
-    extras, said = native.read_trailer(_NAME, data, offset, known_versions)
-    if said is None:
-        said = fields
+    extras, native_body = native.read_trailer(_NAME, data, offset, known_versions)
+    if native_body is None:
+        native_body = fields
         sums = _sums_as_read(fields)
     else:
-        sums, tags = said.get("task_offset_sums", EMPTY), said.get("client_tags", _NO_TAGS)
+        sums, tags = (
+            native_body.get("task_offset_sums", EMPTY),
+            native_body.get("client_tags", _NO_TAGS),
+        )
     subscription = Subscription(
         version=version,
         latest_supported_version=supported,
         process_id=fields["process_id"],
-        user_endpoint=said.get("user_endpoint"),
+        user_endpoint=native_body.get("user_endpoint"),
         task_offset_sums=sums,
         unique_field=fields.get("unique_field", 0),
-        error_code=said.get("error_code", 0),
+        error_code=native_body.get("error_code", 0),
         client_tags=tags,
         native=extras,
     )

@@ -1,9 +1,9 @@
-"""The two blobs as values: what they mean, free of any layout.
+"""Subscription and assignment as values, independent of any layout.
 
 Values are normalised when they are built (sorted, unique, empty endpoint and empty name are
-``None``), so that a value equals what its bytes decode to, as far as its version carries it. Which
-version carries which field is in ``schema``; what a version cannot carry is dropped on writing, as
-Kafka does, except for topology names, which are refused.
+``None``), so a value equals its decoded bytes in all fields that its version carries. ``schema``
+says which versions carry a field. Writing drops the other fields, as Kafka does, but refuses
+topology names.
 """
 
 from collections.abc import Mapping
@@ -31,11 +31,11 @@ __all__ = ["Assignment", "FutureSubscription", "Subscription"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What a member tells the group leader.
+    """A member's subscription, sent to the group leader.
 
     Attributes:
         version: used version, the layout of the bytes.
-        latest_supported_version: the highest version that the member reads; -1 from v1 and v2.
+        latest_supported_version: the highest version that the member reads; -1 in v1 and v2.
         process_id: the process; all members of one process share it.
         user_endpoint: ``host:port`` for interactive queries, or ``None``.
         task_offset_sums: state of each task; v1 to v6 keep only running (-2) or unknown (-3),
@@ -43,8 +43,8 @@ class Subscription:
         unique_field: -128 to 127, changed at every rejoin (KAFKA-10455); v8 on.
         error_code: ``AssignorError``; v9 on.
         client_tags: tags of the process (KIP-708); v11 on. A mapping is taken too.
-        native: what only native readers see: a trailer up to v11, the rest of the body from v101
-            on, where it is always there and goes by the two versions above.
+        native: the part for native readers: a trailer up to v11, the rest of the body from v101
+            on. There it is always set, with the two versions above.
     """
 
     version: int
@@ -73,7 +73,7 @@ class Subscription:
     def prev_tasks(self) -> tuple[TaskId, ...]:
         """Active tasks that the member runs: those with offset sum -2."""
         sums = self.task_offset_sums
-        if len(sums) <= FEW_TASKS:  # columns of columns cost more than so few tasks
+        if len(sums) <= FEW_TASKS:  # faster than columns for a few tasks
             return tuple(task for task, offset_sum in sums if offset_sum == RUNNING)
         return tuple(sums.running().tasks())
 
@@ -88,7 +88,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class FutureSubscription:
-    """A subscription in a version that the reader does not know: only the two numbers (KIP-268)."""
+    """The two version numbers of a subscription in an unknown version (KIP-268)."""
 
     version: int
     latest_supported_version: int
@@ -96,7 +96,7 @@ class FutureSubscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What the group leader answers one member.
+    """The group leader's answer to one member.
 
     Attributes:
         version: used version, the layout of the bytes.
@@ -104,14 +104,15 @@ class Assignment:
         active_tasks: task of each assigned partition, in the order of the partitions sorted by
             topic and number; a task with three partitions appears three times.
         standby_tasks: input partitions of each standby task, as Kafka sends. Takes a mapping.
-        partitions_by_host: who serves which partition; v2 on. Share one value among all members.
+        partitions_by_host: partitions that each host serves; v2 on. Share one value among all
+            members.
         standby_partitions_by_host: the same for standbys; v6 on.
         error_code: ``AssignorError``; v4 on.
         next_rebalance_ms: when to start the followup rebalance, on the leader's clock in
             milliseconds; 0 is now, ``NO_REBALANCE`` never; v7 on.
-        native: what only native readers see, as in ``Subscription``. Without Kafka fields, the
-            active tasks are sorted and distinct, standby tasks come without partitions, and the
-            routing view stands for the host maps.
+        native: the part for native readers, as in ``Subscription``. From v101 on, active tasks are
+            sorted and distinct, standby tasks have no partitions, and the routing view replaces the
+            host maps.
     """
 
     version: int

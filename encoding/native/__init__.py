@@ -1,4 +1,4 @@
-"""The layout of our own versions (101 and later) and of the trailer behind Kafka's fields."""
+"""Layout of the native versions (101 and later) and of the trailer behind Kafka's fields."""
 
 from encoding.native.body import (
     KAFKAS,

@@ -1,7 +1,7 @@
 """Ascending numbers on the wire: gaps or a bitmap, whichever is smaller.
 
-A few numbers are faster in plain Python, many in numpy; both write the same bytes, and what plain
-Python finds faulty it leaves to the other, which says why.
+Plain Python handles short lists, numpy long ones; both write the same bytes. If plain Python finds
+invalid input, it leaves it to the numpy reader, which raises the error.
 """
 
 from itertools import accumulate, pairwise
@@ -15,7 +15,7 @@ from encoding.primitives import FEW, WireFault
 
 __all__ = [
     "BITMAP",
-    "Numbers",
+    "Int32Column",
     "bits_of",
     "decode_few_numbers",
     "decode_numbers",
@@ -23,14 +23,14 @@ __all__ = [
     "encode_numbers",
 ]
 
-Numbers = npt.NDArray[np.int32]
+Int32Column = npt.NDArray[np.int32]
 BITMAP = bytes((WIDEST + 1,))
-"""Coding of a bitmap, where gaps have the coding of their words."""
+"""First byte of a bitmap; gaps begin with the first byte of ``encode_words`` instead."""
 
-_FEW_BITS = 64  # of a bitmap, that plain Python still walks faster
+_FEW_BITS = 64  # size of a bitmap that plain Python reads faster
 
 
-def encode_numbers(numbers: Numbers) -> bytes:
+def encode_numbers(numbers: Int32Column) -> bytes:
     """Ascending numbers from 0 on as gaps or as a bitmap, whichever is smaller."""
     if len(numbers) <= FEW:
         return encode_few_numbers(numbers.tolist())
@@ -46,18 +46,22 @@ def encode_numbers(numbers: Numbers) -> bytes:
 
 
 def encode_few_numbers(numbers: list[int]) -> bytes:
-    """The same for a short list, in plain Python."""
+    """As ``encode_numbers``, for a short list in plain Python."""
     if not numbers:
         return b""
-    words = encode_words([here - last - 1 for last, here in pairwise([-1, *numbers])])
+    words = encode_words([number - last - 1 for last, number in pairwise([-1, *numbers])])
     size = numbers[-1] // 8 + 1
     if len(words) <= size + 1:
         return words
     return BITMAP + sum([1 << number for number in numbers]).to_bytes(size, "little")
 
 
-def decode_numbers(data: bytes, limit: int) -> Numbers:
-    """Ascending numbers below ``limit``, itself at most ``MAX_TASKS``."""
+def decode_numbers(data: bytes, limit: int) -> Int32Column:
+    """The ascending numbers in these bytes, all below ``limit`` (at most ``MAX_TASKS``).
+
+    Raises:
+        WireFault: a number is not below the limit, or the bytes are invalid.
+    """
     if not data:
         return np.empty(0, np.int32)
     if data[:1] != BITMAP:
@@ -78,7 +82,7 @@ def decode_numbers(data: bytes, limit: int) -> Numbers:
 
 
 def decode_few_numbers(data: bytes, limit: int) -> list[int] | None:
-    """A short list in plain Python; ``None`` for none, many or faulty ones."""
+    """As ``decode_numbers``, for a short list; ``None`` if it is empty, long or invalid."""
     if data[:1] != BITMAP:
         gaps = decode_words(data)
         if not isinstance(gaps, list):
@@ -93,7 +97,7 @@ def decode_few_numbers(data: bytes, limit: int) -> list[int] | None:
 
 
 def bits_of(data: bytes, count: int | None = None) -> npt.NDArray[np.bool_]:
-    """One truth per bit, lowest bit first; ``count`` of them, as if zeros followed."""
+    """The bits as booleans, lowest bit first; with ``count``, so many, padded with False."""
     if count is not None:
         data = data.ljust((count + 7) // 8, b"\0")
     bits = np.unpackbits(np.frombuffer(data, np.uint8), count=count, bitorder="little")

@@ -1,11 +1,11 @@
-"""Native bodies and trailers: written and read off ``schema.py``.
+"""Write and read native bodies and trailers by the rows of ``schema.py``.
 
-A reader of latest native version L knows every key whose row begins at L or before: keys never
-change their meaning, so that is right for bodies of every version. It reads the body of a version
-that it knows, and of a later one whose ``readable_since`` it reaches; keys beyond it are skipped.
+A reader whose latest native version is L knows every key that exists in L or earlier; keys never
+change their meaning. It reads bodies of versions up to L, and of later versions whose
+``readable_since`` is at most L; it skips unknown keys.
 
-Readers promise, whatever the bytes: a value or ``DecodeError``; msgpack is held to one flat map of
-at most ``MAX_KEYS`` keys before it makes anything; time and memory are linear in the input.
+For any bytes, a reader returns a value or raises ``DecodeError``. msgpack accepts only one flat map
+of at most ``MAX_KEYS`` keys; time and memory are linear in the input.
 """
 
 from collections.abc import Callable, Collection
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 MAX_KEYS = 128
-"""Keys of a body: several times what there are."""
+"""Most keys of a body; several times the number of existing keys."""
 
 HEADER = Struct(">ii")
 LENGTH = Struct(">i")
@@ -63,9 +63,9 @@ _IS_EXTRA = {
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body as read: ``outer`` fields by name, and those of the native value by name.
+    """Fields of a body by name: ``outer`` ones (Kafka's) and ``extras`` of the native value.
 
-    Both hold only what the body says; the rest takes its default.
+    Fields that the body does not carry are missing; they take their defaults.
     """
 
     outer: dict[str, Any]
@@ -73,7 +73,7 @@ class Body:
 
 
 def latest_native_version(known_versions: Collection[int]) -> int | None:
-    """The greatest native version among them, ``None`` if there is none."""
+    """The greatest native version of ``known_versions``, ``None`` if there is none."""
     return _latest(tuple(known_versions))
 
 
@@ -101,7 +101,7 @@ def write_blob(kind: str, version: int, supported: int, outer: Any, extras: Any)
         known = f"native versions are {', '.join(map(str, _WRITTEN))}"
         raise EncodeError("native.version", version, None, known) from None
     if not extras.is_readable:
-        reason = "its body was not read, so there is nothing to write; make a value of your own"
+        reason = "its body was not read, so it cannot be written; build a new value"
         raise EncodeError("native.is_readable", extras.is_readable, version, reason)
     if type(supported) is not int or not version <= supported < 2**31:
         reason = f"it must be at least the used version {version}, and fit 32 bits"
@@ -119,14 +119,14 @@ def write_blob(kind: str, version: int, supported: int, outer: Any, extras: Any)
     except WireFault as fault:
         raise EncodeError(name, value, version, str(fault)) from None
     except (AttributeError, TypeError, ValueError):
-        # Whatever a writer trips over in a value that is not of the field's type.
+        # What a writer raises for a value that is not of the field's type.
         raise EncodeError(name, value, version, "it has the wrong type") from None
     packed: bytes = msgpack.packb(body)
     return HEADER.pack(version, supported) + packed
 
 
 def write_trailer(kind: str, outer: Any, extras: Any, supported: int) -> bytes:
-    """A whole trailer, in the version of the native part."""
+    """Bytes of a trailer, in the version of the native part."""
     blob = write_blob(kind, extras.version, supported, outer, extras)
     return MAGIC + LENGTH.pack(len(blob)) + blob
 
@@ -135,16 +135,17 @@ def write_trailer(kind: str, outer: Any, extras: Any, supported: int) -> bytes:
 
 
 def pairs_of(data: bytes, start: int) -> tuple[tuple[int, Any], ...]:
-    """Keys and values of the map at ``start``, in wire order; ``WireFault`` for anything else.
+    """Keys and values of the map at ``start``, in wire order; bytes behind the map are ignored.
 
-    Bytes behind the map are ignored, as behind Kafka's fields.
+    Raises:
+        WireFault: there is no flat map of integer keys.
     """
     try:
         found = msgpack.unpackb(data[start:], **LIMITS)
     except msgpack.ExtraData as extra:
         found = extra.unpacked
     except (ValueError, OverflowError) as error:
-        # msgpack has a class for each fault: limits, cut-off bytes, nesting, text that is no text.
+        # msgpack has a class for each fault: limits, cut-off bytes, nesting, invalid text.
         raise WireFault(f"the body is no flat msgpack map: {error}") from None
     if type(found) is not tuple:
         raise WireFault(f"the body is a msgpack {type(found).__name__}; it must be a map")
@@ -167,7 +168,7 @@ def read_body(
     *,
     ignored: frozenset[str] = frozenset(),
 ) -> Body | None:
-    """What the body at ``start`` says; ``None`` if it is meant for later readers only.
+    """The fields of the body at ``start``; ``None`` if only later readers may read it.
 
     Args:
         kind: ``subscription`` or ``assignment``.
@@ -175,10 +176,10 @@ def read_body(
         start: where the map begins.
         version: used version of the header in front of it.
         latest: the reader's latest native version.
-        ignored: fields that nobody asks for, left unread.
+        ignored: names of fields to leave unread.
 
     Raises:
-        DecodeError: with the key and the type that it should have.
+        DecodeError: an invalid body; the message names key and expected type.
     """
     key: int | None = None
     readers = _readers(kind, latest)
@@ -219,10 +220,10 @@ def trailer_in(data: bytes, start: int) -> tuple[int, int, int, int] | None:
 def read_trailer(
     kind: str, data: bytes, start: int, known_versions: Collection[int]
 ) -> tuple[Any, dict[str, Any] | None]:
-    """The native value of the trailer at ``start``, and what it says about the outer fields.
+    """The native value of the trailer at ``start``, and the outer fields that it carries.
 
-    Both are ``None`` where no trailer is, or one that cannot be read: behind Kafka's fields nothing
-    is an error. A trailer for later readers is a value that is not readable, and says no more.
+    Both are ``None`` without a valid trailer: bytes behind Kafka's fields are never an error. A
+    trailer for later readers gives a value with ``is_readable=False`` and no outer fields.
     """
     found = trailer_in(data, start)
     latest = latest_native_version(known_versions)
@@ -239,26 +240,26 @@ def read_trailer(
 
 
 def extras_of(kind: str, version: int, supported: int, values: dict[str, Any]) -> Any:
-    """The native value of a kind."""
+    """The native value of a subscription or assignment, from its fields."""
     return _EXTRAS[kind](version=version, **{_SUPPORTED[kind]: supported}, **values)
 
 
 LIMITS: dict[str, Any] = {
     "raw": False,
     "strict_map_key": False,  # checked in pairs_of, which refuses all keys but integers
-    "object_pairs_hook": tuple,  # keeps keys that are there twice
+    "object_pairs_hook": tuple,  # keeps duplicate keys
     "max_str_len": MAX_TEXT_BYTES,
     "max_map_len": MAX_KEYS,
     "max_array_len": 0,
     "max_ext_len": 0,
 }
-"""How msgpack is held: one flat map. An array is refused before room is made for its elements."""
+"""Limits for msgpack: one flat map. An array is refused before memory is allocated for it."""
 
 KAFKAS: dict[str, frozenset[str]] = {
     "subscription": frozenset({"process_id"}),
     "assignment": frozenset({"active_tasks", "standby_tasks"}),
 }
-"""Fields that Kafka's own always count for, so that a trailer's are not even read."""
+"""Fields that are always taken from Kafka's fields; a trailer's are not read."""
 
 _SUPPORTED = {
     "subscription": "latest_supported_version",
@@ -273,7 +274,7 @@ _SIZED = ("sizes", "tasks", "offset_sums", "task_rows", "offset_rows", "partitio
 
 
 def _readable_since(pairs: tuple[tuple[int, Any], ...], version: int) -> int:
-    """What key 0 says, the used version if it is not there; wrong ones are refused by all alike."""
+    """Key 0 of the body, by default the used version; ``WireFault`` for an invalid one."""
     since = dict(pairs).get(0)
     if since is None:
         return version
@@ -284,7 +285,7 @@ def _readable_since(pairs: tuple[tuple[int, Any], ...], version: int) -> int:
 
 
 def numbering_in(kind: str, pairs: tuple[tuple[int, Any], ...]) -> Numbering:
-    """The task numbering that a body goes by; an empty one if it does not say."""
+    """The task numbering of a body; an empty one if it has no sizes."""
     key = _SIZES_KEYS[kind]
     for found, wire in pairs:
         if found == key and wire is not None:
@@ -333,7 +334,7 @@ def _write_plan(
 
 @cache
 def _readers(kind: str, latest: int) -> dict[int, tuple[str, type, Reader, bool]]:
-    """How a reader of this latest version reads each key it knows."""
+    """Key -> (name, msgpack type, reader, is an extra) for a reader of this latest version."""
     return {
         row.key: (row.name, TYPES[row.type].of, TYPES[row.type].read, row.name in _IS_EXTRA[kind])
         for row in NATIVE_KINDS[kind]

@@ -1,7 +1,7 @@
-"""The walk over a native body, key by key, for ``explain``.
+"""Explain a native body key by key, for ``explain``.
 
-It reads with the codec's own readers and takes the places from msgpack's unpacker, so what it shows
-is what the codec reads. Values of many parts are spelled, the first few of them.
+It uses the readers of the codec and takes the offsets from msgpack's unpacker, so it shows what the
+codec reads. Of values with many parts it shows the first few as text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from encoding.primitives import (
 
 __all__ = ["body_pieces"]
 
-_SHOWN = 8  # parts of a value that are spelled
+_SHOWN = 8  # parts of a value that are shown
 # Name, offset, size, type, value, meaning, key.
 Row = tuple[str, int, int, str, Any, str, int | None]
 
@@ -40,12 +40,12 @@ def body_pieces(
     *,
     ignored: frozenset[str] = frozenset(),
 ) -> Iterator[Row]:
-    """Every key of the body at ``start`` with its place; the count of keys first.
+    """Yield a row for the count of keys, then one for every key of the body at ``start``.
 
-    Of fields that are ignored, as the reader ignores them, a faulty value is shown as it is.
+    Invalid values of ignored fields are shown as msgpack has them.
 
     Raises:
-        DecodeError: no flat map, or a value that this reader should be able to read and cannot.
+        DecodeError: no flat map, or an invalid value in a body that this reader reads.
     """
     try:
         pairs = pairs_of(data, start)
@@ -69,7 +69,7 @@ def body_pieces(
             is_asked = is_read and row.name not in ignored
             value, line = _read(row, wire, numbering, is_read=is_asked)
             if key == 0:
-                line = f"{line}; ours is {latest}: it is {'' if is_read else 'not '}read"
+                line = f"{line}; this reader's is {latest}: it is {'' if is_read else 'not '}read"
             yield row.name, *place, row.type, value, line, key
     except WireFault as fault:
         what = f"{kind} body: {fault}"
@@ -77,7 +77,7 @@ def body_pieces(
 
 
 def _numbering(kind: str, pairs: tuple[tuple[int, Any], ...], *, is_read: bool) -> Numbering:
-    """The body's task numbering; of a body for later readers an empty one stands for a bad one."""
+    """The body's task numbering; an empty one if it is invalid in a body for later readers."""
     try:
         return numbering_in(kind, pairs)
     except WireFault:
@@ -87,38 +87,38 @@ def _numbering(kind: str, pairs: tuple[tuple[int, Any], ...], *, is_read: bool) 
 
 
 def _read(row: NativeField, wire: Any, numbering: Numbering, *, is_read: bool) -> tuple[Any, str]:
-    """The value spelled for people, and its meaning."""
+    """The value as shown to people, and its meaning."""
     if wire is None:
         return None, row.meaning
     try:
         if type(wire) is not TYPES[row.type].of:
             raise WireFault(f"{type(wire).__name__} instead of {TYPES[row.type].of.__name__}")  # noqa: TRY301 the same fault as the reader's
         if row.type == "sizes":
-            numbering = read_numbering(wire)  # which raises what `_numbering` passed over
-        return _spelled(TYPES[row.type].read(wire, numbering)), row.meaning
+            numbering = read_numbering(wire)  # raises the error that `_numbering` suppressed
+        return _shown(TYPES[row.type].read(wire, numbering)), row.meaning
     except WireFault as fault:
         if is_read:
             raise WireFault(f"key {row.key} ({row.name}, {row.type}): {fault}") from None
         return wire, f"not read: {row.meaning}"
 
 
-def _spelled(value: Any) -> Any:
+def _shown(value: Any) -> Any:
     match value:
         case TaskOffsetSums():
             return _few((f"{task} {_sum(number)}" for task, number in value), len(value))
         case Mapping():
-            parts = (f"{name}={_one(one)}" for name, one in value.items())
+            parts = (f"{name}={_value_text(field)}" for name, field in value.items())
             return _few(parts, len(value))
         case PartitionRange(topic, start, stop):
             return f"{topic} {start}" if stop == start + 1 else f"{topic} {start}-{stop - 1}"
         case TaskId():
             return str(value)
         case tuple():
-            return _few((str(_spelled(one)) for one in value), len(value))
+            return _few((str(_shown(element)) for element in value), len(value))
     return value
 
 
-def _one(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -1,7 +1,8 @@
-"""The native part as plain JSON fields, and back.
+"""Convert native parts to JSON fields, and back.
 
-Every field is shown, in the order of the value; tasks, sums and ranges are rows as elsewhere in the
-JSON form, bytes are hex. Reading takes missing fields as defaults and refuses unknown ones.
+All fields are written, in the order of the value; tasks, sums and ranges are rows as in
+``kafka.json_fields``, bytes are hex. On reading, missing fields take their defaults and unknown
+ones are refused.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ _CLASSES: dict[str, type[Any]] = {
     "subscription": NativeSubscription,
     "assignment": NativeAssignment,
 }
-# Numbers of the header go by the same names as outside.
+# The version numbers have the same names as in the outer JSON form.
 _JSON_NAMES = {
     "latest_supported_version": "latest_supported",
     "commonly_supported_version": "commonly_supported",
@@ -50,7 +51,7 @@ def native_from_fields(kind: str, fields: Any) -> Any:
 
     Args:
         kind: ``subscription`` or ``assignment``.
-        fields: what ``native_to_fields`` gives; missing ones take their defaults.
+        fields: as from ``native_to_fields``; missing ones take their defaults.
 
     Raises:
         EncodeError: an unknown field, or one of the wrong shape.
@@ -77,14 +78,14 @@ def _plain(value: Any) -> Any:
         case TaskOffsetSums():
             return [[*task, offset_sum] for task, offset_sum in value]
         case ByName():
-            return {name: _plain(one) for name, one in value.items()}
+            return {name: _plain(element) for name, element in value.items()}
         case tuple():
-            return [_plain(one) for one in value]
+            return [_plain(element) for element in value]
     return value
 
 
 def _value(path: str, type_: str | None, given: Any) -> Any:
-    """A JSON value in memory; scalars are checked when they are written."""
+    """The Python value of a JSON value; scalars are checked when they are written."""
     if type_ is None or type_ not in _SHAPES:
         if isinstance(given, list | dict):
             raise wrong(path, given, "one number, text, true, false or null")

@@ -1,18 +1,18 @@
-"""The other table: every key of the native bodies, with the versions that carry it.
+"""Schema of the native layouts: every key of the native bodies, with its versions.
 
-A native blob is ``int32 used | int32 latest supported | msgpack map {key: value}``: the header is
-Kafka's, so that a JVM leader probes as usual when it meets one (KIP-268). A trailer is ``MAGIC |
-int32 length | native blob``, right behind the Kafka fields of a blob in version 11 or lower, where
-no decoder of Kafka looks.
+A native blob is ``int32 used | int32 latest supported | msgpack map {key: value}``. The header is
+Kafka's, so a JVM leader handles a native blob by version probing (KIP-268). A trailer is ``MAGIC |
+int32 length | native blob``. It stands behind the Kafka fields of a blob in version 11 or lower,
+where Kafka's decoders do not read.
 
-Rules of the body, for all time:
+Permanent rules of the body:
 
-- A key is never used again for something else and never changes its type. A field that changes its
-  type gets another key; the old row ends with ``until``.
-- A value equal to its default is not written; a reader that misses a key takes the default.
-- Values do not nest: nil, bool, integer, text or bytes. What has parts is bytes, with a layout of
-  its own (the types below), so that no count can ask for memory that the bytes do not pay for.
-- Key 0 names the lowest version whose readers understand the rest. They skip keys they do not know.
+- A key is never reused and never changes its type. A field that changes its type gets another key;
+  the old row ends with ``until``.
+- A value equal to its default is not written; a reader uses the default for a missing key.
+- Values do not nest: nil, bool, integer, text or bytes. A value with parts is bytes with a layout
+  of its own (the types below), so no count can allocate more than the bytes account for.
+- Key 0 names the lowest version whose readers understand the rest. Readers skip unknown keys.
 
 Types:
 
@@ -40,8 +40,8 @@ ranges_by_name   text, varint lowest, varint highest, repeated
 partitions       text, block of varints (gap, length) per range of partitions, repeated
 ===============  ==============================================================================
 
-A *varint* is LEB128, a *block* is a varint length and so many bytes. Tasks are numbered by position
-in (subtopology, partition) order; ``sizes`` says how many each subtopology has.
+A *varint* is LEB128, a *block* is a varint length and so many bytes. The number of a task is its
+position in (subtopology, partition) order; ``sizes`` has the number of tasks of each subtopology.
 """
 
 from collections.abc import Iterator
@@ -67,36 +67,35 @@ __all__ = [
 ]
 
 EARLIEST_NATIVE_VERSION = 101
-"""Versions from here on are ours; 12 to 100 stay free for Kafka. Every program of ours reads this
-one, so a leader falls back to it where it does not know what a member reads."""
+"""The first native version; 12 to 100 stay free for Kafka. Every native program reads it, so a
+leader answers in it if it does not know which versions a member reads."""
 
 NATIVE_VERSIONS: tuple[int, ...] = (101,)
-"""Native versions that are released: this codec knows them unless told otherwise."""
+"""The released native versions; this codec knows them by default."""
 
 EMULATED_VERSIONS: tuple[int, ...] = (102, 103)
-"""A *next* and an *incompatible* version. They exist to test what 101 does when they come."""
+"""A *next* and an *incompatible* version, to test how 101 handles later versions."""
 
 READABLE_SINCE: dict[int, int] = {101: 101, 102: 101, 103: 103}
-"""What key 0 says in each version: the lowest latest version of a reader that understands it."""
+"""Version -> its key 0: readers whose latest version is at least this understand it."""
 
 MAGIC = b"\xf5SRA"
-"""Start of a trailer. As a Kafka length or count it would be negative, so nothing collides."""
+"""First bytes of a trailer. As a Kafka length or count they are negative, hence unambiguous."""
 
 MAX_SUBTOPOLOGIES = 2**14
 MAX_TASKS = 2**24
 MAX_OWN_TASKS = 2**18
-"""Tasks of one kind in one answer. Each active one costs the group's record a partition of 4 bytes,
-so that a broker's default leaves room for fewer; each becomes an object, which a bit must not ask
-for without bound."""
+"""Most tasks of one kind in one answer. The limit bounds the objects that a few bytes can create;
+the default record size of a broker allows fewer active tasks anyway."""
 MAX_TEXT_BYTES = 65_535
 
 
 @dataclass(frozen=True, slots=True)
 class NativeField:
-    """One row: versions ``since`` to ``until`` (``None``: still) carry ``name`` under ``key``.
+    """One row: versions ``since`` to ``until`` (``None``: the latest) carry ``name`` as ``key``.
 
-    ``default`` is the value that is not written. A default of ``None`` on ``readable_since`` stands
-    for the used version itself.
+    ``default`` is the value that is not written; for ``readable_since``, ``None`` means the used
+    version.
     """
 
     key: int
@@ -134,7 +133,7 @@ _SUBSCRIPTION: tuple[NativeField, ...] = (
     _F(8,  "fingerprint",      "bytes8",         b"",
        meaning="of the topology, 8 bytes; members of one application send the same"),
     _F(9,  "subtopologies",    "numbers",        None,
-       meaning="subtopologies that the member can run; not there: all"),
+       meaning="subtopologies that the member can run; missing: all"),
     _F(10, "task_offset_sums", "offset_sums",    (), 101, 102,
        meaning="how far the state of each task is"),
     _F(11, "end_offset_sums",  "offset_sums",    (),
@@ -150,7 +149,7 @@ _SUBSCRIPTION: tuple[NativeField, ...] = (
     _F(16, "feature_ranges",   "ranges_by_name", {},
        meaning="levels of each feature that the member supports (KIP-584)"),
     _F(17, "adopted_levels",   "counts_by_name", {},
-       meaning="levels of each feature that the member goes by"),
+       meaning="levels of each feature that the member has adopted"),
     _F(18, "adopted_epoch",    "int64",          -1,
        meaning="epoch of those levels; -1 none"),
     _F(19, "view_epoch",       "int64",          -1,
@@ -158,11 +157,11 @@ _SUBSCRIPTION: tuple[NativeField, ...] = (
     _F(20, "view_checksum",    "uint32",         0,
        meaning="checksum of that view, 32 bits"),
     _F(21, "pinned_version",   "count",          None,
-       meaning="version that upgrade.from pins the member to; not there: no pin"),
+       meaning="version that upgrade.from pins the member to; missing: no pin"),
     _F(22, "nonce",            "int64_bytes",    0, 102,
        meaning="changes at every rejoin"),
     _F(23, "free_disk_bytes",  "int64",          None, 102,
-       meaning="room for state on the process's disk"),
+       meaning="free space for state on the process's disk"),
     _F(24, "task_offset_sums", "offset_rows",    (), 103,
        meaning="how far the state of each task is"),
     _F(25, "rack",             "texts",          None, 103,
@@ -177,9 +176,9 @@ _ASSIGNMENT: tuple[NativeField, ...] = (
     _F(2,  "active_tasks",      "tasks",          (), 101, 102,
        meaning="tasks that the member runs"),
     _F(3,  "standby_tasks",     "tasks",          (), 101, 102,
-       meaning="tasks whose state the member keeps up"),
+       meaning="tasks whose state the member replicates"),
     _F(4,  "warmup_tasks",      "tasks",          (), 101, 102,
-       meaning="those of them that it is to take over when their state is there"),
+       meaning="standby tasks that the member takes over once they are caught up"),
     _F(5,  "partition_counts",  "counts_by_name", {},
        meaning="partitions of each source topic"),
     _F(6,  "next_rebalance_ms", "int64",          NO_REBALANCE,
@@ -191,25 +190,25 @@ _ASSIGNMENT: tuple[NativeField, ...] = (
     _F(9,  "feature_epoch",     "int64",          -1, 101, 101,
        meaning="epoch of those levels; -1 none"),
     _F(10, "next_version",      "count",          0,
-       meaning="version that the member is to write next time; 0 not said"),
+       meaning="version that the member writes at the next rebalance; 0 none"),
     _F(11, "subscription_read", "bool",           True,  # noqa: FBT003 a default
        meaning="false: the leader could not read the member's body, rejoin once"),
     _F(12, "view_full",         "bytes",          None,
-       meaning="routing view: who hosts what"),
+       meaning="routing view: which host runs which task"),
     _F(13, "view_delta",        "bytes",          None,
        meaning="changes of the routing view since the epoch that the member has"),
     _F(14, "view_reference",    "bytes",          None, 101, 101,
        meaning="epoch and checksum of a routing view that is stored elsewhere"),
     _F(15, "followup_reason",   "text",           None, 102,
-       meaning="why the followup rebalance is asked for"),
+       meaning="reason of the followup rebalance"),
     _F(16, "feature_epoch",     "int64_bytes",    -1, 102,
        meaning="epoch of the feature levels"),
     _F(17, "active_tasks",      "task_rows",      (), 103,
        meaning="tasks that the member runs"),
     _F(18, "standby_tasks",     "task_rows",      (), 103,
-       meaning="tasks whose state the member keeps up"),
+       meaning="tasks whose state the member replicates"),
     _F(19, "warmup_tasks",      "task_rows",      (), 103,
-       meaning="those of them that it is to take over when their state is there"),
+       meaning="standby tasks that the member takes over once they are caught up"),
 )
 # fmt: on
 

@@ -1,8 +1,7 @@
-"""Native columns of tasks and of their offset sums: what is measured in bits, not in records.
+"""Write and read native columns of tasks and of their offset sums.
 
-Layouts are in ``schema.py``. Every reader here checks each count against the bytes that stand
-for it before it makes room. A set bit stands for a task of 16 bytes in memory: that is the most
-that a byte of input can ask for.
+Layouts are in ``schema.py``. Every reader checks each count against its bytes before it allocates
+memory. A bit of a bitmap is the most compact input: it gives a task of 16 bytes in memory.
 """
 
 from array import array
@@ -68,7 +67,7 @@ _NO_COLUMNS: Columns = (np.empty(0, np.int32), np.empty(0, np.int32), None)
 
 
 def encode_text(text: object) -> bytes:
-    """Varint length and UTF-8; ``WireFault`` for what is no text or too long."""
+    """Varint length and UTF-8 of a text; ``WireFault`` if it is no text or too long."""
     if not isinstance(text, str):
         raise WireFault(f"{text!r} is no text")
     data = encode_utf8(text)
@@ -89,7 +88,7 @@ def take_text(cursor: Cursor) -> str:
 
 
 def encode_task_rows(columns: Columns) -> bytes:
-    """Tasks without a number: zig-zag varints, then names, if any has one."""
+    """Bytes of tasks outside the numbering: zig-zag varints, then names if a task has one."""
     subtopologies, partitions, names = columns
     if not len(subtopologies):
         return b""
@@ -120,10 +119,9 @@ def decode_task_rows(data: bytes) -> Columns:
 
 
 def encode_tasks(columns: Columns, numbering: Numbering) -> tuple[bytes, Any]:
-    """Bytes of sorted, distinct tasks, and the order in which they stand there (``None``: as is).
+    """Bytes of at least one task (sorted, distinct), and their order there (``None``: unchanged).
 
-    There is at least one. Tasks with a number come first, then those that are outside the sizes or
-    have a name.
+    Tasks with a number come first, then those outside the sizes and those with a name.
     """
     subtopologies, partitions, names = columns
     numbers, inside = numbering.numbers_of(subtopologies, partitions)
@@ -159,7 +157,7 @@ def decode_tasks(data: bytes, numbering: Numbering, most: int = MAX_TASKS) -> Co
 
 
 def encode_offset_sums(value: TaskOffsetSums, numbering: Numbering) -> bytes:
-    """Block of tasks, block of those that run, sums of the rest."""
+    """Bytes of offset sums: block of tasks, bitmap of the running ones, sums of the others."""
     if not len(value):
         return b""
     columns = (value.subtopologies, value.partitions, value.names)
@@ -205,7 +203,7 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
 def _decode_few(
     tasks: bytes, bitmap: bytes, rest: bytes, numbering: Numbering
 ) -> TaskOffsetSums | None:
-    """The usual small case in plain Python; ``None`` leaves the rest to the other way."""
+    """As ``decode_offset_sums`` for a few tasks; ``None`` if numpy must read them."""
     cursor = Cursor(tasks)
     numbers = decode_few_numbers(cursor.block(), numbering.total)
     if cursor.left or numbers is None or len(rest) > 8 * len(numbers) + 1:
@@ -230,7 +228,7 @@ def _decode_few(
 
 
 def encode_offset_rows(value: TaskOffsetSums) -> bytes:
-    """All tasks by row, as version 103 has it: block of rows, zig-zag varints of every sum."""
+    """Bytes of offset sums as in version 103: block of task rows, zig-zag varints of all sums."""
     if not len(value):
         return b""
     rows = encode_task_rows((value.subtopologies, value.partitions, value.names))
@@ -265,7 +263,7 @@ def encode_own_tasks(tasks: Sequence[TaskId], numbering: Numbering) -> bytes:
 
 
 def decode_own_tasks(data: bytes, numbering: Numbering) -> tuple[TaskId, ...]:
-    """Tasks in order, each once; ``WireFault`` before more are made than one answer may name."""
+    """Tasks in order, each once; ``WireFault`` if they are more than ``MAX_OWN_TASKS``."""
     if 0 < len(data) <= FEW:
         cursor = Cursor(data)
         numbers = decode_few_numbers(cursor.block(), numbering.total)
@@ -293,11 +291,11 @@ def columns_of(tasks: Sequence[TaskId]) -> Columns:
 
 
 def tasks_of(columns: Columns, *, are_sorted: bool = False) -> tuple[TaskId, ...]:
-    """The tasks of columns, sorted, each once; ``WireFault`` for more than an answer may name."""
+    """The tasks of columns, sorted, each once; ``WireFault`` for more than ``MAX_OWN_TASKS``."""
     subs, parts, names = columns
     _check_count(len(subs), MAX_OWN_TASKS)
     tasks = map(TaskId, subs.tolist(), parts.tolist(), repeat(None) if names is None else names)
-    # Numbers ascend already, but tasks outside the numbering may go anywhere between them.
+    # Numbers ascend already, but tasks outside the numbering belong between them.
     return tuple(tasks) if are_sorted else tuple(sorted(set(tasks), key=task_order))
 
 

@@ -1,7 +1,7 @@
-"""Numbers of tasks: position in (subtopology, partition) order, given the sizes of subtopologies.
+"""Task numbers: positions in (subtopology, partition) order, given the sizes of subtopologies.
 
-A number takes one or two bytes as a gap, or one bit, where Kafka spends eight bytes and a name. The
-sizes are the same for a whole group, so what follows from them is made once and kept.
+A number takes one or two bytes as a gap, or one bit; Kafka uses eight bytes and a name. The sizes
+are equal for a whole group, so numberings are cached.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _KEPT = 16  # numberings kept; a process works for few groups at a time
 
 
 class Numbering:
-    """The numbering that follows from ``sizes``, tasks per subtopology.
+    """The task numbering for ``sizes``, the number of tasks of each subtopology.
 
     Attributes:
         sizes: tasks of each subtopology.
@@ -42,7 +42,7 @@ class Numbering:
     def numbers_of(
         self, subtopologies: Int32Column, partitions: Int32Column
     ) -> tuple[Int32Column, npt.NDArray[np.bool_] | None]:
-        """Numbers of the tasks that have one, and which those are; ``None``: all of them."""
+        """Numbers of the tasks that have one, and a mask of these tasks (``None``: all)."""
         known = subtopologies.view(np.uint32) < len(self.sizes)  # negative ones are huge
         subs = subtopologies if bool(known.all()) else np.where(known, subtopologies, 0)
         if not self.sizes:
@@ -62,7 +62,7 @@ class Numbering:
 
 @lru_cache(maxsize=_KEPT)
 def numbering_of(sizes: tuple[int, ...]) -> Numbering:
-    """The numbering of these sizes; ``WireFault`` for sizes that no reader would take."""
+    """The numbering of these sizes; ``WireFault`` for sizes that readers refuse."""
     if len(sizes) > MAX_SUBTOPOLOGIES:
         raise WireFault(f"{len(sizes)} subtopologies; at most {MAX_SUBTOPOLOGIES} fit")
     if any(type(size) is not int or size < 0 for size in sizes):
@@ -74,7 +74,7 @@ def numbering_of(sizes: tuple[int, ...]) -> Numbering:
 
 @lru_cache(maxsize=_KEPT)
 def read_numbering(data: bytes) -> Numbering:
-    """The numbering whose sizes these bytes say; ``WireFault`` before anything large is made."""
+    """The numbering of the sizes in these bytes; ``WireFault`` for too many."""
     cursor = Cursor(data)
     sizes: list[int] = []
     total = 0

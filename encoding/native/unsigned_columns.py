@@ -1,7 +1,7 @@
-"""Columns of unsigned integers: varints, or as many bytes each as the largest one needs.
+"""Columns of unsigned integers: varints, or fixed width, as wide as the largest one needs.
 
-Varints suit few numbers and such that differ much; columns of one width are read in one go, so that
-of many numbers they are taken even where they are a quarter larger.
+The smaller form is used. Long columns have a fixed width even if it is up to a quarter larger,
+because they are read faster.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ __all__ = ["WIDEST", "decode_words", "encode_words"]
 
 Unsigned = npt.NDArray[np.uint64]
 WIDEST = 8
-"""Bytes of the widest word; a coding above it is no width."""
+"""Bytes of the widest word; a larger first byte is another coding."""
 
-_MANY = 16  # numbers from which speed counts for more than a quarter of the bytes
+_MANY = 16  # columns from this length on may be a quarter larger, to be read faster
 _DTYPES = {1: ">u1", 2: ">u2", 4: ">u4", 8: ">u8"}
 
 
 def encode_words(values: list[int] | Unsigned) -> bytes:
-    """Numbers from 0 to 2**64 - 1: byte 0 and varints, or a width and words, big-endian."""
+    """Bytes of numbers from 0 to 2**64 - 1: 0 then varints, or a width then big-endian words."""
     count = len(values)
     if count == 0:
         return b""

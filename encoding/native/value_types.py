@@ -1,7 +1,7 @@
-"""What each native type is in memory, and how it becomes a msgpack value and comes back.
+"""Convert values of each native type to msgpack values, and back.
 
-``TYPES`` has one entry per type of ``schema.py``. Writers and readers are told the task
-numbering of the body; all raise ``WireFault``, to which the codec adds field, key and version.
+``TYPES`` has one entry per type of ``schema.py``. Writers and readers get the task numbering of the
+body. They raise ``WireFault``, to which the codec adds field, key and version.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,12 +50,12 @@ __all__ = ["TYPES", "WireType"]
 Writer = Callable[[Any, Numbering], Any]
 Reader = Callable[[Any, Numbering], Any]
 _PARTITIONS = 2**31  # of a topic, at most
-_KEPT, _SHORT = 256, 256  # values kept, and the longest bytes that are kept for
+_KEPT, _SHORT = 256, 256  # number of cached values, and the longest bytes that are cached
 
 
 @dataclass(frozen=True, slots=True)
 class WireType:
-    """Both directions of a type; ``of`` is the Python type that msgpack makes of it."""
+    """Writer and reader of a type; ``of`` is the Python type of its msgpack value."""
 
     of: type
     write: Writer
@@ -150,12 +150,12 @@ def _sums(value: Any) -> TaskOffsetSums:
     return value
 
 
-def _write_one_text(value: Any, _: Numbering) -> bytes:
+def _write_first_text(value: Any, _: Numbering) -> bytes:
     return encode_text(value)
 
 
-def _read_one_text(data: bytes, _: Numbering) -> str | None:
-    """The first of several texts: a list may grow, this reader wants one."""
+def _read_first_text(data: bytes, _: Numbering) -> str | None:
+    """The first text of a list, ``None`` if the list or the text is empty."""
     cursor = Cursor(data)
     return (take_text(cursor) or None) if cursor.left else None
 
@@ -201,7 +201,7 @@ def _by_name(data: bytes, take: Callable[[Cursor], Any]) -> dict[str, Any]:
     while cursor.left:
         name = take_text(cursor)
         if name in found:
-            raise WireFault(f"{name!r} is there twice")
+            raise WireFault(f"{name!r} occurs twice")
         found[name] = take(cursor)
     return found
 
@@ -219,7 +219,7 @@ def _ranges_as_read(data: bytes) -> Mapping[str, tuple[int, int]]:
 
 
 def _kept(read: Callable[[bytes], Any]) -> Reader:
-    """A reader that keeps what it made of short bytes: members of a group say much the same."""
+    """A reader that caches values of short bytes: members of a group often send equal ones."""
     keeping = lru_cache(maxsize=_KEPT)(read)
     return lambda data, _: (keeping if len(data) <= _SHORT else read)(data)
 
@@ -291,10 +291,10 @@ TYPES: dict[str, WireType] = {
         lambda data, _: tasks_of(decode_task_rows(data)),
     ),
     "offset_rows": WireType(bytes, _write_offset_rows, lambda data, _: decode_offset_rows(data)),
-    "texts": WireType(bytes, _write_one_text, _read_one_text),
+    "texts": WireType(bytes, _write_first_text, _read_first_text),
     "texts_by_name": WireType(bytes, _write_texts_by_name, _kept(_texts_as_read)),
     "counts_by_name": WireType(bytes, _write_counts_by_name, _kept(_counts_as_read)),
     "ranges_by_name": WireType(bytes, _write_ranges_by_name, _kept(_ranges_as_read)),
     "partitions": WireType(bytes, _write_partitions, _read_partitions),
 }
-"""By name of the type."""
+"""Name of a type in ``schema.py`` -> its writer and reader."""

@@ -1,8 +1,8 @@
-"""What native blobs and trailers say beyond Kafka's fields.
+"""Fields of native blobs and trailers beyond Kafka's fields.
 
-``Subscription.native`` and ``Assignment.native`` hold these. Every field has a default, which
-stands for "not said". Process id, endpoint, tags, offset sums, own tasks, error code and next
-rebalance stay where they are in the outer value, whatever layout it is written in.
+They are the values of ``Subscription.native`` and ``Assignment.native``. The default of a field
+means "not set". Process id, endpoint, tags, offset sums, assigned tasks, error code and next
+rebalance are fields of the outer value in every layout.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ __all__ = [
 class PartitionRange(NamedTuple):
     """Partitions ``start`` to ``stop - 1`` of a topic.
 
-    It stays a range in memory too: a peer may claim two thousand million partitions in six bytes.
+    It is not expanded in memory: six bytes of a peer may name two billion partitions.
     """
 
     topic: str
@@ -36,7 +36,7 @@ class PartitionRange(NamedTuple):
 
 
 class PartitionRanges(tuple[PartitionRange, ...]):
-    """Ranges that are sorted and as few as possible; an ordinary tuple in all else."""
+    """A tuple of ranges that are sorted and as few as possible."""
 
     __slots__ = ()
 
@@ -59,28 +59,30 @@ def partition_ranges(partitions: Iterable[TopicPartition]) -> PartitionRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeSubscription:
-    """What a native member tells a native leader beyond Kafka's fields.
+    """Fields of a native member's subscription beyond Kafka's fields.
 
     Attributes:
         version: version of the native body: the trailer's, or the used version itself.
         latest_supported_version: the highest native version that the member reads.
-        is_readable: false for a trailer whose body asks for a later reader than this one: then
-            only the two versions are known, the rest is as if not said. It cannot be written.
+        is_readable: false for a trailer that only later readers may read: only the two versions
+            are known, the other fields have defaults. Such a value cannot be written.
         instance_id: ``group.instance.id`` of a static member.
         threads: stream threads of the process.
         rack: ``client.rack`` (KIP-925).
-        sizes: tasks of each subtopology, by id. Tasks within take bits on the wire, others bytes.
-        fingerprint: of the topology, 8 bytes or none.
+        sizes: number of tasks of each subtopology, by id. Tasks within these sizes take bits on the
+            wire, others bytes.
+        fingerprint: of the topology, 8 bytes or empty.
         subtopologies: those that the member can run, ascending; ``None`` is all.
         end_offset_sums: changelog ends of the active tasks, which the member itself writes.
-        owned_partitions: what it owns, as ranges; see ``partition_ranges``.
-        owned_generation: generation in which it got them; -1 is unknown.
+        owned_partitions: partitions that it owns, as ranges; see ``partition_ranges``.
+        owned_generation: generation in which they were assigned; -1 is unknown.
         nonce: changes at every rejoin (KAFKA-10455).
         feature_ranges: (lowest, highest) supported level by feature (KIP-584).
-        adopted_levels: level by feature that the member goes by; adopted_epoch: theirs, -1 is none.
+        adopted_levels: level by feature that the member adopted; adopted_epoch: their epoch, -1 is
+            none.
         view_epoch, view_checksum: routing view that the member has; epoch -1 is none.
-        pinned_version: what ``upgrade.from`` pins the member to; ``None`` is no pin.
-        free_disk_bytes: room for state on disk; version 102 on.
+        pinned_version: version that ``upgrade.from`` pins; ``None`` is no pin.
+        free_disk_bytes: free space for state on the disk; version 102 on.
     """
 
     version: int = EARLIEST_NATIVE_VERSION
@@ -113,26 +115,27 @@ class NativeSubscription:
             object.__setattr__(self, "owned_partitions", _merged(self.owned_partitions))
 
     def carries(self, name: str) -> bool:
-        """Whether the layout of this version has the field; one that has not leaves it unsaid."""
+        """Whether the layout of this version carries the field; otherwise it is not written."""
         return _carries("subscription", self.version, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeAssignment:
-    """What a native leader answers a native member beyond Kafka's fields.
+    """Fields of a native leader's answer beyond Kafka's fields.
 
     Attributes:
         version: version of the native body: the trailer's, or the used version itself.
         commonly_supported_version: second number of the trailer's header.
         is_readable: as in ``NativeSubscription``; always true in a blob without Kafka fields.
         sizes: tasks of each subtopology, by id.
-        warmup_tasks: the standby tasks that the member is to take over later, sorted (KIP-441).
-        partition_counts: partitions by source topic, to tell the inputs of standby tasks.
-        feature_levels: finalized level by feature (KIP-584); feature_epoch: theirs, -1 is none.
-        next_version: version to write from the next rejoin on; 0 is not said.
+        warmup_tasks: standby tasks that the member takes over later, sorted (KIP-441).
+        partition_counts: partitions by source topic, to compute the inputs of standby tasks.
+        feature_levels: finalized level by feature (KIP-584); feature_epoch: their epoch, -1 is
+            none.
+        next_version: version to write from the next rejoin on; 0 is none.
         subscription_read: false if the leader could not read the member's body.
         view_full, view_delta, view_reference: the routing view in one of its forms, or ``None``.
-        followup_reason: why a followup rebalance is asked for; version 102 on.
+        followup_reason: reason of the followup rebalance; version 102 on.
     """
 
     version: int = EARLIEST_NATIVE_VERSION
@@ -159,7 +162,7 @@ class NativeAssignment:
             object.__setattr__(self, "warmup_tasks", tuple(sorted(named, key=task_order)))
 
     def carries(self, name: str) -> bool:
-        """Whether the layout of this version has the field; what it has not is not written."""
+        """Whether the layout of this version carries the field; otherwise it is not written."""
         return _carries("assignment", self.version, name)
 
 
@@ -182,7 +185,7 @@ def _normalise_names(value: object, names: tuple[str, ...]) -> None:
 
 
 def _merged(ranges: Iterable[tuple[str, int, int]]) -> PartitionRanges:
-    """Sorted, without empty ones, ranges that touch or overlap made one."""
+    """The ranges sorted, without empty ones; adjacent and overlapping ranges are merged."""
     merged: list[PartitionRange] = []
     for topic, start, stop in sorted(ranges):
         last = merged[-1] if merged else None

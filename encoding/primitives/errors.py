@@ -1,13 +1,13 @@
-"""The tree of errors: whose fault it is, with the numbers.
+"""Base classes of the project's errors.
 
 ::
 
-    RebalanceError                 never raised itself
-    + EncodeError                  ours: this value cannot be written in this version
-    + DecodeError                  the peer's: these bytes are not what they claim to be
+    RebalanceError                 base class, never raised itself
+    + EncodeError                  a value of the caller cannot be written in this version
+    + DecodeError                  bytes of a peer are invalid
 
-Higher storeys add their own branches. Constructor arguments stay readable as attributes, so that a
-caller can decide on numbers instead of parsing a sentence.
+Other packages add subclasses. Constructor arguments are attributes, so that a caller does not need
+to parse the message.
 """
 
 __all__ = ["DecodeError", "EncodeError", "RebalanceError"]
@@ -16,16 +16,16 @@ _SHOWN = 80  # characters of a refused value that an error message repeats
 
 
 class RebalanceError(Exception):
-    """Root of every error that this project raises on purpose."""
+    """Base class of every error that this project raises on purpose."""
 
 
 class EncodeError(RebalanceError):
-    """A value of ours cannot be written.
+    """A value of the caller cannot be written.
 
     Attributes:
         field: name of the field, dotted for a part of it (``client_tags.key``).
-        value: the value that was refused.
-        version: version that was to be written; ``None`` where the value fits no version.
+        value: the refused value.
+        version: version to be written; ``None`` if the value fits no version.
         reason: why, and what to do instead.
     """
 
@@ -45,13 +45,13 @@ class EncodeError(RebalanceError):
 
 
 class DecodeError(RebalanceError):
-    """Bytes of a peer are not what they claim to be.
+    """Bytes of a peer are invalid.
 
     Attributes:
-        what: field that was being read and what is wrong with it.
-        offset: byte at which the reader stood.
-        version: used version of the blob; ``None`` if not even that could be read.
-        available: how many bytes there were in all.
+        what: the field, and what is wrong with it.
+        offset: position of the reader in the bytes.
+        version: used version of the blob; ``None`` if it could not be read.
+        available: number of bytes of the blob.
     """
 
     def __init__(self, what: str, *, offset: int, version: int | None, available: int) -> None:

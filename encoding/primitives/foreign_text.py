@@ -1,4 +1,4 @@
-"""Text of a peer, a file or a user as a terminal, a log or a report may show it."""
+"""Escape text of a peer, a file or a user for terminals, logs and reports."""
 
 __all__ = ["shown"]
 
@@ -10,11 +10,11 @@ def shown(text: object, *, limit: int | None = SHOWN_CHARACTERS) -> str:
 
     Controls, escape sequences, newlines, bidirectional and zero-width marks, surrogates and unknown
     characters become `\n`, `\x1b`, `\u202e`, and so on, so that no text can forge a line, move a
-    cursor or turn what follows around.
+    cursor or reverse the text after it.
 
     Args:
-        text: anything; other values than text are shown as `str` has them.
-        limit: characters to show; a longer text is cut, and says how long it was. None shows all.
+        text: a text, or any other value, which `str` converts.
+        limit: characters to show; a longer text is cut, followed by its length. None shows all.
 
     >>> shown("orders\n2026-01-01 ERROR all is lost")
     'orders\\n2026-01-01 ERROR all is lost'

@@ -1,6 +1,6 @@
-"""The small words of the wire: task, topic partition, host, sentinels, error codes.
+"""Basic values of the wire: task, topic partition, host, sentinels, error codes.
 
-Plain tuples, because a leader makes a million of them. The blobs themselves are in ``values``.
+They are plain tuples, because a leader creates a million of them.
 """
 
 import re
@@ -20,13 +20,13 @@ __all__ = [
 ]
 
 RUNNING = -2
-"""Offset sum of a task that is active and running on the member right now."""
+"""Offset sum of a task that is active and running on the member."""
 
 UNKNOWN_OFFSET_SUM = -3
-"""Offset sum of a task whose state is there, with unknown offsets."""
+"""Offset sum of a task whose state the member has, with unknown offsets."""
 
 NO_REBALANCE = 2**63 - 1
-"""``next_rebalance_ms`` of an assignment that asks for no followup rebalance."""
+"""``next_rebalance_ms`` of an assignment without a followup rebalance."""
 
 UNKNOWN_VERSION = -1
 """Latest supported version of a peer that wrote version 1 or 2, which do not carry it."""
@@ -61,7 +61,7 @@ class TaskId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "TaskId":
-        """Read ``0_1`` or ``name__0_1``; ``ValueError`` says what is accepted."""
+        """The task of ``0_1`` or ``name__0_1``; ``ValueError`` for any other text."""
         match = _TASK.fullmatch(text)
         if match is None:
             message = f"not a task id: {text!r}; write subtopology_partition, for example 0_1"
@@ -77,12 +77,12 @@ class TopicPartition(NamedTuple):
 
 
 class HostInfo(NamedTuple):
-    """Where a member answers interactive queries: host and port."""
+    """Endpoint of a member for interactive queries: host and port."""
 
     host: str
     port: int
 
 
 def task_order(task: TaskId) -> tuple[int, int, str]:
-    """Sort key of tasks: subtopology, partition, then name, no name first."""
+    """Sort key of tasks: subtopology, partition, then name; tasks without a name first."""
     return (task.subtopology, task.partition, task.topology_name or "")

@@ -1,7 +1,7 @@
-"""The three ways in which Kafka Streams writes text, bug for bug.
+"""The three text encodings of Kafka Streams, compatible with Java in every case.
 
-Python's codecs differ from Java's in a few corners that real bytes reach: a NUL or a character
-above U+FFFF in a host name, half a surrogate pair, malformed UTF-8. Every function here is linear.
+Python's codecs differ from Java's in cases that real bytes contain: a NUL or a character above
+U+FFFF in a host name, half a surrogate pair, malformed UTF-8. Every function is linear.
 """
 
 import re
@@ -16,7 +16,7 @@ __all__ = [
     "encode_utf16",
 ]
 
-# Java takes a surrogate that was written as three bytes for one malformed part; Python takes three.
+# A surrogate written as three bytes is one malformed part for Java, and three for Python.
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT = "�".encode()
 _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
@@ -29,7 +29,7 @@ def encode_utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # Two halves side by side are one character for Java.
+        # Two adjacent halves are one character for Java.
         return decode_utf16(encode_utf16(text)).encode("utf-8", "replace")
 
 
@@ -42,12 +42,12 @@ def decode_utf8(data: bytes) -> str:
 
 
 def encode_utf16(text: str) -> bytes:
-    """Two bytes per UTF-16 unit, halves of surrogate pairs as they are."""
+    """Two bytes per UTF-16 unit; unpaired surrogates stay unchanged."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def decode_utf16(data: bytes) -> str:
-    """Text of an even number of bytes, halves of surrogate pairs as they are."""
+    """Text of an even number of bytes; unpaired surrogates stay unchanged."""
     return data.decode("utf-16-be", "surrogatepass")
 
 
@@ -62,7 +62,7 @@ def encode_java_utf(text: str) -> bytes:
 def decode_java_utf(data: bytes) -> str | None:
     """Text of modified UTF-8, or ``None`` if Java's ``readUTF`` refuses the bytes.
 
-    As in Java, a plain NUL byte, overlong forms and halves of surrogate pairs pass.
+    As in Java, a plain NUL byte, overlong forms and unpaired surrogates are accepted.
     """
     if data.isascii():
         return data.decode("ascii")

@@ -1,4 +1,4 @@
-"""Rows of the JSON form, checked one by one; a refusal names the field and what to give instead."""
+"""Check and convert rows of the JSON form; an error names the field and the expected value."""
 
 from typing import Any
 
@@ -16,22 +16,22 @@ __all__ = [
 
 
 def wrong(field: str, value: object, expected: str) -> EncodeError:
-    """The error for a JSON value of the wrong shape; ``expected`` says what to give."""
+    """The error for a JSON value of the wrong shape; ``expected`` describes a correct one."""
     return EncodeError(field, value, None, f"give {expected}")
 
 
 def is_row(row: object, width: int) -> bool:
-    """Whether this is a list of so many values."""
+    """Whether this is a list of ``width`` values."""
     return isinstance(row, list | tuple) and len(row) == width
 
 
 def is_integer(value: object) -> bool:
-    """Whether this is an integer, which a JSON boolean is not."""
+    """Whether this is an integer and not a boolean."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def task_of_row(field: str, row: Any) -> TaskId:
-    """A task of ``[subtopology, partition]``, with a name or null behind it."""
+    """The task of ``[subtopology, partition]`` or ``[subtopology, partition, name or null]``."""
     match row:
         case [a, b] if is_integer(a) and is_integer(b):
             return TaskId(a, b)
@@ -41,7 +41,7 @@ def task_of_row(field: str, row: Any) -> TaskId:
 
 
 def sums_of_rows(field: str, rows: list[Any]) -> dict[TaskId, int]:
-    """Offset sums by task of ``[subtopology, partition, name, offset sum]``."""
+    """Offset sums by task, from rows ``[subtopology, partition, name, offset sum]``."""
     for row in rows:
         if not is_row(row, 4) or not is_integer(row[3]):
             expected = "a list of [subtopology, partition, name, offset sum]"
@@ -50,7 +50,7 @@ def sums_of_rows(field: str, rows: list[Any]) -> dict[TaskId, int]:
 
 
 def partitions_of_rows(field: str, rows: Any) -> list[tuple[str, int]]:
-    """Partitions of ``[[topic, partition]]``."""
+    """Partitions from rows ``[topic, partition]``."""
     pairs: list[Any] = list(rows) if isinstance(rows, list | tuple) else [rows]
     for pair in pairs:
         match pair:

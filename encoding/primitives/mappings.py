@@ -1,7 +1,7 @@
-"""Immutable, sorted mappings inside the blobs: by name, by host, by task.
+"""Immutable, sorted mappings of the blobs: by name, by host, by task.
 
-Java writes these from hash maps, in arbitrary order. Here they are sorted once, when they are
-built, so that equal content is equal, hashes equally and is written as equal bytes.
+Java writes these from hash maps, in arbitrary order. Here they are sorted when they are built:
+equal content compares equal, hashes equally and is written as equal bytes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ Partitions = tuple[TopicPartition, ...]
 
 
 class _Sorted(Mapping[AnyKey, Value], Generic[AnyKey, Value]):
-    """A mapping over a dict that is sorted and never changes."""
+    """An immutable mapping over a sorted dict."""
 
     __slots__ = ("_by_key",)
 
@@ -41,7 +41,7 @@ class _Sorted(Mapping[AnyKey, Value], Generic[AnyKey, Value]):
 
 
 class ByName(_Sorted[str, Value]):
-    """Something by name, sorted by name: immutable, hashable, equal to an equal dict."""
+    """Values by name, sorted by name: immutable, hashable, equal to an equal dict."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class PartitionsByTask(_SortedPartitions[TaskId]):
 
     @classmethod
     def without_partitions(cls, tasks: Iterable[TaskId]) -> "PartitionsByTask":
-        """Tasks alone, sorted and distinct already: native blobs do not send their partitions."""
+        """Tasks without partitions, from sorted and distinct tasks; for native blobs."""
         value = cls()
         value._by_key = dict.fromkeys(tasks, ())
         return value
@@ -105,8 +105,8 @@ class PartitionsByTask(_SortedPartitions[TaskId]):
 class PartitionsByHost(_SortedPartitions[HostInfo]):
     """Topic partitions that each host serves, sorted.
 
-    One value is meant to be put into every member's assignment: its bytes are written once per
-    layout and kept here, together with the standby map that they were written with.
+    Share one value among the assignments of all members: its bytes are written once per layout and
+    kept here, together with the standby map that they were written with.
     """
 
     __slots__ = ("_written",)
@@ -120,12 +120,12 @@ class PartitionsByHost(_SortedPartitions[HostInfo]):
         return key if type(key) is HostInfo else HostInfo(*key)
 
     def written(self, layout: object, standby: "PartitionsByHost") -> bytes | None:
-        """Bytes kept for this layout and this very standby map, if any."""
+        """Bytes kept for this layout and this standby map (by identity), if any."""
         kept = self._written.get(layout)
         return kept[1] if kept is not None and kept[0] is standby else None
 
     def keep(self, layout: object, standby: "PartitionsByHost", data: bytes) -> None:
-        """Keep the bytes of this layout, in place of older ones."""
+        """Keep the bytes of this layout; they replace older ones."""
         self._written[layout] = (standby, data)
 
     def __reduce__(self) -> tuple[object, ...]:

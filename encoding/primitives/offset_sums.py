@@ -1,9 +1,9 @@
-"""Task offset sums: what a member says about the state of each of its tasks, as columns.
+"""Task offset sums: how far a member's state of each task is, as columns.
 
-A leader of a large group holds a million of these, so they are three numpy columns and, only where
-a named topology exists, a column of names; never one object per task. The value is normalised when
-it is built: sorted by (subtopology, partition, name), each task once, the last mention winning, as
-in Kafka's decoder. So equal content is equal and is written as equal bytes.
+A leader of a large group holds a million of these. They are three numpy columns, and a column of
+names if there are named topologies; there is no object per task. The value is normalised when it is
+built: sorted by (subtopology, partition, name), each task once; of duplicates the last one is kept,
+as in Kafka's decoder. Equal content compares equal and is written as equal bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class TaskOffsetSums:
     """Offset sums by task: immutable, sorted, each task once.
 
     Iterating yields ``(TaskId, offset sum)``. Sums are offsets added up over the changelog
-    partitions of a task; ``RUNNING`` (-2) and ``UNKNOWN_OFFSET_SUM`` (-3) are no offsets. Build it
+    partitions of a task; ``RUNNING`` (-2) and ``UNKNOWN_OFFSET_SUM`` (-3) are not offsets. Build it
     with ``from_mapping`` or ``from_columns``; ``TaskOffsetSums()`` is empty.
 
     Attributes:
@@ -71,10 +71,10 @@ class TaskOffsetSums:
         sums: npt.ArrayLike,
         names: Sequence[str | None] | None = None,
     ) -> "TaskOffsetSums":
-        """Take three equally long columns of integers, in any order, repeats allowed.
+        """The value of three equally long integer columns, in any order, duplicates allowed.
 
-        Columns that are arrays of the right type already are kept, not copied: do not write to
-        them afterwards. ``EncodeError`` for numbers out of range or columns of unequal length.
+        Arrays of the right type are kept, not copied: do not write to them afterwards.
+        ``EncodeError`` for numbers out of range or columns of unequal length.
         """
         columns = cls.__new__(cls)
         columns._fill(  # noqa: SLF001 a value of this very class
@@ -89,14 +89,14 @@ class TaskOffsetSums:
     def from_ascending(
         cls, subtopologies: Int32Column, partitions: Int32Column, sums: Int64Column
     ) -> "TaskOffsetSums":
-        """Take columns of the right types whose tasks are known to ascend strictly, unchecked."""
+        """The value of columns of the right types with strictly ascending tasks, unchecked."""
         columns = cls.__new__(cls)
         columns._keep(subtopologies, partitions, sums, None)  # noqa: SLF001 a value of this class
         return columns
 
     @classmethod
     def _of_few(cls, pairs: tuple[tuple[TaskId, int], ...]) -> "TaskOffsetSums":
-        """Take tasks without names that ascend strictly, numbers in range."""
+        """The value of strictly ascending tasks without names, with numbers in range."""
         columns = cls.__new__(cls)
         columns._keep(  # noqa: SLF001 a value of this very class
             np.array([task.subtopology for task, _ in pairs], np.int32),
@@ -168,7 +168,7 @@ class TaskOffsetSums:
         return map(TaskId, self.subtopologies.tolist(), self.partitions.tolist(), names)
 
     def get(self, task: TaskId) -> int | None:
-        """Offset sum of a task, ``None`` if the member does not mention it. Logarithmic."""
+        """Offset sum of a task, ``None`` if it is missing; in logarithmic time."""
         if self._searched is None:
             self._searched = _keys(self.subtopologies, self.partitions)
         keys = self._searched
@@ -182,15 +182,15 @@ class TaskOffsetSums:
         return None
 
     def running(self) -> "TaskOffsetSums":
-        """Only the tasks that are active and running on the member (offset sum -2)."""
+        """The tasks that are active and running on the member (offset sum -2)."""
         return self.only(self.sums == RUNNING)
 
     def not_running(self) -> "TaskOffsetSums":
-        """Only the tasks that are not: standbys, warm-ups, state left on disk."""
+        """The other tasks: standbys, warm-ups, state left on disk."""
         return self.only(self.sums != RUNNING)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> "TaskOffsetSums":
-        """The tasks at the places where `chosen` (bool, one entry per task) is true."""
+        """The tasks for which `chosen` (bool, one entry per task) is true."""
         names = self.names
         if names is not None:
             names = tuple(names[index] for index in np.flatnonzero(chosen).tolist())
@@ -257,14 +257,14 @@ def _column(field: str, values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDAr
 
 
 def _are_ascending(subtopologies: Int32Column, partitions: Int32Column) -> bool:
-    """Whether the tasks ascend strictly: the usual case, so it is checked without making keys."""
+    """Whether the tasks ascend strictly; checked without keys, as this is the usual case."""
     after, before = subtopologies[1:], subtopologies[:-1]
     ascends = (after > before) | ((after == before) & (partitions[1:] > partitions[:-1]))
     return bool(ascends.all())
 
 
 def _keys(subtopologies: Int32Column, partitions: Int32Column) -> Int64Column:
-    """One number per task that orders as (subtopology, partition) does, negative ones included."""
+    """One number per task, in the order of (subtopology, partition), also for negative ones."""
     keys = subtopologies.astype(np.int64) << 32
     keys += partitions
     keys += _HALF
@@ -272,7 +272,7 @@ def _keys(subtopologies: Int32Column, partitions: Int32Column) -> Int64Column:
 
 
 def _order_of_keys(keys: Int64Column) -> npt.NDArray[np.intp]:
-    """Positions that sort the keys and leave the last of equal ones."""
+    """Positions that sort the keys; of equal keys the last is kept."""
     order = np.argsort(keys, kind="stable")
     placed = keys[order]
     kept: npt.NDArray[np.intp] = order[np.append(placed[1:] != placed[:-1], True)]
@@ -280,7 +280,7 @@ def _order_of_keys(keys: Int64Column) -> npt.NDArray[np.intp]:
 
 
 def _order_of_names(keys: Int64Column, names: Sequence[str | None]) -> list[int]:
-    """The same for tasks with names, no name first."""
+    """As ``_order_of_keys`` for tasks with names; tasks without a name first."""
     last: dict[tuple[int, str], int] = {}
     for index, (key, name) in enumerate(zip(keys.tolist(), names, strict=True)):
         last[key, name or ""] = index

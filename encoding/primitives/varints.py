@@ -1,8 +1,8 @@
-"""Integers of any size in few bytes, one by one and by the thousand.
+"""Variable-length integers (LEB128): single ones and columns.
 
-LEB128: seven bits a byte, lowest first, the top bit says that more follow. Zig-zag folds the sign
-into the lowest bit, so that small negative numbers stay small. A handful is faster in plain Python,
-more in numpy; both write the same bytes. Time and memory are linear in the bytes.
+LEB128 has seven bits per byte, lowest first; the top bit says that more bytes follow. Zig-zag puts
+the sign into the lowest bit, so small negative numbers stay short. Plain Python handles short
+lists, numpy long ones; both write the same bytes. Time and memory are linear in the bytes.
 """
 
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ _LAST_SHIFT = 7 * (_BYTES - 1)
 
 
 class WireFault(ValueError):
-    """Something does not fit its wire type; the codec adds which field, key and version it was."""
+    """A value or bytes that do not fit a wire type; the codec adds field, key and version."""
 
 
 def encode_varint(value: int) -> bytes:
-    """One number, 0 to 2**64 - 1."""
+    """Bytes of one number from 0 to 2**64 - 1."""
     out = bytearray()
     while value > 0x7F:  # noqa: PLR2004 seven bits
         out.append(value & 0x7F | 0x80)
@@ -49,7 +49,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def encode_varints(values: Sequence[int] | Unsigned) -> bytes:
-    """Numbers from 0 to 2**64 - 1, one behind the other."""
+    """Bytes of numbers from 0 to 2**64 - 1, concatenated."""
     if len(values) > FEW:
         return _encode_column(np.asarray(values, np.uint64))
     out = bytearray()
@@ -63,7 +63,7 @@ def encode_varints(values: Sequence[int] | Unsigned) -> bytes:
 
 
 def decode_varints(data: bytes) -> list[int] | Unsigned:
-    """All numbers in these bytes: a list if they are few, else a uint64 column.
+    """The numbers in these bytes: a list if the bytes are few, else a uint64 column.
 
     Raises:
         WireFault: the last number is cut off, or one is above 2**64 - 1.
@@ -95,9 +95,9 @@ def zigzag(values: Signed) -> Unsigned:
 def unzigzag(values: list[int] | Unsigned) -> Signed:
     """Unsigned to signed, the reverse of ``zigzag``."""
     column = np.asarray(values, np.uint64)
-    one = np.uint64(1)
-    half: Signed = (column >> one).view(np.int64)
-    return half ^ -(column & one).view(np.int64)
+    bit = np.uint64(1)
+    half: Signed = (column >> bit).view(np.int64)
+    return half ^ -(column & bit).view(np.int64)
 
 
 def block(data: bytes) -> bytes:
@@ -106,14 +106,14 @@ def block(data: bytes) -> bytes:
 
 
 def is_block(data: bytes) -> bool:
-    """Whether these bytes are one block and nothing behind it."""
+    """Whether these bytes are exactly one block."""
     cursor = Cursor(data)
     cursor.block()
     return cursor.left == 0
 
 
 class Cursor:
-    """A place in some bytes, moved forward by reading; ``WireFault`` where they end too early."""
+    """A cursor over bytes; reading past their end raises ``WireFault``."""
 
     __slots__ = ("data", "place")
 
@@ -122,11 +122,11 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """Bytes behind the place."""
+        """Number of unread bytes."""
         return len(self.data) - self.place
 
     def varint(self) -> int:
-        """The number at the place."""
+        """The next number."""
         if self.place < len(self.data) and self.data[self.place] < 0x80:  # noqa: PLR2004 one byte
             self.place += 1
             return self.data[self.place - 1]
@@ -144,7 +144,7 @@ class Cursor:
         return value
 
     def take(self, length: int) -> bytes:
-        """So many bytes."""
+        """The next ``length`` bytes."""
         start = self.place
         end = self.place = start + length
         if end > len(self.data):
@@ -152,11 +152,11 @@ class Cursor:
         return self.data[start:end]
 
     def block(self) -> bytes:
-        """The bytes of a block."""
+        """The bytes of the next block."""
         return self.take(self.varint())
 
     def rest(self) -> bytes:
-        """Everything behind the place."""
+        """All unread bytes."""
         start, self.place = self.place, len(self.data)
         return self.data[start:]
 

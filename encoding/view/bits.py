@@ -1,8 +1,7 @@
-"""Small numbers of a view on the wire: varints, columns of gaps, bit-packed columns.
+"""Numbers of a view on the wire: varints, columns of gaps, bit-packed columns.
 
-Columns are written and read by numpy, since a group has up to a hundred thousand tasks.
-`ViewReader` promises a value or `DecodeError`, and no column is allocated before the bytes that pay
-for it were seen.
+numpy writes and reads the columns, because a group has up to 100,000 tasks. `ViewReader` returns a
+value or raises `DecodeError`; it checks a column's bytes before it allocates the column.
 """
 
 from typing import Any
@@ -15,7 +14,7 @@ from encoding.primitives import DecodeError, WireFault, block, decode_varints, e
 
 __all__ = [
     "VIEW_VERSION",
-    "Numbers",
+    "Int64Column",
     "Owners",
     "ViewReader",
     "bits_for",
@@ -23,11 +22,11 @@ __all__ = [
     "write_ascending",
 ]
 
-Numbers = npt.NDArray[np.int64]
+Int64Column = npt.NDArray[np.int64]
 Owners = npt.NDArray[np.int32]
 
 VIEW_VERSION = EARLIEST_NATIVE_VERSION
-"""The first version whose assignments carry views; named by errors."""
+"""The first version whose assignments carry views; errors name it."""
 
 _VARINT_BYTES_MAX = 9  # 63 bits: every number here fits a signed 64-bit integer
 _LOW = 0x7F
@@ -35,9 +34,9 @@ _MORE = 0x80
 
 
 def bits_for(values: int) -> int:
-    """Bits of one entry of a column with this many different values; never 0.
+    """Bits of one entry of a column with this many different values; at least 1.
 
-    A column of 0 bits would be free, and a peer could then ask for one of any length.
+    With 0 bits, a peer could demand a column of any length without sending bytes for it.
     """
     return max(1, (values - 1).bit_length())
 
@@ -50,8 +49,8 @@ def pack_bits(values: npt.NDArray[Any], bits: int) -> bytes:
     return np.packbits(planes).tobytes()
 
 
-def write_ascending(out: bytearray, numbers: Numbers) -> None:
-    """Append strictly ascending numbers as gaps, with the length of them all in bytes in front."""
+def write_ascending(out: bytearray, numbers: Int64Column) -> None:
+    """Append strictly ascending numbers as a block of gaps."""
     gaps = numbers - 1
     gaps[1:] -= numbers[:-1]
     gaps[:1] += 1
@@ -59,7 +58,7 @@ def write_ascending(out: bytearray, numbers: Numbers) -> None:
 
 
 class ViewReader:
-    """A place in the bytes of a view, moved by reading.
+    """A cursor over the bytes of a view.
 
     Attributes:
         data: all bytes.
@@ -74,11 +73,11 @@ class ViewReader:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been read."""
+        """Number of bytes that have not been read."""
         return len(self.data) - self.offset
 
     def error(self, what: str) -> DecodeError:
-        """The error for what is wrong at this place."""
+        """A `DecodeError` at the current offset."""
         return DecodeError(what, offset=self.offset, version=VIEW_VERSION, available=len(self.data))
 
     def take(self, size: int, what: str) -> bytes:
@@ -103,7 +102,7 @@ class ViewReader:
             shift += 7
         raise self.error(f"{what} is a number without an end")
 
-    def ascending(self, what: str, limit: int) -> Numbers:
+    def ascending(self, what: str, limit: int) -> Int64Column:
         """A column of strictly ascending numbers below `limit`."""
         size = self.varint(f"the length of {what}")
         try:
@@ -112,9 +111,9 @@ class ViewReader:
             raise self.error(f"{what}: {fault}") from None
         if not len(gaps):
             return np.empty(0, np.int64)
-        top = int(gaps.max())  # checked first, so that the sums cannot overflow
+        top = int(gaps.max())  # checked first: then the sums cannot overflow
         if top < limit:
-            numbers: Numbers = np.cumsum(gaps.astype(np.int64) + 1) - 1
+            numbers: Int64Column = np.cumsum(gaps.astype(np.int64) + 1) - 1
             top = int(numbers[-1])
         if top >= limit:
             raise self.error(f"{what} reaches {top}, but there are only {limit}")

@@ -1,17 +1,17 @@
-"""A view in full, and a reference to one.
+"""Encode and decode a full view, and a reference to a view.
 
 ::
 
     full       1 | epoch | sizes | host table | ranks | active column | standby columns | checksum
     reference  3 | epoch | checksum
 
-Numbers are varints, checksums 4 bytes. The host table is front-coded from both ends: each host says
-how many bytes at its start and at its end it shares with the one before, which suits names that
-count up in the middle (`app-17.prod.example`). A column is bit-packed, `ceil(log2(hosts + 1))` bits
-per task with 0 for none; a standby column of few copies lists its tasks and hosts instead.
+Numbers are varints, checksums 4 bytes. The host table is front-coded from both ends: each host has
+the number of bytes that it shares with the previous one at its start and at its end, for names with
+a counter in the middle (`app-17.prod.example`). A column is bit-packed, `ceil(log2(hosts + 1))`
+bits per task with 0 for none; a standby column with few copies lists its tasks and hosts instead.
 
-A reader allocates at most `CELLS_PER_BYTE` owners per byte that it was given, and `CELLS_MAX` in
-all. A reader that knows its tasks names them: a view of others is refused by its first numbers.
+A reader allocates at most `CELLS_PER_BYTE` owners per byte of input, and `CELLS_MAX` in total. A
+reader that knows the sizes of its topology refuses views with other sizes.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from encoding.native import MAX_SUBTOPOLOGIES
 from encoding.primitives import DecodeError, EncodeError, HostInfo, encode_varint
 from encoding.view.bits import (
     VIEW_VERSION,
-    Numbers,
+    Int64Column,
     Owners,
     ViewReader,
     bits_for,
@@ -67,12 +67,12 @@ FULL, DELTA, REFERENCE = 1, 2, 3
 CELLS_PER_BYTE = 16
 _NAMES = {FULL: "a full view", DELTA: "a delta", REFERENCE: "a reference"}
 _DENSE, _SPARSE = 0, 1
-_HOST_MINIMUM = 4  # bytes of a host that shares all but nothing: three lengths and a port
+_HOST_MINIMUM = 4  # least bytes of a host: three lengths and a port
 _PORT_MAX = 65_535
 
 
 def encode_view(view: View) -> bytes:
-    """Bytes of a view in full, equal for equal views. Encode once, give them to every member."""
+    """Bytes of a full view, equal for equal views. Encode once for all members."""
     values = len(view.hosts) + 1
     out = bytearray([FULL])
     out += encode_varint(view.epoch)
@@ -85,7 +85,7 @@ def encode_view(view: View) -> bytes:
         min(full, _sparse(rank, values), key=len)
         for full, rank in zip(dense, view.standbys, strict=True)
     ]
-    # Dense columns pay for every owner; a reader refuses more than a few that nobody paid for.
+    # A reader limits owners per byte of input; dense columns are always within the limit.
     if (1 + view.ranks) * view.tasks > CELLS_PER_BYTE * (len(out) + sum(map(len, columns))):
         columns = dense
     out += b"".join(columns)
@@ -94,15 +94,15 @@ def encode_view(view: View) -> bytes:
 
 
 def decode_view(data: bytes, sizes: Sequence[int] | None = None) -> View:
-    """View of what `encode_view` wrote, in time and memory linear in the bytes.
+    """The view in bytes of `encode_view`; time and memory are linear in the bytes.
 
     Args:
-        data: what a leader sent.
-        sizes: tasks of each subtopology as the reader knows them, if it does; a view has these
-            sizes or the first of them, or it is refused before more of it is read.
+        data: bytes of a leader.
+        sizes: tasks of each subtopology, if the reader knows them; the view must have these sizes
+            or the first of them, otherwise it is refused before the rest is read.
 
     Raises:
-        DecodeError: anything that is wrong, and nothing but this.
+        DecodeError: any invalid input; nothing else is raised.
     """
     read = ViewReader(data)
     read_form(read, FULL)
@@ -130,7 +130,7 @@ def decode_view(data: bytes, sizes: Sequence[int] | None = None) -> View:
 
 
 def encode_reference(epoch: int, checksum: int) -> bytes:
-    """Bytes that name a view without its content."""
+    """Bytes of a reference: epoch and checksum of a view."""
     out = bytearray([REFERENCE])
     out += encode_varint(epoch)
     write_checksum(out, checksum)
@@ -138,10 +138,10 @@ def encode_reference(epoch: int, checksum: int) -> bytes:
 
 
 def decode_reference(data: bytes) -> ViewReference:
-    """Epoch and checksum of the view that is meant.
+    """The reference in bytes of `encode_reference`.
 
     Raises:
-        DecodeError: anything that is wrong, and nothing but this.
+        DecodeError: any invalid input; nothing else is raised.
     """
     read = ViewReader(data)
     read_form(read, REFERENCE)
@@ -158,11 +158,11 @@ def checked_view(
     hosts: tuple[HostInfo, ...],
     owners: tuple[Owners, Owners],
 ) -> View:
-    """A view of what a peer wrote; what our own writer would be blamed for is the peer's fault."""
+    """A view from a peer's fields; invalid fields raise `DecodeError` instead of `EncodeError`."""
     try:
         return View(epoch=epoch, sizes=sizes, hosts=hosts, active=owners[0], standbys=owners[1])
     except EncodeError as error:
-        raise read.error(f"the view cannot be: {error}") from None
+        raise read.error(f"invalid view: {error}") from None
 
 
 def write_checksum(out: bytearray, checksum: int) -> None:
@@ -171,12 +171,12 @@ def write_checksum(out: bytearray, checksum: int) -> None:
 
 
 def read_checksum(read: ViewReader) -> int:
-    """The 4 bytes of a checksum."""
+    """The checksum at the cursor, 4 bytes."""
     return int.from_bytes(read.take(4, "a checksum"))
 
 
 def read_form(read: ViewReader, wanted: int) -> None:
-    """Check the first byte, which tells the three forms apart."""
+    """Check the first byte, which is the form of the view."""
     form = read.varint("the form of the view")
     if form != wanted:
         found = _NAMES.get(form, f"form {form}, which this reader does not know")
@@ -196,9 +196,9 @@ def write_sizes(out: bytearray, sizes: Sequence[int]) -> None:
 
 
 def read_sizes(read: ViewReader, known: Sequence[int] | None) -> tuple[int, ...]:
-    """Sizes of all subtopologies; what they add up to is not paid for yet.
+    """Sizes of all subtopologies; their sum is not checked against the bytes yet.
 
-    With `known` sizes the first of them, and nothing else.
+    With `known` sizes, they must be the first of these.
     """
     limit = MAX_SUBTOPOLOGIES if known is None else len(known)
     count = read.varint("the number of subtopologies", min(limit, read.left))
@@ -209,13 +209,13 @@ def read_sizes(read: ViewReader, known: Sequence[int] | None) -> tuple[int, ...]
 
 
 def check_sizes(read: ViewReader, sizes: Sequence[int], known: Sequence[int]) -> None:
-    """Check that sizes are the first of those that the reader knows."""
+    """Check that sizes are the first of the known ones."""
     if tuple(sizes) != tuple(known[: len(sizes)]):
-        raise read.error("the view is about other tasks than the reader's topology")
+        raise read.error("the view has other tasks than the reader's topology")
 
 
 def check_cells(read: ViewReader, tasks: int, ranks: int, limit: int) -> None:
-    """Check that the owners of a view are as many as the reader makes room for."""
+    """Check that the number of owners of a view is within the limits."""
     if (1 + ranks) * tasks > min(limit, CELLS_MAX):
         raise read.error(f"{ranks} standby ranks of {tasks} tasks are too many for these bytes")
 
@@ -238,7 +238,7 @@ def write_hosts(out: bytearray, hosts: Sequence[HostInfo]) -> None:
 
 
 def read_hosts(read: ViewReader) -> tuple[HostInfo, ...]:
-    """Hosts as `write_hosts` wrote them; whether they are sorted is checked by `View`."""
+    """Hosts in bytes of `write_hosts`; `View` checks that they are sorted."""
     count = read.varint("the number of hosts", min(HOSTS_MAX, read.left // _HOST_MINIMUM))
     hosts: list[HostInfo] = []
     before, port = b"", 0
@@ -256,22 +256,22 @@ def read_hosts(read: ViewReader) -> tuple[HostInfo, ...]:
     return tuple(hosts)
 
 
-def write_sparse(out: bytearray, places: Numbers, owners: Owners, values: int) -> None:
-    """Append (task, owner) pairs by task; owners from -1 on, `values` different ones."""
+def write_sparse(out: bytearray, places: Int64Column, owners: Owners, values: int) -> None:
+    """Append (task, owner) pairs, sorted by task; owners are -1 to `values` - 2."""
     write_ascending(out, places)
     out += pack_bits(owners + 1, bits_for(values))
 
 
-def read_sparse(read: ViewReader, tasks: int, values: int, what: str) -> tuple[Numbers, Owners]:
-    """Columns (task, owner) of what `write_sparse` wrote."""
+def read_sparse(read: ViewReader, tasks: int, values: int, what: str) -> tuple[Int64Column, Owners]:
+    """Columns (task, owner) in bytes of `write_sparse`."""
     places = read.ascending(f"the tasks of {what} owners", tasks)
     return places, read.packed(len(places), values, f"{what} owners") - 1
 
 
 def _shared(left: bytes, right: bytes) -> int:
-    """How many bytes two names share at their start."""
-    for index, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one != other:
+    """Number of equal bytes at the start of two names."""
+    for index, (byte, other) in enumerate(zip(left, right, strict=False)):
+        if byte != other:
             return index
     return min(len(left), len(right))
 

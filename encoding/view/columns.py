@@ -1,12 +1,11 @@
 """The view: which host runs which task, for interactive queries, as columns of integers.
 
 Kafka's host maps repeat topic names and partitions per host, in every member's assignment. A view
-says it per task: tasks are numbered by their position in (subtopology, partition) order, hosts by
-their position in the sorted host table, and partitions follow from the topology. The value here
-knows no layout; `codec.py` writes it in full, `delta.py` against an older one.
+has one host number per task: a task's number is its position in (subtopology, partition) order, a
+host's its position in the sorted host table; partitions follow from the topology. `codec.py` writes
+a view in full, `delta.py` relative to an older one.
 
-A view is named by its epoch and checksum together, so that two leaders that give the same epoch to
-different views are told apart.
+Epoch and checksum together identify a view: two leaders may give one epoch to different views.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,16 +36,16 @@ __all__ = [
 ]
 
 HOST_BYTES_MAX = 255
-"""Longest host name in bytes; DNS ends at 253. It bounds what a front-coded table expands to."""
+"""Longest host name in bytes (DNS: 253); limits the size of a decoded host table."""
 
 STANDBY_RANKS_MAX = 32
-"""Most standby copies of one task that a view lists; it bounds what a delta may allocate."""
+"""Most standby copies of one task in a view; limits what a delta may allocate."""
 
 HOSTS_MAX = 2**14
-"""Most hosts of a view: more than a group has members, whose subscriptions share one record."""
+"""Most hosts of a view; a group has fewer members, because one record holds their subscriptions."""
 
 CELLS_MAX = 2**24
-"""Most owners of a view that is read, (1 + R) x T; a small delta could ask for more and more."""
+"""Most owners of a view that is read, (1 + R) x T; limits what a series of deltas may allocate."""
 
 NO_HOST = -1
 _EPOCH_MAX = 2**63 - 1
@@ -57,7 +56,7 @@ _HOST = Struct(">Hi")
 
 
 class ViewReference(NamedTuple):
-    """The name of one view: epoch and checksum."""
+    """Identity of a view: epoch and checksum."""
 
     epoch: int
     checksum: int
@@ -65,20 +64,20 @@ class ViewReference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """Who runs which task.
+    """Which host runs which task.
 
     Two clients with the same endpoint are one host. A task whose owner has no endpoint has no host.
 
     Attributes:
-        epoch: 0 to 2**63 - 1; the leader counts it up when the content changes.
-        sizes: tasks of each subtopology, by its number; together they number T tasks.
+        epoch: 0 to 2**63 - 1; the leader increments it when the content changes.
+        sizes: tasks of each subtopology, by its number; T tasks in total.
         hosts: endpoints, sorted, each once.
         active: int32 [T], index into `hosts` of each task's active owner, -1 for none.
-        standbys: int32 [R, T], the same for standby copies, warm-ups included; the ranks of a task
-            mean nothing by themselves.
+        standbys: int32 [R, T], the same for standby copies, warm-ups included; the order of a
+            task's ranks has no meaning.
 
     Raises:
-        EncodeError: a shape, order or number that is not as said here.
+        EncodeError: an invalid shape, order or number.
     """
 
     epoch: int
@@ -100,7 +99,7 @@ class View:
             if low < NO_HOST or high >= len(self.hosts):
                 reason = f"an owner is -1 or one of the {len(self.hosts)} hosts"
                 raise EncodeError(f"view.{name}", (int(low), int(high)), None, reason)
-            column = column.astype(np.int32)  # a copy: nobody else can write to it
+            column = column.astype(np.int32)  # a copy, which callers cannot change
             column.flags.writeable = False
             object.__setattr__(self, name, column)
         if self.ranks > min(STANDBY_RANKS_MAX, len(self.hosts)):
@@ -109,12 +108,12 @@ class View:
 
     @property
     def tasks(self) -> int:
-        """T, how many tasks there are."""
+        """T, the number of tasks."""
         return len(self.active)
 
     @property
     def ranks(self) -> int:
-        """R, how many standby copies the task with the most of them has."""
+        """R, the largest number of standby copies of a task."""
         return len(self.standbys)
 
     def owners(self) -> Owners:
@@ -135,7 +134,7 @@ class View:
 
 
 def view_checksum(view: View) -> int:
-    """CRC-32 of everything that a view says, its epoch included, independent of any layout."""
+    """CRC-32 of a view's content and epoch, independent of any layout."""
     numbers = (view.epoch, len(view.sizes), len(view.hosts), view.ranks)
     checksum = crc32(_NUMBERS.pack(*numbers))
     checksum = crc32(np.array(view.sizes, ">i8").tobytes(), checksum)
@@ -150,12 +149,12 @@ def view_checksum(view: View) -> int:
 
 
 def view_reference(view: View) -> ViewReference:
-    """The name of a view."""
+    """Epoch and checksum of a view."""
     return ViewReference(view.epoch, view_checksum(view))
 
 
 def is_viewable(host: HostInfo) -> bool:
-    """Whether a view can list this endpoint: a name that DNS could hold, and a port."""
+    """Whether a view can list this endpoint: a name of 1 to 255 bytes, and a valid port."""
     try:
         size = len(host.host.encode())
     except UnicodeEncodeError:
@@ -171,18 +170,18 @@ def build_view(
     standby: Mapping[HostInfo, Iterable[int]],
     previous: View | None = None,
 ) -> View:
-    """A view from task numbers per host, equal for equal input whatever its order.
+    """A view from task numbers per host; the order of the input does not matter.
 
-    Hosts that no view can list (`is_viewable`) are left out, and so are those beyond `HOSTS_MAX`
-    and standby copies of a task beyond `STANDBY_RANKS_MAX`: routing goes on without them.
+    These are left out: hosts that no view can list (`is_viewable`), hosts beyond `HOSTS_MAX`, and
+    standby copies of a task beyond `STANDBY_RANKS_MAX`.
 
     Args:
         epoch: of the new view.
         sizes: tasks of each subtopology.
         active: task numbers that run on each host.
-        standby: task numbers of the standby copies on each host, warm-ups included. A host counts
-            when it is in either of the two.
-        previous: the view before, if known; standby copies that stayed keep their rank, which keeps
+        standby: task numbers of the standby copies on each host, warm-ups included. The view lists
+            the hosts of both mappings.
+        previous: the previous view, if known; standby copies that stay keep their rank, which makes
             deltas small.
 
     Raises:
@@ -208,14 +207,14 @@ def build_view(
 def partitions_by_host(
     view: View, partitions_by_task_number: Sequence[Iterable[TopicPartition]]
 ) -> tuple[PartitionsByHost, PartitionsByHost]:
-    """The two host maps of Kafka's assignments: who serves which partition, actively and not.
+    """The two host maps of Kafka's assignments: partitions by host, of active and standby tasks.
 
     Args:
         view: of T tasks.
         partitions_by_task_number: input partitions of each of the T tasks, from the topology.
 
     Raises:
-        EncodeError: the view is about another number of tasks than the topology.
+        EncodeError: the view has another number of tasks than the topology.
     """
     if len(partitions_by_task_number) != view.tasks:
         reason = f"the topology has {len(partitions_by_task_number)} tasks; wait for the next view"
@@ -285,13 +284,13 @@ def _ranked(task: npt.NDArray[np.int64], host: Owners, tasks: int) -> Owners:
 def _carried_standbys(
     previous: View, sizes: Sequence[int], index_by_host: Mapping[HostInfo, int], tasks: int
 ) -> Owners:
-    """Standby columns of the view before, in the new numbers of tasks and hosts."""
+    """Standby columns of the previous view, with the new task and host numbers."""
     hosts = np.array([index_by_host.get(host, NO_HOST) for host in previous.hosts] + [NO_HOST])
     return carry(hosts[previous.standbys].astype(np.int32), previous.sizes, sizes, tasks)
 
 
 def carry(owners: Owners, old: Sequence[int], new: Sequence[int], tasks: int) -> Owners:
-    """Columns [R, T] moved to other sizes: tasks that still exist keep their entry, others -1."""
+    """Columns [R, T] for other sizes: tasks that still exist keep their entry, new ones get -1."""
     if tuple(old) == tuple(new):
         return owners.copy()
     carried: Owners = np.full((len(owners), tasks), NO_HOST, np.int32)
@@ -305,7 +304,7 @@ def carry(owners: Owners, old: Sequence[int], new: Sequence[int], tasks: int) ->
 
 
 def _keep_ranks(standbys: Owners, before: Owners) -> Owners:
-    """The same copies of each task, those that were there before at their old rank."""
+    """The same copies of each task, reordered so that unchanged ones keep their old rank."""
     ranks = len(standbys)
     result = np.full_like(standbys, NO_HOST)
     for rank in range(min(ranks, len(before))):
@@ -314,9 +313,9 @@ def _keep_ranks(standbys: Owners, before: Owners) -> Owners:
         result[rank, stayed] = before[rank, stayed]
     for rank in range(ranks):
         copy = standbys[rank]
-        homeless = (copy != NO_HOST) & ~(result == copy).any(axis=0)
+        unplaced = (copy != NO_HOST) & ~(result == copy).any(axis=0)
         for place in range(ranks):
-            free = homeless & (result[place] == NO_HOST)
+            free = unplaced & (result[place] == NO_HOST)
             result[place, free] = copy[free]
-            homeless &= ~free
+            unplaced &= ~free
     return result

@@ -1,15 +1,14 @@
-"""A view against an older one, and which form of it a member is best given.
+"""Deltas between views, and the choice of a view's form for a member.
 
 ::
 
-    delta  2 | old epoch | old checksum | epoch | sizes | hosts gone | hosts come | ranks
+    delta  2 | old epoch | old checksum | epoch | sizes | removed hosts | added hosts | ranks
              | active owners of new tasks | changes of the active column, of each standby column
              | checksum of the result
 
-The old view is moved to the new numbers first: owners on hosts that are gone become none, and tasks
-of a subtopology that grew have none; what differs then is listed. A delta is applied to the very
-view that it names and has to yield the very view that it promises, or it is refused: a member that
-holds another epoch is told so, and never routes by a view that nobody has.
+First the old view is renumbered: owners on removed hosts and owners of new tasks become none. Then
+the delta lists all remaining differences. A delta names the old view and the result by epoch and
+checksum; if either does not match, it is refused, so no member routes by an invalid view.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 from encoding.primitives import DecodeError, HostInfo, encode_varint
 from encoding.view.bits import (
     VIEW_VERSION,
-    Numbers,
+    Int64Column,
     Owners,
     ViewReader,
     bits_for,
@@ -68,13 +67,14 @@ __all__ = [
 
 
 class ViewMismatch(DecodeError):
-    """A delta does not lead from the view at hand to the one it promises.
+    """A delta does not fit the current view, or its result is not the named view.
 
-    Nothing was applied. Report the view that you hold; the leader answers with what you need.
+    Nothing was applied. Report the current view in the next subscription; the leader then sends a
+    delta against it, or the full view.
 
     Attributes:
-        held: name of the view at hand, or of the result where that is what differs.
-        named: name that the delta gives.
+        held: reference of the current view, or of the result if that differs.
+        named: reference in the delta.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ViewMismatch(DecodeError):
 
 
 def encode_delta(old: View, new: View) -> bytes:
-    """Bytes that turn `old` into `new`; a few per changed owner, host, and size."""
+    """Bytes of the delta from `old` to `new`; a few per changed owner, host, and size."""
     values = len(new.hosts) + 1
     out = bytearray([DELTA])
     out += encode_varint(old.epoch)
@@ -118,16 +118,16 @@ def encode_delta(old: View, new: View) -> bytes:
 
 
 def apply_delta(old: View, data: bytes, sizes: Sequence[int] | None = None) -> View:
-    """The new view, in time and memory linear in the old view and the bytes.
+    """The new view; time and memory are linear in the old view and the bytes.
 
     Args:
-        old: the view at hand.
-        data: what a leader sent.
-        sizes: as of `decode_view`.
+        old: the current view.
+        data: bytes of a leader.
+        sizes: as in `decode_view`.
 
     Raises:
-        ViewMismatch: the delta was made against another view, or the result is not what it names.
-        DecodeError: anything else that is wrong, and nothing but this.
+        ViewMismatch: the delta was made against another view, or its result is not the named view.
+        DecodeError: any other invalid input; nothing else is raised.
     """
     read = ViewReader(data)
     read_form(read, DELTA)
@@ -158,12 +158,12 @@ def apply_delta(old: View, data: bytes, sizes: Sequence[int] | None = None) -> V
     view = checked_view(read, epoch=epoch, sizes=found, hosts=hosts, owners=columns)
     result = view_reference(view)
     if result != promised:
-        raise _mismatch(read, "the delta leads to another view than it promises", result, promised)
+        raise _mismatch(read, "the result of the delta is not the view it names", result, promised)
     return view
 
 
 class ViewForm(StrEnum):
-    """How a view travels, the dearest first."""
+    """Forms in which a view is sent, the largest first."""
 
     FULL = "full"
     DELTA = "delta"
@@ -178,7 +178,7 @@ class ViewForms:
     Attributes:
         name: epoch and checksum of the view.
         full, reference: its bytes in these forms.
-        delta_by_held: name of an older view -> the delta against it, where that is smaller than
+        delta_by_held: reference of an older view -> the delta against it, if that is smaller than
             the full view.
     """
 
@@ -188,10 +188,10 @@ class ViewForms:
     delta_by_held: Mapping[ViewReference, bytes]
 
     def bytes_of(self, form: ViewForm, held: ViewReference | None) -> bytes:
-        """Bytes of one form for a member that holds `held`; none for `NONE`.
+        """Bytes of one form for a member that holds `held`; empty for `NONE`.
 
         Raises:
-            KeyError: a delta against a view that nobody encoded one for.
+            KeyError: there is no delta against `held`.
         """
         match form:
             case ViewForm.FULL:
@@ -221,11 +221,11 @@ def encode_view_forms(view: View, older: Iterable[View] = ()) -> ViewForms:
 
 
 def choose_view_form(forms: ViewForms, held: ViewReference | None) -> ViewForm:
-    """The smallest form that leaves a member with the whole view; first row that fits wins.
+    """The smallest form that gives the member the whole view.
 
     Args:
-        forms: of the view that the group gets.
-        held: name of the view that the member reported, or None when it has none.
+        forms: the view of the group.
+        held: reference of the view that the member reported, None if it has none.
     """
     if held == forms.name:
         return ViewForm.REFERENCE
@@ -241,20 +241,20 @@ def _mismatch(
 
 
 def _read_hosts(read: ViewReader, old: tuple[HostInfo, ...]) -> tuple[HostInfo, ...]:
-    gone = set(read.ascending("the hosts that are gone", len(old)).tolist())
-    come = read_hosts(read)
-    if not gone and not come:
+    removed = set(read.ascending("the removed hosts", len(old)).tolist())
+    added = read_hosts(read)
+    if not removed and not added:
         return old
-    return tuple(sorted((*(h for i, h in enumerate(old) if i not in gone), *come)))
+    return tuple(sorted((*(h for i, h in enumerate(old) if i not in removed), *added)))
 
 
 def _paired(new: tuple[int, ...], old: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """(new size, old size) of each subtopology of the new view; one that is new was 0."""
+    """(new size, old size) of each subtopology of the new view; the old size of a new one is 0."""
     return zip(new, (*old, *(0 for _ in new[len(old) :])), strict=False)
 
 
-def _grown(old: tuple[int, ...], new: tuple[int, ...]) -> Numbers:
-    """New numbers of the tasks that the old view does not have."""
+def _grown(old: tuple[int, ...], new: tuple[int, ...]) -> Int64Column:
+    """Numbers in the new view of the tasks that the old view does not have."""
     if old == new:
         return np.empty(0, np.int64)
     parts, start = [np.empty(0, np.int64)], 0
@@ -265,9 +265,9 @@ def _grown(old: tuple[int, ...], new: tuple[int, ...]) -> Numbers:
 
 
 def _moved(old: View, *, sizes: tuple[int, ...], hosts: tuple[HostInfo, ...], ranks: int) -> Owners:
-    """Columns [1 + R, T] of the old view in the new numbers of hosts and tasks."""
+    """Columns [1 + R, T] of the old view with the new host and task numbers."""
     index_by_host = {host: index for index, host in enumerate(hosts)}
-    # The entry behind the last host is what index -1 finds: no host stays no host.
+    # Index -1 (no host) selects the extra last entry, which is no host again.
     renumbered = [index_by_host.get(host, NO_HOST) for host in old.hosts] + [NO_HOST]
     owners = np.array(renumbered, np.int32)[old.owners()[: 1 + ranks]]
     moved: Owners = np.full((1 + ranks, sum(sizes)), NO_HOST, np.int32)

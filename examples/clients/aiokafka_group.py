@@ -1,4 +1,4 @@
-"""Two aiokafka consumers in one group, tasks instead of partitions, on an embedded broker."""
+"""Two aiokafka consumers in one group that get tasks, on an embedded broker."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ PROCESSED: list[bytes] = []
 
 
 class App(TasksListener):
-    """Says which tasks it runs; called on the event loop, so it must be quick."""
+    """Prints which tasks it runs; called on the event loop, so it must not block."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class App(TasksListener):
 
 
 async def consume(name: str, bootstrap: list[str]) -> None:
-    """One member: keep a call of getmany pending, process, commit."""
+    """Run one member: always have a call of getmany pending, process, commit."""
     topology = Topology().add_source("words", topics=["words"])
     assignor = StreamsAssignor(topology, application_id="word-count", listener=App(name))
     consumer = AIOKafkaConsumer(
@@ -48,7 +48,7 @@ async def consume(name: str, bootstrap: list[str]) -> None:
 
 
 async def main() -> None:
-    """Write a few records, let two members share them."""
+    """Write a few records and process them with two members."""
     async with EmbeddedBroker(BrokerConfig(topics={"words": 4})) as broker:
         async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
             for number in range(RECORDS):

@@ -1,4 +1,4 @@
-"""confluent-kafka as the data plane: kafka-python is the member, librdkafka reads the records."""
+"""kafka-python as the group member, confluent-kafka (librdkafka) as the reader of records."""
 
 import threading
 from collections import Counter
@@ -16,7 +16,7 @@ DONE = threading.Event()
 
 
 def consume(name: str, servers: list[str]) -> None:
-    """One member: cooperative, so that it is read for through rebalances."""
+    """Run one member; it is cooperative, so reading continues during rebalances."""
     topology = Topology().add_source("words", topics=["words"])
     assignor = StreamsAssignor(topology, application_id="words", rebalance_protocol="cooperative")
     member = KafkaConsumer(

@@ -1,4 +1,4 @@
-"""Two kafka-python consumers in one group, tasks instead of partitions, on an embedded broker."""
+"""Two kafka-python consumers in one group that get tasks, on an embedded broker."""
 
 import threading
 
@@ -14,7 +14,7 @@ PROCESSED: list[bytes] = []
 
 
 class App(TasksListener):
-    """Says which tasks it runs."""
+    """Prints which tasks it runs."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class App(TasksListener):
 
 
 def consume(name: str, bootstrap: list[str]) -> None:
-    """One member: poll, process; offsets are committed by the client."""
+    """Run one member: poll and process; the client commits offsets."""
     topology = Topology().add_source("words", topics=["words"])
     assignor = StreamsAssignor(topology, application_id="word-count", listener=App(name))
     consumer = KafkaConsumer(

@@ -1,9 +1,9 @@
-"""The corpus: seeds as lines of text, so that a review sees what comes and goes.
+"""Read and write the corpus: seeds as lines of text, so that reviews show their changes.
 
-`seeds.jsonl` is made by `python -m fuzz.make_seeds` from golden vectors and from values, and
-`groups.jsonl` for the inspection of groups;
-`found.jsonl` are inputs that reached branches which no seed does, collected from long runs;
-`findings.jsonl` are inputs that once broke a promise. A line is `{"target", "name", "hex"}`.
+`python -m fuzz.make_seeds` writes `seeds.jsonl` (from golden vectors and values) and `groups.jsonl`
+(inspected groups). `found.jsonl` holds inputs of long runs that reach branches which no seed
+reaches; `findings.jsonl` holds inputs that once broke a promise. A line is `{"target", "name",
+"hex"}`.
 """
 
 import json
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).resolve().parent
 
 
 class Seed(NamedTuple):
-    """One input: the bytes that a target gets."""
+    """One input of a target."""
 
     target: str
     name: str
@@ -25,7 +25,7 @@ class Seed(NamedTuple):
 
 
 def read_corpus(*names: str) -> list[Seed]:
-    """Seeds of these files of the corpus, of all of them if none is named."""
+    """Seeds of these files of the corpus; of all files if none is named."""
     paths = [FOLDER / f"{name}.jsonl" for name in names] or sorted(FOLDER.glob("*.jsonl"))
     lines = [line for path in paths for line in path.read_text(encoding="ascii").splitlines()]
     rows = [json.loads(line) for line in lines]
@@ -43,7 +43,7 @@ def write_seeds(name: str, seeds: list[Seed]) -> None:
 
 
 def unpack_corpus(folder: Path, positions: Sequence[int]) -> None:
-    """One file per seed of these targets, as libFuzzer wants it: the position, then the bytes."""
+    """Write one file per seed of these targets for libFuzzer: position of the target, its bytes."""
     from fuzz.targets import TARGETS  # noqa: PLC0415 the corpus can be listed without encoding
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""The level of a cluster that has none in its log: what an active controller does first.
+"""Initial metadata.version of a cluster: what a new active controller decides from its log.
 
-KIP-778: the level that the directories were formatted with; a log of a preview cluster has neither
-record nor format and is at level 1. The preview's programs know no level records, so none is
-written for it: the first update writes one.
+KIP-778: without a record in the log, it is the level that the directories were formatted with. A
+preview cluster has neither and is at level 1; its programs do not know level records, so the first
+update writes the first record.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,12 @@ PREVIEW_LEVEL: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundLog:
-    """What an active controller finds when it has loaded its log.
+    """What an active controller finds after loading its log.
 
     Attributes:
-        logged_level: of metadata.version, None without a record.
-        formatted_level: that its directory was formatted with, None in one from before levels.
+        logged_level: metadata.version in the log, None without a record.
+        formatted_level: metadata.version that the directory was formatted with, None if it was
+            formatted without one.
     """
 
     logged_level: int | None
@@ -30,7 +31,7 @@ class FoundLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapRule:
-    """One row: when it holds, the level in force, whether it is written, and the sentence."""
+    """One row: its condition, the level in force, whether it is written, and the sentence."""
 
     name: str
     holds: Callable[[FoundLog], bool]
@@ -45,8 +46,8 @@ BOOTSTRAP_RULES: Final = (
         holds=lambda found: found.logged_level is not None,
         level=lambda found: found.logged_level or PREVIEW_LEVEL,
         is_written=False,
-        why="the log sets metadata.version to {level}; what the directory was formatted with no"
-        " longer counts",
+        why="the log sets metadata.version to {level}; the level that the directory was formatted"
+        " with is ignored",
     ),
     BootstrapRule(
         name="formatted with a level",
@@ -65,12 +66,12 @@ BOOTSTRAP_RULES: Final = (
         " at level {level}",
     ),
 )
-"""First row that holds, wins (KIP-778, initialization)."""
+"""The first row that holds decides (KIP-778, initialization)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitialLevel:
-    """The level of metadata.version to begin with, by which rule, and the records to append."""
+    """The initial metadata.version, the row that decided, and the records to append."""
 
     level: int
     rule: str
@@ -79,9 +80,9 @@ class InitialLevel:
 
 
 def initial_level(found: FoundLog) -> InitialLevel:
-    """Return the level to begin with; a formatted one brings the features that belong to it.
+    """Return the initial level; a formatted level also sets the other features of its release.
 
-    But for kraft.version, which follows from how the voters were given, not from a release.
+    kraft.version is not set: it depends on how the voters are configured, not on the release.
     """
     rule = next(row for row in BOOTSTRAP_RULES if row.holds(found))
     level = rule.level(found)

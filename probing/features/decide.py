@@ -1,7 +1,7 @@
-"""The controller's answer to an update request: pure, one line at a time, all or each.
+"""The controller's decision about an update request (KIP-584, KIP-778); pure functions.
 
-Nothing is changed by a failed request or by a dry run; what is applied is one step of the epoch,
-whatever the number of features (KIP-584, KIP-778).
+A failed request and a dry run change nothing. An applied request raises the epoch by one, whatever
+the number of features.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from probing.features.update_facts import UpdateNumbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRule:
-    """One row about the request as a whole: when it holds, the error, the sentence."""
+    """One row about the request as a whole: its condition, the error, the sentence."""
 
     name: str
     holds: Callable[[ControllerView, UpdateRequest], bool]
@@ -37,19 +37,19 @@ REQUEST_RULES: Final = (
         name="not the active controller",
         holds=lambda view, _: not view.is_active,
         error=UpdateError.NOT_CONTROLLER,
-        why="this controller is not the active one; ask the active one",
+        why="this controller is not the active one; send the request to the active controller",
     ),
     RequestRule(
         name="not authorized",
         holds=lambda _, request: not request.is_authorized,
         error=UpdateError.CLUSTER_AUTHORIZATION_FAILED,
-        why="the one who asks may not alter the cluster; grant ALTER on it, or ask as another user",
+        why="the user may not alter the cluster; grant ALTER on the cluster, or use another user",
     ),
     RequestRule(
         name="not switched on yet",
         holds=lambda view, _: not view.is_enabled,
         error=UpdateError.INVALID_REQUEST,
-        why="levels are finalized once every node has the migration version; finish the second"
+        why="levels can be finalized once every node has the migration version; finish the second"
         " rolling bounce first",
     ),
     RequestRule(
@@ -64,21 +64,21 @@ REQUEST_RULES: Final = (
             len({row.feature for row in request.updates}) < len(request.updates)
         ),
         error=UpdateError.INVALID_REQUEST,
-        why="a feature is named more than once; name each with the one level it should have",
+        why="a feature is named more than once; name each feature once, with one level",
     ),
 )
-"""Checked before any line; none that holds, and the lines are looked at one by one."""
+"""Rows checked before the lines of the request; the first that holds refuses all lines."""
 
 
 def decide_update(view: ControllerView, request: UpdateRequest) -> UpdateOutcome:
-    """Return what becomes of a request: results, levels afterwards, records to append.
+    """Return the outcome of a request: results, levels afterwards, records to append.
 
     Args:
-        view: what the controller sees.
-        request: the updates; one without any changes nothing.
+        view: the controller's state.
+        request: the updates.
 
     Returns:
-        The outcome. Nothing is raised, whatever is asked.
+        The outcome. An invalid request is an outcome as well; nothing is raised.
     """
     for row in REQUEST_RULES:
         if row.holds(view, request):
@@ -98,7 +98,7 @@ def decide_update(view: ControllerView, request: UpdateRequest) -> UpdateOutcome
 
 
 def _records(view: ControllerView, results: tuple[UpdateResult, ...]) -> tuple[LevelRecord, ...]:
-    """Return the records of the lines that are done, in the order of feature names."""
+    """Return the records of the lines that succeed, in the order of feature names."""
     return tuple(
         LevelRecord(feature=row.feature, level=row.new_level)
         for row in sorted(results, key=lambda row: row.feature)
@@ -107,9 +107,9 @@ def _records(view: ControllerView, results: tuple[UpdateResult, ...]) -> tuple[L
 
 
 def _results(view: ControllerView, request: UpdateRequest) -> tuple[UpdateResult, ...]:
-    """Judge each line as if all the others were done, but for those that fail.
+    """Return the result of each line, given the levels that the other successful lines set.
 
-    A line that failed stays failed, so there are at most as many rounds as lines.
+    A failed line stays failed, so the loop runs at most once per line.
     """
     failed: dict[str, UpdateResult] = {}
     while True:
@@ -147,7 +147,7 @@ def _sentence(rule: UpdateRule, numbers: UpdateNumbers) -> str:
 
 
 class _Attributes(dict[str, object]):
-    """The attributes of the numbers, looked up only when a sentence names them."""
+    """Attributes of the numbers as a mapping for ``format_map``, evaluated when used."""
 
     def __init__(self, numbers: UpdateNumbers) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ def _change(numbers: UpdateNumbers) -> Change:
 
 
 def _all_fail(results: tuple[UpdateResult, ...], failed: UpdateResult) -> tuple[UpdateResult, ...]:
-    """Give the lines that could be done the error of the first that cannot."""
+    """Return the results with the first failed line's error in every successful line."""
     return tuple(
         row
         if not row.ok
@@ -176,7 +176,7 @@ def _all_fail(results: tuple[UpdateResult, ...], failed: UpdateResult) -> tuple[
             row,
             error=failed.error,
             rule="all or none",
-            why=f"nothing is done, since {failed.why}",
+            why=f"not applied, because another line failed: {failed.why}",
             loses=(),
         )
         for row in results

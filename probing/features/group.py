@@ -1,8 +1,8 @@
-"""Levels on their way through a group: the leader looks, one rebalance tells, all adopt.
+"""Propagation of finalized levels in a group: the leader polls, one rebalance informs all members.
 
-KIP-584's story T0 to T5. Brokers learn of a level at different times, so a view may be stale; each
-member carries the levels that it adopted, with their epoch, and the highest epoch wins. Nobody goes
-back for a stale broker; an operator's step down has a higher epoch and is followed.
+KIP-584, T0 to T5. Brokers learn of a level at different times, so a polled view may be stale. Each
+member remembers the levels that it adopted, with their epoch, and the highest epoch wins: a stale
+broker lowers no level, an operator's downgrade has a higher epoch and does.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,11 +14,11 @@ from probing.features.levels import NO_EPOCH, FinalizedLevels, newest_levels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookNumbers:
-    """What the group leader has when it looks for new levels.
+    """Inputs of a row: what the group leader knows after a poll.
 
     Attributes:
-        polled: what a broker just said; ``UNKNOWN_LEVELS`` when none answered.
-        adopted: what the group went by in its last rebalance.
+        polled: the levels of a broker's response; ``UNKNOWN_LEVELS`` if no broker answered.
+        adopted: the levels of the group's last rebalance.
     """
 
     polled: FinalizedLevels
@@ -27,12 +27,12 @@ class LookNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookRule:
-    """One row: when it holds, what the leader does, and the sentence.
+    """One row: its condition, what the leader does, and the sentence.
 
     Attributes:
         name, holds, why: as in every table.
-        starts_rebalance: tell all members, in one rebalance.
-        takes_epoch: the leader takes the epoch alone; it travels with the next rebalance.
+        starts_rebalance: start one rebalance, which informs all members.
+        takes_epoch: adopt the epoch without a rebalance; the next rebalance propagates it.
     """
 
     name: str
@@ -47,30 +47,30 @@ LOOK_RULES: Final = (
         name="no broker answered",
         holds=lambda n: n.polled.epoch == NO_EPOCH,
         starts_rebalance=False,
-        why="no broker said anything about levels; stay at epoch {adopted.epoch}",
+        why="no broker returned levels; stay at epoch {adopted.epoch}",
     ),
     LookRule(
         name="a stale broker",
         holds=lambda n: n.polled.epoch < n.adopted.epoch,
         starts_rebalance=False,
-        why="the broker is at epoch {polled.epoch}, the group at {adopted.epoch}: the broker has"
-        " not heard yet, and nobody goes back for it",
+        why="the broker is at epoch {polled.epoch}, the group at {adopted.epoch}: the broker is"
+        " stale, the group keeps its levels",
     ),
     LookRule(
         name="nothing new",
         holds=lambda n: n.polled == n.adopted,
         starts_rebalance=False,
-        why="the levels are those that the group goes by",
+        why="the group has these levels already",
     ),
-    # Raised and lowered again since the last look. Without its epoch, a broker that still has the
-    # level in between would count as news.
+    # Raised and lowered again since the last poll. If the leader did not take the epoch, a broker
+    # that still has the level in between would look newer than the group.
     LookRule(
         name="only the epoch is new",
         holds=lambda n: n.polled.levels == n.adopted.levels,
         starts_rebalance=False,
         takes_epoch=True,
-        why="the levels are those that the group goes by; only their epoch is new:"
-        " {polled.epoch} after {adopted.epoch}",
+        why="the group has these levels already; only their epoch is new: {polled.epoch} after"
+        " {adopted.epoch}",
     ),
     LookRule(
         name="new levels",
@@ -83,16 +83,16 @@ LOOK_RULES: Final = (
         name="one epoch, two answers",
         holds=lambda n: True,  # noqa: ARG005 the last row always holds
         starts_rebalance=False,
-        why="the broker says other levels for epoch {polled.epoch} than the group goes by; the log"
-        " of levels was begun again, so an operator has to finalize them once more",
+        why="for epoch {polled.epoch} the broker has other levels than the group; the level log was"
+        " recreated, finalize the levels again",
     ),
 )
-"""First row that holds, wins (KIP-584, T3 to T4)."""
+"""The first row that holds decides (KIP-584, T3 to T4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookDecision:
-    """What the leader does, as in ``LookRule``, by which rule, and why."""
+    """What the leader does (fields as in ``LookRule``), the row that decided, and its sentence."""
 
     starts_rebalance: bool
     takes_epoch: bool
@@ -101,7 +101,7 @@ class LookDecision:
 
 
 def decide_look(numbers: LookNumbers) -> LookDecision:
-    """Return what the leader does about what a broker said."""
+    """Return what the leader does after a poll."""
     rule = next(row for row in LOOK_RULES if row.holds(numbers))
     why = rule.why.format(polled=numbers.polled, adopted=numbers.adopted)
     return LookDecision(
@@ -113,13 +113,13 @@ def decide_look(numbers: LookNumbers) -> LookDecision:
 
 
 def group_levels(polled: FinalizedLevels, carried: Iterable[FinalizedLevels]) -> FinalizedLevels:
-    """Return the levels that a leader answers with: the newest of its own view and the members'.
+    """Return the levels that a leader answers with: the newest of its own and the members' views.
 
-    A leader that only ever met stale brokers is corrected by any member that knows more.
+    A leader that polled stale brokers only is corrected by any member with newer levels.
     """
     return newest_levels((polled, *carried))
 
 
-def adopt_levels(mine: FinalizedLevels, answered: FinalizedLevels) -> FinalizedLevels:
-    """Return what a member goes by after an answer: an older leader's answer changes nothing."""
-    return answered if answered.epoch > mine.epoch else mine
+def adopt_levels(adopted: FinalizedLevels, answered: FinalizedLevels) -> FinalizedLevels:
+    """Return a member's levels after an answer: the answered ones if their epoch is higher."""
+    return answered if answered.epoch > adopted.epoch else adopted

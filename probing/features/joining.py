@@ -1,7 +1,7 @@
-"""May this node come in: the check at start-up and the check at registration are the same table.
+"""Decision table for a node that joins: the check at start-up and the check at registration.
 
-A node whose supported ranges do not hold every finalized level would not understand the others
-(KIP-584). It is told which levels, what it supports, and what to do; it stays fenced (KIP-778).
+A node may join if its supported ranges contain every finalized level (KIP-584). If not, it gets the
+levels, its own ranges and what to do, and stays fenced (KIP-778).
 """
 
 from collections.abc import Callable
@@ -13,18 +13,18 @@ from probing.features.table import FeatureTable
 from probing.features.update import NodeSupport
 
 UNSUPPORTED_VERSION: Final = 35
-"""Kafka's error of a registration that is rejected for a level."""
+"""Kafka's error code for a registration that is rejected because of a level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinNumbers:
-    """What a row may look at.
+    """Inputs of a row.
 
     Attributes:
-        node: who wants in, with what it supports.
+        node: the node that joins, with its supported ranges.
         finalized: the levels in force.
         table: for the names of levels.
-        is_enabled: levels count for who decides; False in KIP-584's phase 1.
+        is_enabled: the checking node applies levels; False in KIP-584's phase 1.
     """
 
     node: NodeSupport
@@ -34,7 +34,7 @@ class JoinNumbers:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """Return the features whose finalized level the node does not support."""
+        """Return the names of the features whose finalized level the node does not support."""
         return tuple(
             feature
             for feature, level in sorted(self.finalized.levels.items())
@@ -43,29 +43,29 @@ class JoinNumbers:
 
     @property
     def who(self) -> str:
-        """Name the node."""
+        """Return role and id of the node, as in ``broker 3``."""
         return f"{self.node.role.value} {self.node.node_id}"
 
     @property
-    def lacking_said(self) -> str:
-        """Say each level that is missing, with its name, and the node's range."""
-        said = []
+    def lacking_text(self) -> str:
+        """Return each unsupported level with its name, and the node's range, as text."""
+        levels = []
         for feature in self.lacking:
             level = self.finalized.level_of(feature)
             name = self.table.level_name(feature, level)
             shown = str(level) if name == str(level) else f"{level} ({name})"
-            said.append(f"{feature}={shown} where it supports {self.range_of(feature)}")
-        return ", ".join(said)
+            levels.append(f"{feature}={shown} (it supports {self.range_of(feature)})")
+        return ", ".join(levels)
 
     def range_of(self, feature: str) -> str:
-        """Return the node's range of a feature as text."""
+        """Return the node's range of a feature as text, ``none`` if it does not support it."""
         found = self.node.ranges.get(feature)
         return "none" if found is None else str(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinRule:
-    """One row: when it holds, whether the node may come in, and the sentence."""
+    """One row: its condition, whether the node may join, and the sentence."""
 
     name: str
     holds: Callable[[JoinNumbers], bool]
@@ -78,14 +78,14 @@ JOIN_RULES: Final = (
         name="levels do not count yet",
         holds=lambda n: not (n.is_enabled and n.node.is_migrated),
         is_accepted=True,
-        why="{who} comes in unchecked: levels count once every node has the migration version",
+        why="{who} joins unchecked: levels apply once every node has the migration version",
     ),
     JoinRule(
         name="lacks a finalized level",
         holds=lambda n: bool(n.lacking),
         is_accepted=False,
-        why="{who} cannot join: finalized is {lacking_said}; start it with a release that supports"
-        " that, or lower the level first",
+        why="{who} cannot join, because it does not support {lacking_text}; start it with a release"
+        " that does, or lower the level first",
     ),
     JoinRule(
         name="supports all",
@@ -94,12 +94,12 @@ JOIN_RULES: Final = (
         why="{who} supports every finalized level",
     ),
 )
-"""First row that holds, wins (KIP-584, KIP-778)."""
+"""The first row that holds decides (KIP-584, KIP-778)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinDecision:
-    """Whether a node may come in, by which rule, why, and the features that it lacks."""
+    """Whether a node may join, the row that decided, its sentence, and the features it lacks."""
 
     is_accepted: bool
     rule: str
@@ -108,13 +108,13 @@ class JoinDecision:
 
     @property
     def error_code(self) -> int:
-        """Return what a registration is answered with on the wire."""
+        """Return the error code of the registration response."""
         return 0 if self.is_accepted else UNSUPPORTED_VERSION
 
 
 def decide_join(numbers: JoinNumbers) -> JoinDecision:
-    """Return whether a node may come in. A feature that is off is no reason to stay out."""
+    """Return whether a node may join. Features that are off (level 0) are not checked."""
     rule = next(row for row in JOIN_RULES if row.holds(numbers))
-    why = rule.why.format(who=numbers.who, lacking_said=numbers.lacking_said)
+    why = rule.why.format(who=numbers.who, lacking_text=numbers.lacking_text)
     lacking = () if rule.is_accepted else numbers.lacking
     return JoinDecision(is_accepted=rule.is_accepted, rule=rule.name, why=why, lacking=lacking)

@@ -1,9 +1,8 @@
-"""Kafka's own features as its released programs have them: facts, each level one row.
+"""Kafka's features and their levels as released, one row per level.
 
-Numbers, names and the way back are those of the released classes (3.9.2 and 4.0.1 to 4.3.1, the
-tags of 3.3 to 3.8 for what each release supports). ``compatible_back`` of metadata.version is what
-Kafka calls "metadata did not change". 3.9 and earlier knew drafts of later levels; only what was
-released for production counts here.
+Numbers, names and ``compatible_back`` come from the released classes (3.9.2 and 4.0.1 to 4.3.1);
+supported ranges also from the tags of 3.3 to 3.8. ``compatible_back`` of metadata.version is
+Kafka's "metadata did not change". Unreleased levels that 3.9 and earlier knew are left out.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from probing.features.table import Feature, FeatureTable, Level
 
 METADATA_VERSION: Final = "metadata.version"
 CONTROLLERS_REGISTER_SINCE: Final = 15
-"""From this metadata.version on controllers tell the active one what they support (KIP-919)."""
+"""From this metadata.version on, controllers register their supported ranges (KIP-919)."""
 
 _LEVELS_ARE_LOGGED_SINCE: Final = 4
 
@@ -23,8 +22,8 @@ _METADATA_ROWS: Final = (
     (1, "3.0-IV1", False, "the first level: what a preview cluster has (KIP-734 on the wire)"),
     (2, "3.1-IV0", True, "topic ids in Fetch (KIP-516)"),
     (3, "3.2-IV0", False, "recovery of a leader after an unclean election (KIP-704)"),
-    (4, "3.3-IV0", True, "this very level is kept in the log (KIP-778)"),
-    (5, "3.3-IV1", False, "records that do nothing, to measure the log's lag (KIP-835)"),
+    (4, "3.3-IV0", True, "metadata.version is a record of the log (KIP-778)"),
+    (5, "3.3-IV1", False, "no-op records, to measure the log's lag (KIP-835)"),
     (6, "3.3-IV2", False, "one record for every change of a broker's registration"),
     (7, "3.3-IV3", False, "registrations say that a broker is shutting down (KIP-841)"),
     (8, "3.4-IV0", False, "the move from ZooKeeper (KIP-866)"),
@@ -55,13 +54,13 @@ _METADATA_ROWS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaRelease:
-    """What one series of brokers and controllers supports.
+    """Supported ranges of one series of brokers and controllers.
 
     Attributes:
         series: such as ``3.9``.
-        metadata: lowest and highest metadata.version; what was no feature yet (3.0 to 3.2) counts
-            as level 1 alone, and so does the controller count it.
-        others: highest level of each further feature; their lowest is 0, off.
+        metadata: lowest and highest metadata.version; (1, 1) for 3.0 to 3.2, which do not know the
+            feature and which controllers treat as level 1.
+        others: highest level of each other feature; the lowest is 0, off.
     """
 
     series: str
@@ -70,7 +69,7 @@ class KafkaRelease:
 
     @property
     def ranges(self) -> dict[str, LevelRange]:
-        """Return what such a node advertises, range by feature."""
+        """Return the ranges that such a node advertises, by feature."""
         low, high = self.metadata
         others = {name: LevelRange(min=1, max=top, can_be_off=True) for name, top in self.others}
         return {METADATA_VERSION: LevelRange(min=low, max=high), **others}
@@ -100,21 +99,21 @@ KAFKA_RELEASES: Final = (
     KafkaRelease(series="4.2", metadata=(7, 29), others=(*_FOUR_1, ("streams.version", 1))),
     KafkaRelease(series="4.3", metadata=(7, 30), others=(*_FOUR_1, ("streams.version", 1))),
 )
-"""Every series with KRaft, by age."""
+"""Every series with KRaft, oldest first."""
 
 
 def find_kafka_release(series: str) -> KafkaRelease:
-    """Return what a series supports; a patch (``3.9.1``) stands for its series.
+    """Return the supported ranges of a series; a patch (``3.9.1``) stands for its series.
 
     Raises:
         FeatureError: the series had no KRaft, or is unknown.
     """
-    asked = ".".join(series.split(".")[:2])
+    wanted = ".".join(series.split(".")[:2])
     for release in KAFKA_RELEASES:
-        if release.series == asked:
+        if release.series == wanted:
             return release
     known = f"{KAFKA_RELEASES[0].series} to {KAFKA_RELEASES[-1].series}"
-    raise FeatureError(f"release {series!r} has no finalized levels here; take one of {known}")
+    raise FeatureError(f"release {series!r} has no finalized levels; choose from {known}")
 
 
 def _metadata() -> Feature:
@@ -137,7 +136,7 @@ def _metadata() -> Feature:
 
 
 def _plain(name: str, governs: str, *rows: tuple[str, str], has_way_back: bool = True) -> Feature:
-    """Build a feature whose levels 1, 2, ... are (release, what changed), all with a way back."""
+    """Return a feature whose levels 1, 2, ... are the rows (release, what changed)."""
     first = (METADATA_VERSION, _LEVELS_ARE_LOGGED_SINCE)
     elr = (METADATA_VERSION, 23)
     required = elr if name.startswith("eligible") else first
@@ -198,7 +197,7 @@ KAFKA_FEATURES: Final = FeatureTable(
 )
 """Kafka's features and all their released levels."""
 
-# Which level of a feature a new cluster gets, from which metadata.version on.
+# (feature, level, metadata.version from which on a new cluster gets it)
 _BOOTSTRAP_ROWS: Final = (
     ("kraft.version", 1, 21),
     ("group.version", 1, 22),
@@ -211,9 +210,9 @@ _BOOTSTRAP_ROWS: Final = (
 
 
 def default_levels(metadata_version: int) -> dict[str, int]:
-    """Return the levels that belong to a metadata.version, as ``--release-version`` sets them.
+    """Return the levels of a new cluster at a metadata.version, as ``--release-version`` sets them.
 
-    The highest level of every feature whose time has come at that metadata.version.
+    These are metadata.version itself and, of every other feature, the highest default level.
     """
     # Rows of one feature ascend, so the last that holds is the highest.
     others = {name: level for name, level, since in _BOOTSTRAP_ROWS if metadata_version >= since}

@@ -1,7 +1,7 @@
-"""What a node can do and what the group has agreed: supported ranges and finalized levels.
+"""Supported ranges of a node, and finalized levels of a cluster or group.
 
-A *supported range* belongs to one program; *finalized levels* belong to everybody, carry an epoch,
-and have no minimum (KIP-778). Level 0 is never finalized: it says that the feature is off.
+A *supported range* belongs to one program. *Finalized levels* hold for all nodes, carry an epoch,
+and have no minimum (KIP-778). Level 0 is never finalized: it means that the feature is off.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ MAX_LEVEL: Final = 2**15 - 1
 """Levels are int16 in every request and record."""
 
 NO_EPOCH: Final = -1
-"""The epoch of who has not learned any finalized levels yet."""
+"""The epoch of unknown levels."""
 
 FIRST_EPOCH: Final = 0
 """The epoch before the first update."""
 
 
 class FeatureError(ValueError):
-    """A range, level or feature that cannot be; the text names the numbers."""
+    """An invalid range, level or feature; the message names the numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,8 @@ class LevelRange:
     Attributes:
         min: the lowest level, 1 or more.
         max: the highest level.
-        can_be_off: the node says that the feature may be off (level 0). Kafka's features other
-            than metadata.version advertise a minimum of 0 for it (KIP-1022).
+        can_be_off: the node supports that the feature is off (level 0). Kafka's features other
+            than metadata.version advertise this as a minimum of 0 (KIP-1022).
 
     Raises:
         FeatureError: the minimum is below 1 or above the maximum, or a level is no int16.
@@ -43,8 +43,8 @@ class LevelRange:
     def __post_init__(self) -> None:
         if not 1 <= self.min <= self.max <= MAX_LEVEL:
             raise FeatureError(
-                f"a supported range of {self.min}..{self.max} cannot be: levels go from 1 to"
-                f" {MAX_LEVEL}, the minimum first; correct what the node advertises"
+                f"invalid supported range {self.min}..{self.max}: levels go from 1 to {MAX_LEVEL},"
+                " and the minimum comes first; correct what the node advertises"
             )
 
     def __contains__(self, level: int) -> bool:
@@ -56,15 +56,15 @@ class LevelRange:
 
     @property
     def advertised(self) -> tuple[int, int]:
-        """Return the two numbers as a node sends them."""
+        """Return minimum and maximum as a node sends them."""
         return (0 if self.can_be_off else self.min), self.max
 
 
 def advertised_range(minimum: int, maximum: int) -> LevelRange | None:
-    """Return the range that a node advertises; None for 0..0, which says "not supported".
+    """Return the range that a node advertises; None for 0..0, which means "not supported".
 
     Raises:
-        FeatureError: as of :class:`LevelRange`.
+        FeatureError: see :class:`LevelRange`.
 
     >>> advertised_range(0, 2)
     LevelRange(min=1, max=2, can_be_off=True)
@@ -78,11 +78,11 @@ def advertised_range(minimum: int, maximum: int) -> LevelRange | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizedLevels:
-    """What is agreed: a level by feature, and the epoch of the last update.
+    """Finalized levels: a level by feature, and the epoch of the last update.
 
     Attributes:
-        levels: level by feature, 1 or more; a feature that is not named is off.
-        epoch: grows by one with every applied update; ``NO_EPOCH`` when nothing was learned.
+        levels: level by feature, 1 or more; a missing feature is off.
+        epoch: grows by one with every applied update; ``NO_EPOCH`` for unknown levels.
 
     Raises:
         FeatureError: a level or the epoch is out of its bounds.
@@ -99,10 +99,10 @@ class FinalizedLevels:
                     " and a feature that is off is left out"
                 )
         if self.epoch < NO_EPOCH:
-            raise FeatureError(f"an epoch of {self.epoch} cannot be; it starts at {FIRST_EPOCH}")
+            raise FeatureError(f"invalid epoch {self.epoch}; epochs start at {FIRST_EPOCH}")
 
     def __hash__(self) -> int:
-        """Equal levels are one state to who searches states."""
+        """Return the same hash for equal levels; searches of states need it."""
         return hash((self.epoch, *sorted(self.levels.items())))
 
     def level_of(self, feature: str) -> int:
@@ -110,22 +110,22 @@ class FinalizedLevels:
         return self.levels.get(feature, 0)
 
     def changed(self, level_by_feature: Mapping[str, int]) -> "FinalizedLevels":
-        """Return the levels after one update: the next epoch, level 0 takes a feature out."""
+        """Return the levels after one update, with the next epoch; level 0 removes a feature."""
         levels = {**self.levels, **level_by_feature}
         kept = {name: level for name, level in sorted(levels.items()) if level > 0}
         return FinalizedLevels(levels=kept, epoch=max(self.epoch, FIRST_EPOCH) + 1)
 
 
 UNKNOWN_LEVELS: Final = FinalizedLevels(epoch=NO_EPOCH)
-"""What one has before anybody told anything."""
+"""No levels are known yet."""
 
 
 def newest_levels(views: Iterable[FinalizedLevels]) -> FinalizedLevels:
-    """Return the view with the highest epoch: an operator's step down is newer, a stale broker not.
+    """Return the view with the highest epoch; ``UNKNOWN_LEVELS`` if no view has an epoch.
 
-    Two views of one epoch are the same view; should they differ, a lost log was begun again, and
-    the higher levels are kept, since nobody may be taken back by accident (KIP-584). Levels without
-    an epoch do not count (KIP-778).
+    An operator's downgrade has a higher epoch, a stale broker does not. Views of one epoch are
+    normally equal. If they differ, a lost log was recreated; then the higher levels are kept,
+    because no member may be downgraded by accident (KIP-584).
     """
     return max(
         (view for view in views if view.epoch >= FIRST_EPOCH),

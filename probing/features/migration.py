@@ -1,8 +1,8 @@
-"""From a static setting to a finalized flag without a double bounce: KIP-584's four phases.
+"""Migration from a static setting to a finalized flag in four phases (KIP-584).
 
 ``inter.broker.protocol.version`` is read once, at start. The flag that replaces it can be raised
-online; it counts only on nodes whose setting is at least the migration version, so that lowering
-the setting, one rolling bounce, is the emergency way back.
+online. It applies only to nodes whose setting is at least the migration version, so a rolling
+bounce that lowers the setting is the emergency rollback.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Phase(IntEnum):
-    """How far a node is on the way from the setting to the flag."""
+    """Phase of a node in the migration from the setting to the flag."""
 
     SETTING_ONLY = 1
     BOTH = 2
@@ -22,11 +22,11 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolSetup:
-    """What one node goes by.
+    """Setting and flag of one node.
 
     Attributes:
         setting: level of its static setting; None in a program that no longer has it.
-        migration: the level from which on the flag may count.
+        migration: the migration version: from this setting on, the flag applies.
         flag: finalized level of the flag, 0 while it is not finalized.
     """
 
@@ -36,13 +36,13 @@ class ProtocolSetup:
 
     @property
     def is_migrated(self) -> bool:
-        """Tell whether this node may look at finalized levels, advertise its own, change them."""
+        """Tell whether this node uses finalized levels: reads, advertises and updates them."""
         return self.setting is None or self.setting >= self.migration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationRule:
-    """One row: when it holds, the phase, who decides, and the sentence."""
+    """One row: its condition, the phase, whether the flag decides, and the sentence."""
 
     name: str
     holds: Callable[[ProtocolSetup], bool]
@@ -57,15 +57,15 @@ MIGRATION_RULES: Final = (
         holds=lambda s: s.setting is None,
         phase=Phase.SETTING_RETIRED,
         by_flag=True,
-        why="the program has no static setting any more; the flag decides: {flag}",
+        why="the program no longer has a static setting; the flag decides: {flag}",
     ),
     MigrationRule(
         name="setting is below the migration version",
         holds=lambda s: not s.is_migrated,
         phase=Phase.SETTING_ONLY,
         by_flag=False,
-        why="the setting {setting} is below the migration version {migration}, so it decides and"
-        " finalized levels are not looked at",
+        why="the setting {setting} is below the migration version {migration}; the setting decides,"
+        " finalized levels are ignored",
     ),
     MigrationRule(
         name="flag is not finalized",
@@ -79,15 +79,15 @@ MIGRATION_RULES: Final = (
         holds=lambda s: True,  # noqa: ARG005 the last row always holds
         phase=Phase.FLAG,
         by_flag=True,
-        why="the flag is finalized at {flag} and decides; the setting {setting} no longer counts",
+        why="the flag is finalized at {flag} and decides; the setting {setting} is ignored",
     ),
 )
-"""First row that holds, wins (KIP-584, phases 1 to 4)."""
+"""The first row that holds decides (KIP-584, phases 1 to 4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolDecision:
-    """The level that a node speaks to its peers, in which phase, by which rule."""
+    """The level that a node uses towards its peers, its phase, and the row that decided."""
 
     level: int
     phase: Phase
@@ -96,7 +96,7 @@ class ProtocolDecision:
 
 
 def decide_protocol(setup: ProtocolSetup) -> ProtocolDecision:
-    """Return the level that a node goes by."""
+    """Return the level that a node uses."""
     rule = next(row for row in MIGRATION_RULES if row.holds(setup))
     level = setup.flag if rule.by_flag or setup.setting is None else setup.setting
     why = rule.why.format(flag=setup.flag, setting=setup.setting, migration=setup.migration)

@@ -1,7 +1,7 @@
-"""Deprecation: the minimum of a finalized feature rises once every node has it (KIP-584).
+"""Deprecation of levels: a feature's minimum rises once every node has raised its own (KIP-584).
 
-A program that no longer supports old levels raises its supported minimum. No request changes the
-minimum of a feature, and it never falls.
+A program that no longer supports old levels raises its supported minimum. The minimum of a feature
+follows from this, never from a request, and never falls.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from probing.features.update import NodeSupport
 def raised_minimums(
     levels: FinalizedLevels, minimums: Mapping[str, int], nodes: Sequence[NodeSupport]
 ) -> dict[str, int]:
-    """Return the minimums that rise now, by feature; empty where none does.
+    """Return the minimums that rise now, by feature.
 
     Args:
-        levels: finalized; a minimum is never above the level of its feature.
-        minimums: in force, by feature; a feature that is not named has none.
-        nodes: all that are registered. One that does not name a feature keeps its minimum.
+        levels: the finalized levels; a minimum is never above the level of its feature.
+        minimums: the current minimums by feature; a missing feature has none.
+        nodes: all registered nodes. If one of them does not support a feature, its minimum stays.
     """
     raised = {}
     for feature, level in sorted(levels.levels.items()):

@@ -1,7 +1,7 @@
-"""Our own features: what members of a group agree on, beyond Kafka.
+"""Native features: levels that the members of a group finalize, beyond Kafka's features.
 
-``assignment.protocol``'s levels are the versions of the wire themselves, so that a finalized level
-caps what members write. ``persistent.metadata.version`` is KIP-384's setting as a level.
+The levels of ``assignment.protocol`` are the wire versions, so a finalized level is an upper bound
+for what members write. ``persistent.metadata.version`` is KIP-384's setting as a level.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ def _protocol(versions: Sequence[int]) -> Feature:
                 changed=(
                     f"members write Kafka's layout {version}"
                     if version in KAFKA_VERSIONS
-                    else f"members write our own layout {version}"
+                    else f"members write the native layout {version}"
                 ),
-                # Each rebalance writes every blob anew: nothing old has to be read again.
+                # Each rebalance writes all blobs again; no old blob is read later.
                 compatible_back=True,
             )
             for version in sorted(versions)
@@ -54,7 +54,7 @@ _PLACEMENT: Final = Feature(
             number=2,
             name="even",
             release=_FIRST_RELEASE,
-            changed="tasks are placed by the strategy of the leader's settings, ours by default",
+            changed="tasks are placed by the strategy in the leader's settings",
             compatible_back=True,
         ),
     ),
@@ -76,7 +76,7 @@ _PERSISTED: Final = Feature(
             number=2,
             name="2",
             release=_FIRST_RELEASE,
-            changed="the second format: a program that knows the first only cannot read it",
+            changed="the second format: programs that know only the first cannot read it",
             compatible_back=False,
         ),
     ),
@@ -86,9 +86,9 @@ _PERSISTED: Final = Feature(
 
 
 def native_features(versions: Sequence[int] = KNOWN_VERSIONS) -> FeatureTable:
-    """Return our features for a program that writes these versions of the assignment protocol."""
+    """Return the native features of a program with these versions of the assignment protocol."""
     return FeatureTable(features=(_protocol(versions), _PERSISTED, _PLACEMENT))
 
 
 NATIVE_FEATURES: Final = native_features()
-"""Our features and all their released levels."""
+"""The native features and all their released levels."""

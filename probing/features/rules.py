@@ -1,7 +1,7 @@
-"""The tables of the controller: what forbids an update, in order, with the sentence and the error.
+"""Decision tables of the controller: what forbids an update, with sentence and error.
 
-First row that holds, wins; the last row always holds. One table per model, put together from named
-rows. KIP-584 and KIP-778; the rows that say so are ours or Kafka's.
+The first row that holds decides; the last row always holds. Each model has its own table: KIP-584
+with KIP-778, and what Kafka's controllers do.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from probing.features.update_facts import UpdateNumbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateRule:
-    """One row: when it holds, the error, and the sentence for people.
+    """One row: its condition, the error, and the sentence for people.
 
     ``why`` is a format string over the attributes of ``UpdateNumbers``.
     """
@@ -29,13 +29,13 @@ _UNKNOWN: Final = UpdateRule(
     name="unknown feature",
     holds=lambda n: n.feature is None,
     error=UpdateError.INVALID_REQUEST,
-    why="there is no feature {name} here; list the features with describe",
+    why="there is no feature {name}; list the features with describe",
 )
 _DELETE_IS_DOWN: Final = UpdateRule(
     name="deleted by an upgrade",
     holds=lambda n: n.update.level < 1 and n.update.kind is UpdateKind.UPGRADE,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} cannot be deleted by an upgrade; ask for a safe or an unsafe downgrade",
+    why="{name} cannot be deleted by an upgrade; request a safe or an unsafe downgrade",
 )
 _ALWAYS_ON: Final = UpdateRule(
     name="cannot be off",
@@ -47,52 +47,52 @@ _NOTHING_TO_DELETE: Final = UpdateRule(
     name="nothing to delete",
     holds=lambda n: n.update.level < 1 and n.old == 0,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} has no finalized level that could be deleted",
+    why="{name} has no finalized level to delete",
 )
 _ALREADY_THERE: Final = UpdateRule(
     name="already there",
     holds=lambda n: n.new == n.old,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} is finalized at {old} already; leave it out of the request",
+    why="{name} is already finalized at {old}; remove it from the request",
 )
 _RAISED_BY_DOWNGRADE: Final = UpdateRule(
     name="raised by a downgrade",
     holds=lambda n: n.new > n.old and n.update.kind is not UpdateKind.UPGRADE,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} is finalized at {old}, and {new} is above; ask for an upgrade",
+    why="{name} is finalized at {old}, and {new} is above; request an upgrade",
 )
 _LOWERED_BY_UPGRADE: Final = UpdateRule(
     name="lowered by an upgrade",
     holds=lambda n: n.is_lower and n.update.kind is UpdateKind.UPGRADE,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} is finalized at {old}, and {new} is below; ask for a downgrade",
+    why="{name} is finalized at {old}, and {new} is below; request a downgrade",
 )
 _NODES_CANNOT: Final = UpdateRule(
     name="a node cannot",
     holds=lambda n: n.new > 0 and bool(n.cannot),
     error=UpdateError.FEATURE_UPDATE_FAILED,
-    why="{name} level {new} is not supported by {cannot_said}; bounce them to a release that has"
-    " it, or stop them, then ask again",
+    why="{name} level {new} is not supported by {cannot_text}; bounce them to a release that"
+    " supports it, or stop them, then repeat the request",
 )
 _NO_SUCH_LEVEL: Final = UpdateRule(
     name="no such level",
     holds=lambda n: n.new > 0 and n.feature is not None and n.feature.find(n.new) is None,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} never had a level {new}; list its levels with describe",
+    why="{name} has no level {new}; list its levels with describe",
 )
 _NO_MAJORITY: Final = UpdateRule(
     name="no majority of the quorum",
     holds=lambda n: n.new > 0 and n.supporting < n.majority,
     error=UpdateError.FEATURE_UPDATE_FAILED,
-    why="{name} level {new} has to be supported by {majority} controllers of the quorum, and"
-    " {supporting} are known to: {voters_said}; bounce or start them first",
+    why="{name} level {new} must be supported by {majority} controllers of the quorum, {supporting}"
+    " support it ({voters_text}); bounce or start the others first",
 )
 _DEPRECATED: Final = UpdateRule(
     name="deprecated level",
-    holds=lambda n: 0 < n.new < n.floor,
+    holds=lambda n: 0 < n.new < n.minimum,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} level {new} is deprecated: all nodes had come to start at {floor} or above, and"
-    " that minimum never falls; take {floor} or more",
+    why="{name} level {new} is deprecated: the minimum is {minimum}, since all nodes supported"
+    " {minimum} or above only, and it never falls; choose {minimum} or more",
 )
 _UNMET: Final = UpdateRule(
     name="requires another feature",
@@ -104,28 +104,28 @@ _NEEDED: Final = UpdateRule(
     name="required by another feature",
     holds=lambda n: n.is_lower and bool(n.dependent),
     error=UpdateError.FEATURE_UPDATE_FAILED,
-    why="{name} cannot go down to {new} while {dependent} is finalized, which requires more; lower"
-    " that first, or in the same request",
+    why="{name} cannot be lowered to {new} while {dependent} is finalized, which requires a higher"
+    " level; lower that first, or in the same request",
 )
 _ONE_WAY: Final = UpdateRule(
     name="no way back",
     holds=lambda n: n.is_lower and n.feature is not None and not n.feature.has_way_back,
     error=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
-    why="{name} cannot be lowered, not even with losses; keep it at {old}",
+    why="{name} cannot be lowered, not even with data loss; keep it at {old}",
 )
 _LOSSY: Final = UpdateRule(
     name="lossy downgrade",
     holds=lambda n: bool(n.lossy) and not n.is_unsafe,
     error=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
-    why="{name} cannot go from {old} to {new} without a loss: level {lossy_name} is not compatible"
-    " back; stay above it, or accept the loss with an unsafe downgrade",
+    why="{name} cannot go from {old} to {new} without data loss: level {lossy_name} is not"
+    " compatible back; stay at or above it, or request an unsafe downgrade to accept the loss",
 )
 _APPLIED_LOSSY: Final = UpdateRule(
     name="unsafe downgrade",
     holds=lambda n: bool(n.lossy),
     error=UpdateError.NONE,
-    why="{name} goes from {old} to {new}, and what level {lossy_name} and the lossy ones below it"
-    " brought is dropped",
+    why="{name} goes from {old} to {new}; the data of level {lossy_name}, and of the lossy levels"
+    " below it, is dropped",
 )
 _APPLIED: Final = UpdateRule(
     name="applied",
@@ -167,14 +167,14 @@ UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
             name="a node cannot",
             holds=lambda n: bool(n.cannot),
             error=_REFUSED,
-            why="{name} level {new} is not supported by {cannot_said}",
+            why="{name} level {new} is not supported by {cannot_text}",
         ),
         UpdateRule(
             name="a controller cannot",
             holds=lambda n: bool(n.silent),
             error=_REFUSED,
-            why="{name} level {new} needs every controller of the quorum, and {silent} may not"
-            " support it",
+            why="{name} level {new} must be supported by every controller of the quorum, and"
+            " {silent} may not support it",
         ),
         UpdateRule(
             name="lowered by an upgrade",
@@ -202,7 +202,7 @@ UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
                 and n.feature.is_always_on
             ),
             error=_REFUSED,
-            why="{name} level {new} is from before levels were kept in the log",
+            why="{name} level {new} cannot be set: it is older than level records in the log",
         ),
         UpdateRule(
             name="no way back",
@@ -214,14 +214,14 @@ UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
             name="lossy downgrade",
             holds=lambda n: bool(n.lossy) and not n.is_unsafe,
             error=_REFUSED,
-            why="{name} cannot go from {old} to {new} without a loss: level {lossy_name} is not"
+            why="{name} cannot go from {old} to {new} without data loss: level {lossy_name} is not"
             " compatible back",
         ),
         UpdateRule(
             name="unsafe downgrade not done",
             holds=lambda n: bool(n.lossy),
             error=_REFUSED,
-            why="{name} cannot go from {old} to {new}: Kafka does no unsafe downgrade yet"
+            why="{name} cannot go from {old} to {new}: Kafka does not support unsafe downgrades yet"
             " (KAFKA-13896)",
         ),
         UpdateRule(

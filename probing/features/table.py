@@ -1,7 +1,7 @@
-"""A table of features: each level with its number, its name, what it changed, and the way back.
+"""Tables of features: each level with its number, name, change, and whether it can be undone.
 
-Developers say of every level whether it is compatible back (KIP-778): going below a level that is
-not loses what that level brought. Everything that depends on it is derived here.
+Every level is declared compatible back or not (KIP-778). A downgrade below a level that is not
+loses the data that the level introduced.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ class Level:
     """One level of one feature.
 
     Attributes:
-        number: what is finalized, advertised and logged.
-        name: how people call it, such as ``3.9-IV0``.
-        release: the release that brought it.
-        changed: what it changed, in half a sentence.
-        compatible_back: a program below this level loses nothing.
-        requires: levels of other features that have to be finalized first or together.
+        number: the number that is finalized, advertised and logged.
+        name: name for people, such as ``3.9-IV0``.
+        release: the first release with this level.
+        changed: what it changed, in a few words.
+        compatible_back: a downgrade below this level loses nothing.
+        requires: levels of other features that must be finalized before or in the same request.
     """
 
     number: int
@@ -37,12 +37,12 @@ class Feature:
 
     Attributes:
         name: of the feature.
-        levels: every level that was ever released.
-        governs: what it decides, in half a sentence.
+        levels: every released level.
+        governs: what it controls, in a few words.
         is_always_on: it can be raised and lowered, never deleted.
-        has_way_back: it may be lowered at all; else not even an unsafe downgrade is done.
-        lowest_settable: levels below were never written as records; KIP-778 has no such bound,
-            Kafka has.
+        has_way_back: it can be lowered; if False, even an unsafe downgrade is refused.
+        lowest_settable: the lowest level that can be written as a record in Kafka; KIP-778 has no
+            such bound.
     """
 
     name: str
@@ -53,13 +53,13 @@ class Feature:
     lowest_settable: int = 1
 
     def find(self, number: int) -> Level | None:
-        """Return the level of that number, None if there never was one."""
+        """Return the level of that number, None if it does not exist."""
         return next((level for level in self.levels if level.number == number), None)
 
     def lossy_between(self, *, low: int, high: int) -> tuple[Level, ...]:
-        """Return the levels that forbid a lossless way from ``high`` down to ``low``, ascending.
+        """Return the levels that make a downgrade from ``high`` to ``low`` lossy, ascending.
 
-        A way down to ``low`` undoes every level above it, up to ``high``.
+        The downgrade undoes every level above ``low``, up to ``high``.
         """
         return tuple(
             level
@@ -68,19 +68,19 @@ class Feature:
         )
 
     def parse_level(self, text: str) -> Level:
-        """Return the level that an operator names: its number, its name, or a release.
+        """Return the level that an operator gives as number, name, or release.
 
-        A release stands for the last level that it brought.
+        A release stands for its last level.
 
         Raises:
-            FeatureError: nothing is called so; the names that exist are listed.
+            FeatureError: there is no such level; the message lists the existing ones.
         """
         found = [
             level for level in self.levels if text in (level.name, level.release, str(level.number))
         ]
         if not found:
             known = ", ".join(f"{level.number} ({level.name})" for level in self.levels)
-            raise FeatureError(f"{self.name} has no level {text!r}; take one of {known}")
+            raise FeatureError(f"{self.name} has no level {text!r}; choose from {known}")
         return found[-1]
 
 
@@ -105,22 +105,22 @@ class FeatureTable:
         """Return the feature of that name.
 
         Raises:
-            FeatureError: there is none; the names that exist are listed.
+            FeatureError: there is none; the message lists the existing ones.
         """
         feature = self.find(name)
         if feature is None:
             known = ", ".join(row.name for row in self.features)
-            raise FeatureError(f"there is no feature {name!r}; take one of {known}")
+            raise FeatureError(f"there is no feature {name!r}; choose from {known}")
         return feature
 
     def level_name(self, feature: str, number: int) -> str:
-        """Return how people call a level: its name, or its number where it is unknown."""
+        """Return the name of a level, or its number as text if it is unknown."""
         found = self.find(feature)
         level = found.find(number) if found is not None else None
         return str(number) if level is None else level.name
 
     def unmet(self, feature: str, number: int, levels: Mapping[str, int]) -> str | None:
-        """Return ``name=level`` of the first required level that ``levels`` do not have."""
+        """Return ``name=level`` of the first required level that ``levels`` lack, or None."""
         found = self.find(feature)
         level = found.find(number) if found is not None else None
         for name, least in () if level is None else level.requires:
@@ -129,7 +129,7 @@ class FeatureTable:
         return None
 
     def whole_ranges(self) -> dict[str, LevelRange]:
-        """Return the ranges of a program that knows all of this table."""
+        """Return the supported ranges of a program that knows every level of this table."""
         return {
             feature.name: LevelRange(
                 min=feature.levels[0].number,

@@ -1,7 +1,7 @@
-"""Updates of finalized levels as values: what is asked, what the controller sees, what comes of it.
+"""Updates of finalized levels as values: request, state of the controller, outcome.
 
-KIP-584 has the request and its errors, KIP-778 the kinds of downgrade and the dry run. What a
-controller does with them is decided in ``decide.py``.
+KIP-584 defines the request and its errors, KIP-778 the kinds of downgrade and the dry run.
+``decide.py`` decides about them.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class UpdateKind(Enum):
 
 
 class Change(StrEnum):
-    """What an update comes to, given the level that is finalized now."""
+    """What an update does to the finalized level."""
 
     ADD = "add"
     RAISE = "upgrade"
@@ -32,7 +32,7 @@ class Change(StrEnum):
 
 
 class UpdateError(StrEnum):
-    """The errors of an update by Kafka's names."""
+    """Errors of an update, with Kafka's names."""
 
     NONE = "NONE"
     CLUSTER_AUTHORIZATION_FAILED = "CLUSTER_AUTHORIZATION_FAILED"
@@ -63,11 +63,11 @@ _CODES: Final = {
 
 
 class UpdateModel(StrEnum):
-    """Whose rules a controller goes by.
+    """The rules that a controller uses.
 
-    KIP: the texts of KIP-584 and KIP-778, and what we add to them; ours. KAFKA: what Kafka's
-    controllers since 3.7 do: one error for all, INVALID_UPDATE_VERSION, no unsafe way down of
-    metadata.version, every controller of the quorum asked.
+    KIP: the texts of KIP-584 and KIP-778 with this project's additions; native groups use it.
+    KAFKA: Kafka's controllers since 3.7: INVALID_UPDATE_VERSION is the only error, metadata.version
+    has no unsafe downgrade, and every controller of the quorum must support a level.
     """
 
     KIP = "kip"
@@ -75,9 +75,9 @@ class UpdateModel(StrEnum):
 
 
 class Role(StrEnum):
-    """What a node is; a node of both roles is two nodes here.
+    """Role of a node; a node with two roles is two nodes here.
 
-    A group has members and neither of the others.
+    A cluster has brokers and controllers, a group has members.
     """
 
     BROKER = "broker"
@@ -90,8 +90,8 @@ class FeatureUpdate:
     """One line of a request.
 
     Attributes:
-        feature: its name.
-        level: the level wanted; below 1 it asks to delete the feature's level.
+        feature: name of the feature.
+        level: the new level; below 1: delete the feature's level.
         kind: what the operator allows.
     """
 
@@ -105,10 +105,10 @@ class UpdateRequest:
     """Updates of several features.
 
     Attributes:
-        updates: one a feature.
-        validate_only: a dry run: say what would come of it, change nothing.
-        together: all or none; otherwise each that can be done is done.
-        is_authorized: who asks may alter the cluster.
+        updates: one line per feature.
+        validate_only: a dry run: return the results, change nothing.
+        together: apply all lines or none; if False, apply each line that succeeds.
+        is_authorized: the user may alter the cluster.
     """
 
     updates: tuple[FeatureUpdate, ...]
@@ -119,14 +119,14 @@ class UpdateRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSupport:
-    """What a registered node told the controller.
+    """Registration of a node with its supported ranges.
 
     Attributes:
-        node_id: its number, or a member's name.
+        node_id: number of the node, or name of the member.
         role: broker or controller of a cluster, member of a group.
-        ranges: supported range by feature; a feature that is missing is not supported.
-        is_migrated: levels count on the node; False while its static setting is below the
-            migration version (KIP-584, phase 1): it advertises nothing and is let in unchecked.
+        ranges: supported range by feature; a missing feature is not supported.
+        is_migrated: levels apply to the node; False while its static setting is below the
+            migration version (KIP-584, phase 1): it advertises nothing and joins unchecked.
     """
 
     node_id: int | str
@@ -139,27 +139,27 @@ class NodeSupport:
         found = self.ranges.get(feature)
         return level == 0 if found is None else level in found
 
-    def said(self, feature: str) -> str:
-        """Describe the node and its range, as in ``broker 3 (1..7)``."""
+    def range_text(self, feature: str) -> str:
+        """Return role, id and range of the node as text, as in ``broker 3 (1..7)``."""
         found = self.ranges.get(feature)
         return f"{self.role.value} {self.node_id} ({'none' if found is None else found})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerView:
-    """All that decides about a request.
+    """State of the controller that decides about a request.
 
     Attributes:
         table: the features that this controller knows.
         finalized: the levels in force.
-        nodes: every live registered node; the controllers that are heard of among them.
-        node_id: of the controller that decides.
-        quorum: node ids of all voters; empty where there is no quorum, as in a group.
+        nodes: every live registered node, including registered controllers.
+        node_id: id of this controller.
+        quorum: node ids of all voters; empty without a quorum, as in a group.
         is_active: this controller may write the log.
-        is_enabled: levels may be finalized at all; False in KIP-584's phase 1 until every node
-            has the migration version.
-        floors: the deprecated minimum by feature (KIP-584): no level may go below.
-        model: whose rules hold.
+        is_enabled: levels can be finalized; False in KIP-584's phase 1 until every node has the
+            migration version.
+        minimums: by feature, the lowest level that is not deprecated (KIP-584).
+        model: the rules to use.
     """
 
     table: FeatureTable
@@ -169,13 +169,13 @@ class ControllerView:
     quorum: tuple[int | str, ...] = ()
     is_active: bool = True
     is_enabled: bool = True
-    floors: Mapping[str, int] = field(default_factory=dict)
+    minimums: Mapping[str, int] = field(default_factory=dict)
     model: UpdateModel = UpdateModel.KIP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelRecord:
-    """What an applied update writes to the log: one level, no minimum (KIP-778); 0 deletes."""
+    """Log record of an applied update: one level, no minimum (KIP-778); 0 deletes."""
 
     feature: str
     level: int
@@ -183,15 +183,15 @@ class LevelRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateResult:
-    """What becomes of one line of a request.
+    """Result of one line of a request.
 
     Attributes:
-        feature: its name.
+        feature: name of the feature.
         old_level: the level before, 0 if there was none.
-        new_level: the level that was asked for, 0 to delete.
-        change: what that is.
-        error: NONE if it is, or in a dry run would be, done.
-        rule: the row of the table that decided.
+        new_level: the requested level, 0 to delete.
+        change: the kind of change.
+        error: NONE if the line is applied, or would be without the dry run.
+        rule: the row that decided.
         why: its sentence, with the numbers and what to do.
         loses: names of the levels whose records and fields a lossy downgrade drops.
     """
@@ -207,21 +207,20 @@ class UpdateResult:
 
     @property
     def ok(self) -> bool:
-        """Tell whether this line can be done."""
+        """Tell whether this line succeeds."""
         return self.error is UpdateError.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOutcome:
-    """What becomes of a request.
+    """Outcome of a request.
 
     Attributes:
-        results: one a line, in the order of the request.
-        finalized: the levels afterwards; untouched by a failed request and by a dry run.
-        records: what has to be appended to the log, at once or not at all; none when nothing is
-            to change.
-        request_error: the request as a whole was refused, before any line was looked at.
-        why: the sentence of that.
+        results: one per line, in the order of the request.
+        finalized: the levels afterwards; unchanged by a failed request and by a dry run.
+        records: records to append to the log atomically; empty if nothing changes.
+        request_error: the error of a request that was refused as a whole, else NONE.
+        why: the sentence for that error.
     """
 
     results: tuple[UpdateResult, ...]
@@ -232,11 +231,11 @@ class UpdateOutcome:
 
     @property
     def error(self) -> UpdateError:
-        """Return the error of the request, else the first of a line, NONE if there is none."""
+        """Return the error of the request, else the first error of a line, else NONE."""
         errors = (self.request_error, *(row.error for row in self.results))
         return next((error for error in errors if error is not UpdateError.NONE), UpdateError.NONE)
 
     @property
     def ok(self) -> bool:
-        """Tell whether every line can be done."""
+        """Tell whether the request and all its lines succeed."""
         return self.error is UpdateError.NONE

@@ -1,4 +1,4 @@
-"""What the rows of the update tables look at: one line of a request, and all that it touches."""
+"""Inputs of the update tables: one line of a request, and facts derived from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from probing.features.update import ControllerView, FeatureUpdate, NodeSupport, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateNumbers:
-    """What a row may look at.
+    """Inputs of a row.
 
     Attributes:
-        view: what the controller sees.
+        view: the controller's state.
         update: the line of the request.
-        proposed: level by feature if the whole request were done.
+        proposed: level by feature if the whole request were applied.
     """
 
     view: ControllerView
@@ -34,7 +34,7 @@ class UpdateNumbers:
 
     @property
     def new(self) -> int:
-        """Return the level wanted, 0 to delete."""
+        """Return the requested level, 0 to delete."""
         return max(self.update.level, 0)
 
     @property
@@ -43,13 +43,13 @@ class UpdateNumbers:
         return self.view.table.find(self.name)
 
     @property
-    def floor(self) -> int:
+    def minimum(self) -> int:
         """Return the lowest level that is not deprecated, 0 for none."""
-        return self.view.floors.get(self.name, 0)
+        return self.view.minimums.get(self.name, 0)
 
     @property
     def is_lower(self) -> bool:
-        """Tell whether this goes down, deletion included."""
+        """Tell whether the level is lowered or deleted."""
         return self.new < self.old
 
     @property
@@ -59,14 +59,14 @@ class UpdateNumbers:
 
     @property
     def lossy(self) -> tuple[Level, ...]:
-        """Return the levels that a way down would undo with a loss, the highest last."""
+        """Return the levels that a downgrade would undo with data loss, the highest last."""
         if self.feature is None or not self.is_lower:
             return ()
         return self.feature.lossy_between(low=self.new, high=self.old)
 
     @property
     def lossy_name(self) -> str:
-        """Return the highest of those levels: the first one on the way down that forbids it."""
+        """Return number, name and change of the highest lossy level; empty if there is none."""
         level = self.lossy[-1] if self.lossy else None
         return "" if level is None else f"{level.number} ({level.name}: {level.changed})"
 
@@ -81,9 +81,9 @@ class UpdateNumbers:
         )
 
     @property
-    def cannot_said(self) -> str:
-        """Name those nodes and their ranges."""
-        return ", ".join(node.said(self.name) for node in self.cannot)
+    def cannot_text(self) -> str:
+        """Return those nodes with their ranges as text."""
+        return ", ".join(node.range_text(self.name) for node in self.cannot)
 
     @property
     def voters(self) -> tuple[NodeSupport, ...]:
@@ -101,26 +101,28 @@ class UpdateNumbers:
 
     @property
     def majority(self) -> int:
-        """Return how many voters have to; 0 without a quorum."""
+        """Return how many voters must support the new level; 0 without a quorum."""
         return len(self.view.quorum) // 2 + 1 if self.view.quorum else 0
 
     @property
-    def voters_said(self) -> str:
-        """Name the voters with their ranges, the silent ones too."""
+    def voters_text(self) -> str:
+        """Return all voters with their ranges as text, including unregistered ones."""
         heard = {node.node_id: node for node in self.voters}
         return ", ".join(
-            heard[voter].said(self.name) if voter in heard else f"controller {voter} (not heard of)"
+            heard[voter].range_text(self.name)
+            if voter in heard
+            else f"controller {voter} (not registered)"
             for voter in self.view.quorum
         )
 
     @property
     def unmet(self) -> str:
-        """Return ``name=level`` of what the new level requires and the request leaves out."""
+        """Return ``name=level`` of a required level that the request does not reach, or empty."""
         return self.view.table.unmet(self.name, self.new, self.proposed) or ""
 
     @property
     def dependent(self) -> str:
-        """Return ``name=level`` of a finalized feature that needs more than the new level."""
+        """Return ``name=level`` of a finalized feature that requires a higher level, or empty."""
         for other, level in sorted(self.proposed.items()):
             unmet = self.view.table.unmet(other, level, self.proposed) if level else None
             if other != self.name and unmet and unmet.startswith(f"{self.name}="):
@@ -129,14 +131,14 @@ class UpdateNumbers:
 
     @property
     def silent(self) -> str:
-        """Return the first controller that Kafka would miss or find unable; empty if none."""
+        """Return the first voter that is unregistered or lacks the level; empty if none."""
         if self.view.finalized.level_of(METADATA_VERSION) < CONTROLLERS_REGISTER_SINCE:
             return ""
         heard = {node.node_id: node for node in self.voters}
         for voter in self.view.quorum:
             node = heard.get(voter)
             if node is None:
-                return f"controller {voter} (not heard of)"
+                return f"controller {voter} (not registered)"
             if not node.supports(self.name, self.new):
-                return node.said(self.name)
+                return node.range_text(self.name)
         return ""

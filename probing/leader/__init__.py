@@ -1,4 +1,4 @@
-"""The leader's half of version probing: the version and content of every answer (KIP-268)."""
+"""Version probing of the leader (KIP-268): the version and content of every answer."""
 
 from probing.leader.decide import LeaderDecision, decide_answers
 from probing.leader.native_answers import NATIVE_ANSWER_RULES
@@ -8,13 +8,13 @@ from probing.leader.next_version import (
     next_version_for,
     why_next_version,
 )
-from probing.leader.rules import LEADER_RULES, Answer, Content, MemberVersions
+from probing.leader.rules import LEADER_RULES, AnswerDecision, Content, MemberVersions
 
 __all__ = [
     "LEADER_RULES",
     "NATIVE_ANSWER_RULES",
     "NEXT_VERSION_RULES",
-    "Answer",
+    "AnswerDecision",
     "Content",
     "LeaderDecision",
     "MemberVersions",

@@ -1,8 +1,8 @@
-"""The leader's half of version probing: what every member of the group is answered.
+"""Version probing of the leader: the answer to every member of the group.
 
-``rules.py`` holds the table; here the subscriptions become the numbers that its rows look at,
-and the row that fired becomes one answer a member. Nothing raises for what a peer may write: a
-leader that history lets die is an outcome, with the sentence that says what to do.
+This module turns the subscriptions into the inputs of the table in ``rules.py``, and the row that
+decides into one answer per member. No subscription raises: a leader that ends is an outcome, with a
+sentence that says what to do.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from probing.leader.next_version import next_version_for
 from probing.leader.rules import (
     LEADER_RULES,
     OWN_LATEST,
-    Answer,
+    AnswerDecision,
     Content,
     GroupVersions,
+    LeaderOutcome,
     LeaderRule,
     MemberVersions,
-    Verdict,
 )
 from probing.member import Refuse
 from probing.releases import Release
@@ -31,7 +31,7 @@ from probing.versions import (
 )
 
 ASSIGNMENT_ERROR: Final = 3
-"""The code of an answer that ends every Kafka member that can read it."""
+"""Error code of an answer that stops every Kafka member that can read it."""
 
 _NAMES_MAX: Final = 8
 _CHECKS_SUPPORTED_SINCE: Final = (2, 5)
@@ -43,26 +43,26 @@ class LeaderDecision:
     """What the leader does with the group.
 
     Attributes:
-        version: what the JVM members are answered in, or the lowest answer where all members are
-            native; 0 when the leader died.
-        commonly_supported_version: the second number with it; unknown (-1) below version 3.
-        answers: one for each member, in order of member id; none when the leader died.
-        future_members: members that wrote above what the leader reads.
-        quarantined_members: members whose bytes the leader cannot read or believe.
-        lowest_supported_version: over the members that can be read; unknown (-1) if one does
-            not say.
-        error_code: 0, or 3 when everybody gets an error.
-        version_probing: a future member was answered, so a further rebalance will come.
-        refusal: why the leader died, or None.
-        rule, why: the row that fired and its sentence.
-        next_version: what native members without a pin are told to write next; 0 where there are
-            none, or where the leader is a JVM.
-        next_version_rule: the row that said so, or "".
+        version: version of the answers to JVM members; the lowest version of all answers if every
+            member is native; 0 if the leader ends.
+        commonly_supported_version: the second number of these answers; unknown (-1) below
+            version 3.
+        answers: one for each member, in order of member id; empty if the leader ends.
+        future_members: members that wrote a version above the ones that the leader reads.
+        quarantined_members: members whose subscription is unreadable or contradictory.
+        lowest_supported_version: over the readable members; unknown (-1) if one does not carry it.
+        error_code: 0, or 3 if every member gets an error.
+        version_probing: a future member was answered, so another rebalance follows.
+        refusal: why the leader ends, or None.
+        rule, why: the row that decided and its sentence.
+        next_version: version that native members without a pin write next; 0 if there are none, or
+            if the leader is a JVM.
+        next_version_rule: the row that decided it, or "".
     """
 
     version: int
     commonly_supported_version: int
-    answers: tuple[Answer, ...]
+    answers: tuple[AnswerDecision, ...]
     future_members: tuple[str, ...]
     quarantined_members: tuple[str, ...]
     lowest_supported_version: int
@@ -81,22 +81,22 @@ def decide_answers(
     """Return how a leader of ``release`` answers the group.
 
     Args:
-        release: the leader's program; its model picks the rows.
-        members: every member's versions, the leader's own among them, in any order.
-        level: the finalized level of the protocol: a group of native members alone goes no further.
-            None while nothing is finalized. JVM leaders know nothing of it.
+        release: the leader's release; its model selects the rows.
+        members: every member's versions, including the leader's own, in any order.
+        level: the finalized level of the protocol, an upper bound for native members; None while
+            nothing is finalized. JVM leaders ignore it.
 
     Returns:
-        The decision: answers in order of member id, or the refusal of a leader that dies.
+        The decision: answers in order of member id, or the refusal of a leader that ends.
     """
     group = _group_versions(release, members, level=level)
     model = release.leader_model
     rule = next(rule for rule in LEADER_RULES if model in rule.models and rule.holds(group))
     why = _sentence(rule, group)
-    if rule.verdict is Verdict.DIES:
+    if rule.outcome is LeaderOutcome.DIES:
         return _decision(group, rule, why, (), version=0, common=UNKNOWN_VERSION)
     natives = [native_answer(group, member) for member in group.natives]
-    if rule.verdict is Verdict.ERROR_TO_ALL:
+    if rule.outcome is LeaderOutcome.ERROR_TO_ALL:
         # Kafka writes errors in the leader's latest version, which older members cannot read.
         version = common = group.latest
     elif natives and not group.members:
@@ -115,7 +115,7 @@ def decide_answers(
 
 
 def _on_the_wire(version: int, common: int) -> int:
-    """Return the second number as the reader sees it: versions 1 and 2 have no room for it."""
+    """Return the second number as the reader sees it: versions 1 and 2 do not carry it."""
     return common if version >= EARLIEST_PROBEABLE_VERSION else UNKNOWN_VERSION
 
 
@@ -128,7 +128,7 @@ def _group_versions(
             quarantined.append(member)
         elif release.is_native and member.native_version is not None:
             natives.append(member)
-        else:  # a JVM leader does not see trailers: to it, every member is one like its own
+        else:  # a JVM leader does not see trailers: to it, every member is a JVM member
             counted.append(member)
     latest = release.latest_version
     lowest_used = min((latest, *(m.used_version for m in counted)))
@@ -152,14 +152,14 @@ def _group_versions(
 
 
 def _is_quarantined(release: Release, member: MemberVersions) -> bool:
-    """Tell whether the leader cannot read the member's bytes, or cannot believe its numbers."""
+    """Tell whether the member's subscription is unreadable, or its two versions are impossible."""
     checks = release.is_native or release.order >= _CHECKS_SUPPORTED_SINCE
-    nonsense = member.used_version < 1 or (checks and member.contradicts_itself)
-    return member.quarantined or nonsense
+    is_impossible = member.used_version < 1 or (checks and member.contradicts_itself)
+    return member.quarantined or is_impossible
 
 
 def _names(members: Sequence[MemberVersions]) -> str:
-    """Return the names for a sentence, a few of them where there are many."""
+    """Return the member ids for a sentence, at most eight and the number of the others."""
     more = len(members) - _NAMES_MAX
     names = ", ".join(member.member_id for member in members[:_NAMES_MAX])
     return f"{names} and {more} more" if more > 0 else names
@@ -179,20 +179,20 @@ def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
     )
     if not (group.natives and group.members):
         return why
-    return f"{why}; {_names(group.natives)} do not count, as members of ours get what they wrote"
+    return f"{why}; native members ({_names(group.natives)}) get the versions that they wrote"
 
 
 def _decision(
     group: GroupVersions,
     rule: LeaderRule,
     why: str,
-    answers: Sequence[Answer],
+    answers: Sequence[AnswerDecision],
     *,
     version: int,
     common: int,
 ) -> LeaderDecision:
-    dies = rule.verdict is Verdict.DIES
-    error = rule.verdict is Verdict.ERROR_TO_ALL
+    dies = rule.outcome is LeaderOutcome.DIES
+    error = rule.outcome is LeaderOutcome.ERROR_TO_ALL
     unread = [member for member in group.natives if not member.readable]
     next_version, next_rule = next_version_for(next_version_numbers(group))
     return LeaderDecision(
@@ -220,16 +220,16 @@ def _answer(
     *,
     version: int,
     common: int,
-) -> Answer:
-    """Return one member's answer under the row that fired."""
+) -> AnswerDecision:
+    """Return the answer to one member under the row that decided."""
     content = rule.others_get
-    if rule.verdict is Verdict.ERROR_TO_ALL:
+    if rule.outcome is LeaderOutcome.ERROR_TO_ALL:
         content = Content.ERROR
     elif member.used_version > group.latest:
         content = rule.future_get
         if rule.future_numbers == OWN_LATEST:
             version = common = group.latest
-    return Answer(
+    return AnswerDecision(
         member_id=member.member_id,
         version=version,
         commonly_supported_version=common,
@@ -241,20 +241,20 @@ def _answer(
 
 def _quarantined_answer(
     group: GroupVersions, member: MemberVersions, *, version: int, common: int
-) -> Answer:
-    """Return the answer to bytes that cannot be read or believed: a version of Kafka's, no higher.
+) -> AnswerDecision:
+    """Return the answer to an unreadable or contradictory subscription, in a Kafka version.
 
-    Where the numbers could be read, the answer is not above what they say was written.
+    If its version could be read, the answer is not above it.
     """
     written = (
         member.used_version if not member.quarantined and member.used_version >= 1 else version
     )
     version, common = min(version, written, group.latest), min(common, group.latest)
-    return Answer(
+    return AnswerDecision(
         member_id=member.member_id,
         version=version,
         commonly_supported_version=_on_the_wire(version, common),
         content=Content.PREVIOUS,
         rule="quarantined",
-        why=f"the subscription of {member.member_id} cannot be read: it keeps what it owns",
+        why=f"the subscription of {member.member_id} is unreadable: the member keeps its tasks",
     )

@@ -1,8 +1,7 @@
-"""What a leader of ours answers each native member, one by one.
+"""Decision table of a native leader: the version of the answer to each native member.
 
-JVM members share one version and one second number; native members do not count for those and are
-not held down by them: each gets the version that it wrote, which it can surely read. First row that
-holds, wins.
+JVM members share one version and one second number. Native members neither affect nor follow these:
+each is answered in the version that it wrote, which it can read. The first row that holds decides.
 """
 
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from probing.leader.next_version import NextVersionNumbers, next_version_for, why_next_version
-from probing.leader.rules import Answer, Content, GroupVersions, MemberVersions
+from probing.leader.rules import AnswerDecision, Content, GroupVersions, MemberVersions
 from probing.member import NativeAnswer
 from probing.releases import Release
 from probing.versions import (
@@ -23,7 +22,7 @@ from probing.versions import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeAnswerRule:
-    """One row: when it holds, and the version to answer in. ``why`` is a format string."""
+    """One row: its condition, and the version of the answer. ``why`` is a format string."""
 
     name: str
     holds: Callable[[Release, MemberVersions], bool]
@@ -31,8 +30,8 @@ class NativeAnswerRule:
     why: str
 
 
-def _our_nearest(release: Release, member: MemberVersions) -> int:
-    """Return the greatest version of ours up to the one that the member wrote."""
+def _nearest_version(release: Release, member: MemberVersions) -> int:
+    """Return the leader's greatest version that is at most the one that the member wrote."""
     nearest = greatest_known_version(release.readable_versions, at_most=member.used_version)
     return nearest or EARLIEST_NATIVE_VERSION
 
@@ -43,19 +42,20 @@ NATIVE_ANSWER_RULES: Final = (
         holds=lambda _, member: not member.readable,
         version=lambda *_: EARLIEST_NATIVE_VERSION,
         why="wrote version {used}, whose body this leader cannot read; answered in {version}, which"
-        " every native member reads, and placed without its state until it writes lower",
+        " every native member reads, and placed without its state until it writes a lower version",
     ),
     NativeAnswerRule(
         name="native member in the version it wrote",
         holds=lambda release, member: member.used_version in release.readable_versions,
         version=lambda _, member: member.used_version,
-        why="answered in version {version}, as it wrote",
+        why="answered in version {version}, which it wrote",
     ),
     NativeAnswerRule(
-        name="native member above us, and readable",
+        name="native member above the leader, and readable",
         holds=lambda *_: True,
-        version=_our_nearest,
-        why="wrote version {used}, which can be read here but not written; answered in {version}",
+        version=_nearest_version,
+        why="wrote version {used}, which this leader reads but does not write; answered in"
+        " {version}",
     ),
 )
 
@@ -63,7 +63,7 @@ NATIVE_ANSWER_RULES: Final = (
 def next_version_numbers(
     group: GroupVersions, member: MemberVersions | None = None
 ) -> NextVersionNumbers:
-    """Return what the table of next versions looks at, for a member or for any without a pin."""
+    """Return the inputs of ``NEXT_VERSION_RULES`` for a member; None: any member without a pin."""
     return NextVersionNumbers(
         pinned_version=member.used_version if member is not None and member.pinned else None,
         jvm_lowest_used=group.lowest_used if group.members else None,
@@ -74,27 +74,30 @@ def next_version_numbers(
     )
 
 
-def native_answer(group: GroupVersions, member: MemberVersions) -> Answer:
-    """Return the answer to one native member of a group that one of ours leads."""
+def native_answer(group: GroupVersions, member: MemberVersions) -> AnswerDecision:
+    """Return the answer of a native leader to one native member."""
     release = group.release
     rule = next(rule for rule in NATIVE_ANSWER_RULES if rule.holds(release, member))
     version = rule.version(release, member)
     numbers = next_version_numbers(group, member)
     next_version, next_rule = next_version_for(numbers)
-    said = rule.why.format(used=member.used_version, version=version)
-    return Answer(
+    sentence = rule.why.format(used=member.used_version, version=version)
+    return AnswerDecision(
         member_id=member.member_id,
         version=version,
         commonly_supported_version=_second_number(release, version, numbers.lowest_native),
         content=Content.NORMAL,
         rule=rule.name,
-        why=f"{said}. {next_rule.name}: {why_next_version(numbers, next_rule)}",
+        why=f"{sentence}. {next_rule.name}: {why_next_version(numbers, next_rule)}",
         native=NativeAnswer(next_version=next_version, subscription_read=member.readable),
     )
 
 
 def _second_number(release: Release, version: int, lowest_native: int) -> int:
-    """Return what all native members can write of the same sort of version, never below it."""
+    """Return the second number of an answer: the version that all native members support.
+
+    It is of the same kind (Kafka or native) as ``version`` and at least ``version``.
+    """
     if version < EARLIEST_PROBEABLE_VERSION:
         return UNKNOWN_VERSION
     if version < EARLIEST_NATIVE_VERSION:

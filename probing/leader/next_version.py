@@ -1,8 +1,8 @@
-"""What a leader of ours tells each native member to write at the next rebalance.
+"""Decision table of a native leader: the version that each native member writes next.
 
-Nobody rejoins for a version under a leader of ours: each native member is answered in the version
-that it wrote, and learns on the way what to write next time. The table aims at one thing: that a
-change of leader, even to a JVM, costs the group nothing. First row that holds, wins.
+Under a native leader no native member rejoins for a version: it is answered in the version that it
+wrote, and the answer names the version for the next rebalance. The versions are chosen so that a
+change of leader, even to a JVM, needs no extra rebalance. The first row that holds decides.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from probing.versions import EARLIEST_PROBEABLE_VERSION, greatest_known_version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextVersionNumbers:
-    """What a row may look at, for one native member of the group.
+    """Inputs of a row, for one native member of the group.
 
     Attributes:
-        pinned_version: what the member's ``upgrade.from`` makes it write, None without a pin.
-        jvm_lowest_used: the lowest version that a JVM member wrote, None if there is none.
-        jvm_second_number: the second number that the JVM members get, at most Kafka's newest.
+        pinned_version: the version pinned by the member's ``upgrade.from``, None without a pin.
+        jvm_lowest_used: the lowest version that a JVM member wrote, None without JVM members.
+        jvm_second_number: the second number of the answers to JVM members, at most Kafka's newest.
         lowest_native: the greatest native version that every native member reads.
         level: the finalized level of the protocol, None while nothing is finalized.
         known_versions: every version that the leader reads and writes.
@@ -36,7 +36,7 @@ class NextVersionNumbers:
     def capped(self) -> int:
         """Return the greatest known version up to ``lowest_native`` and the finalized level.
 
-        Never below the earliest probeable version: a JVM leader does not lift a member from there.
+        At least 3, the earliest probeable version: JVM leaders do not raise a member from below.
         """
         return self.below_level(self.lowest_native)
 
@@ -49,7 +49,7 @@ class NextVersionNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextVersionRule:
-    """One row: when it holds, the version to write next, and the sentence for people.
+    """One row: its condition, the version to write next, and the sentence for people.
 
     ``why`` is a format string over the attributes of ``NextVersionNumbers`` and ``next_version``.
     """
@@ -65,7 +65,7 @@ NEXT_VERSION_RULES: Final = (
         name="pinned",
         holds=lambda n: n.pinned_version is not None,
         says=lambda n: n.pinned_version or 0,
-        why="its upgrade.from pins version {pinned_version}; the others are not held back by it",
+        why="its upgrade.from pins version {pinned_version}; this does not limit other members",
     ),
     NextVersionRule(
         name="a JVM member writes 1 or 2",
@@ -73,8 +73,8 @@ NEXT_VERSION_RULES: Final = (
             n.jvm_lowest_used is not None and n.jvm_lowest_used < EARLIEST_PROBEABLE_VERSION
         ),
         says=lambda _: EARLIEST_PROBEABLE_VERSION,
-        why="a JVM member writes version {jvm_lowest_used}: if it is a pinned one and leads, it"
-        " ends the group at a version above its own, which {next_version} never is",
+        why="a JVM member writes version {jvm_lowest_used}; if it is pinned and leads, it ends the"
+        " group at a version above its own latest, and {next_version} never is",
     ),
     NextVersionRule(
         name="as far as the JVM members go",
@@ -82,21 +82,21 @@ NEXT_VERSION_RULES: Final = (
         says=lambda n: (
             n.jvm_second_number if n.level is None else n.below_level(n.jvm_second_number)
         ),
-        why="the JVM members can go up to version {jvm_second_number}; writing that, a change of"
-        " leader to one of them costs nothing (at most the finalized level)",
+        why="all JVM members support version {jvm_second_number}; with it, a JVM member can become"
+        " leader without an extra rebalance (at most the finalized level)",
     ),
     NextVersionRule(
         name="natives only",
         holds=lambda _: True,
         says=lambda n: n.capped,
-        why="every member is ours; {next_version} is the greatest version that all of them read,"
+        why="all members are native; {next_version} is the greatest version that all of them read,"
         " at most the finalized level",
     ),
 )
 
 
 def next_version_for(numbers: NextVersionNumbers) -> tuple[int, NextVersionRule]:
-    """Return what the member is to write next, and the row that said so."""
+    """Return the version that the member writes next, and the row that decided."""
     rule = next(rule for rule in NEXT_VERSION_RULES if rule.holds(numbers))
     return rule.says(numbers), rule
 

@@ -1,8 +1,8 @@
-"""The leader's table: which version each member is answered in, and with what.
+"""Decision table of the leader: the version and content of the answer to each member.
 
-One ordered table for every leader model of history; a row says which models it is for and when it
-holds, and the last row is for all. A leader that history lets die is a verdict, never an exception.
-Sources: KIP-268 and the code of each release.
+One ordered table serves all leader models: each row names its models and its condition, the last
+row is for all. A leader that ends is an outcome, never an exception. Sources: KIP-268 and the code
+of each release.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from probing.versions import EARLIEST_PROBEABLE_VERSION, UNKNOWN_VERSION
 
 
 class Content(StrEnum):
-    """What an answer holds beside its two numbers."""
+    """What an answer contains besides its two version numbers."""
 
     NORMAL = "normal"
     EMPTY = "empty"
@@ -26,17 +26,17 @@ class Content(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberVersions:
-    """What one subscription says about versions.
+    """Versions of one subscription.
 
     Attributes:
-        member_id: the group's name for the member.
+        member_id: member id in the group.
         used_version: the version that the subscription is written in.
-        latest_supported_version: its second number; not looked at below version 3, which has none.
-        quarantined: the bytes could not be decoded; the numbers mean nothing.
-        native_version: the latest version of ours that the member reads, from the trailer or the
-            body, or its second number when the body could not be read; None for a JVM member.
+        latest_supported_version: its second number; ignored below version 3, which has none.
+        quarantined: the bytes could not be decoded; the versions are meaningless.
+        native_version: the latest native version that the member reads, from the trailer or the
+            body; the second number if the body is unreadable; None for a JVM member.
         readable: the body could be read; False only for a native body that is too new.
-        pinned: the member says that its ``upgrade.from`` pins the version it wrote.
+        pinned: the member's ``upgrade.from`` pins the version it wrote.
     """
 
     member_id: str
@@ -55,15 +55,15 @@ class MemberVersions:
 
     @property
     def contradicts_itself(self) -> bool:
-        """Tell whether the two numbers cannot both be true."""
+        """Tell whether the used version is above the supported one."""
         return EARLIEST_PROBEABLE_VERSION <= self.used_version > self.latest_supported_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What one member gets: the version of its bytes, the second number, and what is in it.
+class AnswerDecision:
+    """The answer to one member: version, second number, content, and the row that decided.
 
-    ``native`` is there for native members of a leader of ours; JVM members get nothing of it.
+    ``native`` is set for a native member of a native leader, and None otherwise.
     """
 
     member_id: str
@@ -76,28 +76,28 @@ class Answer:
 
     @property
     def next_version(self) -> int:
-        """Return what the member is told to write next; 0 for a JVM member."""
+        """Return the version that the member writes next; 0 for a JVM member."""
         return 0 if self.native is None else self.native.next_version
 
     @property
     def subscription_read(self) -> bool:
-        """Tell whether the leader read the member's body, as far as the answer says."""
+        """Tell whether the leader could read the member's body; True without a native part."""
         return self.native is None or self.native.subscription_read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupVersions:
-    """What the rows of the table may look at; versions as the leader sees them.
+    """Inputs of the rows; versions as the leader sees them.
 
-    For a leader of ours ``natives`` are apart: the other fields are about JVM members alone. For a
-    JVM leader everybody is a member, and there are no natives.
+    A native leader puts native members into ``natives``; the other fields then cover JVM members
+    alone. For a JVM leader all members are in ``members``, and ``natives`` is empty.
 
     Attributes:
         release: the leader's.
-        members: who counts, the future members among them.
-        natives: members of ours, answered one by one.
-        future: members whose used version is above what the leader reads.
-        quarantined: members whose bytes cannot be read or believed.
+        members: the members that the table is about, including future members.
+        natives: native members, each answered by a table of its own.
+        future: members whose used version is above the ones that the leader reads.
+        quarantined: members whose subscription is unreadable or contradictory.
         lowest_used, lowest_supported: over ``members``, at most the leader's latest.
         lowest_native: the greatest native version that the leader and all natives read.
         level: the finalized level of the protocol, if any.
@@ -125,11 +125,11 @@ class GroupVersions:
         return tuple(sorted({m.used_version for m in self.members if m.used_version not in known}))
 
 
-class Verdict(StrEnum):
-    """What a row makes of the group."""
+class LeaderOutcome(StrEnum):
+    """What the leader does with the group; the outcome of a row."""
 
     DIES = "the leader dies"
-    ERROR_TO_ALL = "error to everybody"
+    ERROR_TO_ALL = "error to all members"
     ANSWERS = "answers"
 
 
@@ -139,9 +139,9 @@ LOWEST: Final = "lowest"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderRule:
-    """One row: for which models, when it holds, and how the two kinds of member are answered.
+    """One row: its models, its condition, and the answers to future members and to the others.
 
-    ``future_numbers`` and ``second_number`` say where a number comes from: the leader's own latest
+    ``future_numbers`` and ``second_number`` name the source of a number: the leader's own latest
     version, or the lowest one in the group. ``why`` is a format string, see ``_sentence``.
     """
 
@@ -149,7 +149,7 @@ class LeaderRule:
     models: frozenset[LeaderModel]
     holds: Callable[[GroupVersions], bool]
     why: str
-    verdict: Verdict = Verdict.ANSWERS
+    outcome: LeaderOutcome = LeaderOutcome.ANSWERS
     others_get: Content = Content.NORMAL
     future_get: Content = Content.NORMAL
     future_numbers: str = LOWEST
@@ -181,8 +181,8 @@ _NORMAL_FOR_ALL: Final = frozenset(
     {LeaderModel.NORMAL_OR_DEAD, LeaderModel.NORMAL_OR_ERROR, LeaderModel.NATIVE}
 )
 _MIXTURE_TEXT: Final = (
-    "a future subscription (version {future_version}) and one from before 2.0 (version"
-    " {lowest_used}) are in the group at the same time"
+    "the group has a future subscription (version {future_version}) and one of a release before 2.0"
+    " (version {lowest_used})"
 )
 
 
@@ -191,7 +191,7 @@ def _always(_: GroupVersions) -> bool:
 
 
 def _is_mixture(group: GroupVersions) -> bool:
-    """Tell whether a future member stands beside one that cannot be probed with."""
+    """Tell whether the group has a future member and one that writes version 1 or 2."""
     return bool(group.future) and group.lowest_used < EARLIEST_PROBEABLE_VERSION
 
 
@@ -200,56 +200,56 @@ LEADER_RULES: Final = (
         name="bytes that cannot be decoded",
         models=_ALL - _OURS,
         holds=lambda g: bool(g.quarantined),
-        verdict=Verdict.DIES,
-        why="the subscription of {quarantined} cannot be decoded, and the leader ends with it;"
-        " stop that member, or let a native member lead",
+        outcome=LeaderOutcome.DIES,
+        why="the subscription of {quarantined} cannot be decoded, so the leader ends; stop that"
+        " member, or let a native member lead",
     ),
     LeaderRule(
         name="version the leader does not know",
         models=_PRE_PROBING,
         holds=lambda g: bool(g.undecodable),
-        verdict=Verdict.DIES,
+        outcome=LeaderOutcome.DIES,
         why="unable to decode subscription data: version={unknown_version}; set"
-        " upgrade.from={series} on the newer members for a first rolling bounce, and take it out"
-        " again in a second one",
+        " upgrade.from={series} on the newer members for a first rolling bounce, and remove it in a"
+        " second one",
     ),
     LeaderRule(
         name="future member beside version 1 or 2",
         models=_DIES_OF_MIXTURE,
         holds=_is_mixture,
-        verdict=Verdict.DIES,
-        why=_MIXTURE_TEXT + ", and a leader of this release ends with it; set upgrade.from on the"
-        " future member too, or finish the second bounce first",
+        outcome=LeaderOutcome.DIES,
+        why=_MIXTURE_TEXT + ", so a leader of this release ends; set upgrade.from on the future"
+        " member too, or finish the second bounce first",
     ),
     LeaderRule(
         name="future member beside version 1 or 2",
         models=frozenset({LeaderModel.NORMAL_OR_ERROR}),
         holds=_is_mixture,
-        verdict=Verdict.ERROR_TO_ALL,
-        why=_MIXTURE_TEXT + "; everybody gets error 3 in version {latest}; set upgrade.from on the"
-        " future member too, or finish the second bounce first",
+        outcome=LeaderOutcome.ERROR_TO_ALL,
+        why=_MIXTURE_TEXT + ", so all members get error 3 in version {latest}; set upgrade.from on"
+        " the future member too, or finish the second bounce first",
     ),
     LeaderRule(
         name="natives only",
         models=_OURS,
         holds=lambda g: bool(g.natives) and not g.members,
-        why="every member is ours: each is answered in the version that it wrote and told what to"
-        " write next time, and nobody rejoins for it",
+        why="all members are native: each is answered in the version that it wrote, with the"
+        " version to write next; no member rejoins for this",
     ),
     LeaderRule(
         name="always version 2",
         models=frozenset({LeaderModel.ALWAYS_VERSION_2}),
         holds=_always,
         fixed_version=2,
-        why="a leader of this release answers everybody in version 2, whatever they wrote"
+        why="a leader of this release answers all members in version 2, whatever they wrote"
         " (KAFKA-6054)",
     ),
     LeaderRule(
-        name="somebody writes version 1 or 2",
+        name="a member writes version 1 or 2",
         models=_ALL,
         holds=lambda g: g.lowest_used < EARLIEST_PROBEABLE_VERSION,
-        why="version {lowest_used} is the lowest that anybody wrote; it has no second number, so"
-        " nobody goes up until that member is bounced",
+        why="version {lowest_used} is the lowest used version; it has no second number, so all"
+        " members keep their versions until that member is bounced",
     ),
     LeaderRule(
         name="empty answer to future members, own number",
@@ -259,8 +259,8 @@ LEADER_RULES: Final = (
         future_get=Content.EMPTY,
         future_numbers=OWN_LATEST,
         second_number=OWN_LATEST,
-        why="{future} wrote above {latest}: an empty answer to them in the leader's latest version,"
-        " previous tasks to the others",
+        why="{future} wrote above {latest} and gets an empty answer in the leader's latest version;"
+        " the others get their previous tasks",
     ),
     LeaderRule(
         name="empty answer to future members, lowest number",
@@ -268,16 +268,16 @@ LEADER_RULES: Final = (
         holds=lambda g: bool(g.future),
         others_get=Content.PREVIOUS,
         future_get=Content.EMPTY,
-        why="{future} wrote above {latest}: an empty answer to them, previous tasks to the others,"
-        " version {lowest_used} to all",
+        why="{future} wrote above {latest} and gets an empty answer; the others get their previous"
+        " tasks; all answers are in version {lowest_used}",
     ),
     LeaderRule(
         name="separate tasks for future members",
         models=frozenset({LeaderModel.SEPARATE_TASKS}),
         holds=lambda g: bool(g.future),
         others_get=Content.PREVIOUS,
-        why="{future} wrote above {latest}: tasks that nobody had go to them, previous tasks to the"
-        " others, version {lowest_used} to all",
+        why="{future} wrote above {latest} and gets tasks without an owner; the others get their"
+        " previous tasks; all answers are in version {lowest_used}",
     ),
     LeaderRule(
         name="empty answer to future members, by the text",
@@ -286,29 +286,29 @@ LEADER_RULES: Final = (
         future_get=Content.EMPTY,
         future_numbers=OWN_LATEST,
         second_number=OWN_LATEST,
-        why="{future} wrote above {latest}: an empty answer to them in the leader's latest version,"
-        " a regular answer in {lowest_used} to the others",
+        why="{future} wrote above {latest} and gets an empty answer in the leader's latest version;"
+        " the others get a regular answer in {lowest_used}",
     ),
     LeaderRule(
         name="lowest used version, own number",
         models=_OWN_NUMBER,
         holds=_always,
         second_number=OWN_LATEST,
-        why="version {lowest_used} is the lowest that anybody wrote; the second number is the"
-        " leader's own {latest}",
+        why="version {lowest_used} is the lowest used version; the second number is the leader's"
+        " own {latest}",
     ),
     LeaderRule(
         name="future members answered in the lowest version",
         models=_NORMAL_FOR_ALL,
         holds=lambda g: bool(g.future),
-        why="{future} wrote above {latest}: tasks for everybody in version {lowest_used}, the"
-        " lowest that anybody wrote; the second number {lowest_supported} says how far all can go",
+        why="{future} wrote above {latest}: all members get tasks in version {lowest_used}, the"
+        " lowest used; all support the second number, {lowest_supported}",
     ),
     LeaderRule(
         name="lowest used version",
         models=_ALL,
         holds=_always,
-        why="version {lowest_used} is the lowest that anybody wrote; the second number"
-        " {lowest_supported} says how far all can go",
+        why="version {lowest_used} is the lowest used version; all members support the second"
+        " number, {lowest_supported}",
     ),
 )

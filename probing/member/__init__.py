@@ -1,4 +1,4 @@
-"""The member's half of version probing: state, events, decision tables, commands (KIP-268)."""
+"""Version probing of a member (KIP-268): state, events, decision tables, commands."""
 
 from probing.member.events import (
     AssignmentReceived,
@@ -17,7 +17,7 @@ from probing.member.events import (
     TimePassed,
     WriteNextTime,
 )
-from probing.member.levels import HELD_BACK, member_ranges, protocol_level
+from probing.member.level_cap import HELD_BACK, member_ranges, protocol_level
 from probing.member.machine import FOLLOWUP_RULES, member_step
 from probing.member.next_subscription import (
     MemberState,

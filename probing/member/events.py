@@ -1,7 +1,7 @@
-"""What can happen to a member, and what it is told to do: events in the past tense, commands.
+"""Events that a member receives, and the commands that it gets in return.
 
-Every command carries the name of the rule that fired and a sentence for the person who reads the
-log. Times are milliseconds on the caller's clock, carried by the events: nothing here reads one.
+Every command carries the name of the rule that decided and a sentence for the log. Times are
+milliseconds on the caller's clock; events carry them, no code here reads a clock.
 """
 
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ ERROR_NAMES: Final = {
     3: "ASSIGNMENT_ERROR",
     4: "SHUTDOWN_REQUESTED",
 }
-"""Error codes of an answer; 0 is no error, any other number is as bad as 3."""
+"""Error codes of an answer; 0 is no error, any other number is handled like 3."""
 
 INFORMATIVE_ERROR: Final = 2
-"""The one error code that ends nobody: Kafka's members log it and go on."""
+"""The one error code that ends no member: Kafka's members log it and continue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeAnswer:
-    """What a leader of ours says to a member of ours beside the two numbers of Kafka.
+    """What a native leader tells a native member in addition to Kafka's two version numbers.
 
-    It travels in the trailer behind an answer in a Kafka version, or in the body of a native one,
-    so its presence alone says that the leader is ours.
+    It is sent in the trailer behind an answer in a Kafka version, or in the body of a native
+    answer. An answer with this part therefore comes from a native leader.
 
     Attributes:
-        next_version: what to write at the next rebalance; 0 when the leader does not say.
-        subscription_read: whether the leader could read the body of the member's subscription;
-            if not, the tasks were placed blindly and the member rejoins once.
-        levels: finalized levels that the group goes by, with their epoch.
+        next_version: version to write at the next rebalance; 0 if the leader names none.
+        subscription_read: whether the leader could read the body of the member's subscription. If
+            not, it placed the tasks without the member's state, and the member rejoins once.
+        levels: finalized levels of the group, with their epoch.
     """
 
     next_version: int = 0
@@ -45,20 +45,20 @@ class NativeAnswer:
 class AssignmentReceived:
     """An answer of the leader arrived.
 
-    An answer in a version that the member does not know is an event too: its first eight bytes,
-    the two numbers, can be read in every version from 3 on.
+    This includes an answer in a version that the member does not know: from version 3 on, the
+    first eight bytes (two version numbers) are readable in every version.
 
     Attributes:
         received_version: the version that the answer is written in.
         commonly_supported_version: its second number; unknown (-1) for versions 1 and 2.
-        error_code: 0, or why there are no tasks in it.
-        host_missing: the member has an endpoint, the answer a host map, and the one is not in
-            the other.
-        next_rebalance_ms: when the leader wants the next rebalance; 0 now, the default never.
+        error_code: 0, or why the answer has no tasks.
+        host_missing: the member has an endpoint, the answer has a host map, and the host map does
+            not contain the endpoint.
+        next_rebalance_ms: when the leader wants the next rebalance; 0 now, by default never.
         now_ms: when the answer arrived.
-        led_supported_version: for the member that led this rebalance, the lowest version
-            supported in the group; None for everyone else. Only the KIP's text asks for it.
-        native: what a leader of ours added; None when the leader is a JVM.
+        led_supported_version: for the member that led this rebalance, the lowest version supported
+            in the group; None for all others. Only the model of the KIP's text uses it.
+        native: what a native leader added; None if the leader is a JVM.
     """
 
     received_version: int
@@ -80,18 +80,18 @@ class RebalanceStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
-    """The clock moved; sent as often as the caller polls."""
+    """Time passed; the caller sends this at every poll."""
 
     now_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelsPolled:
-    """A member looked where levels are kept (KIP-584, T3).
+    """A member polled its level source (KIP-584, T3).
 
     Attributes:
-        polled: what it found; ``UNKNOWN_LEVELS`` if nobody answered.
-        leads: the member leads the group, so it is the one to start a rebalance.
+        polled: the levels found; ``UNKNOWN_LEVELS`` if no broker answered.
+        leads: the member leads the group; only the leader starts a rebalance for new levels.
     """
 
     polled: FinalizedLevels
@@ -112,7 +112,7 @@ class RejoinNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepVersion:
-    """Go on with ``used_version``: this answer changes nothing about it."""
+    """Keep writing ``used_version``: this answer does not change it."""
 
     used_version: int
     rule: str
@@ -121,7 +121,7 @@ class KeepVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteNextTime:
-    """Write ``used_version`` at the next rebalance, whenever that comes."""
+    """Write ``used_version`` at the next rebalance; do not start one for it."""
 
     used_version: int
     rule: str
@@ -130,7 +130,7 @@ class WriteNextTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoreTasks:
-    """Leave the tasks of this answer alone, as members before 2.4 did (KAFKA-8972)."""
+    """Ignore the tasks of this answer, as members before 2.4 did (KAFKA-8972)."""
 
     rule: str
     why: str
@@ -147,7 +147,7 @@ class ScheduleRebalance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearSchedule:
-    """Forget any follow-up that was scheduled: nothing more is to be done."""
+    """Cancel the scheduled follow-up rebalance, if there is one."""
 
     rule: str
     why: str
@@ -164,10 +164,10 @@ class ReportError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refuse:
-    """Stop: this member or leader cannot go on, and ``why`` says what to do about it.
+    """Stop: this member or leader cannot continue; ``why`` says what to do.
 
-    After an answer, a member of ours stops at that answer only: it takes none of its tasks and asks
-    again after a back-off. It ends where a finalized level is one that it cannot meet.
+    A native member refuses a single answer: it takes none of its tasks and rejoins after a
+    back-off. It stops for good only if it does not support a finalized level.
     """
 
     rule: str

@@ -1,8 +1,8 @@
-"""One member's half of version probing: events in, commands out.
+"""Version probing of one member as a state machine: events in, commands out.
 
-A member remembers little: the version it writes, and when it wants the next rebalance. Everything
-else is looked up in the tables of its model (``rules.py``), and what happens after the version
-question is settled - the follow-ups of KIP-441 - in ``FOLLOWUP_RULES``.
+The state is small: the version that the member writes, and when it wants the next rebalance. The
+tables of its model (``rules.py``) decide about versions; ``FOLLOWUP_RULES`` then decides about the
+follow-up rebalances of KIP-441.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from probing.member.events import (
     TimePassed,
     WriteNextTime,
 )
-from probing.member.levels import capped_version, protocol_level
+from probing.member.level_cap import capped_version, protocol_level
 from probing.member.next_subscription import MemberState, go_by
 from probing.member.rules import (
     DROPS_TASKS,
@@ -43,11 +43,11 @@ from probing.versions import NO_REBALANCE
 
 
 def member_step(state: MemberState, event: Event) -> tuple[MemberState, tuple[Command, ...]]:
-    """Take one event and return the new state with the commands to carry out, in order.
+    """Return the state after one event, and the commands to carry out, in order.
 
-    Nothing raises for what a leader may write: a member that cannot go on says ``Refuse`` and
-    stays refused; one of ours refuses that answer alone, and asks for another. Every answer yields
-    at least one command, so that each has its rule.
+    No answer of a leader raises. A member that cannot continue returns ``Refuse`` and ignores all
+    later events; a native member refuses only that answer. Every answer yields at least one
+    command, which names the rule that decided.
     """
     if state.refusal is not None:
         return state, ()
@@ -70,7 +70,7 @@ def member_step(state: MemberState, event: Event) -> tuple[MemberState, tuple[Co
 def _take_levels(
     state: MemberState, levels: FinalizedLevels, commands: tuple[Command, ...]
 ) -> tuple[MemberState, tuple[Command, ...]]:
-    """Go by the levels of an answer, and say so where they change what is written next."""
+    """Adopt the levels of an answer; add a command if they change the version written next."""
     after = go_by(state, levels)
     if after.refusal is not None:
         return after, (after.refusal,)
@@ -90,7 +90,7 @@ def _take_levels(
 def _levels_polled(
     state: MemberState, event: LevelsPolled
 ) -> tuple[MemberState, tuple[Command, ...]]:
-    """Remember what a look found; the group's leader starts the rebalance that tells everybody."""
+    """Remember the polled levels; if they are new, the leader starts a rebalance."""
     look = decide_look(LookNumbers(polled=event.polled, adopted=state.levels))
     state = replace(state, polled=newest_levels((state.polled, event.polled)))
     if not (look.starts_rebalance and event.leads):
@@ -114,7 +114,7 @@ def _assignment_received(
         pinned=state.pinned,
     )
     rule = first_rule(state.model, numbers)
-    version = rule.speaks(numbers)
+    version = rule.writes(numbers)
     why = rule.why.format(
         used=numbers.used,
         received=numbers.received,
@@ -122,8 +122,8 @@ def _assignment_received(
         error_code=numbers.error_code,
         latest=numbers.latest,
         offered=numbers.offered,
-        told=numbers.told,
-        told_to_read=numbers.told_to_read,
+        requested=numbers.requested,
+        leader_readable=numbers.leader_readable,
     )
     match rule.action:
         case Action.REFUSE:
@@ -140,7 +140,7 @@ def _assignment_received(
                 return moved, (rejoin,)
             ignore = IgnoreTasks(
                 rule="tasks of a probing answer",
-                why="this release leaves the tasks of a probing answer alone (KAFKA-8972)",
+                why="this release ignores the tasks of a probing answer (KAFKA-8972)",
             )
             return moved, (ignore, rejoin)
         case Action.NEXT_TIME:
@@ -158,14 +158,14 @@ def _assignment_received(
 def _report_error(
     state: MemberState, code: int, *, rule: str, why: str
 ) -> tuple[MemberState, tuple[Command, ...]]:
-    """Tell the application; a Kafka member ends with it, unless the code only informs."""
+    """Report the error; a Kafka member also stops, unless the code is informative."""
     report = ReportError(code=code, rule=rule, why=why)
     if code == INFORMATIVE_ERROR or state.model in SURVIVES_ERRORS:
         return state, (report,)
     refusal = Refuse(
         rule="error ends the member",
         why=f"release {state.release_name} stops at error {code}"
-        f" ({ERROR_NAMES.get(code, 'unknown')}); mend the cause and restart the member",
+        f" ({ERROR_NAMES.get(code, 'unknown')}); fix the cause and restart the member",
     )
     return replace(state, refusal=refusal), (report, refusal)
 
@@ -173,7 +173,7 @@ def _report_error(
 def _follow_up(
     state: MemberState, event: AssignmentReceived
 ) -> tuple[MemberState, tuple[Command, ...]]:
-    """Decide about the next rebalance, for models that have follow-ups at all."""
+    """Decide about the next rebalance, for models that have follow-ups."""
     if state.model not in HAS_FOLLOWUPS:
         return state, ()
     rule = next(rule for rule in FOLLOWUP_RULES if rule.holds(event))
@@ -203,7 +203,7 @@ def _time_passed(state: MemberState, now_ms: int) -> tuple[MemberState, tuple[Co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowupRule:
-    """One row of the follow-ups: when it holds, the command it makes."""
+    """One row of the follow-ups: its condition, and when to rejoin (0 now, or never)."""
 
     name: str
     holds: Callable[[AssignmentReceived], bool]
@@ -216,19 +216,19 @@ FOLLOWUP_RULES: Final = (
         name="host is missing",
         holds=lambda e: e.host_missing,
         at_ms=lambda _: 0,
-        why="the group's host map does not name this member's endpoint; rejoin to be in it",
+        why="the group's host map lacks this member's endpoint; rejoin to add it",
     ),
     FollowupRule(
         name="tasks wait to be revoked",
         holds=lambda e: e.next_rebalance_ms <= 0,
         at_ms=lambda _: 0,
-        why="the leader asks for the next rebalance at once: tasks wait for their owners",
+        why="the leader asks for a rebalance at once: tasks must be revoked before they move",
     ),
     FollowupRule(
         name="follow-up was asked for",
         holds=lambda e: e.next_rebalance_ms < NO_REBALANCE,
         at_ms=lambda e: e.next_rebalance_ms,
-        why="the leader asks for a rebalance at {at_ms} ms: warm-ups may have caught up by then",
+        why="the leader asks for a rebalance at {at_ms} ms: warm-ups may be caught up then",
     ),
     FollowupRule(
         name="nothing to follow",
@@ -237,4 +237,4 @@ FOLLOWUP_RULES: Final = (
         why="no follow-up rebalance was asked for",
     ),
 )
-"""First row that holds, wins. Kafka asks the same questions in the same order since 2.6."""
+"""The first row that holds decides. Kafka has used the same conditions in this order since 2.6."""

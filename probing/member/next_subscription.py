@@ -1,7 +1,7 @@
-"""What a member of the group remembers, how it starts, and the two numbers that it writes.
+"""State of a member, its start, and the two version numbers of its next subscription.
 
-Finalized levels cap what it writes. It takes them from an answer, or from a look of its own just
-before it writes, so that what it wrote is always what it remembers (``levels``).
+Finalized levels limit the version that a member writes. It adopts them from an answer, or from its
+own poll just before it writes, so that ``levels`` always matches its last subscription.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from typing import Literal
 
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels, adopt_levels, newest_levels
 from probing.member.events import Refuse
-from probing.member.levels import capped_version, protocol_level, unmet_levels
+from probing.member.level_cap import capped_version, protocol_level, unmet_levels
 from probing.releases import MemberModel, Release, ReleaseError
 from probing.versions import (
     EARLIEST_NATIVE_VERSION,
@@ -22,21 +22,21 @@ from probing.versions import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberState:
-    """What one member (one consumer, not one process) remembers.
+    """State of one member (one consumer, not one process).
 
     Attributes:
         release_name: for sentences.
-        model: which tables apply.
-        known_versions: every version of Kafka's that it reads and writes.
+        model: selects the decision tables.
+        known_versions: every Kafka version that it reads and writes.
         used_version: the version of its next subscription.
-        upgrade_from: the setting it was started with, None if not set.
-        native_versions: every version of ours that it reads and writes; none for Kafka's members.
+        upgrade_from: the setting that it was started with, None if not set.
+        native_versions: every native version that it reads and writes; empty for Kafka's members.
         pinned: ``upgrade_from`` pins the used version.
         next_rebalance_ms: when it wants to rejoin, ``NO_REBALANCE`` for never.
         rebalancing: a rebalance is running.
-        levels: finalized levels that the member goes by; they cap what it writes.
-        polled: the newest levels that a look of its own found; gone by from the next write on.
-        refusal: set once the member cannot go on; from then on events change nothing.
+        levels: finalized levels that the member has adopted; they limit the version it writes.
+        polled: the newest levels that its own polls found; adopted at its next subscription.
+        refusal: set once the member cannot continue; later events then change nothing.
     """
 
     release_name: str
@@ -59,12 +59,12 @@ class MemberState:
 
     @property
     def known_levels(self) -> FinalizedLevels:
-        """Return the newest finalized levels that the member has heard of."""
+        """Return the newest finalized levels that the member knows, adopted or polled."""
         return newest_levels((self.levels, self.polled))
 
     @property
     def latest_version(self) -> int:
-        """Return the highest version of Kafka's that the member reads and writes."""
+        """Return the highest Kafka version that the member reads and writes."""
         return max(self.known_versions)
 
 
@@ -74,11 +74,11 @@ class SubscriptionVersion:
 
     Attributes:
         used: the version to write.
-        latest_supported: the second number; unknown (-1) below version 3, which has no room for
-            it. At most Kafka's newest version as long as ``used`` is one of Kafka's: a JVM leader
-            hands out any version up to the lowest supported one.
+        latest_supported: the second number; unknown (-1) below version 3, which does not carry
+            it. At most Kafka's newest version while ``used`` is a Kafka version, because a JVM
+            leader may answer in any version up to the lowest supported one.
         native: the latest native version that the member reads; None for Kafka's members.
-        pinned: ``upgrade.from`` pins ``used``; said in the trailer.
+        pinned: ``upgrade.from`` pins ``used``; sent in the trailer.
     """
 
     used: int
@@ -88,7 +88,7 @@ class SubscriptionVersion:
 
     @property
     def has_trailer(self) -> bool:
-        """Tell whether native knowledge follows the fields of a version of Kafka's."""
+        """Tell whether a native trailer follows the fields of a Kafka version."""
         return self.native is not None and self.used < EARLIEST_NATIVE_VERSION
 
 
@@ -104,19 +104,19 @@ def start_member(
 
     Args:
         release: the program.
-        upgrade_from: the setting's value; a value that pins wins over everything else.
+        upgrade_from: the setting's value; a value that pins takes precedence over everything else.
         remembered_version: the version last agreed, from the state directory of a native member.
-            Versions that cannot probe are forgotten, or a pin would outlive its bounce. A native
-            one stands for Kafka's newest, which every modern leader reads.
-        start_version: "latest" starts a native member at its latest native version, as KIP-268
-            has it, which ends a JVM leader beside a member that writes 1 or 2. None starts at
-            Kafka's newest, or at the remembered one.
-        levels: finalized levels that a native member remembers or was told to begin with. One
-            that cannot meet them is refused from the start.
+            Versions 1 and 2 are ignored, otherwise a pin would survive its bounce. A native
+            version stands for Kafka's newest, which every recent leader reads.
+        start_version: "latest" starts a native member at its latest native version, as in
+            KIP-268; this ends a JVM leader if another member writes version 1 or 2. None starts
+            at Kafka's newest version, or at the remembered one.
+        levels: finalized levels that a native member remembers or is configured with. If it does
+            not support them, the returned member is refused from the start.
 
     Raises:
-        ReleaseError: the release does not know ``upgrade_from``, remembers nothing, or
-            ``start_version`` is no such thing.
+        ReleaseError: the release does not know ``upgrade_from``, does not remember versions, or
+            ``start_version`` is unknown.
     """
     if start_version not in (None, "latest"):
         raise ReleaseError(
@@ -149,7 +149,7 @@ def start_member(
 
 
 def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
-    """Return the member with the levels adopted if they are newer: nothing above is written."""
+    """Return the member after adopting the levels if they are newer, or refusing them."""
     adopted = adopt_levels(state.levels, levels)
     if adopted == state.levels:
         return state
@@ -161,14 +161,14 @@ def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
 
 
 def begin_subscription(state: MemberState) -> MemberState:
-    """Return the member as it is about to write: it goes by the newest levels that it knows."""
+    """Return the member before it writes a subscription: it adopts the newest polled levels."""
     return go_by(state, state.polled)
 
 
 def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:
-    """Return the two numbers that the member writes next, or why it writes nothing any more.
+    """Return the two version numbers of the next subscription, or why the member cannot write one.
 
-    A member whose used version is above its own latest cannot encode it: the end of KAFKA-8649.
+    A member whose used version is above its own latest cannot encode it (KAFKA-8649).
     """
     if state.refusal is not None:
         return state.refusal
@@ -182,9 +182,9 @@ def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:
     if state.used_version not in state.known_versions:
         return Refuse(
             rule="cannot write",
-            why=f"release {state.release_name} was led to version {state.used_version} and writes"
-            f" up to {state.latest_version} (KAFKA-8649); upgrade this member, or roll the leader"
-            " to a release that says the lowest supported version",
+            why=f"the leader set version {state.used_version}, release {state.release_name} writes"
+            f" up to {state.latest_version} (KAFKA-8649); upgrade this member, or bounce the leader"
+            " to a release that answers with the lowest supported version",
         )
     probes = state.used_version >= EARLIEST_PROBEABLE_VERSION
     supported = capped_version(state.known_versions, state.latest_version, level)

@@ -1,8 +1,8 @@
-"""The member's tables: from the two numbers of an answer to what the member does about them.
+"""Decision tables of the member: what it does about the two version numbers of an answer.
 
-First row that holds, wins; the last row of every table always holds. One table per member model,
-put together from named rows, so that what two releases share is written once. The KIP is KIP-268;
-each model was read from the sources of its releases.
+The first row that holds decides; the last row of every table always holds. Each member model has
+its own table, built from named rows that models share. Sources: KIP-268 and the code of each
+release.
 """
 
 from collections.abc import Callable
@@ -27,17 +27,17 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionNumbers:
-    """What a row may look at.
+    """Inputs of a row.
 
     Attributes:
         used: the version of the member's last subscription.
         received: the version of the answer.
         common: the answer's second number.
         error_code: of the answer.
-        known: every version of Kafka's that the member reads and writes.
+        known: every Kafka version that the member reads and writes.
         led_supported: lowest version supported in the group, if this member led the rebalance.
-        native_known: every version of ours that it writes; none for Kafka's members.
-        native: what a leader of ours said, None from a JVM leader.
+        native_known: every native version that it writes; empty for Kafka's members.
+        native: what a native leader added, None from a JVM leader.
         pinned: ``upgrade.from`` pins the used version.
     """
 
@@ -53,42 +53,44 @@ class VersionNumbers:
 
     @property
     def latest(self) -> int:
-        """Return the highest version of Kafka's that the member writes."""
+        """Return the highest Kafka version that the member writes."""
         return max(self.known)
 
     @property
     def is_readable(self) -> bool:
-        """Tell whether the answer can be read; what a leader of ours said could be, or is None."""
+        """Tell whether the answer can be read; one with a native part has been read already."""
         return self.native is not None or self.received in (*self.known, *self.native_known)
 
     @property
-    def told(self) -> int:
-        """Return what a leader of ours tells the member to write, as far as the member can.
+    def requested(self) -> int:
+        """Return the version that a native leader asks for, limited to what the member knows.
 
-        The greatest known version up to the one told; the used version when nothing is told, or
-        nothing that can be probed with.
+        The used version, if the leader asks for none or the result is below version 3.
         """
         next_version = 0 if self.native is None else self.native.next_version
         version = greatest_known_version((*self.known, *self.native_known), at_most=next_version)
         return version if version and version >= EARLIEST_PROBEABLE_VERSION else self.used
 
     @property
-    def told_to_read(self) -> int:
-        """Return a version below the used one that the leader can read: as told, or as received."""
-        if self.told < self.used:
-            return self.told
+    def leader_readable(self) -> int:
+        """Return a version below the used one that the leader can read.
+
+        The requested version, else the greatest known one up to the version of the answer.
+        """
+        if self.requested < self.used:
+            return self.requested
         known = (*self.known, *self.native_known)
         return greatest_known_version(known, at_most=self.received) or self.used
 
     @property
     def offered(self) -> int:
-        """Return the greatest known version that is not above the second number, else 0."""
+        """Return the greatest known version that is not above the second number; 0 if none."""
         return greatest_known_version(self.known, at_most=self.common) or 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRule:
-    """One row: when it holds, what to do, which version to write, and the sentence for people.
+    """One row: its condition, the action, the version to write, and the sentence for people.
 
     ``why`` is a format string over the attributes of ``VersionNumbers``.
     """
@@ -97,7 +99,7 @@ class VersionRule:
     holds: Callable[[VersionNumbers], bool]
     action: Action
     why: str
-    speaks: Callable[[VersionNumbers], int] = lambda n: n.used
+    writes: Callable[[VersionNumbers], int] = lambda n: n.used
 
 
 UNREADABLE: Final = VersionRule(
@@ -121,152 +123,156 @@ ABOVE_SENT: Final = VersionRule(
     " may do; restart the member, with the upgrade.from of the group if it has one",
 )
 ABOVE_LATEST: Final = VersionRule(
-    name="agreed above what we speak",
+    name="agreed above the latest known version",
     holds=lambda n: n.common > n.latest,
     action=Action.REFUSE,
-    why="the leader says that everybody supports version {common}, and this member supports"
+    why="the leader names version {common} as supported by all members, this member supports"
     " {latest}; upgrade the leader (KAFKA-8649)",
 )
 TOO_OLD_TO_PROBE: Final = VersionRule(
     name="too old to probe",
     holds=lambda n: n.received < EARLIEST_PROBEABLE_VERSION,
     action=Action.KEEP,
-    why="somebody still writes version {received}, which cannot probe; write version {used} until"
-    " that member is bounced without upgrade.from",
+    why="a member still writes version {received}, which has no version probing; write version"
+    " {used} until that member is bounced without upgrade.from",
 )
-EVERYONE_BOUNCED: Final = VersionRule(
-    name="everyone has been bounced",
+EVERY_MEMBER_UPGRADED: Final = VersionRule(
+    name="every member is upgraded",
     holds=lambda n: n.common > n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.common,
-    why="every member supports version {common} now; go up from {used} and rejoin",
+    writes=lambda n: n.common,
+    why="every member supports version {common}; raise the used version from {used} and rejoin",
 )
-SAY_IT_AGAIN: Final = VersionRule(
+OTHERS_WRITE_LOWER: Final = VersionRule(
     name="others still write lower",
     holds=lambda n: n.received < n.used == n.common,
     action=Action.REJOIN,
-    speaks=lambda n: n.common,
-    why="every member supports version {used}, but the answer came in {received}; say it again",
+    writes=lambda n: n.common,
+    why="every member supports version {used}, but one wrote {received}; rejoin with {used}",
 )
-SOMEBODY_LOWER: Final = VersionRule(
-    name="somebody has not been bounced",
+MEMBER_NOT_UPGRADED: Final = VersionRule(
+    name="a member is not upgraded yet",
     holds=lambda n: n.received < n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.common,
-    why="the group can go up to version {common} for now; come down from {used} and rejoin",
+    writes=lambda n: n.common,
+    why="the group is limited to version {common}; lower the used version from {used} and rejoin",
 )
 SETTLED: Final = VersionRule(
     name="settled",
     holds=lambda n: True,  # noqa: ARG005 the last row always holds
     action=Action.KEEP,
-    why="version {used} is what the group speaks",
+    why="the group uses version {used}",
 )
 
 _LEADERS_NUMBER_NOW: Final = VersionRule(
     name="leader's number, now",
     holds=lambda n: EARLIEST_PROBEABLE_VERSION <= n.received < n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.common,
-    why="wrote version {used}, was answered in {received}; take the leader's {common} and rejoin",
+    writes=lambda n: n.common,
+    why="this member wrote version {used}, the answer is in {received}; change to the leader's"
+    " {common} and rejoin",
 )
 _LEADERS_NUMBER_NEXT_TIME: Final = VersionRule(
     name="leader's number, next time",
     holds=lambda n: n.received >= EARLIEST_PROBEABLE_VERSION and n.common > n.used,
     action=Action.NEXT_TIME,
-    speaks=lambda n: n.common,
-    why="the leader supports version {common}; go up from {used} at the next rebalance",
+    writes=lambda n: n.common,
+    why="the leader supports version {common}; raise the used version from {used} at the next"
+    " rebalance",
 )
 
 _UNUSABLE_NUMBER: Final = VersionRule(
     name="unusable second number",
     holds=lambda n: n.common < n.received < n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.received,
-    why="the answer came in version {received} and names {common} as agreed, which cannot be; come"
-    " down from {used} to {received} and rejoin",
+    writes=lambda n: n.received,
+    why="the answer is in version {received} but names {common}, a lower one, as agreed; lower the"
+    " used version from {used} to {received} and rejoin",
 )
 _OFFERED_ABOVE: Final = VersionRule(
-    name="everyone has been bounced",
+    name="every member is upgraded",
     holds=lambda n: n.offered > n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.offered,
-    why="every member supports version {common} now; go up from {used} to {offered} and rejoin",
+    writes=lambda n: n.offered,
+    why="every member supports version {common}; raise the used version from {used} to {offered}"
+    " and rejoin",
 )
 _OFFERED_AGAIN: Final = VersionRule(
     name="others still write lower",
     holds=lambda n: n.received < n.used == n.offered,
     action=Action.REJOIN,
-    speaks=lambda n: n.offered,
-    why="every member supports version {used}, but the answer came in {received}; say it again",
+    writes=lambda n: n.offered,
+    why="every member supports version {used}, but one wrote {received}; rejoin with {used}",
 )
 _OFFERED_BELOW: Final = VersionRule(
-    name="somebody has not been bounced",
+    name="a member is not upgraded yet",
     holds=lambda n: n.received < n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.offered,
-    why="the group can go up to version {common} for now; come down from {used} to {offered} and"
-    " rejoin",
+    writes=lambda n: n.offered,
+    why="the group is limited to version {common}; lower the used version from {used} to {offered}"
+    " and rejoin",
 )
 
 _LATER_JVM_LEADER: Final = VersionRule(
     name="a later JVM leads",
     holds=lambda n: not n.is_readable and n.latest < n.received < n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.offered or n.latest,
-    why="the answer came in version {received}, which only its two numbers can be read of; come"
-    " down from {used} to what this member and a JVM both know, and rejoin",
+    writes=lambda n: n.offered or n.latest,
+    why="the answer is in version {received}, of which this member reads the two version numbers"
+    " only; lower the used version from {used} to one that both know, and rejoin",
 )
-_BODY_NOT_READ: Final = VersionRule(
-    name="leader could not read us",
+_SUBSCRIPTION_NOT_READ: Final = VersionRule(
+    name="leader could not read the subscription",
     holds=lambda n: (
-        n.native is not None and not n.native.subscription_read and n.told_to_read < n.used
+        n.native is not None and not n.native.subscription_read and n.leader_readable < n.used
     ),
     action=Action.REJOIN,
-    speaks=lambda n: n.told_to_read,
-    why="the leader placed this member blindly, since it cannot read version {used}; write"
-    " {told_to_read} and rejoin, this once",
+    writes=lambda n: n.leader_readable,
+    why="the leader cannot read version {used} and placed this member without its state; write"
+    " {leader_readable} and rejoin once",
 )
 _PIN_STAYS: Final = VersionRule(
     name="pin stays",
     holds=lambda n: n.native is not None and n.pinned,
     action=Action.KEEP,
-    why="upgrade.from pins version {used}; take it out in the second rolling bounce",
+    why="upgrade.from pins version {used}; remove it in the second rolling bounce",
 )
-_TOLD_NEXT_TIME: Final = VersionRule(
-    name="told by a leader of ours",
-    holds=lambda n: n.native is not None and n.told != n.used,
+_OTHER_VERSION_NAMED: Final = VersionRule(
+    name="native leader names another version",
+    holds=lambda n: n.native is not None and n.requested != n.used,
     action=Action.NEXT_TIME,
-    speaks=lambda n: n.told,
-    why="the leader asks for version {told} from the next rebalance on, whenever that comes; {used}"
-    " was answered in {received} and nobody has to rejoin for it",
+    writes=lambda n: n.requested,
+    why="the leader asks for version {requested} from the next rebalance on; {used} was answered in"
+    " {received}, no member rejoins for this",
 )
-_SETTLED_WITH_US: Final = VersionRule(
-    name="settled under a leader of ours",
+_SETTLED_UNDER_NATIVE: Final = VersionRule(
+    name="settled under a native leader",
     holds=lambda n: n.native is not None,
     action=Action.KEEP,
-    why="version {used} is what the leader wants to be written",
+    why="the leader asks for version {used}, as written",
 )
 
 _LEADER_ENDS_UPGRADE: Final = VersionRule(
     name="leader ends the upgrade",
     holds=lambda n: n.led_supported is not None and n.received < n.latest <= n.led_supported,
     action=Action.REJOIN,
-    speaks=lambda n: n.latest,
-    why="every member supports version {latest}, and the leader alone starts the last rebalance",
+    writes=lambda n: n.latest,
+    why="every member supports version {latest}; the leader alone starts the last rebalance",
 )
-_LIFT_IN_PASSING: Final = VersionRule(
-    name="lifted in passing",
+_RAISED_NEXT_TIME: Final = VersionRule(
+    name="raised at the next rebalance",
     holds=lambda n: n.offered > n.used,
     action=Action.NEXT_TIME,
-    speaks=lambda n: n.offered,
-    why="the leader supports version {common}; go up from {used} at the next rebalance",
+    writes=lambda n: n.offered,
+    why="the leader supports version {common}; raise the used version from {used} at the next"
+    " rebalance",
 )
-_LEADER_LOWER: Final = VersionRule(
-    name="leader has not been bounced",
+_LEADER_NOT_UPGRADED: Final = VersionRule(
+    name="the leader is not upgraded yet",
     holds=lambda n: n.received < n.used and n.common < n.used,
     action=Action.REJOIN,
-    speaks=lambda n: n.common,
-    why="the leader supports version {common}; come down from {used} and rejoin",
+    writes=lambda n: n.common,
+    why="the leader supports version {common}; lower the used version from {used} and rejoin",
 )
 
 _GUARDED_ROWS: Final = (
@@ -275,9 +281,9 @@ _GUARDED_ROWS: Final = (
     ABOVE_SENT,
     ABOVE_LATEST,
     TOO_OLD_TO_PROBE,
-    EVERYONE_BOUNCED,
-    SAY_IT_AGAIN,
-    SOMEBODY_LOWER,
+    EVERY_MEMBER_UPGRADED,
+    OTHERS_WRITE_LOWER,
+    MEMBER_NOT_UPGRADED,
     SETTLED,
 )
 
@@ -299,10 +305,10 @@ MEMBER_RULES: Final[dict[MemberModel, tuple[VersionRule, ...]]] = {
         _LATER_JVM_LEADER,
         UNREADABLE,
         ERROR_ANSWER,
-        _BODY_NOT_READ,
+        _SUBSCRIPTION_NOT_READ,
         _PIN_STAYS,
-        _TOLD_NEXT_TIME,
-        _SETTLED_WITH_US,
+        _OTHER_VERSION_NAMED,
+        _SETTLED_UNDER_NATIVE,
         ABOVE_SENT,
         TOO_OLD_TO_PROBE,
         _UNUSABLE_NUMBER,
@@ -316,26 +322,26 @@ MEMBER_RULES: Final[dict[MemberModel, tuple[VersionRule, ...]]] = {
         ABOVE_SENT,
         TOO_OLD_TO_PROBE,
         _LEADER_ENDS_UPGRADE,
-        _LIFT_IN_PASSING,
-        _LEADER_LOWER,
+        _RAISED_NEXT_TIME,
+        _LEADER_NOT_UPGRADED,
         SETTLED,
     ),
 }
 
 DROPS_TASKS: Final = frozenset({MemberModel.UNGUARDED, MemberModel.GUARDED})
-"""Models that leave the tasks of an answer alone when it makes them rejoin (KAFKA-8972)."""
+"""Models that ignore the tasks of an answer that makes them rejoin (KAFKA-8972)."""
 
 HAS_FOLLOWUPS: Final = frozenset(
     {MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS, MemberModel.NATIVE}
 )
-"""Models that rejoin for a missing host or at the time that the leader asked for."""
+"""Models that rejoin if their host is missing, or at the time that the leader asked for."""
 
 FIRES_DURING_REBALANCE: Final = frozenset({MemberModel.FOLLOWUP})
 """Models whose follow-up does not wait for a running rebalance to end (KAFKA-14382)."""
 
 SURVIVES_ERRORS: Final = frozenset({MemberModel.NATIVE})
-"""Models that report an error answer, refuse one that they cannot take, and stay in the group: the
-next leader, or the next answer, may be better."""
+"""Models that report an error answer, refuse an answer that they cannot use, and stay in the group
+to rejoin."""
 
 
 def first_rule(model: MemberModel, numbers: VersionNumbers) -> VersionRule:

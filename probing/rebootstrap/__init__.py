@@ -1,4 +1,4 @@
-"""When a client returns to its bootstrap servers (KIP-899, KIP-1102): events in, commands out."""
+"""Rebootstrap of a client (KIP-899, KIP-1102) as a state machine: events in, commands out."""
 
 from probing.rebootstrap.config import (
     RebootstrapConfig,
@@ -23,7 +23,7 @@ from probing.rebootstrap.events import (
 )
 from probing.rebootstrap.machine import (
     NEVER_MS,
-    Link,
+    LinkState,
     RebootstrapState,
     next_wakeup_ms,
     rebootstrap_step,
@@ -41,7 +41,7 @@ __all__ = [
     "ConnectionReady",
     "ConnectionStarted",
     "GiveUpConnection",
-    "Link",
+    "LinkState",
     "MetadataReceived",
     "MetadataWanted",
     "RebootstrapConfig",

@@ -1,4 +1,4 @@
-"""The settings of a client that may begin again at its bootstrap servers (KIP-899, KIP-1102)."""
+"""Settings of a client's rebootstrap (KIP-899, KIP-1102)."""
 
 import math
 from collections.abc import Mapping
@@ -8,18 +8,18 @@ from enum import StrEnum
 from typing import Final
 
 JITTER: Final = 0.2
-"""A back-off and a set-up timeout vary by a fifth either way, as in Kafka's clients (KIP-144)."""
+"""Back-offs and set-up timeouts vary by 20 % up or down, as in Kafka's clients (KIP-144)."""
 
 MULTIPLIER: Final = 2
-"""What one more failure multiplies them by."""
+"""Factor of a back-off or set-up timeout per failure."""
 
 
 class RebootstrapConfigError(ValueError):
-    """A setting has a value that no client could follow."""
+    """A setting is unknown or has an invalid value."""
 
 
 class RecoveryStrategy(StrEnum):
-    """``metadata.recovery.strategy``: what to do when the known brokers are of no more use."""
+    """``metadata.recovery.strategy``: what to do when no known broker is usable."""
 
     REBOOTSTRAP = "rebootstrap"
     NONE = "none"
@@ -27,10 +27,10 @@ class RecoveryStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootstrapConfig:
-    """When to begin again, and how patient to be with one connection; times in milliseconds.
+    """When to rebootstrap, and time limits of one connection; times in milliseconds.
 
     Attributes:
-        strategy: ``metadata.recovery.strategy``, since KIP-1102 ``rebootstrap`` by default.
+        strategy: ``metadata.recovery.strategy``; the default is ``rebootstrap`` since KIP-1102.
         trigger_ms: ``metadata.recovery.rebootstrap.trigger.ms``, counted from the first attempt to
             get metadata.
         reconnect_backoff_ms: ``reconnect.backoff.ms``, after the first failure of a connection.
@@ -39,7 +39,7 @@ class RebootstrapConfig:
         connection_setup_timeout_max_ms: ``socket.connection.setup.timeout.max.ms``.
 
     Raises:
-        RebootstrapConfigError: the strategy is unknown or a time is negative or no whole number.
+        RebootstrapConfigError: the strategy is unknown, or a time is negative or not an integer.
     """
 
     strategy: RecoveryStrategy = RecoveryStrategy.REBOOTSTRAP
@@ -50,7 +50,7 @@ class RebootstrapConfig:
     connection_setup_timeout_max_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        """Refuse what no client could follow."""
+        """Check all values."""
         if self.strategy not in tuple(RecoveryStrategy):
             raise RebootstrapConfigError(
                 f"metadata.recovery.strategy is {str(self.strategy)!r}; set one of "
@@ -65,21 +65,21 @@ class RebootstrapConfig:
                     f"{key} is {value!r}; set a whole number of milliseconds, 0 or more"
                 )
 
-    def reconnect_delay_ms(self, failures: int, dice: float) -> int:
-        """Return how long to stay away after the ``failures``-th failure in a row (from 1).
+    def reconnect_delay_ms(self, failures: int, jitter: float) -> int:
+        """Return the back-off after the ``failures``-th failure in a row (from 1).
 
         Args:
-            failures: how often the connection has failed since it last worked.
-            dice: jitter handed in, 0.0 to 1.0.
+            failures: failures of the connection since it last worked.
+            jitter: random number from 0.0 to 1.0, given by the caller.
         """
         return _exponential(
-            self.reconnect_backoff_ms, self.reconnect_backoff_max_ms, failures - 1, dice
+            self.reconnect_backoff_ms, self.reconnect_backoff_max_ms, failures - 1, jitter
         )
 
-    def setup_timeout_ms(self, failures: int, dice: float) -> int:
-        """Return how long one connection may take to be made after ``failures`` failures."""
+    def setup_timeout_ms(self, failures: int, jitter: float) -> int:
+        """Return the time limit for connecting after ``failures`` failures."""
         return _exponential(
-            self.connection_setup_timeout_ms, self.connection_setup_timeout_max_ms, failures, dice
+            self.connection_setup_timeout_ms, self.connection_setup_timeout_max_ms, failures, jitter
         )
 
 
@@ -91,16 +91,17 @@ FIELD_OF_KEY: Final[Mapping[str, str]] = {
     "socket.connection.setup.timeout.ms": "connection_setup_timeout_ms",
     "socket.connection.setup.timeout.max.ms": "connection_setup_timeout_max_ms",
 }
-"""Kafka's name of each setting, and ours."""
+"""Kafka's name of each setting -> field of ``RebootstrapConfig``."""
 
 
 def rebootstrap_config(settings: Mapping[str, object]) -> RebootstrapConfig:
     """Return the settings under Kafka's names as a :class:`RebootstrapConfig`.
 
-    Numbers may come as text, as they do from a properties file.
+    Numbers may be given as text, as in a properties file.
 
     Raises:
-        RebootstrapConfigError: a name is unknown (the nearest is offered) or a value is wrong.
+        RebootstrapConfigError: a name is unknown (the message names the nearest) or a value is
+            invalid.
     """
     fields: dict[str, object] = {}
     for key in sorted(settings):
@@ -120,10 +121,10 @@ def _parsed(key: str, value: object) -> object:
     return value
 
 
-def _exponential(initial: int, most: int, attempts: int, dice: float) -> int:
-    """``initial`` doubled per attempt up to ``most``, a fifth more or less by ``dice``."""
+def _exponential(initial: int, most: int, attempts: int, jitter: float) -> int:
+    """Return ``initial`` doubled per attempt up to ``most``, varied by 20 % with ``jitter``."""
     if most <= initial:
         return most if initial and most else initial
     steps = math.log(most / max(initial, 1), MULTIPLIER)
     term = initial * MULTIPLIER ** min(max(attempts, 0), steps)
-    return min(most, int(term * (1 - JITTER + 2 * JITTER * dice)))
+    return min(most, int(term * (1 - JITTER + 2 * JITTER * jitter)))

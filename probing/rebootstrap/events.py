@@ -1,26 +1,26 @@
-"""What can happen to a client's connections and metadata, and what it is told to do.
+"""Events about a client's connections and metadata, and the commands that it gets in return.
 
-Events in the past tense, commands with the rule that fired. Times are milliseconds on the caller's
-clock. Nodes are named ``host:port``.
+Commands carry the rule that decided. Times are milliseconds on the caller's clock. Nodes are named
+``host:port``.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 REBOOTSTRAP_REQUIRED: Final = 129
-"""The top-level error of a Metadata response, version 13 and later, that demands it (KIP-1102)."""
+"""Top-level error of a Metadata response (version 13 and later) that demands it (KIP-1102)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataWanted:
-    """The client needs metadata and tries to get it; only the first attempt starts the clock."""
+    """The client tries to get metadata; the first attempt starts the time limit."""
 
     now_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataReceived:
-    """A Metadata response: the nodes that it names, its top-level error (0 below version 13)."""
+    """A Metadata response with its nodes and its top-level error (0 below version 13)."""
 
     now_ms: int
     nodes: tuple[str, ...]
@@ -29,20 +29,20 @@ class MetadataReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionStarted:
-    """A connection to ``node`` is being made; ``dice`` (0.0 to 1.0) varies its time limit.
+    """The client started to connect to ``node``; ``jitter`` (0.0 to 1.0) varies the time limit.
 
-    A client with a time limit of its own hands it in as ``limit_ms``, from now on.
+    A client with its own time limit gives it as ``limit_ms``, counted from ``now_ms``.
     """
 
     now_ms: int
     node: str
-    dice: float = 0.5
+    jitter: float = 0.5
     limit_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionReady:
-    """The connection to ``node`` works."""
+    """The connection to ``node`` was established."""
 
     now_ms: int
     node: str
@@ -50,21 +50,21 @@ class ConnectionReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLost:
-    """The connection to ``node`` failed or was closed; ``dice`` varies the back-off.
+    """The connection to ``node`` failed or was closed; ``jitter`` varies the back-off.
 
-    A client with a back-off of its own hands it in as ``back_off_ms``, from now on; 0 says that it
-    may connect again at once.
+    A client with its own back-off gives it as ``back_off_ms``, counted from ``now_ms``; 0: it may
+    reconnect at once.
     """
 
     now_ms: int
     node: str
-    dice: float = 0.5
+    jitter: float = 0.5
     back_off_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapResolved:
-    """The bootstrap servers were looked up again: the addresses found, perhaps none."""
+    """The bootstrap servers were resolved again: the addresses found, possibly none."""
 
     now_ms: int
     nodes: tuple[str, ...]
@@ -72,7 +72,7 @@ class BootstrapResolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockMoved:
-    """Time passed; sent as often as the caller polls."""
+    """Time passed; the caller sends this at every poll."""
 
     now_ms: int
 
@@ -90,7 +90,7 @@ RebootstrapEvent = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveUpConnection:
-    """Close the connection to ``node``: it was not made in time."""
+    """Close the connection to ``node``: it was not established in time."""
 
     node: str
     why: str
@@ -98,14 +98,14 @@ class GiveUpConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseAll:
-    """Close every connection; comes right before :class:`BootstrapAgain`."""
+    """Close every connection; always followed by :class:`BootstrapAgain`."""
 
     rule: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapAgain:
-    """Resolve ``bootstrap.servers`` anew and start from there."""
+    """Resolve ``bootstrap.servers`` again and connect to the result."""
 
     rule: str
     why: str
@@ -113,7 +113,7 @@ class BootstrapAgain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportRequired:
-    """Tell the application that the server demands a rebootstrap which its settings forbid."""
+    """Report to the application that the server demands a rebootstrap that its settings forbid."""
 
     rule: str
     why: str

@@ -1,9 +1,9 @@
-"""When a client forgets its brokers and begins again at its bootstrap servers: events, commands.
+"""When a client discards its brokers and returns to its bootstrap servers: events, commands.
 
-KIP-899 begins again when no known node has a connection and none may be tried; KIP-1102 adds a time
-limit for metadata and a demand of the server (error 129, ``REBOOTSTRAP_REQUIRED``). The decision is
-one ordered table, :data:`REBOOTSTRAP_RULES`. Beyond both KIPs, beginning again without any answer
-in between backs off as connections do, so that a client whose cluster is gone stays quiet.
+KIP-899 rebootstraps when no known node is connected and all are in back-off. KIP-1102 adds a time
+limit for metadata and a demand of the server (error 129, ``REBOOTSTRAP_REQUIRED``). One ordered
+table decides, :data:`REBOOTSTRAP_RULES`. Beyond both KIPs, rebootstraps without any metadata in
+between back off like connections, which limits the load while a cluster is down.
 """
 
 from collections.abc import Callable
@@ -32,8 +32,8 @@ from probing.rebootstrap.events import (
 NEVER_MS: Final = 2**63 - 1
 
 
-class Link(Enum):
-    """What a client knows of its connection to one node."""
+class LinkState(Enum):
+    """State of a client's connection to one node."""
 
     IDLE = "idle"
     CONNECTING = "connecting"
@@ -46,33 +46,33 @@ class NodeLink:
     """The connection to one node.
 
     Attributes:
-        link: its state.
+        state: its state.
         failures: failures in a row since the connection last worked.
-        until_ms: when a connection under way is given up, or when the back-off ends.
+        until_ms: time limit for connecting, or end of the back-off.
     """
 
-    link: Link = Link.IDLE
+    state: LinkState = LinkState.IDLE
     failures: int = 0
     until_ms: int = NEVER_MS
 
     def is_available(self, now_ms: int) -> bool:
-        """Tell whether a request may go there, now or once connected (KIP-899)."""
-        return self.link is not Link.BACKING_OFF or now_ms >= self.until_ms
+        """Tell whether the client may use or try this node now (KIP-899)."""
+        return self.state is not LinkState.BACKING_OFF or now_ms >= self.until_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootstrapState:
-    """What one client remembers.
+    """State of one client.
 
     Attributes:
         config: its settings.
         nodes: the known nodes by ``host:port``.
-        attempt_started_ms: when metadata was first asked for without an answer; None if it is not.
-        demanded: the server asked for a rebootstrap that has not happened yet.
-        resolving: told to bootstrap again; the addresses are not known yet.
-        in_a_row: rebootstraps since metadata last came.
-        not_before_ms: no further rebootstrap before this.
-        rebootstraps: how many there were in all.
+        attempt_started_ms: when the pending attempt to get metadata began; None if none is pending.
+        demanded: the server demanded a rebootstrap that has not happened yet.
+        resolving: a rebootstrap has begun; the addresses are not known yet.
+        in_a_row: rebootstraps since the last metadata.
+        not_before_ms: earliest time of the next rebootstrap.
+        rebootstraps: total number of rebootstraps.
     """
 
     config: RebootstrapConfig
@@ -85,8 +85,8 @@ class RebootstrapState:
     rebootstraps: int = 0
 
 
-class Verdict(Enum):
-    """What a row of the table comes to."""
+class RebootstrapOutcome(Enum):
+    """What the client does; the outcome of a row."""
 
     BEGIN_AGAIN = "begin again"
     REPORT = "report"
@@ -95,11 +95,11 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootstrapRule:
-    """One row: when it holds, what it comes to, and the sentence for the log."""
+    """One row: its condition, its outcome, and the sentence for the log."""
 
     name: str
     holds: Callable[[RebootstrapState, int], bool]
-    verdict: Verdict
+    outcome: RebootstrapOutcome
     why: str
 
 
@@ -119,80 +119,79 @@ REBOOTSTRAP_RULES: Final = (
     RebootstrapRule(
         name="demanded but forbidden",
         holds=lambda s, _: _never(s) and s.demanded,
-        verdict=Verdict.REPORT,
+        outcome=RebootstrapOutcome.REPORT,
         why="the server answers REBOOTSTRAP_REQUIRED (129), and metadata.recovery.strategy=none"
         " forbids it; set it to rebootstrap, or restart this client",
     ),
     RebootstrapRule(
         name="forbidden",
         holds=lambda s, _: _never(s),
-        verdict=Verdict.GO_ON,
+        outcome=RebootstrapOutcome.GO_ON,
         why="metadata.recovery.strategy=none",
     ),
     RebootstrapRule(
         name="under way",
         holds=lambda s, _: s.resolving,
-        verdict=Verdict.GO_ON,
+        outcome=RebootstrapOutcome.GO_ON,
         why="bootstrap.servers are being resolved",
     ),
     RebootstrapRule(
         name="too soon after the last",
         holds=lambda s, now_ms: now_ms < s.not_before_ms,
-        verdict=Verdict.GO_ON,
-        why="no metadata came since the last rebootstrap; it backs off as connections do",
+        outcome=RebootstrapOutcome.GO_ON,
+        why="no metadata since the last rebootstrap; the next one waits for its back-off",
     ),
     RebootstrapRule(
         name="demanded by the server",
         holds=lambda s, _: s.demanded,
-        verdict=Verdict.BEGIN_AGAIN,
+        outcome=RebootstrapOutcome.BEGIN_AGAIN,
         why="the server answers REBOOTSTRAP_REQUIRED (129)",
     ),
     RebootstrapRule(
         name="no node is available",
         holds=_none_available,
-        verdict=Verdict.BEGIN_AGAIN,
+        outcome=RebootstrapOutcome.BEGIN_AGAIN,
         why="none of {nodes} known nodes has a connection, and all are in reconnect back-off",
     ),
     RebootstrapRule(
         name="metadata is overdue",
         holds=lambda s, now_ms: _waited_ms(s, now_ms) > s.config.trigger_ms,
-        verdict=Verdict.BEGIN_AGAIN,
-        why="no metadata for {waited} ms, {trigger} ms are allowed"
+        outcome=RebootstrapOutcome.BEGIN_AGAIN,
+        why="no metadata for {waited} ms; the limit is {trigger} ms"
         " (metadata.recovery.rebootstrap.trigger.ms)",
     ),
     RebootstrapRule(
-        name="all is well",
+        name="nothing to do",
         holds=lambda _s, _: True,
-        verdict=Verdict.GO_ON,
+        outcome=RebootstrapOutcome.GO_ON,
         why="a node is available and metadata is not overdue",
     ),
 )
-"""First row that holds, wins (KIP-899, KIP-1102)."""
+"""The first row that holds decides (KIP-899, KIP-1102)."""
 
 
 def start_client(nodes: tuple[str, ...], config: RebootstrapConfig) -> RebootstrapState:
-    """Return a client that knows the addresses of its bootstrap servers, and nothing else."""
+    """Return the state of a new client: it knows the addresses of its bootstrap servers only."""
     return RebootstrapState(config=config, nodes={node: NodeLink() for node in sorted(nodes)})
 
 
 def rebootstrap_step(
     state: RebootstrapState, event: RebootstrapEvent
 ) -> tuple[RebootstrapState, tuple[RebootstrapCommand, ...]]:
-    """Return the client after ``event``, and what it has to do, in order.
+    """Return the state after ``event``, and the commands to carry out, in order.
 
-    An event about a node that is no longer known changes nothing but is no error: a closed
-    connection reports late.
+    An event about an unknown node changes nothing: closed connections may report late.
     """
-    state, given_up = _give_up_slow_ones(_taken_in(state, event), event)
+    state, given_up = _give_up_slow_links(_state_after(state, event), event)
     rule = next(row for row in REBOOTSTRAP_RULES if row.holds(state, event.now_ms))
-    if rule.verdict is Verdict.GO_ON:
+    if rule.outcome is RebootstrapOutcome.GO_ON:
         return state, given_up
     why = rule.why.format(
         nodes=len(state.nodes),
         waited=_waited_ms(state, event.now_ms),
         trigger=state.config.trigger_ms,
     )
-    if rule.verdict is Verdict.REPORT:
+    if rule.outcome is RebootstrapOutcome.REPORT:
         report = ReportRequired(rule=rule.name, why=why)
         return replace(state, demanded=False), (*given_up, report)
     in_a_row = state.in_a_row + 1
@@ -209,8 +208,8 @@ def rebootstrap_step(
 
 
 def next_wakeup_ms(state: RebootstrapState) -> int:
-    """Return when :class:`ClockMoved` could change something, on the caller's clock."""
-    times = [link.until_ms for link in state.nodes.values() if link.link is Link.CONNECTING]
+    """Return the earliest time at which :class:`ClockMoved` can have an effect."""
+    times = [link.until_ms for link in state.nodes.values() if link.state is LinkState.CONNECTING]
     if state.config.strategy is RecoveryStrategy.REBOOTSTRAP and not state.resolving:
         if state.attempt_started_ms is not None:
             due_ms = state.attempt_started_ms + state.config.trigger_ms + 1
@@ -220,18 +219,18 @@ def next_wakeup_ms(state: RebootstrapState) -> int:
     return min(times, default=NEVER_MS)
 
 
-def _taken_in(state: RebootstrapState, event: RebootstrapEvent) -> RebootstrapState:
+def _state_after(state: RebootstrapState, event: RebootstrapEvent) -> RebootstrapState:
     match event:
         case MetadataWanted():
             if state.attempt_started_ms is not None:
                 return state
             return replace(state, attempt_started_ms=event.now_ms)
         case MetadataReceived():
-            return _metadata_taken_in(state, event)
+            return _state_after_metadata(state, event)
         case BootstrapResolved():
             nodes = {node: state.nodes.get(node, NodeLink()) for node in sorted(event.nodes)}
             closed = {name: _closed(node) for name, node in nodes.items()}
-            # A slow lookup is no metadata that failed to come: the time counts from here.
+            # The time that resolving took does not count towards the time limit for metadata.
             started_ms = None if state.attempt_started_ms is None else event.now_ms
             return replace(state, nodes=closed, resolving=False, attempt_started_ms=started_ms)
         case ConnectionStarted() | ConnectionReady() | ConnectionLost():
@@ -245,8 +244,8 @@ def _taken_in(state: RebootstrapState, event: RebootstrapEvent) -> RebootstrapSt
             assert_never(event)
 
 
-def _metadata_taken_in(state: RebootstrapState, event: MetadataReceived) -> RebootstrapState:
-    """A demand counts whatever else is in the answer; no broker in it is no answer at all."""
+def _state_after_metadata(state: RebootstrapState, event: MetadataReceived) -> RebootstrapState:
+    """Return the state after a response; one without brokers and without a demand is ignored."""
     if event.error_code == REBOOTSTRAP_REQUIRED:
         return replace(state, demanded=True)
     if not event.nodes:
@@ -256,8 +255,8 @@ def _metadata_taken_in(state: RebootstrapState, event: MetadataReceived) -> Rebo
 
 
 def _closed(node: NodeLink) -> NodeLink:
-    """Close without blame: an address that failed before stays in its back-off."""
-    return node if node.link is Link.BACKING_OFF else NodeLink(failures=node.failures)
+    """Return the node closed; a node in back-off stays in back-off."""
+    return node if node.state is LinkState.BACKING_OFF else NodeLink(failures=node.failures)
 
 
 def _link_after(
@@ -267,30 +266,30 @@ def _link_after(
 ) -> NodeLink:
     match event:
         case ConnectionStarted():
-            limit_ms = config.setup_timeout_ms(link.failures, event.dice)
+            limit_ms = config.setup_timeout_ms(link.failures, event.jitter)
             limit_ms = limit_ms if event.limit_ms is None else event.limit_ms
-            return replace(link, link=Link.CONNECTING, until_ms=event.now_ms + limit_ms)
+            return replace(link, state=LinkState.CONNECTING, until_ms=event.now_ms + limit_ms)
         case ConnectionReady():
-            return NodeLink(link=Link.READY)
+            return NodeLink(state=LinkState.READY)
         case ConnectionLost():
             if event.back_off_ms == 0:
                 return NodeLink()
             failures = link.failures + 1
-            delay_ms = event.back_off_ms or config.reconnect_delay_ms(failures, event.dice)
+            delay_ms = event.back_off_ms or config.reconnect_delay_ms(failures, event.jitter)
             until_ms = event.now_ms + delay_ms
-            return NodeLink(link=Link.BACKING_OFF, failures=failures, until_ms=until_ms)
+            return NodeLink(state=LinkState.BACKING_OFF, failures=failures, until_ms=until_ms)
         case _:
             assert_never(event)
 
 
-def _give_up_slow_ones(
+def _give_up_slow_links(
     state: RebootstrapState, event: RebootstrapEvent
 ) -> tuple[RebootstrapState, tuple[GiveUpConnection, ...]]:
-    """Stop waiting for connections that are not made in time: they have failed."""
+    """Return the state with overdue connections as failed, and the commands to close them."""
     slow = [
         name
         for name, node in sorted(state.nodes.items())
-        if node.link is Link.CONNECTING and event.now_ms >= node.until_ms
+        if node.state is LinkState.CONNECTING and event.now_ms >= node.until_ms
     ]
     if not slow:
         return state, ()
@@ -298,5 +297,5 @@ def _give_up_slow_ones(
     for name in slow:
         lost = ConnectionLost(now_ms=event.now_ms, node=name)
         nodes[name] = _link_after(state.config, nodes[name], lost)
-    why = "the connection was not made within socket.connection.setup.timeout.ms and its growth"
+    why = "not connected within socket.connection.setup.timeout.ms (it grows with each failure)"
     return replace(state, nodes=nodes), tuple(GiveUpConnection(node=n, why=why) for n in slow)

@@ -1,4 +1,4 @@
-"""Kafka Streams' releases, their protocol versions, and upgrade paths between them."""
+"""Kafka Streams releases, their protocol versions, and upgrade paths between them."""
 
 from probing.releases.behaviour import LeaderModel, MemberModel
 from probing.releases.lookup import (

@@ -1,11 +1,10 @@
-"""The one release table: every released Kafka Streams patch, and ours.
+"""The release table: every released Kafka Streams patch and the native releases, found by name.
 
-Ours are three: ``native`` is this program; ``next`` and ``incompatible`` emulate its successors,
-so that tests can upgrade to what does not exist yet.
+There are three native releases: ``native`` is this program; ``next`` and ``incompatible`` emulate
+later releases, so that tests can upgrade to them.
 
-A metadata version can change in a patch (2.6.0 writes 7, 2.6.1 writes 8), a fix can be on one
-branch and not on the next, so the table is keyed by patch. ``rows.py`` holds the rows; here
-they become ``Release`` values and are found by name.
+The table is keyed by patch, because a metadata version can change in a patch (2.6.0 writes 7, 2.6.1
+writes 8), and a fix can be missing on a later branch. ``rows.py`` holds the data.
 """
 
 import difflib
@@ -25,11 +24,11 @@ _NATIVE_ORDER: Final = (10**6,)
 
 
 class ReleaseError(ValueError):
-    """A release or an ``upgrade.from`` that does not exist; the text names what does."""
+    """An unknown release or ``upgrade.from``; the message names the known ones."""
 
 
 class Standing(StrEnum):
-    """What becomes of an ``upgrade.from`` value."""
+    """What a release does with an ``upgrade.from`` value."""
 
     ACCEPTED = "accepted"
     CRASHES = "crashes"
@@ -37,7 +36,7 @@ class Standing(StrEnum):
 
 
 class RebalanceProtocol(StrEnum):
-    """How partitions move: all given back first, or only those that really move (KIP-429)."""
+    """How partitions move: all are revoked first, or only those that move (KIP-429)."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
@@ -45,15 +44,16 @@ class RebalanceProtocol(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeFrom:
-    """One value of ``upgrade.from`` in one release, and what it does there.
+    """One value of ``upgrade.from`` in one release, and its effect.
 
     Attributes:
         value: as written in the configuration.
         standing: accepted, accepted but fatal (3.5.0 and "3.4"), or refused at start (4.0, 4.1).
         pinned_version: the version that the member writes; None means its latest.
-        rebalance_protocol: what the member offers to the group; of ours, the most that it may.
+        rebalance_protocol: the protocol that the member offers; for native members, the most that
+            it may offer.
         formats: other formats that the value keeps at their old layout.
-        why: what happens, for values that are not simply accepted.
+        why: what happens, for values that are not accepted.
     """
 
     value: str
@@ -66,20 +66,20 @@ class UpgradeFrom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One released program: what it reads and writes, and how it behaves.
+    """One release: the versions that it reads and writes, and how it behaves.
 
     Attributes:
-        name: "2.3.1", "0.10.2.2", or "native", "next", "incompatible" for ours.
-        series: "2.3", "0.10.2" or the name of ours.
-        order: sorts releases; ours sort last.
-        known_versions: Kafka's versions that it can read and write, ascending; a set, which may
-            have holes.
-        latest_version: the greatest of them, which it writes at start when nothing pins it.
+        name: "2.3.1", "0.10.2.2", or "native", "next", "incompatible".
+        series: "2.3", "0.10.2", or the name of a native release.
+        order: sort key; native releases sort last.
+        known_versions: Kafka versions that it reads and writes, ascending; may have holes.
+        latest_version: the greatest of them, written at start unless a setting pins another.
         leader_model, member_model: how it behaves in a group.
-        rebalance_protocol: what it offers without ``upgrade.from``; ours offer what they are told.
-        upgrade_from_rows: every value it knows, in order of release.
-        open_issues: ids of the known issues that are still open in it.
-        native_versions: versions of ours that it can write, ascending; none for Kafka's releases.
+        rebalance_protocol: what it offers without ``upgrade.from``; native releases offer what is
+            configured.
+        upgrade_from_rows: every value that it knows, in order of release.
+        open_issues: ids of the known issues that are open in it.
+        native_versions: native versions that it writes, ascending; empty for Kafka's releases.
     """
 
     name: str
@@ -96,23 +96,23 @@ class Release:
 
     @property
     def is_native(self) -> bool:
-        """Tell whether this is a release of ours rather than one of Kafka's."""
+        """Tell whether this is a native release and not one of Kafka's."""
         return bool(self.native_versions)
 
     @property
     def readable_versions(self) -> tuple[int, ...]:
-        """Return every version that it writes and therefore reads: Kafka's, then ours."""
+        """Return every version that it reads and writes: Kafka versions, then native ones."""
         return (*self.known_versions, *self.native_versions)
 
     @property
     def latest_native_version(self) -> int | None:
-        """Return the greatest version of ours, None for Kafka's releases."""
+        """Return its greatest native version, None for Kafka's releases."""
         return max(self.native_versions, default=None)
 
     def reads(self, version: int) -> bool:
-        """Tell whether it can read the body of a subscription or answer in ``version``.
+        """Tell whether it reads the body of a subscription or answer in ``version``.
 
-        A native body says since which version it can be read, so a later one may be readable.
+        A native body names the first version that can read it, so a later one may be readable.
         """
         if version < EARLIEST_NATIVE_VERSION or not self.native_versions:
             return version in self.known_versions
@@ -121,16 +121,17 @@ class Release:
 
     @property
     def upgrade_from(self) -> Mapping[str, UpgradeFrom]:
-        """Return the values that may be set, each with what it does."""
+        """Return the accepted values, each with its effect."""
         return {
             row.value: row for row in self.upgrade_from_rows if row.standing is Standing.ACCEPTED
         }
 
     def started_with(self, upgrade_from: str | None) -> UpgradeFrom | None:
-        """Return what ``upgrade_from`` does here, or None when it is not set.
+        """Return the effect of ``upgrade_from`` in this release, None if it is not set.
 
         Raises:
-            ReleaseError: the value is unknown, refused or fatal; the text names the accepted ones.
+            ReleaseError: the value is unknown, refused or fatal; the message names the accepted
+                ones.
         """
         if upgrade_from is None:
             return None
@@ -165,7 +166,7 @@ class Release:
 
 
 def parse_order(text: str) -> tuple[int, ...] | None:
-    """Return the numbers of ``text`` ("2.3.1" -> (2, 3, 1)), or None if it is not made of them."""
+    """Return the numbers of ``text`` ("2.3.1" -> (2, 3, 1)), None if it is not such a text."""
     parts = text.split(".")
     if not all(part.isascii() and part.isdigit() and len(part) <= 6 for part in parts):  # noqa: PLR2004 six digits are plenty
         return None
@@ -173,7 +174,7 @@ def parse_order(text: str) -> tuple[int, ...] | None:
 
 
 def _order(name: str) -> tuple[int, ...]:
-    """Return the sort key of a patch or series of the rows."""
+    """Return the sort key of a patch or series."""
     return tuple(int(part) for part in name.split("."))
 
 
@@ -188,7 +189,7 @@ def _at(rows: Iterable[tuple[str, str | None, _Value]], *, name: str, series: st
 
 
 def _is_open(issue: data.IssueRow, *, name: str, series: str) -> bool:
-    """Tell whether a release has the issue: begun, and fixed neither here nor for good."""
+    """Tell whether a release has the issue: it exists and is not fixed yet."""
     order = _order(name)
     fixed_on_branch = any(
         fix == series or fix.startswith(f"{series}.")
@@ -262,7 +263,7 @@ def _kafka_release(name: str, series: str) -> Release:
 
 
 def _native_release(number: int, row: data.NativeReleaseRow) -> Release:
-    """Return a release of ours: it speaks every version of Kafka and accepts every pin."""
+    """Return a native release: it knows every Kafka version and accepts every pin."""
     known = tuple(version for _, version, _ in data.LATEST_VERSION_SINCE)
     return Release(
         name=row.name,
@@ -300,17 +301,17 @@ RELEASES: Final[tuple[Release, ...]] = (
     ),
     *(_native_release(number, row) for number, row in enumerate(data.NATIVE_RELEASES)),
 )
-"""Every release, oldest first, ours last."""
+"""Every release, oldest first, native releases last."""
 
 _NEWEST_OF_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
 
 _RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
-# Later patches overwrite earlier ones, so that a series stands for its newest patch.
+# Later patches overwrite earlier ones: a series stands for its newest patch.
 _RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
 
 
 def _nearest_names(text: str) -> list[str]:
-    """Return up to four known names that ``text`` may have meant, oldest first."""
+    """Return up to four known names that are similar to ``text``, oldest first."""
     same_prefix = [name for name in (*_SERIES, *_RELEASE_BY_NAME) if name.startswith(f"{text}.")]
     if same_prefix:
         return same_prefix[:4]
@@ -334,10 +335,10 @@ def find_release(text: str) -> Release:
 
     Args:
         text: a patch ("2.3.1", "0.10.2.1"), a series for its newest patch ("2.3", "0.10.2"),
-            or one of ours: "native", or its emulated successors "next" and "incompatible".
+            "native", or the emulated later releases "next" and "incompatible".
 
     Raises:
-        ReleaseError: no such release; the text names the nearest known ones.
+        ReleaseError: no such release; the message names the nearest known ones.
     """
     release = _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text)
     if release is None:

@@ -1,11 +1,11 @@
-"""Every released Kafka Streams patch and what changed with which of them: the rows, and only those.
+"""Data of the release table: every released Kafka Streams patch, and what each patch changed.
 
-A property of a release is written once, at the patch that introduced it (``Since`` rows, each with
-an end where a later patch took it back), and looked up by patch. So nothing is listed by hand per
-release: Kafka's five hand-written lists are how 3.5.0 came to crash on a value that it accepts.
+A property is written once, at the patch that introduced it, and looked up by patch; nothing is
+listed per release. (Kafka keeps five lists by hand; for that reason 3.5.0 crashes on a value that
+it accepts.)
 
-Sources: the artifacts that were published, the sources at each release's tag, KIP-268 and the
-issues named in the rows.
+Sources: the published artifacts, the code at each release's tag, KIP-268 and the issues named in
+the rows.
 """
 
 from typing import Final, NamedTuple
@@ -62,14 +62,14 @@ LATEST_VERSION_SINCE: Final = (
 
 
 class NativeVersionRow(NamedTuple):
-    """A version of ours; ``readable_since`` is the least latest version of who reads its body."""
+    """A native version; programs whose latest version is ``readable_since`` or above read it."""
 
     version: int
     readable_since: int
     summary: str
 
 
-# A test emulates programs that do not exist yet by layouts that really differ.
+# 102 and 103 emulate later releases for tests; their layouts really differ.
 NATIVE_VERSIONS: Final = (
     NativeVersionRow(101, 101, "keys with defaults, the view, what each member reads"),
     NativeVersionRow(102, 101, "emulation for tests: a later layout that 101 can read"),
@@ -78,7 +78,7 @@ NATIVE_VERSIONS: Final = (
 
 
 class NativeReleaseRow(NamedTuple):
-    """A program of ours, and which native versions it reads and writes beside Kafka's 1 to 11."""
+    """A native release, and the native versions that it reads and writes besides 1 to 11."""
 
     name: str
     native_versions: tuple[int, ...]
@@ -91,8 +91,8 @@ NATIVE_RELEASES: Final = (
     NativeReleaseRow("incompatible", (101, 103), "emulation for tests: one that breaks the layout"),
 )
 
-# A row holds from its release on, until the next row; a row with `only_series` holds in that
-# series alone (a fix on a branch, while later series were still broken).
+# A row holds from its release on, until the next row. A row with a series holds in that series only
+# (a fix on a branch, while later series were still broken).
 LEADER_MODEL_SINCE: Final = (
     ("0.10.0.0", None, LeaderModel.VERSION_1_ONLY),
     ("0.10.1.0", None, LeaderModel.ALWAYS_VERSION_2),
@@ -117,7 +117,7 @@ MEMBER_MODEL_SINCE: Final = (
     ("3.3.2", None, MemberModel.FOLLOWUP_WAITS),
 )
 
-# From which series to which `upgrade.from` is accepted: None where the setting does not exist.
+# First and last series that `upgrade.from` accepts; None if the setting does not exist.
 UPGRADE_FROM_SINCE: Final[tuple[tuple[str, str | None, tuple[str, str] | None], ...]] = (
     ("0.10.0.0", None, None),
     ("0.10.2.2", "0.10.2", ("0.10.0", "0.10.0")),
@@ -140,15 +140,15 @@ UPGRADE_FROM_SINCE: Final[tuple[tuple[str, str | None, tuple[str, str] | None], 
 )
 
 PIN_BY_LAST_SERIES: Final = (("0.10.0", 1), ("1.1", 2))
-"""``upgrade.from`` up to this series pins this version; above the last row nothing is pinned."""
+"""``upgrade.from`` up to this series pins this version; later series pin none."""
 
 LAST_EAGER_SERIES: Final = "2.3"
 FIRST_COOPERATIVE_PATCH: Final = "2.4.0"
 FIRST_PATCH_WITHOUT_EAGER: Final = "4.0.0"
-"""From here on the values that ask for the eager protocol are refused at start."""
-WITHOUT_EAGER: Final = "the eager rebalance protocol is gone since 4.0 (KAFKA-18839)"
+"""From this patch on, values that need the eager protocol are refused at start."""
+WITHOUT_EAGER: Final = "4.0 removed the eager rebalance protocol (KAFKA-18839)"
 BRIDGE_SERIES: Final = ("3.5", "3.6", "3.7", "3.8", "3.9")
-"""Where a group at 2.3 or below stops over on its way to 4.0."""
+"""Intermediate releases for a group at 2.3 or below on its way to 4.0."""
 
 
 class FormatRow(NamedTuple):
@@ -172,7 +172,7 @@ ONE_WAY_FORMATS: Final = (
     ("4.0.0", "state stores are opened by a newer RocksDB"),
     ("4.3.0", "state stores hold their offsets in a column family (KIP-1035)"),
 )
-"""What a release writes to disk or to a topic that a release before it may not read."""
+"""(release, what it writes to disk or to a topic that earlier releases may not read)."""
 
 # (first patch, last patch, value, what happens): accepted by the config, fatal in the assignor.
 CRASHING_VALUES: Final = (
@@ -237,24 +237,24 @@ ISSUES: Final = (
         "KAFKA-10455",
         "2.6.0",
         ("2.6.1", "2.7.0"),
-        "a rejoin with the same bytes is ignored by the broker, so a follow-up may never happen",
+        "the broker ignores a rejoin with the same bytes, so a follow-up may never happen",
     ),
     IssueRow(
         "KAFKA-14382",
         "2.6.0",
         ("3.3.2", "3.4.0"),
-        "a follow-up that fires during a rebalance starts the next one, without an end",
+        "a follow-up that fires during a rebalance starts the next one, endlessly",
     ),
     IssueRow(
         "KAFKA-13769",
         "3.3.0",
         ("3.4.0",),
-        "foreign-key join subscriptions changed their format without a rolling path",
+        "foreign-key join subscriptions changed their format without a rolling upgrade path",
     ),
     IssueRow(
         "upgrade.from=3.4",
         "3.5.0",
         ("3.5.2",),
-        "the value 3.4 is accepted and then kills the assignor",
+        "the value 3.4 is accepted and then ends the assignor",
     ),
 )

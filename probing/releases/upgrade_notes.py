@@ -1,8 +1,7 @@
-"""What a path leaves unsaid: other formats, settings that do nothing or harm, issues, the way back.
+"""Notes of an upgrade path: other formats, useless or harmful settings, known issues, rollback.
 
-The number of bounces follows from versions and rebalance protocols alone. An application with
-foreign-key joins or KTable aggregations has formats of its own to keep stable, and a state
-directory does not go back in time; ``notes_for`` says so, in sentences.
+The number of bounces depends on versions and rebalance protocols only. Foreign-key joins, KTable
+aggregations and state directories have formats of their own, which ``notes_for`` explains.
 """
 
 from probing.releases import rows as data
@@ -11,7 +10,7 @@ from probing.versions import EARLIEST_NATIVE_VERSION, EARLIEST_PROBEABLE_VERSION
 
 
 def notes_for(old: Release, new: Release) -> tuple[str, ...]:
-    """Return the notes for the way from ``old`` to ``new``, in a fixed order; often none."""
+    """Return the notes for the path from ``old`` to ``new``, in a fixed order; often none."""
     return (
         *_format_notes(old, new),
         *_setting_notes(old, new),
@@ -27,7 +26,7 @@ def _order(name: str) -> tuple[int, ...]:
 
 
 def _format_notes(old: Release, new: Release) -> list[str]:
-    """Say which features need two bounces, because a format of theirs changes on the way."""
+    """Return notes on features that need two bounces, because their format changes."""
     if new.is_native or old.is_native:
         return []
     rows = {row.value: row for row in new.upgrade_from_rows}
@@ -36,27 +35,27 @@ def _format_notes(old: Release, new: Release) -> list[str]:
     for row in data.FORMATS:
         changed = old.order < _order(row.changed_in) <= new.order
         if not changed or value is None or value.standing is Standing.REFUSED:
-            continue  # where the value is unknown or refused, there is no direct way at all
+            continue  # the value is unknown or refused: there is no direct path
         if value.standing is Standing.CRASHES:
             notes.append(
-                f"{row.name}: two bounces would be needed, and upgrade.from={old.series} is"
-                f" {value.why} in {new.name}; take a later patch of {new.series}"
+                f"{row.name}: two bounces would be needed, but upgrade.from={old.series} is"
+                f" {value.why} in {new.name}; use a later patch of {new.series}"
             )
         elif row.name in value.formats:
             notes.append(
-                f"{row.name}: an application that has them needs two bounces, the first with"
+                f"{row.name}: an application that uses them needs two bounces, the first with"
                 f" upgrade.from={old.series}"
             )
         else:
             notes.append(
-                f"{row.name}: an application that has them cannot be bounced to {new.name};"
-                " stop all members, or take a later release"
+                f"{row.name}: an application that uses them cannot be bounced to {new.name};"
+                " stop all members, or use a later release"
             )
     return notes
 
 
 def _setting_notes(old: Release, new: Release) -> list[str]:
-    """Say where the value that one would set is missing or fatal although nobody needs it."""
+    """Return a note if upgrade.from=<old series> is unknown or fatal, and not needed."""
     if new.is_native or old.is_native or not new.upgrade_from_rows or old.order >= new.order:
         return []
     rows = {row.value: row for row in new.upgrade_from_rows}
@@ -65,25 +64,25 @@ def _setting_notes(old: Release, new: Release) -> list[str]:
     if value is not None and value.standing is Standing.CRASHES:
         return [f"do not set upgrade.from={old.series} on {new.name}: it is {value.why}"]
     if value is None and newest < _order(old.series) and old.series != new.series:
-        return [f"upgrade.from={old.series} is unknown to {new.name} and not needed; leave it out"]
+        return [f"upgrade.from={old.series} is unknown to {new.name} and not needed; do not set it"]
     return []
 
 
 def _protocol_notes(old: Release, new: Release) -> list[str]:
-    """Say what mixes when one side is ours: our members move partitions eagerly."""
+    """Return a note if one release is native (eager by default) and the other cooperative."""
     other = old if new.is_native else new
     mixed = old.is_native != new.is_native
     if not mixed or other.rebalance_protocol is RebalanceProtocol.EAGER:
         return []
     note = (
-        f"members of {other.name} move partitions cooperatively and native ones eagerly unless"
-        " told otherwise; the leader withholds a task until its cooperative owner has given it up"
+        f"members of {other.name} move partitions cooperatively, native members eagerly by default;"
+        " the leader withholds a task until its cooperative owner has revoked it"
     )
     return [note]
 
 
 def _window_notes(old: Release, new: Release) -> list[str]:
-    """Say when a JVM leader ends a group with members of ours in it, as it would with Kafka's."""
+    """Return notes on when a JVM leader ends a group that has native members."""
     if old.is_native == new.is_native:
         return []
     kafka, native = (new, old) if old.is_native else (old, new)
@@ -112,18 +111,18 @@ def _window_notes(old: Release, new: Release) -> list[str]:
 
 
 def _way_back_notes(old: Release, new: Release) -> list[str]:
-    """Say what a release wrote to disk or to topics that an earlier one may not read."""
+    """Return notes on data that the later release wrote and the earlier one may not read."""
     if new.order >= old.order or old.is_native:
         return []
     return [
-        f"since {since} {what}: members of {new.name} may have to rebuild or cannot read them"
+        f"since {since} {what}: members of {new.name} may not read them, or must rebuild them"
         for since, what in data.ONE_WAY_FORMATS
         if new.order < _order(since) <= old.order
     ]
 
 
 def _issue_notes(old: Release, new: Release) -> list[str]:
-    """Name the known issues that are open in the release that the group will run."""
+    """Return the known issues that are open in the new release."""
     if old.name == new.name:
         return []
     return [

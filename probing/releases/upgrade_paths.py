@@ -1,10 +1,9 @@
-"""From one release to another by rolling bounces: how many, with which setting, or why not.
+"""Path from one release to another by rolling bounces: how many, with which setting, or why not.
 
-A bounce puts every member, one at a time, on another program or another setting; until the last
-one, both sorts are in the group and anyone may lead. One ordered table decides, first row wins, for
-upgrades and rollbacks alike: in both, one side is the *lower* release and the other the *higher*,
-and the higher one is held at the lower one's dialect while the two are mixed. Facts: KIP-268,
-KIP-429, KAFKA-6054, KAFKA-8649, KAFKA-18839.
+A rolling bounce restarts every member, one at a time, with another program or setting; meanwhile
+the group is mixed, and any member may lead. One ordered table decides for upgrades and rollbacks,
+the first row that holds: the *higher* release has to write the versions of the *lower* one while
+the group is mixed. Sources: KIP-268, KIP-429, KAFKA-6054, KAFKA-8649, KAFKA-18839.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from probing.versions import EARLIEST_PROBEABLE_VERSION
 
 
 class Direction(StrEnum):
-    """Which way a path leads."""
+    """Direction of a path."""
 
     NONE = "none"
     UPGRADE = "upgrade"
@@ -31,18 +30,18 @@ class BounceReason(StrEnum):
     """Why a bounce is needed."""
 
     METADATA = "metadata"
-    """The version must be pinned while members that cannot probe are in the group."""
+    """The version must be pinned while members without version probing are in the group."""
     PROTOCOL = "protocol"
     """The rebalance protocol must stay eager while eager members are in the group."""
     PROBING = "probing"
-    """Another program; version probing finds the version."""
+    """Another release; version probing finds the version."""
     PROGRAM = "program"
-    """Another program that writes the same version."""
+    """Another release that writes the same version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounce:
-    """One rolling bounce: every member is started again as ``release`` with ``upgrade_from``."""
+    """One rolling bounce: every member is restarted as ``release`` with ``upgrade_from``."""
 
     release: str
     upgrade_from: str | None
@@ -51,17 +50,17 @@ class Bounce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradePath:
-    """How a group gets from one release to another.
+    """How a group changes from one release to another.
 
     Attributes:
         old, new: names of the releases.
         direction: upgrade, rollback or none.
-        possible: by rolling bounces; if not, all members have to be stopped, or go by ``bridges``.
+        possible: by rolling bounces; if False, stop all members, or go through ``bridges``.
         bounces: in order; empty if not possible, or if there is nothing to do.
-        bridges: releases to stop over at, when there is no direct way.
+        bridges: intermediate releases, if there is no direct path.
         rule: the row that decided.
-        reasons: sentences: why so many bounces, or why none.
-        notes: what else to know: other formats, known issues, the way back.
+        reasons: sentences: why these bounces, or why none.
+        notes: sentences on other formats, known issues and rollback.
     """
 
     old: str
@@ -78,7 +77,8 @@ class UpgradePath:
         """Return the bounces to run: those of the path, or one to ``new`` without a pin.
 
         Args:
-            in_one: whatever the path needs. A path without bounces is run in one bounce as well.
+            in_one: return one bounce, whatever the path needs. A path without bounces always
+                gets one.
         """
         if self.bounces and not in_one:
             return self.bounces
@@ -87,7 +87,7 @@ class UpgradePath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:
-    """Two releases, in the order of the way and in the order of age."""
+    """Two releases: ``old`` and ``new`` of the path, ``lower`` and ``higher`` by age."""
 
     old: Release
     new: Release
@@ -108,7 +108,7 @@ class _Pair:
 
     @property
     def pin_reasons(self) -> tuple[BounceReason, ...]:
-        """Return why the higher release has to be held back while the two are mixed."""
+        """Return why the higher release must be pinned while the group is mixed."""
         lower, higher = self.lower, self.higher
         metadata = lower.latest_version < min(EARLIEST_PROBEABLE_VERSION, higher.latest_version)
         protocol = (
@@ -120,13 +120,13 @@ class _Pair:
 
     @property
     def standing(self) -> Standing | None:
-        """Return what the higher release makes of the lower one's value, None if unknown to it."""
+        """Return how the higher release treats upgrade.from=<lower series>, None if unknown."""
         rows = {row.value: row.standing for row in self.higher.upgrade_from_rows}
         return rows.get(self.lower.series)
 
     @property
     def is_broken(self) -> bool:
-        """Tell whether KAFKA-8649 strikes: the higher leads, and the lower copies its number."""
+        """Tell whether KAFKA-8649 applies: the higher leads, and the lower copies its version."""
         return (
             self.higher.leader_model is LeaderModel.EMPTY_AND_OWN
             and EARLIEST_PROBEABLE_VERSION <= self.lower.latest_version < self.higher.latest_version
@@ -148,7 +148,7 @@ def _one_bounce(pair: _Pair) -> tuple[Bounce, ...]:
 
 
 def _two_bounces(pair: _Pair) -> tuple[Bounce, ...]:
-    """Pin the higher release, then let go: of the pin going up, of the program going down."""
+    """Return a bounce that pins the higher release, then one that starts ``new`` without a pin."""
     reasons = pair.pin_reasons
     return (
         Bounce(release=pair.higher.name, upgrade_from=pair.lower.series, reasons=reasons),
@@ -165,13 +165,13 @@ def _eager_bridges(_: _Pair) -> tuple[str, ...]:
 
 
 def _fixed_bridges(_: _Pair) -> tuple[str, ...]:
-    """Return where the leader says the lowest supported version."""
+    """Return the releases whose leader answers with the lowest supported version."""
     model = LeaderModel.EMPTY_AND_LOWEST
     return (*(release.name for release in RELEASES if release.leader_model is model), "2.4")
 
 
 def _backport_bridges(pair: _Pair) -> tuple[str, ...]:
-    """Return the releases between the two that accept 0.10.0 and reach the other side."""
+    """Return the releases between the two that accept upgrade.from=0.10.0."""
     return tuple(
         release.name
         for release in RELEASES
@@ -182,7 +182,7 @@ def _backport_bridges(pair: _Pair) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRule:
-    """One row: when it holds, whether there is a way, and which."""
+    """One row: its condition, whether there is a path, and which."""
 
     name: str
     holds: Callable[[_Pair], bool]
@@ -204,9 +204,9 @@ PATH_RULES: Final = (
         holds=lambda p: p.is_broken,
         possible=False,
         bridges=_fixed_bridges,
-        why="a leader of {higher} says version {higher_latest}, a member of {lower} copies it and"
-        " cannot write it (KAFKA-8649); take one of {bridges} instead, or stop all members and"
-        " start them as {new}",
+        why="a leader of {higher} answers with version {higher_latest}, a member of {lower} copies"
+        " it and cannot write it (KAFKA-8649); use one of {bridges} instead, or stop all members"
+        " and start them as {new}",
     ),
     PathRule(
         name="pinned, two bounces",
@@ -223,8 +223,8 @@ PATH_RULES: Final = (
         ),
         possible=False,
         bridges=_eager_bridges,
-        why="{pin_why}, and {higher} cannot be held back: " + data.WITHOUT_EAGER + "; stop over"
-        " at one of {bridges}, or stop all members and start them as {new}",
+        why="{pin_why}, and {higher} cannot be pinned: " + data.WITHOUT_EAGER + "; go through one"
+        " of {bridges}, or stop all members and start them as {new}",
     ),
     PathRule(
         name="no backport of KAFKA-6054",
@@ -246,14 +246,14 @@ PATH_RULES: Final = (
         holds=lambda _: True,
         possible=True,
         bounces=_one_bounce,
-        why="version probing finds version {lower_latest} while the two are mixed: one rolling"
+        why="version probing finds version {lower_latest} while the group is mixed: one rolling"
         " bounce, no setting",
     ),
 )
 
 
 def upgrade_path(old: Release, new: Release) -> UpgradePath:
-    """Return how a group of ``old`` becomes a group of ``new``, or why it cannot by bouncing."""
+    """Return the path from ``old`` to ``new`` by rolling bounces, or why there is none."""
     pair = _Pair(old=old, new=new)
     rule = next(rule for rule in PATH_RULES if rule.holds(pair))
     bridges = rule.bridges(pair)
@@ -271,7 +271,7 @@ def upgrade_path(old: Release, new: Release) -> UpgradePath:
 
 
 def upgrade_from_value(old: Release, new: Release) -> str | None:
-    """Return the ``upgrade.from`` of the first bounce, as configured; None if none is needed."""
+    """Return the ``upgrade.from`` to configure for the first bounce; None if none is needed."""
     bounces = upgrade_path(old, new).bounces
     return bounces[0].upgrade_from if bounces else None
 
@@ -280,7 +280,7 @@ def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:
     """Fill in a row's sentence."""
     lower, higher = pair.lower, pair.higher
     whys = {
-        BounceReason.METADATA: f"read up to version {lower.latest_version} and cannot be probed",
+        BounceReason.METADATA: f"read up to version {lower.latest_version} without version probing",
         BounceReason.PROTOCOL: "know the eager rebalance protocol only",
     }
     upwards = pair.direction is Direction.UPGRADE
@@ -294,7 +294,7 @@ def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:
         value=lower.series,
         pin_why=f"members of {lower.name} "
         + ", and ".join(whys[reason] for reason in pair.pin_reasons),
-        second="take it out again" if upwards else f"start the members as {pair.new.name}",
+        second="remove it" if upwards else f"start the members as {pair.new.name}",
         bridges=", ".join(bridges),
-        detour=f"go by {' or '.join(bridges)}, or " if bridges else "",
+        detour=f"go through {' or '.join(bridges)}, or " if bridges else "",
     )

@@ -1,4 +1,4 @@
-"""Placement of many groups: one task of the executor a batch of rows."""
+"""Placement of many groups; a worker places a batch of groups at a time."""
 
 from spark_assign.batch.job import HUGE_TASKS, Summary, run_batch
 from spark_assign.batch.publish import publish_plan

@@ -1,8 +1,9 @@
-"""Groups too big for one worker, out of a table of groups: each placed by all workers together."""
+"""Groups too big for one worker: each is placed by all workers together."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from pyspark import StorageLevel
@@ -12,37 +13,35 @@ from pyspark.sql import functions as f
 
 from encoding import RebalanceError, shown
 from spark_assign.huge import GroupPlan, in_rows, nested_groups, plan_group
-from spark_assign.tables import PLACE, RESULT, Groups, Reject
+from spark_assign.tables import POSITION, RESULT, Groups, Position, Reject
 from spark_assign.workers import Options
 
 _ROLES = ("active", "standby", "warmup")
-# Each costs a few jobs of its own; whoever has more should raise the threshold.
-MOST = 1_000
+# Huge groups of one batch; each costs a few Spark jobs. With more, raise --huge-tasks.
+HUGE_GROUPS_MAX = 1_000
 T = TypeVar("T")
 _RAISED = re.compile(r"(?:\w+\.)*\w+(?:Error|Exception|Table|Rows): ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Huge:
-    """A huge group, decided.
+class HugePlan:
+    """The plan of a huge group.
 
     Attributes:
         name: of the group.
-        answer: one row in the schema `schemas.RESULT`, or None where it was rejected.
-        plan: what was decided; its counts are there once the answer has been written.
-        reject: why it cannot be placed.
-        place: where it stands in the input (`places.PLACE_TYPE`), where that is known.
+        position: where it was read, where that is known.
+        answer: one row in the schema `schemas.RESULT`.
+        plan: what was decided; its counts are known once the answer is written.
     """
 
     name: str
-    answer: DataFrame | None = None
-    plan: GroupPlan | None = None
-    reject: Reject | None = None
-    place: Mapping[str, str | int | None] = field(default_factory=dict)
+    position: Position | None
+    answer: DataFrame
+    plan: GroupPlan
 
 
 def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
-    """The groups of at most so many tasks, and the others."""
+    """Split groups into those of at most `huge_tasks` tasks, and the larger ones."""
     is_huge = groups.tasks() > huge_tasks
     small, large = groups.frame.where(~is_huge), groups.frame.where(is_huge)
     return (
@@ -51,43 +50,40 @@ def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
     )
 
 
-def placed_huge(groups: Groups, options: Options) -> Iterator[Huge]:
-    """Each of these groups, one after another, by name; write each before you take the next.
+def placed_huge(groups: Groups, options: Options) -> Iterator[HugePlan | Reject]:
+    """Plan huge groups one after another, by name; write each plan before you take the next.
 
-    Problems that cannot be read are left out; `kernel.placing` rejects them.
+    Problems that cannot be read are skipped; `kernel.placing` rejects them.
     """
     nested = nested_groups(groups, skip_invalid=True).persist(StorageLevel.DISK_ONLY)
-    has_places = PLACE in nested.columns
+    has_positions = POSITION in nested.columns
     try:
-        heads = nested.select("name", *[PLACE] * has_places).orderBy("name").limit(MOST).collect()
-        for head in heads:
-            rows = nested.where(f.col("name").eqNullSafe(head.name)).drop(PLACE)
-            one = _one(rows, head.name or "", options)
-            yield replace(one, place=head[PLACE].asDict() if has_places else {})
-            if one.plan is not None:
-                one.plan.release()
+        columns = ["name", *[POSITION] * has_positions]
+        for head in nested.select(columns).orderBy("name").limit(HUGE_GROUPS_MAX).collect():
+            rows = nested.where(f.col("name").eqNullSafe(head.name)).drop(POSITION)
+            name = head.name or ""
+            position = Position(**head[POSITION].asDict()) if has_positions else None
+            huge = on_workers(name, position, partial(_plan, rows, name, position, options))
+            yield huge
+            if isinstance(huge, HugePlan):
+                huge.plan.release()
     finally:
         nested.unpersist()
 
 
-def _one(nested: DataFrame, name: str, options: Options) -> Huge:
-    def decided() -> Huge:
-        group = in_rows(nested, settings=options.settings, what=f"group {name}")
-        plan = plan_group(
-            group.tasks, group.clients, config=group.config, strategy=options.strategy
-        )
-        answer = _as_row(name, plan, group.clients, options.strategy)
-        return Huge(name=name, answer=answer, plan=plan)
-
-    found = on_workers(name, decided)
-    return Huge(name=name, reject=found) if isinstance(found, Reject) else found
+def _plan(nested: DataFrame, name: str, position: Position | None, options: Options) -> HugePlan:
+    group = in_rows(nested, settings=options.settings, what=f"group {name}")
+    plan = plan_group(group.tasks, group.clients, config=group.config, strategy=options.strategy)
+    answer = _as_row(name, plan, group.clients, options.strategy)
+    return HugePlan(name=name, position=position, answer=answer, plan=plan)
 
 
-def on_workers(name: str, step: Callable[[], T]) -> T | Reject:
-    """What a step with one huge group returns, or why the group is rejected.
+def on_workers(name: str, position: Position | None, step: Callable[[], T]) -> T | Reject:
+    """Run a step with one huge group: its result, or a reject of the group.
 
     Args:
         name: of the group.
+        position: where the group was read, for the reject.
         step: runs jobs for this group only.
 
     Raises:
@@ -98,16 +94,16 @@ def on_workers(name: str, step: Callable[[], T]) -> T | Reject:
     except RebalanceError as error:
         reason = str(error)
     except PythonException as error:
-        # The last line of a worker's traceback; a disk, a lost worker are no such exception.
+        # The last line of a worker's traceback; without one (a disk, a lost worker) Spark failed.
         lines = [line.strip() for line in str(error).splitlines() if _RAISED.match(line.strip())]
         if not lines or "MemoryError" in lines[-1]:
             raise
         reason = f"the group cannot be placed, {shown(lines[-1])}; report it with the group"
-    return Reject(name=name, column="", value="", reason=reason)
+    return Reject(name=name, reason=reason, position=position)
 
 
 def _as_row(name: str, plan: GroupPlan, clients: DataFrame, strategy: str) -> DataFrame:
-    """One row per group, as for the others."""
+    """The plan as one row in the schema `schemas.RESULT`."""
     task = f.struct("subtopology", "partition")
     held = plan.placements.groupBy("client").agg(
         *[
@@ -115,13 +111,13 @@ def _as_row(name: str, plan: GroupPlan, clients: DataFrame, strategy: str) -> Da
             for role in _ROLES
         ]
     )
-    # Clients that got nothing are part of the answer.
-    everybody = clients.select("client").join(held, "client", "left")
+    # Clients without tasks are listed too.
+    all_clients = clients.select("client").join(held, "client", "left")
     none = f.array().cast("array<string>")
     placed = f.struct(*[f.coalesce(role, none).alias(role) for role in _ROLES])
     entries = f.sort_array(f.collect_list(f.struct("client", placed.alias("placed"))))
     return (
-        everybody.agg(f.map_from_entries(entries).alias("clients"))
+        all_clients.agg(f.map_from_entries(entries).alias("clients"))
         .select(
             f.lit(name).alias("name"),
             f.lit(strategy).alias("assignor"),

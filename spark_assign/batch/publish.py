@@ -1,8 +1,8 @@
-"""A plan made by Spark, put where the leader looks for it.
+"""Write a plan made by Spark into the plan store that the group's leader reads.
 
-The snapshot and the plan are files of a plan store; one worker reads the rows of the plan, numbers
-its tasks and clients as in the snapshot, checks every rule and replaces the plan at once. The
-driver sees three numbers. The store must be a directory that this worker and the leader both see.
+The store holds the snapshot of the group and the plan. One worker reads the rows of the plan,
+validates it against the snapshot and replaces the old plan atomically. The driver gets three
+numbers. The store must be a directory that this worker and the leader share.
 """
 
 from collections.abc import Iterator
@@ -25,13 +25,13 @@ _DONE_ARROW = pa.schema([("tasks", pa.int64()), ("copies", pa.int64()), ("error"
 def publish_plan(
     placements: DataFrame, store: str | Path, group: str, *, followup: bool
 ) -> tuple[int, int]:
-    """Put a plan into a store; (tasks, copies) of it.
+    """Write a plan into a store; return its numbers of tasks and of standbys and warm-ups.
 
     Args:
         placements: a row per copy, in the schema `schemas.PLACEMENT`.
         store: directory of the plan store.
         group: id of the group in the store; its snapshot must be there.
-        followup: whether warm-ups are to be looked at again.
+        followup: whether a probing rebalance is wanted while copies warm up.
 
     Raises:
         StoreError: there is no snapshot, or the plan is not valid for it.
@@ -47,7 +47,7 @@ def publish_plan(
             row["error"] = str(error)
         yield pa.RecordBatch.from_pylist([row], schema=_DONE_ARROW)
 
-    # Not `coalesce`, which would have one worker make the plan too.
+    # `coalesce` would make one worker compute the whole plan.
     [done] = placements.repartition(1).mapInArrow(write, _DONE).collect()
     if done.error is not None:
         raise StoreError(done.error)
@@ -57,7 +57,9 @@ def publish_plan(
 def _write(batches: Batches, store: PlanStore, group: str, *, followup: bool) -> tuple[int, int]:
     snapshot = store.read_snapshot(group)
     if snapshot is None:
-        raise StoreError(f"{store.snapshot_path(group)} is not there; nobody wants a plan")
+        raise StoreError(
+            f"{store.snapshot_path(group)} does not exist; the leader has not asked for a plan"
+        )
     table = pa.Table.from_batches(list(batches))
     plan = plan_for(snapshot, _assignment(snapshot, table, followup=followup))
     store.write_plan(group, plan)
@@ -65,7 +67,7 @@ def _write(batches: Batches, store: PlanStore, group: str, *, followup: bool) ->
 
 
 def _assignment(snapshot: GroupSnapshot, table: pa.Table, *, followup: bool) -> TaskAssignment:
-    """The rows of a plan with tasks and clients as numbers of the snapshot."""
+    """The rows of a plan as an assignment of the snapshot's tasks and clients."""
     state = snapshot.state
     place = np.array([task.partition for task in state.tasks], dtype=np.int64)
     keys = state.subtopology << 32 | place

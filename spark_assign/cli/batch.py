@@ -1,4 +1,4 @@
-"""``spark-assign batch``: options in, plans out, a summary, an exit status."""
+"""``spark-assign batch``: place the tasks of many groups."""
 
 import json
 import sys
@@ -24,14 +24,15 @@ from spark_assign.workers import Options
 
 _HELP = f"""Place the tasks of many groups, each as `assignor assign` does.
 
---in is a file, a directory or a glob of Parquet (one row per group, columns name, tasks, clients,
-config; or a directory with tasks/ and clients/, one row each) or of JSON lines (problems). --out
-gets one row per group: name, probing, clients, as Parquet or JSON lines.
+--in is a file, a directory or a glob of Parquet or of JSON lines (problems). Parquet has one row
+per group with columns name, tasks, clients and config; or a directory has tasks/ and clients/ with
+one row per task and client. --out gets one row per group: name, probing, clients.
 
 {strategies_note()} Every worker must be able to import MODULE.
 
-Groups that make no sense fail the job (exit status 2, nothing is written), or with --on-error
-reject go to DIR/{REJECTS} with column, value and reason (exit status 1 if there are any).
+By default an invalid group fails the job: nothing is written, exit status 2. With --on-error reject
+invalid groups are written to DIR/{REJECTS} with column, value and reason, the other groups are
+placed, and the exit status is 1.
 """
 _EXAMPLES = """
 PROGRAM batch --in groups.jsonl --out plans/
@@ -41,7 +42,7 @@ spark-submit ... PROGRAM batch --in hdfs:///groups --out hdfs:///plans
 """
 _EXITS = {
     1: "with --on-error reject: groups were rejected",
-    2: "with --on-error fail: a group makes no sense",
+    2: "with --on-error fail: a group is invalid",
 }
 
 
@@ -53,7 +54,7 @@ _EXITS = {
     type=click.Choice(["parquet", "jsonl"]),
     default="parquet",
     show_default=True,
-    help="What to write.",
+    help="Output format.",
 )
 @on_error_option
 @strategy_option()
@@ -67,7 +68,7 @@ _EXITS = {
 )
 @output_options
 def batch(**given: Any) -> None:
-    """Entry point of the subcommand."""
+    """Run the subcommand."""
     with job("batch", given) as spark:
         named_strategy(given["strategy"])
         options = Options(
@@ -78,9 +79,7 @@ def batch(**given: Any) -> None:
         groups = read_groups(spark, given["path"], form=given["in_form"])
         form = "json" if given["out_form"] == "jsonl" else "parquet"
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
-            summary = run_batch(
-                spark, groups, stage, options, form=form, huge_tasks=given["huge_tasks"]
-            )
+            summary = run_batch(groups, stage, options, form=form, huge_tasks=given["huge_tasks"])
     _report(summary, given["out"], given["form"])
     sys.exit(1 if summary.rejects else 0)
 
@@ -92,7 +91,7 @@ def _report(summary: Summary, out: str, form: str) -> None:
     placed = summary.groups - summary.rejects
     click.echo(
         f"{placed} of {summary.groups} groups placed in {summary.seconds:.1f} s, {summary.tasks} "
-        f"tasks: {summary.moved} move, {summary.restores} copies restored, {summary.warmups} "
+        f"tasks: {summary.moved} move, {summary.restores} copies to restore, {summary.warmups} "
         f"warm-ups; {out}"
     )
     if summary.rejects:

@@ -1,4 +1,4 @@
-"""Plans against the answers of `assignor assign`, group by group and task by task."""
+"""``spark-assign compare``: compare plans with other answers, group by group."""
 
 import json
 import sys
@@ -15,15 +15,15 @@ from spark_assign.tables import RESULT, fitted, form_of
 _SHOWN = 5
 _HELP = """Compare plans with answers of `assignor assign --format json`, group by group.
 
-Two answers are equal when every client has the same active, standby and warm-up tasks, and both
-or none ask for a probing rebalance; the order in which they are listed does not count.
+Two answers are equal if every client has the same active, standby and warm-up tasks, and both or
+none ask for a probing rebalance. The order of tasks does not matter.
 """
 _EXAMPLES = """
 assignor assign --problem groups.jsonl --format json > answers.jsonl
 PROGRAM batch --in groups.jsonl --out plans/
 PROGRAM compare plans/ answers.jsonl
 """
-_EXITS = {0: "all are equal", 1: "groups differ, or are in one of the two only"}
+_EXITS = {0: "all groups are equal", 1: "groups differ, or are in one input only"}
 
 
 @subcommand(
@@ -34,7 +34,7 @@ _EXITS = {0: "all are equal", 1: "groups differ, or are in one of the two only"}
 @format_option()
 @spark_options
 def compare(**given: Any) -> None:
-    """Entry point of the subcommand."""
+    """Run the subcommand."""
     with job("compare", given) as spark:
         counted = compared(*(read_results(spark, given[side]) for side in ("plans", "answers")))
     if given["form"] == "json":
@@ -58,18 +58,18 @@ def read_results(spark: SparkSession, path: str) -> DataFrame:
 
 
 def compared(left: DataFrame, right: DataFrame) -> dict[str, Any]:
-    """How many groups two tables of results have in all, how many are equal, and some that differ.
+    """Compare two tables of results: number of groups, of equal groups, names of some others.
 
     Args:
         left: a table in the schema `schemas.RESULT`.
         right: another.
     """
-    one, two = (
-        frame.select("name", _meaning().alias(side))
-        for frame, side in ((left, "one"), (right, "two"))
+    left, right = (
+        frame.select("name", _comparable().alias(side))
+        for frame, side in ((left, "left"), (right, "right"))
     )
-    pairs = one.join(two, "name", "full_outer").withColumn(
-        "same", f.col("one").eqNullSafe(f.col("two"))
+    pairs = left.join(right, "name", "full_outer").withColumn(
+        "same", f.col("left").eqNullSafe(f.col("right"))
     )
     [counts] = pairs.agg(
         f.count("*").alias("total"),
@@ -83,8 +83,8 @@ def compared(left: DataFrame, right: DataFrame) -> dict[str, Any]:
     }
 
 
-def _meaning() -> Column:
-    """What an answer says, in one order: probing, and every client's sorted tasks."""
+def _comparable() -> Column:
+    """The answer as text: probing, and the sorted tasks of every client."""
     none = f.array().cast("array<string>")
 
     def sorted_entry(pair: Column) -> Column:

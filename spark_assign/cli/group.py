@@ -1,4 +1,4 @@
-"""``spark-assign group``: one huge group in, its plan out, a summary, an exit status."""
+"""``spark-assign group``: place the tasks of one huge group."""
 
 import json
 import sys
@@ -24,16 +24,16 @@ from spark_assign.tables import PLACEMENT, REJECTS, BadTable, staged
 
 _HELP = f"""Place the tasks of one huge group, all workers together.
 
---in is a directory with tasks/ and clients/ (Parquet, one row each), a snapshot of a leader
-(state.bin), or a file with one group, as `spark-assign batch` reads it. --out gets one row per
-copy: subtopology, partition, client, role (active, standby, warmup), and {SUMMARY}.
+--in is a directory with tasks/ and clients/ (Parquet, one row per task and client), a snapshot of a
+leader (state.bin), or a file with one group in a format of `spark-assign batch`. --out gets one
+row per copy: subtopology, partition, client, role (active, standby, warmup), and {SUMMARY}.
 
-The driver holds clients, classes of racks and counts, never a task: 1g of heap is enough for ten
-million tasks. Tables sorted by task give the same plan however they are cut into files.
+The driver holds clients, rack lists and counts, but no tasks: 1g of heap is enough for ten million
+tasks. If the tasks are sorted, the plan does not depend on how they are split into files.
 
-A row that makes no sense fails the job (exit status 2, nothing is written), or with --on-error
-reject goes to DIR/{REJECTS} with column, value and reason (exit status 1 if there are any): a plan
-for the other tasks, which no leader takes.
+By default an invalid row fails the job: nothing is written, exit status 2. With --on-error reject
+invalid rows are written to DIR/{REJECTS} with column, value and reason, the other tasks are placed,
+and the exit status is 1. Such a plan is incomplete; it cannot be used with --store.
 """
 _EXAMPLES = """
 PROGRAM group --in state/ --out plan/ --config num.standby.replicas=1
@@ -44,7 +44,7 @@ spark-submit ... PROGRAM group --in hdfs:///state --out hdfs:///plan
 """
 _EXITS = {
     1: "with --on-error reject: rows were rejected",
-    2: "with --on-error fail: a row makes no sense",
+    2: "with --on-error fail: a row is invalid",
 }
 
 
@@ -54,33 +54,35 @@ _EXITS = {
     "--store",
     metavar="DIR",
     shell_complete=complete_path("dir"),
-    help="Plan store: read the snapshot of --name (or --in), and put the plan where leaders look.",
+    help="Plan store: read the snapshot of --name (or --in), write the plan for the leader.",
 )
 @name_option
-@strategy_option(STRATEGIES, said="sticky moves everything at once, without warm-ups.")
+@strategy_option(STRATEGIES, help_text="sticky moves everything at once, without warm-ups.")
 @on_error_option
 @config_option
 @output_options
 def group(**given: Any) -> None:
-    """Entry point of the subcommand."""
+    """Run the subcommand."""
     with job("group", given) as spark:
         settings = frozen_settings(given["settings"])
         path, store = given["path"], given["store"]
         stops = given["on_error"] == "fail"
         if store is not None and not stops:
-            raise BadTable("leaders take whole plans only; use --on-error reject without --store")
+            raise BadTable(
+                "leaders accept complete plans only; use --on-error reject without --store"
+            )
         if path is None:
             if store is None or given["name"] is None:
                 raise BadTable("give --in PATH, or --store DIR with --name GROUP")
             path = str(PlanStore(store).snapshot_path(given["name"]))
-        one = read_one_group(
+        group_rows = read_one_group(
             spark, path, name=given["name"], settings=settings, form=given["in_form"]
         )
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
-            summary = run_group(one, stage, strategy=given["strategy"], stop_at_reject=stops)
+            summary = run_group(group_rows, stage, strategy=given["strategy"], stop_at_reject=stops)
             if store is not None:
                 placements = spark.read.schema(PLACEMENT).parquet(stage.path)
-                publish_plan(placements, store, one.name, followup=summary.probing)
+                publish_plan(placements, store, group_rows.name, followup=summary.probing)
     _report(summary, given["out"], given["form"])
     sys.exit(1 if summary.rejects else 0)
 
@@ -97,19 +99,19 @@ def _report(summary: GroupSummary, out: str, form: str) -> None:
     click.echo(
         f"{summary.moved} tasks move now{f', {later} later' if later > 0 else ''}; "
         f"{summary.standbys} standbys, {summary.warmups} warm-ups, {summary.restores} copies "
-        f"restored, {summary.cold} tasks started behind"
+        f"to restore, {summary.cold} tasks started behind"
     )
     if summary.rack_bound or summary.active_traffic or summary.standby_traffic:
         gap = summary.rack_cost - summary.rack_bound
         click.echo(
             f"read from other racks: {summary.active_traffic} partitions by active tasks, "
             f"{summary.standby_traffic} by standbys; cost {summary.rack_cost}, "
-            f"{f'{gap} above the least' if gap else 'the least there is'}"
+            f"{f'{gap} above the minimum' if gap else 'the minimum'}"
         )
     if summary.above:
-        click.echo(f"{summary.above} standbys are above the bands of their clients")
+        click.echo(f"{summary.above} standbys exceed the load bands of their clients")
     if summary.probing:
-        click.echo("copies warm up: look again after the probing interval")
+        click.echo("copies warm up: run it again after the probing rebalance interval")
     for warning in summary.warnings:
         warn(warning)
     if summary.rejects:

@@ -1,4 +1,4 @@
-"""Entry point of ``spark-assign``; a subcommand, and Spark with it, is imported when called."""
+"""Entry point of ``spark-assign``; imports a subcommand, and Spark, only when it is called."""
 
 import click
 
@@ -6,7 +6,7 @@ from assignor.cli import COMPLETION, LazyGroup, Subcommand
 
 
 class _SparkAssign(LazyGroup):
-    subcommands = {  # noqa: RUF012 a table, never changed
+    subcommands = {  # noqa: RUF012 never changed
         "batch": Subcommand("spark_assign.cli.batch", "batch", "Place the tasks of many groups."),
         "completion": COMPLETION,
         "compare": Subcommand(
@@ -21,7 +21,9 @@ class _SparkAssign(LazyGroup):
             "spark_assign.cli.simulate", "simulate", "Simulate rolling bounces on all workers."
         ),
         "whatif": Subcommand(
-            "spark_assign.cli.whatif", "whatif", "Say what would happen to groups."
+            "spark_assign.cli.whatif",
+            "whatif",
+            "Predict the effect of failures and changes on groups.",
         ),
     }
 
@@ -36,11 +38,11 @@ PROGRAM whatif --in groups.jsonl --scenarios lose-client --out whatif/
     "spark-assign",
     cls=_SparkAssign,
     examples=_EXAMPLES,
-    exits={1: 'the answer is "no"', 3: "no Java, a disk"},
+    exits={1: 'the answer is "no"', 3: "no Java, or the disk cannot be read or written"},
 )
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
-    """Place tasks as a Spark job: on this machine as it is, on a cluster by spark-submit."""
+    """Assign tasks of whole fleets with Spark: on this machine, or on a cluster by spark-submit."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the subcommands share: options, the session, and errors as one sentence with a status."""
+"""Options, session and error handling of all subcommands."""
 
 import logging
 import re
@@ -15,11 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from assignor.cli import (
-    EXIT_SURROUNDINGS,
+    EXIT_ENVIRONMENT,
     EXIT_USAGE,
     BadInput,
     Command,
-    SurroundingsFailed,
+    EnvironmentFailed,
     all_of,
     complete_path,
     failure,
@@ -32,19 +32,22 @@ from spark_assign.cli.session import running
 from spark_assign.tables import REJECTS, SparkUnavailable
 
 _WIDTH = 400
-# Raised by our code in a worker, for what it was given.
-_OUR_FAULTS = {"ProblemError", "ConfigError", "TaskAssignmentError", "BadTable", "StoreError"}
+# Errors that workers raise for invalid input.
+_INVALID_INPUT = {"ProblemError", "ConfigError", "TaskAssignmentError", "BadTable", "StoreError"}
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-# Spark's conditions that are the input's fault, and what they mean to the user.
+# Error conditions of Spark for invalid input, and messages for the user.
 _INPUT_FAULTS = (
     ("PATH_NOT_FOUND", "there is no {path}; give a file, a directory or a glob"),
-    ("UNABLE_TO_INFER_SCHEMA", "{path} holds no file that Spark can read; see --in-format"),
-    ("CANNOT_READ_FILE_FOOTER", "{path} is no whole Parquet file (cut off?); write it again"),
+    ("UNABLE_TO_INFER_SCHEMA", "{path} has no file that Spark can read; see --in-format"),
+    (
+        "CANNOT_READ_FILE_FOOTER",
+        "{path} is not a complete Parquet file (truncated?); write it again",
+    ),
     (
         "FAILED_READ_FILE",
-        "{path} cannot be read as what it claims to be (cut off?); write it again",
+        "{path} does not have the format of its name (truncated?); write it again",
     ),
-    ("MALFORMED_RECORD", "{path} holds a line that is no JSON; mend it"),
+    ("MALFORMED_RECORD", "{path} has a line that is not JSON; correct it"),
 )
 _PATH = re.compile(r"(?:file:|hdfs:|s3a:|abfss?:|gs:)/+[^\s,;'\"]+?(?=[\s,;'\"]|\.?\s|\.?$)")
 _TASK_ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Refused|Table)): (.+)$", re.MULTILINE)
@@ -53,14 +56,14 @@ _TASK_ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Refused|Table)): (.
 def subcommand(
     name: str, short: str, text: str, examples: str, exits: Mapping[int, str]
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a subcommand of `spark-assign`; `exits` says what status 0, 1 and 2 mean."""
+    """Make a subcommand of `spark-assign`; `exits` describes its statuses 0, 1 and 2."""
     return click.command(
         name,
         cls=Command,
         help=text,
         short_help=short,
         examples=examples,
-        exits={**exits, 3: "no Java, a disk"},
+        exits={**exits, 3: "no Java, or the disk cannot be read or written"},
     )
 
 
@@ -70,12 +73,12 @@ spark_options: Decorator = all_of(
             "--cores",
             type=click.IntRange(1),
             metavar="N",
-            help="Of this machine; all by default. Ignored under spark-submit.",
+            help="Cores of this machine to use; default: all. Ignored under spark-submit.",
         ),
         click.option(
             "--driver-memory",
             metavar="SIZE",
-            help="Heap of the driver, as 4g (Spark's own: 1g); ignored under spark-submit.",
+            help="Heap of the driver, such as 4g; default: 1g. Ignored under spark-submit.",
         ),
     )
 )
@@ -92,7 +95,7 @@ def in_option(*, required: bool = True) -> Decorator:
                 required=required,
                 metavar="PATH",
                 shell_complete=complete_path("file"),
-                help="What to read.",
+                help="Input file, directory or glob.",
             ),
             click.option(
                 "--in-format",
@@ -100,7 +103,7 @@ def in_option(*, required: bool = True) -> Decorator:
                 type=click.Choice(["auto", "parquet", "jsonl"]),
                 default="auto",
                 show_default=True,
-                help="What it is.",
+                help="Input format.",
             ),
         )
     )
@@ -111,9 +114,9 @@ on_error_option: Decorator = click.option(
     type=click.Choice(["fail", "reject"]),
     default="fail",
     show_default=True,
-    help="What becomes of input that makes no sense.",
+    help="What to do with invalid input.",
 )
-"""--on-error, where rejects can be set apart."""
+"""--on-error, for commands that can reject a part of the input."""
 
 output_options: Decorator = all_of(
     (
@@ -122,18 +125,18 @@ output_options: Decorator = all_of(
             required=True,
             metavar="DIR",
             shell_complete=complete_path("dir"),
-            help="Where to write.",
+            help="Output directory.",
         ),
-        click.option("--overwrite", is_flag=True, help="Replace an output that exists."),
-        format_option(said=", the summary on stdout"),
+        click.option("--overwrite", is_flag=True, help="Replace an existing output."),
+        format_option(help_suffix=", the summary on stdout"),
         spark_options,
     )
 )
-"""--out, --overwrite and --format, and the options of the session behind them."""
+"""--out, --overwrite, --format and `spark_options`."""
 
 
 def print_rejects(count: str, first: Sequence[str], out: str) -> None:
-    """Print how many there are, where they are, and the first of them."""
+    """Print the number of rejects, their folder and the first few sentences."""
     click.echo(f"{count} rejected, see {out.rstrip('/')}/{REJECTS}; the first:")
     for sentence in first:
         click.echo(f"  {sentence}")
@@ -141,7 +144,7 @@ def print_rejects(count: str, first: Sequence[str], out: str) -> None:
 
 @contextmanager
 def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[SparkSession]:
-    """A session for a command; what goes wrong inside ends the command with a sentence.
+    """A Spark session for a command; an error in the block ends the command with a sentence.
 
     Args:
         command: name of the subcommand.
@@ -157,24 +160,24 @@ def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[
         ):
             yield spark
     except SparkUnavailable as error:
-        raise SurroundingsFailed(str(error)) from None
+        raise EnvironmentFailed(str(error)) from None
     except RebalanceError as error:
         raise BadInput(str(error)) from None
     except (PySparkException, Py4JError) as error:
         raise failure(*sentence_of(str(error))) from None
-    except BrokenPipeError:  # whoever reads stdout has left
+    except BrokenPipeError:  # the reader of stdout has closed it
         raise
     except OSError as error:
         where = error.filename or "the disk"
-        raise SurroundingsFailed(f"{where}: {error.strerror}") from None
+        raise EnvironmentFailed(f"{where}: {error.strerror}") from None
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Let Ctrl-C end the command with one line.
 
-    PySpark's own handler asks the JVM over the connection that waits for an answer, and py4j logs
-    two tracebacks of it; the session is stopped anyway, and its jobs with it.
+    PySpark's own handler calls the JVM over a connection that is in use, and py4j logs two
+    tracebacks. It is not needed: stopping the session cancels its jobs.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -192,7 +195,7 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG00
 
 
 def sentence_of(text: str) -> tuple[str, int]:
-    """What a Spark error means, and the exit status.
+    """The message for a Spark error, and the exit status.
 
     >>> sentence_of("[PATH_NOT_FOUND] Path does not exist: file:/data/x. SQLSTATE: 42K03")
     ('there is no /data/x; give a file, a directory or a glob', 2)
@@ -205,20 +208,20 @@ def sentence_of(text: str) -> tuple[str, int]:
     if "No space left on device" in text:
         return (
             "the disk is full; free space, or point spark.local.dir at another",
-            EXIT_SURROUNDINGS,
+            EXIT_ENVIRONMENT,
         )
     raised = _TASK_ERROR.findall(text)
-    if raised and raised[-1][0] in _OUR_FAULTS:
+    if raised and raised[-1][0] in _INVALID_INPUT:
         return raised[-1][1], EXIT_USAGE
     first = ": ".join(raised[-1]) if raised else text.strip().split("\n", maxsplit=1)[0]
-    return f"Spark failed: {first[:_WIDTH]}", EXIT_SURROUNDINGS
+    return f"Spark failed: {first[:_WIDTH]}", EXIT_ENVIRONMENT
 
 
 def frozen_settings(given: tuple[str, ...]) -> tuple[tuple[str, object], ...]:
-    """KEY=VALUE of --config, in a form that can be a key itself.
+    """The settings of --config, hashable.
 
     Raises:
-        ConfigError: one has no value.
+        ConfigError: a setting has no value.
     """
     return tuple(
         (key, tuple(value) if isinstance(value, list) else value)

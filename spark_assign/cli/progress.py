@@ -1,4 +1,4 @@
-"""A bar on a terminal while Spark works; nothing anywhere else."""
+"""A progress bar while Spark runs, on terminals only."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ _EVERY_S = 0.3
 
 @contextmanager
 def progress(spark: SparkSession, label: str) -> Iterator[None]:
-    """Show how many tasks of the running stages are done, until the block ends."""
+    """Show the completed tasks of the running stages until the block ends."""
     if not sys.stderr.isatty():
         yield
         return
@@ -39,7 +39,7 @@ def progress(spark: SparkSession, label: str) -> Iterator[None]:
 
 
 def _watch(spark: SparkSession, bar: Progress, label: str, done: threading.Event) -> None:
-    # Ctrl-C reaches the JVM too: where it is gone, the command says so, and no thread of ours.
+    # Ctrl-C stops the JVM too; the command reports it, this thread must not.
     with suppress(Py4JError, OSError):
         _show(spark, bar, label, done)
 

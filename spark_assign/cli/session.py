@@ -1,8 +1,8 @@
-"""One Spark session: the one that is there, the one `spark-submit` asks for, or a local one.
+"""The Spark session: the active one, the one of `spark-submit`, or a new local one.
 
-Where `spark-submit` (or a notebook) has said how Spark is to run, nothing it said is overruled;
-only what it left open is filled in. Alone, the driver is this machine: every core, no UI, and the
-JVM's own chatter in a temporary file, so that stderr holds our sentences only.
+Settings made by `spark-submit` or a notebook are kept; only missing ones are added. AQE and ANSI
+mode are enabled unless you configured them. A local session uses all cores and no UI; output of the
+JVM goes to a temporary file, so that stderr has only the messages of the command.
 """
 
 import logging
@@ -26,9 +26,9 @@ from pyspark.sql import SparkSession
 from spark_assign.tables import SparkUnavailable
 
 JAVA_SINCE = 17
-_LAST_WORDS = 2_000
+_MESSAGE_BYTES = 2_000
 _MEMORY = re.compile(r"[1-9][0-9]*[kmgt]", re.IGNORECASE)
-# Set where nobody set them: the job is written for both, and they are Spark 4's own defaults.
+# Defaults of Spark 4, for sessions that do not configure them.
 _RUNTIME = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.ansi.enabled": "true",
@@ -42,26 +42,26 @@ def session(
     """The active session, or a new one.
 
     Args:
-        app_name: name of the application, where this starts it.
-        cores: of the local machine; all by default. Ignored where Spark runs already.
-        driver_memory: heap of the driver, such as "4g"; Spark's 1g by default. Likewise.
+        app_name: name of a new application.
+        cores: of the local machine; default: all. Ignored if Spark runs already.
+        driver_memory: heap of the driver, such as "4g"; default: 1g. Ignored likewise.
 
     Raises:
         SparkUnavailable: no Java, an old one, or a JVM that does not start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
-        return _filled_in(active)
+        return _with_defaults(active)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        return _filled_in(SparkSession.builder.getOrCreate())
-    return _filled_in(_local(app_name, cores=cores, driver_memory=driver_memory))
+        return _with_defaults(SparkSession.builder.getOrCreate())
+    return _with_defaults(_local(app_name, cores=cores, driver_memory=driver_memory))
 
 
 @contextmanager
 def running(
     app_name: str, *, cores: int | None = None, driver_memory: str | None = None
 ) -> Iterator[SparkSession]:
-    """As `session`; a session that this started is stopped at the end."""
+    """The active session, or a new one that is stopped when the block ends (`session`)."""
     is_ours = SparkSession.getActiveSession() is None
     spark = session(app_name, cores=cores, driver_memory=driver_memory)
     try:
@@ -72,20 +72,20 @@ def running(
 
 
 def find_java() -> str:
-    """The `java` that Spark will start: of JAVA_HOME, else of PATH.
+    """The `java` that Spark starts: from JAVA_HOME, else from PATH.
 
     Raises:
-        SparkUnavailable: there is none, or it is older than Java 17.
+        SparkUnavailable: there is no java, or it is older than Java 17.
     """
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
     if java is None or not Path(java).is_file():
         where = f"JAVA_HOME is {home} and" if home else "JAVA_HOME is not set and PATH"
         raise SparkUnavailable(f"{where} has no bin/java; install Java {JAVA_SINCE} or newer")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', version)
     if found is None:
-        raise SparkUnavailable(f"{java} -version does not say a version; is it a Java?")
+        raise SparkUnavailable(f"{java} -version prints no version; check that it is Java")
     if int(found[1]) < JAVA_SINCE:
         raise SparkUnavailable(
             f"{java} is Java {found[1]}, Spark needs {JAVA_SINCE} or newer; set JAVA_HOME to one"
@@ -95,25 +95,25 @@ def find_java() -> str:
 
 def _local(app_name: str, *, cores: int | None, driver_memory: str | None) -> SparkSession:
     if driver_memory is not None and not _MEMORY.fullmatch(driver_memory):
-        raise SparkUnavailable(f"driver memory {driver_memory!r} is no size; write 512m or 4g")
+        raise SparkUnavailable(f"driver memory {driver_memory!r} is not a size; write 512m or 4g")
     find_java()
-    # Spark prints failed queries as a page of JSON before it raises; the error says it all.
+    # Spark logs a failed query as JSON before it raises; the error is enough.
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # Workers run this interpreter, whether or not its environment is activated.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = _local_conf(app_name, cores=cores, driver_memory=driver_memory)
-    with tempfile.TemporaryFile() as chatter:
-        quiet = {"stdout": chatter, "stderr": chatter}
+    with tempfile.TemporaryFile() as jvm_output:
+        quiet = {"stdout": jvm_output, "stderr": jvm_output}
         try:
-            # Where a JVM is left from an earlier session, it is used again as it is.
+            # A JVM of an earlier session is used again.
             gateway = (
                 None
-                if SparkContext._gateway is not None  # noqa: SLF001 Spark has no public word for it
+                if SparkContext._gateway is not None  # noqa: SLF001 no public API
                 else launch_gateway(conf, quiet)  # type: ignore[no-untyped-call]  # has no types
             )
             SparkContext(conf=conf, gateway=gateway)
         except (PySparkRuntimeError, OSError) as error:
-            raise SparkUnavailable(f"Spark does not start: {_last_words(chatter)}") from error
+            raise SparkUnavailable(f"Spark does not start: {_last_message(jvm_output)}") from error
     return SparkSession.builder.getOrCreate()
 
 
@@ -129,8 +129,8 @@ def _local_conf(app_name: str, *, cores: int | None, driver_memory: str | None) 
     return conf
 
 
-def _filled_in(spark: SparkSession) -> SparkSession:
-    """Settings that nobody made; in a session that somebody made, theirs win."""
+def _with_defaults(spark: SparkSession) -> SparkSession:
+    """The session, with `_RUNTIME` set where it is not configured."""
     given = spark.sparkContext.getConf()
     for key, value in _RUNTIME.items():
         if not given.contains(key):
@@ -138,9 +138,9 @@ def _filled_in(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _last_words(chatter: IO[bytes]) -> str:
-    size = chatter.seek(0, os.SEEK_END)
-    chatter.seek(max(0, size - _LAST_WORDS))
-    lines = chatter.read(_LAST_WORDS).decode("utf-8", errors="replace").split("\n")
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
-    return said[-1] if said else "the JVM exited without a word"
+def _last_message(jvm_output: IO[bytes]) -> str:
+    size = jvm_output.seek(0, os.SEEK_END)
+    jvm_output.seek(max(0, size - _MESSAGE_BYTES))
+    lines = jvm_output.read(_MESSAGE_BYTES).decode("utf-8", errors="replace").split("\n")
+    messages = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
+    return messages[-1] if messages else "the JVM exited without a message"

@@ -1,4 +1,4 @@
-"""``spark-assign simulate``: seeds out to all workers, failures back with their replay command."""
+"""``spark-assign simulate``: simulate rolling bounces on all workers."""
 
 import json
 import sys
@@ -26,9 +26,9 @@ from system_tests.cli import (
 from system_tests.sim import FAULTS, OptionError, read_options
 
 _LISTED = 100
-_HELP = """Simulate rolling bounces on all workers; --out gets a row for each seed.
+_HELP = """Simulate rolling bounces on all workers; --out gets one row per seed.
 
-Options are those of `rolling-bounce simulate`, and so are the outcomes, seed by seed.
+Options and outcomes are those of `rolling-bounce simulate`.
 """
 _EXAMPLES = """
 PROGRAM simulate --seeds 100000 --out bounces/
@@ -41,7 +41,7 @@ _EXITS = {1: "a rule was broken", 2: "an impossible path"}
 @subcommand("simulate", "Simulate rolling bounces on all workers.", _HELP, _EXAMPLES, _EXITS)
 @seeds_option(required=True)
 @click.option(
-    "--first-seed", type=click.IntRange(0), default=0, show_default=True, help="Where to begin."
+    "--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The first seed."
 )
 @group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
 @partitions_option()
@@ -51,18 +51,18 @@ _EXITS = {1: "a rule was broken", 2: "an impossible path"}
 @force_option
 @output_options
 def simulate(**given: Any) -> None:
-    """Entry point of the subcommand."""
+    """Run the subcommand."""
     try:
         options = read_options(given | {"seed": 0})
     except (OptionError, ValueError) as error:
         raise BadInput(str(error)) from None
-    began = time.monotonic()
+    started = time.monotonic()
     with job("simulate", given, label="bounces") as spark:
         rows = simulated(spark, options, given["seeds"], first_seed=given["first_seed"])
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
             stage.write(rows)
             summary = _summary(spark.read.schema(SIMULATED).parquet(stage.path))
-    summary |= {"seconds": round(time.monotonic() - began, 3), "out": given["out"]}
+    summary |= {"seconds": round(time.monotonic() - started, 3), "out": given["out"]}
     _report(summary, given["form"])
     sys.exit(1 if summary["failed"] else 0)
 

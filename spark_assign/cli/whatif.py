@@ -1,4 +1,4 @@
-"""``spark-assign whatif``: groups and scenarios in, a table, a summary and a page out."""
+"""``spark-assign whatif``: predict the effect of failures and changes on groups."""
 
 import json
 import sys
@@ -25,17 +25,17 @@ from spark_assign.workers import Options
 
 PAGE, SUMMARY = "_report.html", "_summary.json"
 _LISTED = "\n".join(f"  {word:<12} {sentence}" for word, sentence in KINDS.items())
-_HELP = f"""Say what would happen to groups: moves, restores, load, traffic, time to converge.
+_HELP = f"""Predict the effect of failures and changes: moves, restores, load, traffic, time.
 
---out gets a row for each group, scenario and subject (Parquet), `{SUMMARY}` and, with the extra
-`report` installed, `{PAGE}` with plots. Groups are read as by `spark-assign batch`.
+--out gets a row for each group, scenario and subject (Parquet), `{SUMMARY}` and, if the extra
+`report` is installed, `{PAGE}` with plots. --in is read as by `spark-assign batch`.
 
 \b
 Scenarios, a comma separated list (--scenarios may be repeated):
 {_LISTED}
 
-Times are a model: every thread restores --restore-rate records a second, all clients at once, and
-the next rebalance waits for that and for the probing rebalance interval.
+Times are modelled: every thread restores --restore-rate records a second, all clients in parallel;
+the next rebalance comes when that is done, but not before the probing rebalance interval.
 
 {strategies_note()}
 """
@@ -45,17 +45,19 @@ PROGRAM whatif --in groups/ --scenarios add:2,release:2.3.1:3.9 --out w/
 PROGRAM whatif --in groups/ --scenarios config:num.standby.replicas=2 \\
     --out w/
 """
-_EXITS = {1: "a case cannot be, or never settles"}
+_EXITS = {1: "a case is impossible, or never settles"}
 
 
-@subcommand("whatif", "Say what would happen to groups.", _HELP, _EXAMPLES, _EXITS)
+@subcommand(
+    "whatif", "Predict the effect of failures and changes on groups.", _HELP, _EXAMPLES, _EXITS
+)
 @in_option()
 @click.option(
     "--scenarios",
     multiple=True,
     required=True,
     metavar="LIST",
-    help="Out of those above; may be repeated.",
+    help="Scenarios, see above; may be repeated.",
 )
 @strategy_option()
 @config_option
@@ -65,11 +67,11 @@ _EXITS = {1: "a case cannot be, or never settles"}
     default=RESTORE_RATE,
     show_default=True,
     metavar="RECORDS",
-    help="Records a second that a thread restores.",
+    help="Records that a thread restores in a second.",
 )
 @output_options
 def whatif(**given: Any) -> None:
-    """Entry point of the subcommand."""
+    """Run the subcommand."""
     with job("whatif", given, label="what if") as spark:
         named_strategy(given["strategy"])
         scenarios = parse_scenarios(given["scenarios"])

@@ -1,6 +1,6 @@
-"""Rows of a huge group that make no sense: found by the first pass, named here.
+"""Error messages for invalid rows of a huge group.
 
-The pass only counts; names, values and rows are looked up when there is something to say.
+The first pass only counts invalid rows; their keys and values are looked up here.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ _STEP = 1 << 20
 
 
 def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
-    """Say which row is wrong, and how many are.
+    """Raise an error that names the first invalid row, and the number of all.
 
     Raises:
         WrongRows: always.
     """
-    more = f"; {count} rows in all are wrong" if count > 1 else ""
+    more = f"; {count} rows are invalid" if count > 1 else ""
     order = [sql.col(name).asc_nulls_first() for name in KEY]
     number = wrong_column().alias("_wrong")
     first = tasks.select("*", number).where("_wrong > 0").orderBy(*order).limit(1).collect()
@@ -36,21 +36,20 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
         )
     known = tasks.sparkSession.createDataFrame([(name,) for name in group.clients], "client string")
     lost = unknown_clients(tasks, known)
-    one = lost.orderBy(*order, "column", "client").first()
-    said = (
-        "a row names a client"
-        if one is None
-        else f"column {one.column} of task {one.subtopology}_{one.partition} names {one.client},"
-    )
-    raise WrongRows(f"the tasks: {said} which is not among the clients{more}")
+    unknown = lost.orderBy(*order, "column", "client").first()
+    named = "a row names a client"
+    if unknown is not None:
+        task = f"{unknown.subtopology}_{unknown.partition}"
+        named = f"column {unknown.column} of task {task} names {unknown.client},"
+    raise WrongRows(f"the tasks: {named} which is not among the clients{more}")
 
 
 def unknown_clients(tasks: DataFrame, clients: DataFrame) -> DataFrame:
-    """Every client that a task names and that is not in the group.
+    """Clients that tasks name and that are not in the group.
 
     Args:
-        tasks: the table.
-        clients: those of the group, with a column `client`.
+        tasks: the table of tasks.
+        clients: the clients of the group, with a column `client`.
 
     Returns:
         columns of the task's key, `column` (owner or copies) and `client`.
@@ -68,23 +67,23 @@ def unknown_clients(tasks: DataFrame, clients: DataFrame) -> DataFrame:
 
 
 def check_tasks(tasks: DataFrame, counted: Ints) -> None:
-    """Refuse a task that is there twice.
+    """Check that no task has two rows.
 
-    Where the partitions of every subtopology are 0, 1, ... without a gap, sums of hashes tell; only
-    otherwise all tasks are grouped.
+    If the partitions of a subtopology are 0, 1, ... without a gap, sums of hashes prove it;
+    otherwise all tasks are grouped by key.
 
     Args:
         tasks: the table.
         counted: int [N, 4], subtopology, rows, highest partition, sum of hashes, chunk by chunk.
 
     Raises:
-        WrongRows: a task is there twice.
+        WrongRows: a task has several rows.
     """
     for subtopology in np.unique(counted[:, 0]).tolist():
-        mine = counted[counted[:, 0] == subtopology]
-        count, most = int(mine[:, 1].sum()), int(mine[:, 2].max())
+        rows = counted[counted[:, 0] == subtopology]
+        count, most = int(rows[:, 1].sum()), int(rows[:, 2].max())
         with np.errstate(over="ignore"):
-            total = int(mine[:, 3].sum()) & (2**64 - 1)
+            total = int(rows[:, 3].sum()) & (2**64 - 1)
             expected = 0
             if count == most + 1:
                 for start in range(0, count, _STEP):
@@ -96,7 +95,7 @@ def check_tasks(tasks: DataFrame, counted: Ints) -> None:
 
 
 def too_many_subtopologies(group: Group, counted: Ints) -> list[str]:
-    """A warning where not every subtopology is balanced by itself.
+    """A warning if several subtopologies are balanced together.
 
     Args:
         group: the group.
@@ -105,11 +104,11 @@ def too_many_subtopologies(group: Group, counted: Ints) -> list[str]:
     count = len(np.unique(counted[:, 0]))
     if count <= group.buckets:
         return []
-    said = (
-        f"{count} subtopologies are balanced as {group.buckets}: those whose numbers leave the "
-        f"same remainder by {group.buckets} as if they were one"
+    warning = (
+        f"{count} subtopologies are balanced as {group.buckets}: those with equal number modulo "
+        f"{group.buckets} are balanced together"
     )
-    return [said]
+    return [warning]
 
 
 def _refuse_repeated(tasks: DataFrame) -> None:
@@ -117,6 +116,6 @@ def _refuse_repeated(tasks: DataFrame) -> None:
     row = twice.orderBy(*KEY).first()
     if row is not None:
         raise WrongRows(
-            f"the tasks: task {row.subtopology}_{row.partition} is there {row['count']} times; "
-            "drop all rows of it but one"
+            f"the tasks: task {row.subtopology}_{row.partition} has {row['count']} rows; "
+            "keep one of them"
         )

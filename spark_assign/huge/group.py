@@ -1,8 +1,8 @@
-"""What the driver and every worker know of a huge group: clients, settings, classes of racks.
+"""A huge group without its tasks: clients, settings, classes of racks; shared with all workers.
 
-Nothing here grows with the number of tasks. Clients are numbered in the order of their ids, as in
-the core; a *class* is a distinct list of racks of a task's partitions, and a task's *pool* is what
-tells it from others where it may go: its subtopology, its class, or both.
+Nothing here grows with the number of tasks. Clients are numbered in the order of their ids. A
+*class* stands for lists of replica racks with equal costs. Tasks of a *pool* may be exchanged for
+each other: they have the same subtopology, the same class, or both.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ RACK_COSTS = {"high_availability": (10, 1), "sticky": (1, 10)}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Classes:
-    """Classes of rack lists: which lists cost the same in every rack.
+    """Classes of rack lists; lists of one class cost the same in every rack.
 
     Attributes:
         names: finds the number of a list by its hash.
@@ -34,7 +34,7 @@ class Classes:
     weight: Ints
 
     def find(self, hashes: Ints) -> Ints:
-        """Int [B]: the class of each task; lists that are null are of class 0, which costs 0."""
+        """Int [B]: the class of each task; a null list has class 0, which costs 0."""
         found = self.names.find(hashes)
         known: Ints = np.where(found >= 0, self.class_of[found], 0)
         return known
@@ -53,13 +53,13 @@ class Group:
         clients: C process ids, sorted.
         names: finds a client's number by the hash of its id.
         capacity: int [C], threads; all ones when no client has any.
-        rack_of: int [C], the rack of each client, where racks have costs; else zeros.
-        lacks_rack: bool [racks], the nameless one.
+        rack_of: int [C], the rack of each client; zeros without rack costs.
+        lacks_rack: bool [racks], True for the rack of clients that name none.
         config: the settings, rack costs filled in.
         strategy: sticky or high_availability.
-        spread: what keeps the copies of a task apart.
+        spread: rules that keep the copies of a task apart.
         cells: int [C], the cell of each client in `spread`.
-        buckets: subtopologies are kept balanced by their number modulo this.
+        buckets: subtopologies with equal number modulo `buckets` are balanced together.
         sources, changelogs: classes of the lists of racks.
     """
 
@@ -78,7 +78,7 @@ class Group:
 
     @property
     def has_rack_costs(self) -> bool:
-        """Whether it matters from which rack a task reads."""
+        """Whether reading from another rack has a cost."""
         return len(self.lacks_rack) > 1
 
     @property
@@ -88,18 +88,18 @@ class Group:
 
     @property
     def standbys(self) -> int:
-        """Standbys of a task: as configured, or as many as clients allow."""
+        """Standbys of a task: as configured, or as many as there are other clients."""
         usable = int((self.capacity > 0).sum())
         return max(0, min(self.config.num_standby_replicas, usable - 1))
 
     @property
     def blocks(self) -> int:
-        """Sets of pools that have room of their own: subtopologies where those are balanced."""
+        """Number of sets of pools with own quotas: one, or one per balanced subtopology."""
         return self.buckets if self.has_rack_costs and self.is_balanced else 1
 
     @property
     def pools(self) -> int:
-        """Pools of stateful tasks; stateless ones have as many, after them."""
+        """Number of pools of stateful tasks; as many pools of stateless tasks follow them."""
         if not self.has_rack_costs:
             return self.buckets
         return self.blocks * len(self.sources.weight)
@@ -118,7 +118,7 @@ class Group:
         return hot & (rows.copy_client >= 0)
 
     def starts_anywhere(self, rows: Rows) -> Bools:
-        """Bool [B]: tasks so small that a client without state counts as caught up."""
+        """Bool [B]: tasks with so little state that a client without any counts as caught up."""
         small: Bools = rows.ends <= self.config.acceptable_recovery_lag
         return small
 
@@ -126,7 +126,7 @@ class Group:
 def spread_of(
     clients: list[ClientInput], config: AssignmentConfig, *, has_changelog_racks: bool
 ) -> Spread:
-    """What keeps copies apart in a group of these clients."""
+    """The rules that keep copies apart in a group of these clients."""
     known: dict[TaskId, tuple[frozenset[str], ...]] | None = {} if has_changelog_racks else None
     return Spread.of(
         group_state(

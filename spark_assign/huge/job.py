@@ -1,10 +1,10 @@
-"""One huge group as a job on counts: counts go to the driver, decisions come back, tasks stay.
+"""Plan one huge group: workers count tasks, the driver decides on counts, workers place the tasks.
 
-The driver sees clients, classes and counts by (client, pool), and never a task. Workers read the
-task table once and leave what matters of it on their disks, a dozen bytes a task; one to three
-passes over that follow, and the last one answers a row for each copy. A plan depends on the order
-of the rows inside the files and of the files by their first task, so a table sorted by task gives
-the same plan however it is cut.
+The driver holds clients, classes and counts by (client, pool), but no tasks. Workers read the task
+table once and keep about a dozen bytes per task on their disks. One to three passes over these rows
+follow; the last one yields a row for each copy. A plan depends on the order of the rows in a file,
+and on the order of the files by their first task. So the plan of a sorted table does not depend on
+how the table is split into files.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ from spark_assign.huge.worker.standbys import Pools
 from spark_assign.tables import BY_NAME, CLIENT, PLACEMENT, TASK, fitted
 
 Make = Callable[[Broadcast[Known]], Pass]
-# Copies of a task that get columns of their own beyond its active one and its standbys.
+# Copies of a task that get columns, besides the active one and the standbys.
 _SPARE = 1
 _WIDEST = 8
 _ARROW_ROWS = 65_536
 _NO_LIMIT = 2**31 - 1
-# Packed rows are few and large; so many bytes of them are handed over at a time, or one.
+# Bytes of an Arrow batch of packed rows, which are few and large; at least one row.
 _PACKED_BYTES = 4 << 20
 
 
@@ -45,14 +45,15 @@ class GroupPlan:
     Attributes:
         placements: a row for each copy of each task, in the schema `schemas.PLACEMENT`.
         counts: what the last pass counts, once it has run.
-        tasks, clients: how many.
-        moved: tasks that leave a home for good, once all has settled.
+        tasks, clients: their numbers.
+        moved: tasks that leave their home once the group has settled.
         followup: whether a probing rebalance is wanted while copies warm up.
-        rack_bound, rack_cost: least rack cost with these quotas, and the plan's own once settled.
-        given: standbys given up for balance.
-        above: standbys that no client within its band can hold.
-        passes: over the rows of the group; the first one reads the table.
-        warnings: what could not be had, and why.
+        rack_bound, rack_cost: minimal rack cost with these quotas, and the cost of the plan once
+            settled.
+        given: standbys that move for balance.
+        above: standbys placed above the load band of their client.
+        passes: number of passes over the rows of the group; the first one reads the table.
+        warnings: settings that could not be met, and why.
         packed: the rows of the group, on the disks of the workers.
     """
 
@@ -71,7 +72,7 @@ class GroupPlan:
     packed: DataFrame
 
     def release(self) -> None:
-        """Free the disks of the workers, once the placements have been written."""
+        """Delete the packed rows; call it once the placements are written."""
         self.packed.unpersist()
 
 
@@ -85,16 +86,15 @@ def plan_group(
     """Decide where every task of one group goes.
 
     Args:
-        tasks: one row per task, in the schema `schemas.TASK`; read again where a worker is lost, so
-            give what is stored, and not what is computed.
+        tasks: one row per task, in the schema `schemas.TASK`. It is read again if a worker is lost,
+            so pass a stored table, not a computed one.
         clients: one row per client, in the schema `schemas.CLIENT`.
         config: settings.
         strategy: high_availability, or sticky for a plan that moves everything at once.
 
     Raises:
-        BadTable: a column is missing or of another type, or a row makes no sense; the message says
-            which.
-        ConfigError: another strategy.
+        BadTable: a column is missing or of another type, or a row is invalid; the message names it.
+        ConfigError: the strategy cannot place a huge group.
     """
     if strategy not in STRATEGIES:
         raise ConfigError(
@@ -112,23 +112,23 @@ def plan_group(
 
 
 def _unnamed(frame: DataFrame) -> DataFrame:
-    """Without the column that tells groups apart: here there is one."""
+    """The table without the column `name` of the group."""
     return frame.drop("name") if "name" in frame.columns else frame
 
 
 def _set_up(spark: SparkSession, batch_bytes: int) -> None:
-    """How rows are handed over; it stays set, for the last pass runs later."""
+    """Set the sizes of Arrow batches; they stay set, because the last pass runs later."""
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ARROW_ROWS))
-    # With a limit Spark weighs a batch anew for each of its rows.
+    # With a limit Spark computes the size of a batch again for each row.
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(batch_bytes))
     if spark.conf.get("spark.sql.files.minPartitionNum", None) is None:
-        # Otherwise the cut into chunks depends on how many executors there are at the moment.
+        # Otherwise the split into chunks depends on the current number of executors.
         cores = str(spark.sparkContext.defaultParallelism)
         spark.conf.set("spark.sql.files.minPartitionNum", cores)
 
 
 def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan:
-    """The passes of one plan, and the frame of the last one."""
+    """Run all passes but the last; return the plan with the table of the last one."""
     pools = Pools.of(group)
     reading = Reading(
         width=min(_WIDEST, 1 + group.standbys + _SPARE),
@@ -154,13 +154,13 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
         _set_up(spark, _PACKED_BYTES)
         return counts
 
-    said = list(warnings)
+    all_warnings = list(warnings)
 
     def check(first: Counted) -> None:
         if first.wrong:
             refuse_wrong_row(tasks, group, first.wrong)
         check_tasks(tasks, first.tasks)
-        said.extend(too_many_subtopologies(group, first.tasks))
+        all_warnings.extend(too_many_subtopologies(group, first.tasks))
 
     try:
         decided = decide(group, pools, count, check)
@@ -182,13 +182,13 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
         given=0 if copies is None else copies.given,
         above=0 if copies is None else copies.above,
         passes=passes,
-        warnings=tuple(said),
+        warnings=tuple(all_warnings),
         packed=stored,
     )
 
 
 def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
-    """The placements, and what they cost, added up while they are written."""
+    """The placements; their costs are summed while they are written."""
     sums = [
         sql.coalesce(sql.sum(sql.get("costs", sql.lit(place))), sql.lit(0)).alias(name)
         for place, name in enumerate(COSTS)

@@ -1,4 +1,4 @@
-"""Rows of a huge group that make no sense, set apart so that the others can be placed."""
+"""Reject the invalid rows of a huge group, so that the other tasks can be placed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,19 +9,19 @@ from pyspark.sql import functions as sql
 from spark_assign.huge.checks import KEY, unknown_clients
 from spark_assign.huge.source import OneGroup
 from spark_assign.huge.worker.rows import REASONS, wrong_column
-from spark_assign.tables import TASK, Stage, first_of, fitted, write_rejects
+from spark_assign.tables import REJECT, TASK, Stage, first_sentences, fitted, write_rejects
 
-SOUND = "_tasks"
+VALID_TASKS = "_tasks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
-    """A group without the rows that make no sense.
+class ValidRows:
+    """A group without its invalid rows.
 
     Attributes:
-        group: the others, stored in the stage until it is committed.
-        rejects: how many rows were set apart.
-        first_rejects: sentences for the first few.
+        group: the valid rows, stored in the stage until it is committed.
+        rejects: number of rejected rows.
+        first_rejects: sentences for the first few rejects.
     """
 
     group: OneGroup
@@ -29,12 +29,12 @@ class Parted:
     first_rejects: tuple[str, ...] = ()
 
 
-def parted(group: OneGroup, stage: Stage) -> Parted:
-    """Write the rows that make no sense, and those that do; of a task given twice no row does.
+def without_invalid_rows(group: OneGroup, stage: Stage) -> ValidRows:
+    """Write rejects and valid rows into a stage; all rows of a repeated task are rejects.
 
     Args:
-        group: as it was read.
-        stage: where both are written, the rejects under `rejects.REJECTS`.
+        group: all rows.
+        stage: the output; rejects go to its folder `reject_rows.REJECTS`.
     """
     spark = stage.files.spark
     tasks = fitted(group.tasks, TASK, what="the tasks")
@@ -46,15 +46,15 @@ def parted(group: OneGroup, stage: Stage) -> Parted:
         value=_by_reason([sql.col(column).cast("string") for column, _ in REASONS]),
         reason=_by_reason([sql.lit(reason) for _, reason in REASONS]),
     )
-    sound = marked.where("_wrong = 0").drop("_wrong")
-    strangers = _rejected(
-        unknown_clients(sound, group.clients),
+    valid = marked.where("_wrong = 0").drop("_wrong")
+    unknown = _rejected(
+        unknown_clients(valid, group.clients),
         group.name,
         column=sql.col("column"),
         value=sql.col("client"),
         reason=sql.lit("names a client that is not in the group"),
     )
-    twice = sound.groupBy(*KEY).agg(sql.count("*").alias("_n")).where("_n > 1")
+    twice = valid.groupBy(*KEY).agg(sql.count("*").alias("_n")).where("_n > 1")
     repeated = _rejected(
         twice,
         group.name,
@@ -62,24 +62,24 @@ def parted(group: OneGroup, stage: Stage) -> Parted:
         value=sql.col("partition"),
         reason=sql.lit("is given in more than one row"),
     )
-    rejects = own.unionByName(strangers.dropDuplicates(list(KEY))).unionByName(repeated)
-    written = write_rejects(rejects, stage)
-    keys = strangers.select(*KEY).unionByName(repeated.select(*KEY)).distinct()
-    kept = sound.join(keys, list(KEY), "left_anti").select(*TASK.names)
-    # A plan needs rows that stay as they are: all passes must see the same ones.
-    stage.write(kept.repartitionByRange(*KEY).sortWithinPartitions(*KEY), SOUND)
-    stored = spark.read.schema(TASK).parquet(f"{stage.path}/{SOUND}")
-    return Parted(
+    rejects = own.unionByName(unknown.dropDuplicates(list(KEY))).unionByName(repeated)
+    written = write_rejects([rejects.to(REJECT)], stage)
+    keys = unknown.select(*KEY).unionByName(repeated.select(*KEY)).distinct()
+    kept = valid.join(keys, list(KEY), "left_anti").select(*TASK.names)
+    # Stored, because all passes of a plan must read the same rows in the same order.
+    stage.write(kept.repartitionByRange(*KEY).sortWithinPartitions(*KEY), VALID_TASKS)
+    stored = spark.read.schema(TASK).parquet(f"{stage.path}/{VALID_TASKS}")
+    return ValidRows(
         group=replace(group, tasks=stored),
         rejects=tasks.count() - stored.count(),
-        first_rejects=first_of(written),
+        first_rejects=first_sentences(written),
     )
 
 
 def _rejected(
     rows: DataFrame, name: str, *, column: Column, value: Column, reason: Column
 ) -> DataFrame:
-    """The key of each row and the columns of `schemas.REJECT`; the reason names the task."""
+    """The key of each row and the columns of `rejects.REJECT`; the reason names the task."""
     task = sql.concat_ws(
         "_", *[sql.coalesce(sql.col(key).cast("string"), sql.lit("null")) for key in KEY]
     )
@@ -89,7 +89,6 @@ def _rejected(
         column.alias("column"),
         sql.coalesce(value.cast("string"), sql.lit("null")).alias("value"),
         sql.concat(sql.lit("task "), task, sql.lit(" "), reason).alias("reason"),
-        sql.lit(None).cast("string").alias("place"),
     )
 
 

@@ -1,11 +1,11 @@
-"""One huge group from its tables to a plan on disk, with a summary of what the plan costs."""
+"""Plan one huge group and write the plan, with a summary of its costs."""
 
 import json
 import time
 from dataclasses import asdict, dataclass
 
 from spark_assign.huge.job import GroupPlan, plan_group
-from spark_assign.huge.rejects import SOUND, Parted, parted
+from spark_assign.huge.rejects import VALID_TASKS, ValidRows, without_invalid_rows
 from spark_assign.huge.source import OneGroup
 from spark_assign.tables import Stage, WrongRows
 
@@ -14,28 +14,28 @@ SUMMARY = "_summary.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """What a plan costs; copies are counted while they are written.
+    """The costs of a plan; copies are counted while they are written.
 
     Attributes:
         name: of the group.
-        strategy: that made the plan.
-        tasks, clients: how many.
-        standbys, warmups: copies besides active tasks.
-        moved: tasks taken from the client that runs them, now.
-        to_move: tasks that belong elsewhere, once all has settled.
-        restores: copies placed where there was no state.
+        strategy: of the plan.
+        tasks, clients: their numbers.
+        standbys, warmups: numbers of copies besides active tasks.
+        moved: tasks that move from the client that runs them, with this plan.
+        to_move: tasks that will have moved once the group has settled.
+        restores: copies placed on clients without state of the task.
         cold: active tasks started behind while a copy elsewhere is caught up.
         active_traffic, standby_traffic: partitions read from another rack.
-        rack_cost, rack_bound: cost of the placement of active tasks once settled, and the least
-            there can be with the same number of tasks on every client; 0 without rack costs.
+        rack_cost, rack_bound: rack cost of the active tasks once settled, and the minimum with the
+            same number of tasks on every client; 0 without rack costs.
         given: standbys that move for balance.
-        above: standbys that no client within its band can hold.
-        probing: whether to look again while copies warm up.
-        passes: over the rows of the tasks; the first one reads the table.
-        seconds: from the first look at the tables to the last row written.
-        warnings: what could not be had, and why.
-        rejects: rows that were set apart and not placed.
-        first_rejects: sentences for the first few.
+        above: standbys placed above the load band of their client.
+        probing: whether a probing rebalance is wanted while copies warm up.
+        passes: number of passes over the tasks; the first one reads the table.
+        seconds: from reading the tables to the last row written.
+        warnings: settings that could not be met, and why.
+        rejects: number of rejected rows.
+        first_rejects: sentences for the first few rejects.
     """
 
     name: str
@@ -69,33 +69,32 @@ def run_group(
     strategy: str = "high_availability",
     stop_at_reject: bool = True,
 ) -> GroupSummary:
-    """Decide and write the plan of one group: a row per copy (`schemas.PLACEMENT`).
+    """Plan a group and write a row for each copy (`schemas.PLACEMENT`).
 
     Args:
-        group: what to place.
+        group: the group.
         stage: where to write; the caller commits.
         strategy: high_availability, or sticky for a plan that moves everything at once.
-        stop_at_reject: fail where a row makes no sense; otherwise such rows are set apart, and the
-            others placed.
+        stop_at_reject: fail if a row is invalid; otherwise reject such rows and place the others.
 
     Raises:
-        BadTable: a row makes no sense, or the tables do; the message says which.
-        ConfigError: another strategy.
+        BadTable: a table or a row is invalid; the message names it.
+        ConfigError: the strategy cannot place a huge group.
     """
     started = time.perf_counter()
-    parts = Parted(group=group)
+    valid = ValidRows(group=group)
     try:
         plan = _plan(group, strategy)
     except WrongRows:
         if stop_at_reject:
             raise
-        parts = parted(group, stage)
-        plan = _plan(parts.group, strategy)
+        valid = without_invalid_rows(group, stage)
+        plan = _plan(valid.group, strategy)
     try:
         stage.write(plan.placements)
     finally:
         plan.release()
-    stage.files.delete(f"{stage.path}/{SOUND}")
+    stage.files.delete(f"{stage.path}/{VALID_TASKS}")
     counted = dict(plan.counts.get)
     summary = GroupSummary(
         **counted,
@@ -111,8 +110,8 @@ def run_group(
         passes=plan.passes,
         seconds=round(time.perf_counter() - started, 3),
         warnings=plan.warnings,
-        rejects=parts.rejects,
-        first_rejects=parts.first_rejects,
+        rejects=valid.rejects,
+        first_rejects=valid.first_rejects,
     )
     stage.write_text(SUMMARY, json.dumps(asdict(summary)) + "\n")
     return summary

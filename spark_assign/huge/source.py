@@ -1,4 +1,4 @@
-"""One group for all workers together: its tasks and clients as rows, wherever it comes from."""
+"""Read one huge group as rows of tasks and clients, from any input."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,11 +36,12 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneGroup:
-    """A group in rows.
+    """A group as two tables.
 
     Attributes:
         name: of the group.
-        tasks: a row per task (`schemas.TASK`), stored, sorted where this sorted them.
+        tasks: a row per task (`schemas.TASK`), stored; sorted by task if the input had one row per
+            group.
         clients: a row per client (`schemas.CLIENT`).
         config: its settings.
     """
@@ -64,14 +65,14 @@ def read_one_group(
     Args:
         spark: the session.
         path: a state directory (`tasks/`, `clients/`), a snapshot of a plan store (`state.bin`), or
-            whatever `read_groups` reads.
-        name: which group, where there are several.
-        settings: win over the group's own.
+            any input of `read_groups`.
+        name: of the group; needed if there are several.
+        settings: override those of the group.
         form: as for `read_groups`.
 
     Raises:
-        BadTable: no group or several, or it makes no sense.
-        ConfigError: a setting makes no sense.
+        BadTable: there is no group, there are several, or the group is invalid.
+        ConfigError: a setting is invalid.
     """
     files = Files(spark, path)
     if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
@@ -86,7 +87,7 @@ def read_one_group(
         )
     if path.endswith(SNAPSHOT_SUFFIX):
         if not files.exists(path):
-            raise BadTable(f"there is no {path}; a leader writes it when its group wants a plan")
+            raise BadTable(f"{path} does not exist; a leader writes it when its group wants a plan")
         nested = spark.read.format("binaryFile").load(path).mapInArrow(_snapshots, GROUP)
     else:
         nested = nested_groups(read_groups(spark, path, form=form))
@@ -97,11 +98,11 @@ def read_one_group(
 def in_rows(
     nested: DataFrame, *, settings: tuple[tuple[str, object], ...] = (), what: str
 ) -> OneGroup:
-    """The only group of a table (`schemas.GROUP`) in rows, sorted by task and kept on disks.
+    """The only group of a table (`schemas.GROUP`) as rows, sorted by task and stored on disks.
 
     Raises:
-        BadTable: no group or several.
-        ConfigError: a setting makes no sense.
+        BadTable: there is no group, or there are several.
+        ConfigError: a setting is invalid.
     """
     kept = nested.persist(StorageLevel.DISK_ONLY)
     heads = kept.select("name", "config").limit(_NAMES_SHOWN).collect()
@@ -124,12 +125,11 @@ def in_rows(
 
 
 def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
-    """Groups as a table in the schema `schemas.GROUP`; problems are read, each by a worker.
+    """Groups as a table in the schema `schemas.GROUP`; workers read problems.
 
     Args:
         groups: any table of groups.
-        skip_invalid: leave out problems that are invalid, for a caller that rejects them; otherwise
-            such a problem fails the job.
+        skip_invalid: skip invalid problems; otherwise they fail the job.
     """
     if not groups.is_text:
         return groups.frame

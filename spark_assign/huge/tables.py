@@ -1,4 +1,4 @@
-"""A huge group without its tasks, from the tables: clients, settings, classes of racks."""
+"""Read a huge group without its tasks: clients, settings, classes of racks."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,25 +8,26 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
 from assignor import AssignmentConfig, ClientInput
+from assignor.placement import too_few_clients
 from spark_assign.huge.group import NO_CLASSES, Classes, Group, spread_of
 from spark_assign.huge.worker.actives import LEVELS
 from spark_assign.huge.worker.rows import NULL_HASH, Ints, Names
 from spark_assign.tables import BadTable
 
-# Counters of this many cells fit everywhere.
+# Cells of a counter; so many fit in the memory of any worker.
 _CELLS = 1 << 23
 _MOST_BUCKETS = 64
-# Lists of racks are classes; where there are more, they are no classes.
+# Distinct lists of racks.
 _MOST_LISTS = 100_000
 _MOST_THREADS = 10**6
 
 
 class Member(NamedTuple):
-    """A row of the clients; Spark's own rows are slow to look into, and here are 100,000 of them.
+    """A row of the clients; attributes of Spark's own rows are slow to read 100,000 times.
 
     Attributes:
         client, threads, rack, tags: as in `schemas.CLIENT`.
-        hash: of its id, as workers see it.
+        hash: of the client id, as workers get it.
     """
 
     client: str | None
@@ -39,17 +40,17 @@ class Member(NamedTuple):
 def group_of(
     tasks: DataFrame, clients: DataFrame, config: AssignmentConfig, strategy: str
 ) -> tuple[Group, tuple[str, ...]]:
-    """The group, and what the settings ask for in vain.
+    """The group, and warnings about settings that cannot be met.
 
     Args:
-        tasks: in the schema `schemas.TASK`; looked at only where racks have costs.
+        tasks: in the schema `schemas.TASK`; read only if racks have costs.
         clients: in the schema `schemas.CLIENT`.
         config: settings, rack costs filled in.
         strategy: by name.
 
     Raises:
-        BadTable: no clients, one twice, one without an id, threads out of range, too many lists of
-            racks.
+        BadTable: there are no clients, a client has two rows or no id, threads are out of range, or
+            there are too many lists of racks.
     """
     rows = clients.select("client", "threads", "rack", "tags", sql.xxhash64("client").alias("hash"))
     wanted = config.rack_aware_assignment_strategy
@@ -63,7 +64,7 @@ def group_of(
 def made_of(
     rows: Sequence[Member], lists: Sequence[Row], config: AssignmentConfig, strategy: str
 ) -> tuple[Group, tuple[str, ...]]:
-    """The same from rows: clients with the hashes of their ids, and distinct pairs of rack lists.
+    """`group_of` from rows: clients with the hashes of their ids, and distinct pairs of rack lists.
 
     Raises:
         BadTable: as `group_of`.
@@ -71,19 +72,19 @@ def made_of(
     members = sorted(rows, key=lambda row: row.client or "")
     _check(members)
     inputs = _inputs(members)
-    threads = np.array([one.threads for one in inputs], dtype=np.int64)
-    racks = sorted({one.rack for one in inputs if one.rack is not None})
+    threads = np.array([client_input.threads for client_input in inputs], dtype=np.int64)
+    racks = sorted({client_input.rack for client_input in inputs if client_input.rack is not None})
     sources = changelogs = NO_CLASSES
     warnings = _too_few_standbys(config, threads)
     has_logs = False
     wanted = config.rack_aware_assignment_strategy
     names: list[str | None] = [None]
     if wanted != "none" and not racks:
-        warnings.append(f"{wanted} has no effect: no client says its rack; set client.rack")
+        warnings.append(f"{wanted} has no effect: no client has a rack; set client.rack")
     elif wanted != "none":
         has_logs = any(any(row.changelog_racks or ()) for row in lists)
         has_sources = any(any(row.partition_racks or ()) for row in lists)
-        lacking = [one.process_id for one in inputs if one.rack is None]
+        lacking = [client_input.process_id for client_input in inputs if client_input.rack is None]
         if not has_sources:
             warnings.append(f"{wanted} has no effect: no replica racks of source partitions known")
         elif len(racks) > 1:
@@ -92,18 +93,20 @@ def made_of(
             changelogs = _classes(lists, "changelog_racks", "log", names)
         if lacking:
             warnings.append(
-                f"{len(lacking)} clients, the first {lacking[0]}, have no rack and keep what they "
-                f"have under {wanted}; set client.rack"
+                f"{len(lacking)} clients, the first {lacking[0]}, have no rack; {wanted} does "
+                f"not move their tasks; set client.rack"
             )
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: index for index, name in enumerate(names)}
     costs = len(names) > 1
     kinds = len(sources.weight) if costs else 1
     most = _CELLS // (LEVELS * 2 * len(inputs) * kinds)
     group = Group(
-        clients=tuple(one.process_id for one in inputs),
+        clients=tuple(client_input.process_id for client_input in inputs),
         names=Names.of([row.hash for row in members]),
         capacity=threads if threads.any() else np.ones_like(threads),
-        rack_of=np.array([number[one.rack] if costs else 0 for one in inputs], dtype=np.int64),
+        rack_of=np.array(
+            [number[client_input.rack] if costs else 0 for client_input in inputs], dtype=np.int64
+        ),
         lacks_rack=np.array([costs and name is None for name in names], dtype=np.bool_),
         config=config,
         strategy=strategy,
@@ -137,7 +140,7 @@ def _check(members: Sequence[Member]) -> None:
         if row.client is None or not row.client:
             raise BadTable("the clients: column client is null in a row; give every client its id")
         if row.client == before:
-            raise BadTable(f"the clients: {row.client} is there twice; merge the two rows")
+            raise BadTable(f"the clients: {row.client} has two rows; merge them")
         if row.threads is not None and not 0 <= row.threads <= _MOST_THREADS:
             raise BadTable(
                 f"the clients: {row.client} has threads {row.threads}; give 0 to {_MOST_THREADS}"
@@ -145,21 +148,19 @@ def _check(members: Sequence[Member]) -> None:
         if row.hash in seen:
             raise BadTable(
                 f"the clients: {row.client} and {seen[row.hash] or 'null'} have the same hash, "
-                "which happens once in ages; rename one of them"
+                "which is very rare; rename one of them"
             )
         before, seen[row.hash] = row.client, row.client
 
 
 def _too_few_standbys(config: AssignmentConfig, threads: Ints) -> list[str]:
     usable = int((threads > 0).sum()) or len(threads)
-    asked = config.num_standby_replicas
-    if asked < usable:
-        return []
-    return [f"of {asked} standby replicas only {usable - 1} fit on {usable} clients; start more"]
+    configured = config.num_standby_replicas
+    return list(too_few_clients(configured, min(configured, usable - 1), usable))
 
 
 def _lists(tasks: DataFrame) -> list[Row]:
-    """The distinct pairs of lists, with their hashes."""
+    """The distinct pairs of rack lists, with their hashes."""
     pairs = tasks.groupBy("partition_racks", "changelog_racks").count()
     lists = (
         pairs.select(
@@ -182,12 +183,12 @@ def _lists(tasks: DataFrame) -> list[Row]:
 def _classes(
     lists: Sequence[Row], column: str, hashed: str, racks: Sequence[str | None]
 ) -> Classes:
-    """Lists of racks by what they cost; the first class costs nothing."""
+    """Classes of rack lists by their costs; the first class costs nothing."""
     by_hash: dict[int, list[list[str] | None]] = {}
     for row in lists:
         if row[column] is not None and by_hash.setdefault(row[hashed], row[column]) != row[column]:
             raise BadTable(
-                f"the tasks: two lists in {column} have the same hash, which happens once in ages; "
+                f"the tasks: two lists in {column} have the same hash, which is very rare; "
                 "write one of them in another order"
             )
     ordered = sorted(by_hash.items(), key=lambda item: str(item[1]))

@@ -1,4 +1,4 @@
-"""What is wrong with a table's rows: the first thing of each, with column and value."""
+"""Checks of a table's rows; each invalid row gets one reject, with column and value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,37 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from encoding import shown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reject:
-    """Why a group cannot be placed.
-
-    Attributes:
-        name: of the group, or "".
-        column: where the value stands, as `tasks.owner`.
-        value: as text; "null" for a missing one.
-        reason: a sentence that says what is expected.
-        place: file and row, or file and line; None where that is not known.
-    """
-
-    name: str
-    column: str
-    value: str
-    reason: str
-    place: str | None = None
-
-    def __str__(self) -> str:
-        """One sentence for stderr."""
-        where = f"column {self.column} is {shown(self.value)}: " if self.column else ""
-        place = f" ({shown(self.place)})" if self.place else ""
-        return f"group {shown(self.name) or 'without a name'}{place}: {where}{self.reason}"
+from spark_assign.tables.rejects import Reject
 
 
 @dataclass(slots=True)
 class Checks:
-    """The first thing that is wrong with each row."""
+    """The first reject of each invalid row.
+
+    Attributes:
+        names: of the groups, by row.
+        rejects: row -> reject.
+    """
 
     names: list[str]
     rejects: dict[int, Reject] = field(default_factory=dict)
@@ -46,26 +26,31 @@ class Checks:
     def add(
         self, wrong: Any, rows: Any, column: str, value: Callable[[int], object], reason: str
     ) -> None:
-        """Reject the rows of the places where `wrong` holds, unless they are already.
+        """Reject the rows where `wrong` holds, unless they are rejected already.
 
-        Only then is `value` asked: of a row that is rejected there may be no such value.
+        Args:
+            wrong: bool, by element.
+            rows: int, the row of each element.
+            column: where the value stands.
+            value: element -> the value; called only for rows that are not rejected yet.
+            reason: what is expected.
         """
         for place in np.flatnonzero(wrong).tolist():
             row = int(rows[place])
             if row not in self.rejects:
-                self.one(row, column, value(place), reason)
+                self.reject(row, column, value(place), reason)
 
-    def one(self, row: int, column: str, value: object, reason: str) -> None:
-        """Reject one row, unless it is already."""
+    def reject(self, row: int, column: str, value: object, reason: str) -> None:
+        """Reject a row, unless it is rejected already."""
         if row not in self.rejects:
-            said = "null" if value is None else str(value)
+            text = "null" if value is None else str(value)
             self.rejects[row] = Reject(
-                name=self.names[row], column=column, value=said, reason=reason
+                name=self.names[row], column=column, value=text, reason=reason
             )
 
 
 def flat(lists: pa.ListArray) -> tuple[Any, Any]:
-    """Values of a list column, and where each row starts; a null list is an empty one."""
+    """Values of a list column, and the start of each row's values; a null list counts as empty."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     return lists.flatten(), np.concatenate([[0], np.cumsum(lengths)])
 
@@ -81,7 +66,7 @@ def nulls(column: pa.Array) -> Any:
 
 
 def ranks_of(*columns: pa.Array) -> tuple[list[Any], list[str]]:
-    """Each string as its place among all of them, sorted; -1 for null."""
+    """Each string as its rank among all sorted strings, -1 for null; and these strings."""
     encoded = pa.concat_arrays([column.cast(pa.string()) for column in columns]).dictionary_encode()
     names = encoded.dictionary
     order = pc.array_sort_indices(names).to_numpy()
@@ -94,7 +79,7 @@ def ranks_of(*columns: pa.Array) -> tuple[list[Any], list[str]]:
 
 
 def repeats(*columns: Any) -> Any:
-    """Bool: where the next row of sorted columns is the same."""
+    """Bool, by row of sorted columns: whether the next row is equal."""
     same = np.zeros(len(columns[0]), dtype=np.bool_)
     if len(same):
         same[:-1] = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
@@ -102,12 +87,12 @@ def repeats(*columns: Any) -> Any:
 
 
 def racks_of(column: Any, part: slice) -> tuple[tuple[frozenset[str] | None, ...], ...] | None:
-    """Racks of the replicas, task by task; None when no partition has any."""
+    """Racks of the replicas of each task; None when no partition has any."""
     column = column.slice(part.start, part.stop - part.start)
     if column.null_count == len(column):
         return None
     racks = tuple(
-        tuple(frozenset(map(str, one)) if one else None for one in partitions or ())
+        tuple(frozenset(map(str, racks)) if racks else None for racks in partitions or ())
         for partitions in column.to_pylist()
     )
-    return racks if any(one for partitions in racks for one in partitions) else None
+    return racks if any(names for partitions in racks for names in partitions) else None

@@ -1,7 +1,7 @@
-"""The columns of a batch of groups: checked, sorted, and names as numbers, for all rows at once.
+"""Check and sort the columns of a batch of groups, all rows at once.
 
-Every check and every look-up is done once for the whole batch. What is wrong with a row is the
-first such thing of the row's `Checks`, with column and value.
+Client ids become numbers. Every check is done once for the whole batch; `Checks` keeps the first
+reject of each row.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _WEIGHT_MAX = 1e15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """A batch as it came: flat arrays, the row of each element, names as ranks among all names."""
+    """A batch as read: flat arrays, the row of each element, names as ranks among all names."""
 
     checks: Checks
     tasks: Any
@@ -80,8 +80,8 @@ class Clients:
         start: int [rows + 1], the slice of each row.
         ids: client ids in that order.
         keys: int, row * width + rank of the id + 1; ascending.
-        width: how many ranks there are, and one.
-        table: the struct array, sorted likewise.
+        width: number of ranks, plus 1.
+        table: the struct array in the same order.
     """
 
     start: Any
@@ -99,11 +99,11 @@ class Clients:
         found &= ranks >= 0
         return np.where(found, place - self.start[rows], NOBODY)
 
-    def columns(self, mine: slice) -> dict[str, Any]:
-        """What a state says of its clients."""
-        table = self.table.slice(mine.start, mine.stop - mine.start)
+    def columns(self, part: slice) -> dict[str, Any]:
+        """The columns of a `GroupState` for these clients."""
+        table = self.table.slice(part.start, part.stop - part.start)
         return {
-            "clients": tuple(self.ids[mine]),
+            "clients": tuple(self.ids[part]),
             "threads": numbers(table.field("threads"), 1).astype(np.int64),
             "racks": tuple(rack or None for rack in table.field("rack").to_pylist()),
             "tags": tuple(_tags(given) for given in table.field("tags").to_pylist()),
@@ -141,11 +141,11 @@ def sorted_clients(raw: Raw) -> Clients:
 
 
 def no_value(_: int) -> None:
-    """Of a value that is null."""
+    """None, the value that a check shows for null."""
 
 
 def check_tasks(raw: Raw) -> Any:
-    """The order of all tasks by row, subtopology and partition; each is checked."""
+    """Check all tasks; return their order by row, subtopology and partition."""
     checks, rows = raw.checks, raw.task_rows
     checks.add(nulls(raw.tasks), rows, "tasks", no_value, "a task is null; leave it out")
     for name in ("subtopology", "partition", "stateful"):
@@ -185,7 +185,7 @@ class Tasks:
     changelog_racks: Any
 
     def columns(self, part: slice) -> dict[str, Any]:
-        """What a state says of its tasks."""
+        """The columns of a `GroupState` for these tasks."""
         subtopology = self.subtopology[part]
         return {
             "tasks": tuple(map(TaskId, subtopology.tolist(), self.partition[part].tolist())),
@@ -243,7 +243,7 @@ class Copies:
     stalled: Any
 
     def columns(self, part: slice) -> dict[str, Any]:
-        """What a state says of the copies of these tasks."""
+        """The columns of a `GroupState` for the copies of these tasks."""
         start = self.start[part.start : part.stop + 1]
         held = slice(int(start[0]), int(start[-1]))
         return {

@@ -1,4 +1,4 @@
-"""From problems and group states to rows of the job's tables."""
+"""Group states as rows of the job's tables."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ GROUP_ARROW = to_arrow_schema(GROUP)
 
 
 def group_row(name: str, state: GroupState) -> dict[str, Any]:
-    """A group as a row of a group table; `columns.states_of` reads it back."""
+    """A group as a row of a group table; `states.states_of` reads it back."""
     return {
         "name": name,
         "config": sorted(setting_texts(state.config).items()),
@@ -44,11 +44,11 @@ def task_rows(state: GroupState) -> list[dict[str, Any]]:
             "owner": None if owners[index] == NOBODY else clients[owners[index]],
             "copies": [
                 {
-                    "client": clients[holders[one]],
-                    "lag": _known(lags[one]),
-                    "stalled": stalled[one],
+                    "client": clients[holders[copy]],
+                    "lag": _known(lags[copy]),
+                    "stalled": stalled[copy],
                 }
-                for one in range(starts[index], starts[index + 1])
+                for copy in range(starts[index], starts[index + 1])
             ],
             "end_offset_sum": _known(ends[index]),
             "weight": None if weights is None else weights[index],
@@ -77,4 +77,4 @@ def _racks(
 ) -> list[list[str] | None] | None:
     if racks is None:
         return None
-    return [None if one is None else sorted(one) for one in racks[index]]
+    return [None if names is None else sorted(names) for names in racks[index]]

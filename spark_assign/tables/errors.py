@@ -1,11 +1,11 @@
-"""What can go wrong in the Spark job.
+"""Errors of the Spark job, and exit statuses.
 
 ```
-RebalanceError        encoding: never raised itself
-+ SparkUnavailable    the surroundings: no Java, or Spark does not start      exit status 3
-+ OutputInTheWay      ours: the output exists, or another job is writing it   exit status 2
-+ BadTable            ours: a table or a row is not in the format             exit status 2
-  + WrongRows         some rows of a group are not, and could be set apart
+RebalanceError        base class of `encoding`, never raised itself
++ SparkUnavailable    no Java, or Spark does not start                  exit status 3
++ OutputInTheWay      the output exists, or another job is writing it   exit status 2
++ BadTable            a table or a row is invalid                       exit status 2
+  + WrongRows         rows of a huge group are invalid; others can be placed without them
 ```
 """
 
@@ -21,8 +21,8 @@ class OutputInTheWay(RebalanceError):
 
 
 class BadTable(RebalanceError):
-    """A table is not in the format; the message names column, row and value."""
+    """A table is invalid; the message names column, row and value."""
 
 
 class WrongRows(BadTable):
-    """Rows of a huge group make no sense; the message names the first."""
+    """Rows of a huge group are invalid; the message names the first."""

@@ -1,4 +1,4 @@
-"""The few operations of a Hadoop file system that reading and committing need."""
+"""File operations on any Hadoop file system, for reading inputs and committing outputs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class Files:
     def __init__(self, spark: SparkSession, path: str) -> None:
         """Open the file system that `path` lies on."""
         self.spark = spark
-        # PySpark has no file system of its own; the JVM's is what Spark itself writes with.
+        # PySpark has no file system API; this is the JVM's, which Spark itself uses.
         self._jvm: Any = spark._jvm  # noqa: SLF001 see above
         conf = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 see above
         self._fs = self._path(path).getFileSystem(conf)
@@ -33,13 +33,13 @@ class Files:
         self._fs.mkdirs(self._path(path))
 
     def delete(self, path: str) -> None:
-        """Delete a file or a whole directory, if it is there."""
+        """Delete a file or a directory with its content, if it exists."""
         self._fs.delete(self._path(path), True)  # noqa: FBT003 a Java method has no keywords
 
     def data_files(self, path: str) -> list[str]:
-        """Names of files with rows under a path or glob, sorted; some of them where there are many.
+        """Sorted names of data files under a path or glob, about 1,000 at most.
 
-        Names that start with `_` or `.` are no rows.
+        Files and directories whose names start with `_` or `.` are skipped.
         """
         found: list[str] = []
         todo = [(status, 0) for status in self._fs.globStatus(self._path(path)) or ()]
@@ -51,29 +51,28 @@ class Files:
             if status.isFile():
                 found.append(name)
             elif depth < _DEPTH:
-                todo += [(one, depth + 1) for one in self._fs.listStatus(status.getPath())]
+                todo += [(inner, depth + 1) for inner in self._fs.listStatus(status.getPath())]
         return sorted(found)
 
-    def lift(self, path: str) -> None:
-        """Move everything in a directory to its parent, and remove it."""
-        parent = path.rpartition("/")[0]
+    def move_all(self, path: str, target: str) -> None:
+        """Move everything in a directory to another one, and remove it."""
         for status in self._fs.listStatus(self._path(path)):
             name = str(status.getPath().getName())
-            self.rename(f"{path}/{name}", f"{parent}/{name}")
+            self.rename(f"{path}/{name}", f"{target}/{name}")
         self.delete(path)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a directory a name that nothing has.
+        """Rename a file or directory; never overwrites.
 
         Raises:
-            OutputInTheWay: something has it, or the file system refused.
+            OutputInTheWay: the new name exists, or the file system failed to rename.
         """
         # Hadoop would move `old` into an existing `new`.
         if self.exists(new) or not self._fs.rename(self._path(old), self._path(new)):
             raise OutputInTheWay(f"{old} cannot become {new}; is another job writing it?")
 
     def write(self, path: str, text: str) -> None:
-        """Write a small text file, over an old one."""
+        """Write a small text file; replaces an existing one."""
         stream = self._fs.create(self._path(path), True)  # noqa: FBT003 as above
         try:
             stream.write(bytearray(text.encode()))

@@ -1,17 +1,17 @@
-"""The guard around a group: what goes wrong with it is its own reject, and costs no other group."""
+"""Errors of one group become its reject and do not affect other groups."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from assignor.placement import error_line
 from encoding import RebalanceError
-from spark_assign.tables.checks import Reject
+from spark_assign.tables.rejects import Reject
 
 _T = TypeVar("_T")
 
 
 def guarded(name: str, step: Callable[[], _T], *, column: str = "", value: str = "") -> _T | Reject:
-    """What a step with one group returns, or why the group is rejected.
+    """Run a step with one group: its result, or a reject of the group.
 
     Args:
         name: of the group, or "".
@@ -20,18 +20,18 @@ def guarded(name: str, step: Callable[[], _T], *, column: str = "", value: str =
         value: as text, for the reject.
 
     Raises:
-        MemoryError, KeyboardInterrupt: as the step raised them; they are not the group's fault.
+        MemoryError, KeyboardInterrupt: as the step raised them; the group did not cause them.
     """
     try:
         return step()
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 a reject, whatever is wrong with the group
+    except Exception as error:  # noqa: BLE001 any error is a reject
         return Reject(name=name, column=column, value=value, reason=reason_of(error))
 
 
 def reason_of(error: Exception) -> str:
-    """Why a group is rejected: the sentence of an error of ours, else the error itself."""
+    """The reason of a reject: the message of a RebalanceError, else the error with its type."""
     if isinstance(error, RebalanceError):
         return str(error)
     return f"the group cannot be placed, {error_line(error)}; report it with the group"

@@ -1,6 +1,6 @@
-"""Where groups come from: Parquet, JSON lines, a state directory, or any DataFrame.
+"""Read groups: from Parquet, JSON lines, a state directory, or any DataFrame.
 
-What a path holds is told by the names of its files. Columns are checked before anything runs.
+The file names tell the format. Columns are checked before anything runs.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from spark_assign.tables.schemas import CLIENT, GROUP, TASK, fitted
 Form = Literal["auto", "parquet", "jsonl"]
 _ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
-# Bytes of a problem's text for each of its tasks, when nothing better is known.
+# Estimate: bytes of a problem's text for each task.
 _BYTES_PER_TASK = 64
 
 
@@ -27,16 +27,16 @@ class Groups:
     """A table of groups.
 
     Attributes:
-        frame: in the schema `schemas.GROUP`, or with a text column `value`, a problem a row; read
-            from files also with a column `_place` (`places`).
-        is_text: which of the two.
+        frame: rows in the schema `schemas.GROUP`; or lines of text in a column `value`, one problem
+            each. Read from files, it has a column `position` too (`places`).
+        is_text: whether the rows are lines of text.
     """
 
     frame: DataFrame
     is_text: bool
 
     def tasks(self) -> Column:
-        """How many tasks a group has; of a text an estimate."""
+        """The number of tasks of each group; for lines of text an estimate."""
         if self.is_text:
             return (f.length("value") / f.lit(_BYTES_PER_TASK)).cast("long")
         return f.coalesce(f.size("tasks.subtopology"), f.lit(0)).cast("long")
@@ -49,11 +49,11 @@ def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Group
         spark: the session.
         path: a file, a directory or a glob; a directory with `tasks` and `clients` in it is a state
             directory, whose rows have a column `name` for their group.
-        form: what the files are, where their names do not tell.
+        form: format of the files; by default their names tell.
 
     Raises:
-        BadTable: nothing is there, files of two kinds are, or a column is missing or of another
-            type.
+        BadTable: there is no file with rows, there are files of two formats, or a column is missing
+            or of another type.
     """
     files = Files(spark, path)
     if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
@@ -91,11 +91,11 @@ def from_rows(tasks: DataFrame, clients: DataFrame, *, what: str = "the state") 
     members = clients.groupBy("name").agg(
         f.collect_list(f.struct(*CLIENT.names)).alias("clients"),
     )
-    # Tasks of a group without clients must be rejected, and not lost.
+    # A full join: a group with tasks and no clients must be rejected, not lost.
     frame = nested.join(members, "name", "full_outer")
     empty = f.lit(None).cast(GROUP["config"].dataType)
     return Groups(
-        # A group without a row of tasks has none; null would be a list that is missing.
+        # A group without rows in `tasks` has no tasks; null would mean a missing list.
         frame=frame.select(
             "name",
             empty.alias("config"),
@@ -111,10 +111,10 @@ def _named(name: StructField, rows: StructType) -> StructType:
 
 
 def form_of(spark: SparkSession, path: str) -> str:
-    """Whether a path holds "parquet" or "jsonl", by the names of its files.
+    """The format of a path, "parquet" or "jsonl", by the names of its files.
 
     Raises:
-        BadTable: it holds neither, or both.
+        BadTable: it has neither, or both.
     """
     names = Files(spark, path).data_files(path)
     if not names:
@@ -122,7 +122,9 @@ def form_of(spark: SparkSession, path: str) -> str:
     forms = {_ending(name) for name in names}
     unknown = next((name for name in names if _ending(name) is None), None)
     if unknown is not None:
-        raise BadTable(f"{unknown} is neither .parquet nor .jsonl; say what it is with --in-format")
+        raise BadTable(
+            f"{unknown} is neither .parquet nor .jsonl; give the format with --in-format"
+        )
     if len(forms) > 1:
         raise BadTable(f"{path} holds both Parquet and JSON lines; give one of them, as a glob")
     return forms.pop() or ""

@@ -1,18 +1,17 @@
-"""Output that is there whole or not at all, whenever the job is killed.
+"""Atomic output: a job that is killed leaves no partial output.
 
-A job writes into `_NAME.partial` beside the output and commits by renaming it; a directory with
-`_SUCCESS` in it is complete. What a killed job left is cleared away by the next one that writes the
-same output. Paths are Hadoop's (`hdfs://`, `s3a://`, plain); on object stores a rename is no atomic
-step, so there readers should wait for `_SUCCESS`.
+A job writes into `_NAME.partial` beside the output and commits by renaming it. A directory with a
+file `_SUCCESS` is complete. The next job that writes the same output deletes what a killed job
+left. Paths are Hadoop's (`hdfs://`, `s3a://`, plain). On object stores a rename is not atomic:
+readers there should wait for `_SUCCESS`.
 
-Names that start with `_` are invisible to Spark's and Arrow's readers: rejects and summaries lie
-beside the rows under such names.
+Readers of Spark and Arrow skip names that start with `_`; rejects and summaries have such names.
 """
 
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,21 +28,34 @@ _SUCCESS = "_SUCCESS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Where a job writes before it commits.
+    """The temporary directory of a job that has not committed.
 
     Attributes:
-        path: the temporary directory; it exists.
+        path: of the directory; it exists.
         files: the file system it lies on.
     """
 
     path: str
     files: Files
 
-    def write(self, frame: DataFrame, name: str = "", *, form: str = "parquet") -> None:
-        """Write a table into the directory, or into a folder of it that starts with `_`."""
+    def write(
+        self,
+        frame: DataFrame,
+        name: str = "",
+        *,
+        form: str = "parquet",
+        folders: Sequence[str] = (),
+    ) -> None:
+        """Add rows to the directory, or to a folder of it that starts with `_`.
+
+        Args:
+            frame: the rows.
+            name: of the folder; "" for the directory itself.
+            form: parquet or json.
+            folders: columns; rows go to a folder `COLUMN=VALUE` for each of their values.
+        """
         path = f"{self.path}/{name}" if name else self.path
-        # The directory exists, and holds no rows.
-        frame.write.format(form).mode("append").save(path)
+        frame.write.format(form).mode("append").partitionBy(*folders).save(path)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file."""
@@ -52,10 +64,10 @@ class Stage:
 
 @contextmanager
 def staged(spark: SparkSession, out: str, *, overwrite: bool = False) -> Iterator[Stage]:
-    """A temporary directory that becomes `out` when the block ends well, and goes when it does not.
+    """A temporary directory; renamed to `out` when the block ends, deleted when it raises.
 
     Args:
-        spark: whose file systems are used.
+        spark: the session.
         out: the output directory.
         overwrite: replace an output that exists; it stays until the new one is complete.
 
@@ -91,7 +103,7 @@ def _beside(out: str, what: str) -> str:
 
 
 def _recover(files: Files, out: str, old: str) -> None:
-    """Undo a replacement that was killed between its two renames, or end it."""
+    """Complete a replacement that was killed between its renames, or restore the old output."""
     if not files.exists(old):
         return
     if files.exists(out):
@@ -101,10 +113,10 @@ def _recover(files: Files, out: str, old: str) -> None:
 
 
 def _clear(files: Files, out: str, partial: str) -> None:
-    """Remove what a killed job left.
+    """Delete what a killed job left.
 
     Raises:
-        OutputInTheWay: the job that writes it is alive on this machine.
+        OutputInTheWay: the job that writes it is still running on this machine.
     """
     if not files.exists(partial):
         return
@@ -113,7 +125,7 @@ def _clear(files: Files, out: str, partial: str) -> None:
         if owner.get("host") == socket.gethostname() and _is_alive(owner.get("pid")):
             raise OutputInTheWay(
                 f"process {owner['pid']} of this machine is writing {out}; "
-                f"wait for it, or delete {partial} if that is no job of yours"
+                f"wait for it, or delete {partial} if it is not such a job"
             )
     files.delete(partial)
 
@@ -131,7 +143,7 @@ def _owner(text: str) -> dict[str, Any]:
 
 
 def _is_alive(pid: object) -> bool:
-    """Whether another process of that number runs (where that can be told)."""
+    """Whether another process with this id is running, as far as the system tells."""
     if not isinstance(pid, int) or pid == os.getpid():
         return False
     try:

@@ -1,38 +1,34 @@
-"""Answers as an Arrow batch in the schema `schemas.RESULT`, and what a job counts of them."""
+"""Answers as Arrow batches in the schema `ANSWER`: result or reject, and counts."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from assignor import GroupState, TaskAssignment
 from assignor.problems import moves_of
-from encoding import shown
-from spark_assign.tables.checks import Reject
 from spark_assign.tables.guard import reason_of
-from spark_assign.tables.places import PLACE
+from spark_assign.tables.rejects import REJECT, Position, Reject, printable_name
 from spark_assign.tables.schemas import RESULT
 
-# What is summed up for the job's summary, beside the result.
+# Columns beside the result, summed up for the summary of the job.
 COUNTS = ("tasks", "moved", "restores", "warmups")
-# A result or the reason why there is none, and behind it what is counted.
-WRITTEN = StructType([*RESULT.fields, StructField("error", StringType())])
+# A result, or the reject that says why there is none.
+WRITTEN = StructType([*RESULT.fields, StructField("reject", REJECT)])
 ANSWER = StructType([*WRITTEN.fields, *[StructField(f"_{name}", LongType()) for name in COUNTS]])
 RESULT_ARROW = to_arrow_schema(ANSWER)
 _TEXT = pa.string()
-_REASON_MAX = 1_000
 _CLIENTS = RESULT_ARROW.field("clients").type
+_REJECT = RESULT_ARROW.field("reject").type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One group, placed or rejected, with its place in the input (`places.PLACE_TYPE`)."""
+    """One group, placed or rejected, and the position where it was read."""
 
     name: str
     assignor: str
@@ -40,12 +36,12 @@ class Answer:
     state: GroupState | None = None
     assignment: TaskAssignment | None = None
     reject: Reject | None = None
-    place: Mapping[str, str | int | None] = field(default_factory=dict)
+    position: Position | None = None
 
 
 @dataclass(slots=True)
 class _Placed:
-    """The nested column of clients while it grows; tasks and clients are numbered on and on."""
+    """The nested column `clients` under construction; numbers tasks and clients of all groups."""
 
     rows: list[int] = field(default_factory=lambda: [0])
     clients: list[str] = field(default_factory=list)
@@ -92,7 +88,7 @@ class _Placed:
         )
 
     def _lists(self, names: pa.Array, task: Any, client: Any) -> pa.Array:
-        """The tasks of each client; sorted, for those of each group are given in order."""
+        """The tasks of each client, in the order of the arguments."""
         counts = np.bincount(client, minlength=len(self.clients))
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         order = np.argsort(client, kind="stable")
@@ -104,7 +100,7 @@ def _joined(parts: list[Any], empty: int | tuple[int, int]) -> Any:
 
 
 def batch_of(answers: list[Answer]) -> pa.RecordBatch:
-    """Answers as a batch; a rejected group has its reason as JSON in `error` and no clients.
+    """Answers as a batch in the schema `ANSWER`; a rejected group has no clients.
 
     An answer that cannot be encoded becomes a reject.
     """
@@ -112,54 +108,49 @@ def batch_of(answers: list[Answer]) -> pa.RecordBatch:
         return _encoded(answers)
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 found out below whose it is
+    except Exception as error:  # noqa: BLE001 answers are tried one by one, the failing ones rejected
         if len(answers) != 1:
-            return pa.concat_batches([batch_of([one]) for one in answers])
-        [one] = answers
-        reject = Reject(name=one.name, column="", value="", reason=reason_of(error))
-        return _encoded([_rejected(one, reject)])
-
-
-def _rejected(one: Answer, reject: Reject) -> Answer:
-    return Answer(name=text_of(one.name), assignor=one.assignor, reject=reject, place=one.place)
-
-
-def text_of(name: str) -> str:
-    """A name as it is, or escaped where it is no Unicode text (halves of surrogate pairs)."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return shown(name, limit=None)
-    return name
+            return pa.concat_batches([batch_of([answer]) for answer in answers])
+        [answer] = answers
+        reject = Reject(name=answer.name, reason=reason_of(error))
+        return _encoded([replace(answer, millis=0.0, state=None, assignment=None, reject=reject)])
 
 
 def _encoded(answers: list[Answer]) -> pa.RecordBatch:
     placed = _Placed()
     counts: dict[str, list[int]] = {name: [] for name in COUNTS}
-    for one in answers:
-        if one.state is None or one.assignment is None:
+    for answer in answers:
+        if answer.state is None or answer.assignment is None:
             placed.skip()
             numbers = dict.fromkeys(COUNTS, 0)
         else:
-            placed.add(one.state, one.assignment)
-            numbers = _counts(one.state, one.assignment)
+            placed.add(answer.state, answer.assignment)
+            numbers = _counts(answer.state, answer.assignment)
         for name, value in numbers.items():
             counts[name].append(value)
     columns = [
-        pa.array([_name(one) for one in answers], _TEXT),
-        pa.array([one.assignor for one in answers], _TEXT),
-        pa.array([round(one.millis, 3) for one in answers], pa.float64()),
-        pa.array([one.assignment is not None and one.assignment.followup for one in answers]),
+        pa.array([_name(answer) for answer in answers], _TEXT),
+        pa.array([answer.assignor for answer in answers], _TEXT),
+        pa.array([round(answer.millis, 3) for answer in answers], pa.float64()),
+        pa.array(
+            [answer.assignment is not None and answer.assignment.followup for answer in answers]
+        ),
         placed.array(),
-        pa.array([_warnings(one) for one in answers], pa.list_(_TEXT)),
-        pa.array([error_of(one.reject, one.place) for one in answers], _TEXT),
+        pa.array([_warnings(answer) for answer in answers], pa.list_(_TEXT)),
+        pa.array([_reject_row(answer) for answer in answers], _REJECT),
         *[pa.array(counts[name], pa.int64()) for name in COUNTS],
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RESULT_ARROW)
 
 
-def _name(one: Answer) -> str:
-    return one.name if one.reject is None else text_of(one.name)
+def _name(answer: Answer) -> str:
+    return answer.name if answer.reject is None else printable_name(answer.name)
+
+
+def _reject_row(answer: Answer) -> dict[str, Any] | None:
+    if answer.reject is None:
+        return None
+    return replace(answer.reject, position=answer.position).row()
 
 
 def _counts(state: GroupState, assignment: TaskAssignment) -> dict[str, int]:
@@ -169,24 +160,7 @@ def _counts(state: GroupState, assignment: TaskAssignment) -> dict[str, int]:
     return dict(zip(COUNTS, numbers, strict=True))
 
 
-def _warnings(one: Answer) -> list[str] | None:
-    if one.state is None or one.assignment is None:
+def _warnings(answer: Answer) -> list[str] | None:
+    if answer.state is None or answer.assignment is None:
         return None
-    return [*one.state.warnings, *one.assignment.warnings] or None
-
-
-def error_of(
-    reject: Reject | None, place: Mapping[str, str | int | None] | None = None
-) -> str | None:
-    """A reject as JSON for the column `error`, with its place (`places.PLACE_TYPE`).
-
-    Value and reason are put on one printable line each.
-    """
-    if reject is None:
-        return None
-    texts = {
-        "name": text_of(reject.name),
-        "value": shown(reject.value),
-        "reason": shown(reject.reason, limit=_REASON_MAX),
-    }
-    return json.dumps(asdict(reject) | texts | {PLACE: place or None})
+    return [*answer.state.warnings, *answer.assignment.warnings] or None

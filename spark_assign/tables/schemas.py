@@ -1,12 +1,12 @@
-"""The tables of the job: what goes in, what comes out, and the check of a table's columns.
+"""Schemas of the input and output tables, and the check of a table's columns.
 
-One schema in two shapes. A *group table* has one row per group, with its tasks and clients nested;
-a *state directory* has one row per task (`tasks/`) and one per client (`clients/`), for groups too
-big for a row. Task and client rows are the same in both. Problem files (JSON lines) are read as
-text, by the reader of `assignor assign`.
+Input has two shapes. A *group table* has one row per group, with tasks and clients nested. A *state
+directory* has one row per task (`tasks/`) and one per client (`clients/`), for groups too large for
+a row. Task and client rows are the same in both. Problem files (JSON lines) are read as text, by
+the reader of `assignor assign`.
 
-Lags are numbers: -1 the task runs there, null unknown, else records behind. Copies that are not
-listed do not exist.
+A lag is -1 where the task runs, null where it is unknown, else the number of records behind. Copies
+that are not listed do not exist.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ COPY = StructType(
     [
         StructField("client", _TEXT),
         StructField("lag", _NUMBER),
-        # Behind, and no nearer than at the rebalance before.
+        # Whether the lag has not decreased since the last rebalance.
         StructField("stalled", BooleanType()),
     ]
 )
@@ -85,16 +85,6 @@ RESULT = StructType(
         StructField("warnings", ArrayType(_TEXT)),
     ]
 )
-REJECT = StructType(
-    [
-        StructField("name", _TEXT),
-        StructField("column", _TEXT),
-        StructField("value", _TEXT),
-        StructField("reason", _TEXT),
-        # File and row, or file and line, where the input is of files.
-        StructField("place", _TEXT),
-    ]
-)
 # One row per copy placed: what the job for one huge group writes.
 PLACEMENT = StructType(
     [
@@ -105,10 +95,10 @@ PLACEMENT = StructType(
     ]
 )
 
-# Lists that the job for one huge group reads by the names of their fields; see `fitted`.
+# Lists that the job for one huge group reads by field names; see `fitted`.
 BY_NAME = MappingProxyType({"copies": ("client", "lag")})
 
-# Whatever is not named here may be missing, and is then null.
+# All other columns are optional; a missing one is null.
 _REQUIRED = frozenset(
     {
         "name",
@@ -135,17 +125,17 @@ def fitted(
     what: str,
     as_stored: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> DataFrame:
-    """The table with exactly the columns of a schema, in its order; missing optional ones are null.
+    """The table with the columns of a schema, in its order; missing optional columns are null.
 
-    Only the schema is looked at, nothing is computed. Narrower and wider integers are cast; under
-    ANSI a number that does not fit fails the job and is not cut.
+    Checks the schema only; no job runs. Narrower and wider integers are cast; in ANSI mode a number
+    that does not fit fails the job.
 
     Args:
         frame: any table.
         wanted: the schema.
         what: how messages call the table.
-        as_stored: lists of structs that stay as they are, wherever they have these fields, for
-            whoever takes fields by name: to fit such a list Spark rebuilds it row by row.
+        as_stored: lists of structs that are not cast if they have these fields, for readers that
+            access fields by name; Spark rebuilds a list that it casts, row by row.
 
     Raises:
         BadTable: a required column is missing, or a column has another type; names them all.
@@ -165,8 +155,8 @@ def fitted(
 
 def _names(kind: DataType) -> Sequence[str]:
     """The fields of a list of structs."""
-    one = kind.elementType if isinstance(kind, ArrayType) else kind
-    return one.names if isinstance(one, StructType) else ()
+    element = kind.elementType if isinstance(kind, ArrayType) else kind
+    return element.names if isinstance(element, StructType) else ()
 
 
 def _differences(given: StructType, wanted: StructType, prefix: str) -> Iterator[str]:
@@ -177,7 +167,7 @@ def _differences(given: StructType, wanted: StructType, prefix: str) -> Iterator
         if field.name in fields:
             yield from _mismatches(fields[field.name].dataType, field.dataType, name)
         elif name in _REQUIRED:
-            yield f"column {name} ({_said(field.dataType)}) is missing"
+            yield f"column {name} ({_type_text(field.dataType)}) is missing"
 
 
 def _mismatches(given: DataType, wanted: DataType, name: str) -> Iterator[str]:
@@ -187,17 +177,17 @@ def _mismatches(given: DataType, wanted: DataType, name: str) -> Iterator[str]:
         yield from _differences(given, wanted, f"{name}.")
     elif not _is_readable(given, wanted):
         yield (
-            f"column {name} is {_said(given)}, it must be {_said(wanted)}; "
-            "cast it where the table is made"
+            f"column {name} is {_type_text(given)}, it must be {_type_text(wanted)}; "
+            "cast it when you write the table"
         )
 
 
 def _is_readable(given: DataType, wanted: DataType) -> bool:
     have, want = given.simpleString(), wanted.simpleString()
-    # A column of nulls only, as JSON or pandas give it, has no type of its own.
+    # A column of nulls only, from JSON or pandas, has no type.
     return have in ("void", want) or have in _WIDER.get(want, ())
 
 
-def _said(kind: DataType) -> str:
+def _type_text(kind: DataType) -> str:
     text = kind.simpleString()
     return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004 a nested type is a page

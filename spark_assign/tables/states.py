@@ -1,7 +1,7 @@
 """Group states from a batch of groups, without an object per task.
 
-Rows are checked and sorted together (`columns`), and a group is a slice of the result. What is
-wrong with a row is a `Reject`, and costs its own group only.
+All rows of a batch are checked and sorted together (`columns`); a group is a slice of the result.
+An invalid row becomes a `Reject` and does not affect other groups.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ import pyarrow as pa
 from assignor import AssignmentConfig, ConfigError, GroupState, config_from_mapping
 from assignor.config import setting_value
 from assignor.placement import lag_warnings
-from spark_assign.tables.checks import Checks, Reject, nulls
+from spark_assign.tables.checks import Checks, nulls
 from spark_assign.tables.columns import (
     Clients,
     Copies,
@@ -28,6 +28,7 @@ from spark_assign.tables.columns import (
     sorted_tasks,
 )
 from spark_assign.tables.guard import guarded
+from spark_assign.tables.rejects import Reject
 
 Settings = tuple[tuple[str, object], ...]
 
@@ -37,9 +38,9 @@ class _Batch:
     """The groups of a batch, checked and sorted.
 
     Attributes:
-        checks: names of the groups, and what is wrong with which.
-        settings: Kafka-style settings that win over the rows' own.
-        configs: the rows' own.
+        checks: names of the groups, and rejects.
+        settings: Kafka-style settings; override those of the rows.
+        configs: settings of each row.
     """
 
     checks: Checks
@@ -80,15 +81,15 @@ class _Batch:
             try:
                 config = _config(tuple(sorted(own or ())), self.settings)
             except ConfigError as error:
-                checks.one(row, "config", dict(own or ()), str(error))
+                checks.reject(row, "config", dict(own or ()), str(error))
         if row in checks.rejects:
             return checks.rejects[row]
         part = slice(int(raw.task_start[row]), int(raw.task_start[row + 1]))
-        mine = slice(int(raw.client_start[row]), int(raw.client_start[row + 1]))
+        own_clients = slice(int(raw.client_start[row]), int(raw.client_start[row + 1]))
         state = GroupState(
             **self.tasks.columns(part),
             **self.copies.columns(part),
-            **self.clients.columns(mine),
+            **self.clients.columns(own_clients),
             config=config,
         )
         return replace(state, warnings=lag_warnings(state))
@@ -97,26 +98,26 @@ class _Batch:
 def states_of(
     batch: pa.RecordBatch, *, settings: Settings = ()
 ) -> Iterator[tuple[str, GroupState | Reject]]:
-    """The groups of a batch in the schema `schemas.GROUP`, one after another.
+    """Names and states of the groups of a batch in the schema `schemas.GROUP`, in order.
 
-    Never raises for what is in a row: that is a reject of the row.
+    An invalid row yields a reject; it never raises.
 
     Args:
         batch: the rows.
-        settings: Kafka-style settings that win over the rows' own.
+        settings: Kafka-style settings; override those of the rows.
     """
     read = guarded("", lambda: _Batch.of(batch, settings))
     if isinstance(read, Reject):
-        # Values that not even the checks can look at: row by row, to find out whose they are.
+        # The checks of the whole batch failed: read row by row, to find the row that is invalid.
         for row in range(batch.num_rows):
-            yield _alone(batch.slice(row, 1), settings)
+            yield _state_of_row(batch.slice(row, 1), settings)
         return
     for row, name in enumerate(read.checks.names):
         yield name, guarded(name, partial(read.state, row))
 
 
-def _alone(batch: pa.RecordBatch, settings: Settings) -> tuple[str, GroupState | Reject]:
-    """The group of a batch of one row."""
+def _state_of_row(batch: pa.RecordBatch, settings: Settings) -> tuple[str, GroupState | Reject]:
+    """Name and state of the group of a batch with one row."""
     [raw] = batch.column("name").cast(pa.binary()).to_pylist()
     name = (raw or b"").decode("utf-8", errors="replace")
     return name, guarded(name, lambda: _Batch.of(batch, settings).state(0))

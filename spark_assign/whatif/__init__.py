@@ -1,4 +1,4 @@
-"""Scenarios: what would happen to groups, and what a rolling bounce would do."""
+"""Predictions: the effect of scenarios on groups, and simulated rolling bounces."""
 
 from spark_assign.whatif.bounces import SIMULATED, simulated
 from spark_assign.whatif.job import WHATIF, what_if

@@ -1,8 +1,7 @@
-"""The bounce simulator on all workers: a row per seed, equal to what one machine says of it.
+"""Simulate rolling bounces on all workers: one row per seed.
 
-A seed is a whole bounce and all there is to send; its outcome is a function of the seed and the
-options. So the rows are the same wherever they are made, and a failure comes with the one command
-that shows it again on any machine.
+The outcome of a bounce depends on the seed and the options only, so a row does not depend on the
+worker. Each row has the command that replays its bounce on any machine.
 """
 
 import json
@@ -57,7 +56,7 @@ _ARROW = pa.schema(
         pa.field("document", pa.string()),
     ]
 )
-# Seeds of a partition: some seconds of work, so that no worker is left alone for long at the end.
+# Seeds of a partition: a few seconds of work, so that all workers end at about the same time.
 _SEEDS_PER_PARTITION = 25
 _ROWS = 32
 
@@ -65,13 +64,13 @@ _ROWS = 32
 def simulated(
     spark: SparkSession, options: BounceOptions, seeds: int, *, first_seed: int = 0
 ) -> DataFrame:
-    """A row per seed in the schema `SIMULATED`, seeds `first_seed` and up.
+    """One row per seed in the schema `SIMULATED`, from seed `first_seed`.
 
     Args:
         spark: the session.
-        options: of every bounce; its seed does not count.
-        seeds: how many.
-        first_seed: the first of them.
+        options: of every bounce; its seed is ignored.
+        seeds: number of seeds.
+        first_seed: the first seed.
     """
     cores = spark.sparkContext.defaultParallelism
     parts = max(min(cores, seeds), -(-seeds // _SEEDS_PER_PARTITION))
@@ -88,7 +87,7 @@ def simulated(
 
 
 def outcome_row(options: BounceOptions, seed: int) -> dict[str, Any]:
-    """Run one seed; its document is that of `rolling-bounce simulate --format json`."""
+    """Run one seed; `document` is the output of `rolling-bounce simulate --format json`."""
     document: dict[str, Any] = outcome_document(run_bounce(replace(options, seed=seed)))
     broken = document["broken"][0] if document["broken"] else {"rule": None, "sentence": None}
     return {

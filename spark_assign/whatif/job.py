@@ -1,7 +1,7 @@
-"""What if: every scenario for every group, a row for each thing that may happen.
+"""Every scenario for every group: one row per case.
 
-A worker lets each case happen to the group's state and plays it until it has settled. Where there
-are few groups, the cases of one are dealt to several workers.
+A worker applies each case to the group's state and rebalances until the group has settled. If there
+are few groups, several workers share the cases of a group.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, Str
 
 from assignor import GroupState, Strategy, named_strategy
 from encoding import shown
-from spark_assign.tables import Groups, Reject, guarded, text_of
+from spark_assign.tables import Groups, Reject, guarded, printable_name
 from spark_assign.whatif.measures import COUNTED, LOADS, RESTORE_RATE, measures
 from spark_assign.whatif.scenarios import Scenario, case_of, subjects
 from spark_assign.workers import (
@@ -61,15 +61,15 @@ def what_if(
     """A row for each group, scenario and subject, in the schema `WHATIF`.
 
     Args:
-        groups: the groups as they are.
-        scenarios: what may happen.
+        groups: the groups before the scenarios.
+        scenarios: what happens to each.
         options: how groups are placed.
-        restore_rate: records a second that a thread restores, for the model of time.
+        restore_rate: records that a thread restores in a second, for the model of time.
     """
     spark = groups.frame.sparkSession
     cores = spark.sparkContext.defaultParallelism
     classes = size_classes(groups)
-    count = max(1, sum(one.groups for one in classes))
+    count = max(1, sum(size.groups for size in classes))
     slices = min(_SLICES_MAX, -(-cores * _TASKS_PER_CORE // count))
     rows = balanced(groups, classes, cores=cores)
     if slices > 1:
@@ -88,7 +88,7 @@ def _kernel(
     restore_rate: int,
 ) -> Kernel:
     def play_group(name: str, state: GroupState, part: int, strategy: Strategy) -> pa.RecordBatch:
-        cases = [(s, one) for s in scenarios for one in subjects(s, state)]
+        cases = [(s, subject) for s in scenarios for subject in subjects(s, state)]
         rows = []
         for scenario, subject in cases[part::slices]:
             case = case_of(scenario, subject, state, strategy)
@@ -102,22 +102,22 @@ def _kernel(
     def play_all(batches: Batches) -> Iterator[pa.RecordBatch]:
         strategy = named_strategy(options.strategy)
         for batch in batches:
-            mine = batch.column("_slice").to_pylist() if slices > 1 else [0] * batch.num_rows
-            for part, (name, state) in zip(mine, read(batch), strict=True):
+            parts = batch.column("_slice").to_pylist() if slices > 1 else [0] * batch.num_rows
+            for part, (name, state) in zip(parts, read(batch), strict=True):
                 played = state
                 if isinstance(state, Reject):
-                    yield _unplayed(name, state, part)
+                    yield _failed_row(name, state, part)
                     continue
                 played = guarded(name, partial(play_group, name, state, part, strategy))
-                yield _unplayed(name, played, part) if isinstance(played, Reject) else played
+                yield _failed_row(name, played, part) if isinstance(played, Reject) else played
 
     return play_all
 
 
-def _unplayed(name: str, reject: Reject, part: int) -> pa.RecordBatch:
-    """The row of a group that cannot be played, from one of the workers that get it."""
+def _failed_row(name: str, reject: Reject, part: int) -> pa.RecordBatch:
+    """The row of a group that failed; only one of the workers that share the group writes it."""
     row = {
-        "name": text_of(name),
+        "name": printable_name(name),
         "scenario": "now",
         "subject": "",
         "error": shown(reject, limit=_ERROR_MAX),

@@ -1,8 +1,8 @@
-"""What a case costs: moves, restores, load, traffic, and time by a stated model.
+"""The cost of a case: moves, restores, load, traffic, and time by a model.
 
-The model of time: a client restores its copies at `restore_rate` records a second for each of its
-threads, all clients at once; the next rebalance comes when all copies are there, and not before the
-probing rebalance interval has passed. Actives that were placed behind do not process until then.
+Model of time: each thread of a client restores `restore_rate` records a second, all clients in
+parallel. The next rebalance comes when all copies are restored, but not before the probing
+rebalance interval. Active tasks placed behind process nothing until they are restored.
 """
 
 from typing import Any
@@ -25,23 +25,23 @@ _Longs = npt.NDArray[np.int64]
 
 
 def measures(case: Case, *, restore_rate: int = RESTORE_RATE) -> dict[str, Any]:
-    """Numbers of one case by the names of `COUNTED` and `LOADS`, and whether it settled.
+    """Numbers of a case by the names of `COUNTED` and `LOADS`, and whether it settled.
 
     Args:
-        case: played; of one that cannot happen there are none.
-        restore_rate: records a second that one thread restores.
+        case: with its rounds; an impossible case has no numbers.
+        restore_rate: records that one thread restores in a second.
     """
     if not case.rounds:
         return {}
     last = case.rounds[-1]
-    times = [_times_ms(one, restore_rate) for one in case.rounds]
+    times = [_times_ms(played, restore_rate) for played in case.rounds]
     interval = last.state.config.probing_rebalance_interval_ms
-    waits = [max(everything, interval) for _, everything in times[:-1]]
+    waits = [max(every_copy, interval) for _, every_copy in times[:-1]]
     active, standby = cross_rack(last.state, last.assignment)
     load = _load(last.state, last.assignment)
     return {
         **totals(list(case.rounds)),
-        "restored_records": sum(int(records_to_restore(one)[1].sum()) for one in case.rounds),
+        "restored_records": sum(int(records_to_restore(played)[1].sum()) for played in case.rounds),
         "outage_ms": max(outage for outage, _ in times),
         "converge_ms": sum(waits) + times[-1][1],
         "active_cross_rack": active,
@@ -52,12 +52,12 @@ def measures(case: Case, *, restore_rate: int = RESTORE_RATE) -> dict[str, Any]:
     }
 
 
-def records_to_restore(one: Round) -> tuple[_Longs, _Longs]:
-    """Int [C], int [C]: records that the actives (all copies) placed on each client lack.
+def records_to_restore(played: Round) -> tuple[_Longs, _Longs]:
+    """Int [C], int [C]: records that each client restores for active tasks, and for all copies.
 
-    State that nobody knows the size of counts nothing.
+    State of unknown size counts as 0.
     """
-    state, assignment = one.state, one.assignment
+    state, assignment = played.state, played.assignment
     tasks = np.flatnonzero(state.stateful)
     pairs = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)
     active = _lacking(state, tasks, assignment.active[tasks])
@@ -81,16 +81,16 @@ def _lacking(state: GroupState, task: _Longs, client: _Longs) -> _Longs:
     return np.where((lag == LAG_UNKNOWN) | (lag == LAG_RUNNING), 0, lag)
 
 
-def _times_ms(one: Round, restore_rate: int) -> tuple[int, int]:
-    """Until all actives run, and until all copies are there, after a round."""
-    threads = np.maximum(one.state.capacity(), 1)
-    active, everything = records_to_restore(one)
-    outage, whole = (np.ceil(n * 1000 / (threads * restore_rate)) for n in (active, everything))
+def _times_ms(played: Round, restore_rate: int) -> tuple[int, int]:
+    """Milliseconds after a round until all active tasks run, and until all copies are restored."""
+    threads = np.maximum(played.state.capacity(), 1)
+    active, every_copy = records_to_restore(played)
+    outage, whole = (np.ceil(n * 1000 / (threads * restore_rate)) for n in (active, every_copy))
     return int(outage.max()), int(whole.max())
 
 
 def _load(state: GroupState, assignment: TaskAssignment) -> npt.NDArray[np.float64]:
-    """Active tasks and copies a thread, of every client that has threads."""
+    """Active tasks and copies per thread, for every client with threads."""
     threads = state.capacity()
     count = np.bincount(assignment.active, minlength=len(threads))
     copies = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)[:, 1]
@@ -101,7 +101,7 @@ def _load(state: GroupState, assignment: TaskAssignment) -> npt.NDArray[np.float
 
 
 def cross_rack(state: GroupState, assignment: TaskAssignment) -> tuple[int, int]:
-    """Source partitions of actives, changelog partitions of copies, read from another rack."""
+    """Source partitions of active tasks, and changelogs of copies, read from another rack."""
     tasks = np.arange(len(state.tasks), dtype=np.int64)
     pairs = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)
     active = traffic_of(state, state.partition_racks, tasks)

@@ -1,4 +1,4 @@
-"""The what-if table for people: worst and mean of each scenario, and a page with plots."""
+"""The what-if summary: mean and worst case of each scenario, as a table and an HTML page."""
 
 import importlib.util
 from typing import Any
@@ -11,7 +11,7 @@ from assignor.cli import print_uncut, text_console
 
 _WIDTH = 120
 _MINUTE_MS = 60_000
-# Column of the table, what people read, its unit.
+# Column, label, unit.
 _SHOWN = (
     ("handoffs", "hand-offs", ""),
     ("restores", "restores", ""),
@@ -25,10 +25,10 @@ _SHOWN = (
 
 
 def summary_of(frame: DataFrame) -> list[dict[str, Any]]:
-    """One row per scenario: cases, groups, the mean and the worst of each number, and of whom.
+    """One row per scenario: cases, groups, mean and worst of each number, and the worst case.
 
     Args:
-        frame: the rows of `whatif.what_if`; a row per scenario is all that reaches the driver.
+        frame: the rows of `whatif.what_if`; the driver gets one row per scenario.
     """
     worst_of = f.max_by(
         f.struct("name", "subject"), f.struct("outage_ms", "converge_ms", "restores")
@@ -58,7 +58,7 @@ def summary_of(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def print_summary(rows: list[dict[str, Any]]) -> None:
-    """A table on stdout: mean / worst of each scenario."""
+    """Print the mean and the worst case of each scenario as a table."""
     console = text_console(width=_WIDTH)
     table = Table(box=None, pad_edge=False, title="mean / worst", title_justify="left")
     for name in ("scenario", "cases"):
@@ -75,19 +75,20 @@ def print_summary(rows: list[dict[str, Any]]) -> None:
         table.add_row(row["scenario"], str(row["cases"]), *cells)
     print_uncut(table)
     console.print(
-        "records: restored in all; outage: until all actives run; settled: until no rebalance is "
-        "wanted; load: active tasks and copies on the busiest thread"
+        "records: restored in total; outage: until all active tasks run; settled: until no "
+        "rebalance is wanted; load: active tasks and copies of the busiest thread"
     )
     for row in rows:
         worst = row["worst"]
         if worst and worst["subject"]:
             console.print(
-                f"{row['scenario']}: hardest on {worst['name']} for {worst['subject']}",
+                f"{row['scenario']}: worst case: {worst['name']}, {worst['subject']}",
                 highlight=False,
             )
         if row["impossible"]:
             console.print(
-                f"{row['scenario']}: {row['impossible']} of {row['cases']} cannot be: {row['why']}",
+                f"{row['scenario']}: {row['impossible']} of {row['cases']} cases are impossible: "
+                f"{row['why']}",
                 highlight=False,
             )
         if row["endless"]:
@@ -103,7 +104,7 @@ def _cell(row: dict[str, Any], name: str, unit: str) -> str:
 
 
 def short(number: float) -> str:
-    """A number in four characters or so.
+    """A number in about four characters.
 
     >>> [short(number) for number in (0.0, 3.14159, 42.4, 1834, 2_460_258_000)]
     ['0', '3.1', '42', '1.8k', '2.5G']
@@ -120,7 +121,7 @@ def has_plots() -> bool:
 
 
 def page_of(rows: list[dict[str, Any]]) -> str:
-    """One HTML page, whole in itself: a panel for each number, a bar for each scenario."""
+    """A self-contained HTML page: a panel for each number, a bar for each scenario."""
     graph = importlib.import_module("plotly.graph_objects")
     panels = importlib.import_module("plotly.subplots")
     titles = [f"{label}, {unit}" if unit else label for _, label, unit in _SHOWN]

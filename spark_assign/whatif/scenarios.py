@@ -1,8 +1,8 @@
-"""What may happen to a group, as other group states.
+"""Scenarios: failures and changes, applied to group states.
 
-A scenario is a word with an argument; for one group it has a *case* for each thing it may happen
-to: every client, every rack, every value of a tag. States are cut and grown column by column, so
-that what is known of stalled copies stays known.
+A scenario is a kind with an argument. For a group it has a *case* for each subject: every client,
+every rack, or every value of a tag. States are changed column by column, so that stalled copies
+stay marked.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from encoding import RebalanceError
 from probing import UpgradePath, find_release, upgrade_path
 
 KINDS = {
-    "now": "nothing happens: the group as it is",
-    "lose-client": "each client dies, one by one; its state is lost",
-    "lose-rack": "all clients of a rack die, rack by rack",
-    "lose-zone": "clients with one value of the tag `zone` die; or lose-tag:KEY",
-    "add": "add:N clients without state, like the median one, on all racks",
-    "release": "release:OLD:NEW, a rolling upgrade: clients leave and come back",
+    "now": "no change: the group as it is",
+    "lose-client": "each client fails and loses its state, one case each",
+    "lose-rack": "all clients of a rack fail, one case per rack",
+    "lose-zone": "all clients with one `zone` tag value fail; or lose-tag:KEY",
+    "add": "add:N, N clients without state, median threads, on all racks",
+    "release": "release:OLD:NEW, a rolling upgrade: clients leave and rejoin",
     "config": "config:KEY=VALUE;KEY=VALUE, other settings",
-    "strategy": "strategy:NAME, another one, such as kafka_high_availability",
+    "strategy": "strategy:NAME, another strategy",
 }
 _NEEDS = {"add", "release", "config", "strategy", "lose-tag"}
 _ADDED_MAX = 100_000
@@ -35,25 +35,25 @@ _BOUNCE_LAG = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A word and its argument."""
+    """A kind of `KINDS` (or lose-tag) and its argument."""
 
     kind: str
     argument: str = ""
 
     def __str__(self) -> str:
-        """As it is written."""
+        """The text that `parse_scenarios` reads."""
         return f"{self.kind}:{self.argument}" if self.argument else self.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One thing that happens to one group.
+    """A scenario applied to one subject of one group.
 
     Attributes:
-        scenario: what.
-        subject: to whom, "" for the whole group.
-        rounds: what comes of it; empty where it cannot happen.
-        error: why it cannot.
+        scenario: what happens.
+        subject: a client, a rack or a tag value; "" for the whole group.
+        rounds: the rebalances that follow; empty if the case is impossible.
+        error: why it is impossible.
     """
 
     scenario: Scenario
@@ -63,11 +63,11 @@ class Case:
 
 
 def parse_scenarios(given: tuple[str, ...]) -> tuple[Scenario, ...]:
-    """Scenarios out of comma separated lists; `now` comes first, for the others to be compared.
+    """Scenarios of comma separated lists; `now` is always the first, as the baseline.
 
     Raises:
-        ConfigError: an unknown word, or an argument that is missing or makes no sense.
-        ReleaseError: no such release.
+        ConfigError: an unknown scenario, or an argument that is missing or invalid.
+        ReleaseError: an unknown release.
     """
     words = [word.strip() for text in given for word in text.split(",") if word.strip()]
     scenarios = dict.fromkeys([Scenario(kind="now"), *map(_scenario, words)])
@@ -79,7 +79,7 @@ def _scenario(word: str) -> Scenario:
     if kind == "lose-zone" and not argument:
         return Scenario(kind="lose-tag", argument="zone")
     if kind not in KINDS and kind != "lose-tag":
-        raise ConfigError(f"no such scenario: {word}; known: {', '.join(KINDS)}")
+        raise ConfigError(f"unknown scenario {word}; choose from {', '.join(KINDS)}")
     if (kind in _NEEDS) != bool(argument):
         if argument:
             raise ConfigError(f"scenario {word}: {kind} takes no argument; leave it out")
@@ -97,7 +97,7 @@ def _scenario(word: str) -> Scenario:
 
 
 def subjects(scenario: Scenario, state: GroupState) -> list[str]:
-    """To whom a scenario may happen in a group, sorted."""
+    """The subjects of a scenario in a group, sorted."""
     match scenario.kind:
         case "lose-client":
             return list(state.clients)
@@ -110,7 +110,7 @@ def subjects(scenario: Scenario, state: GroupState) -> list[str]:
 
 
 def case_of(scenario: Scenario, subject: str, state: GroupState, strategy: Strategy) -> Case:
-    """Let it happen, and play the group until it has settled."""
+    """Apply a scenario to a subject, and rebalance the group until it has settled."""
     try:
         rounds = tuple(_rounds(scenario, subject, state, strategy))
     except RebalanceError as error:
@@ -148,7 +148,7 @@ def _rounds(
 
 
 def _bounced(argument: str, state: GroupState, strategy: Strategy) -> Iterator[Round]:
-    """Every client leaves for one round and comes back behind, once for each bounce of the path."""
+    """For each bounce of the path, all clients leave for one round and rejoin with a lag."""
     path = _path(argument)
     if not path.possible:
         raise ProblemError(f"no rolling bounce: {path.reasons[0]}")
@@ -161,21 +161,21 @@ def _bounced(argument: str, state: GroupState, strategy: Strategy) -> Iterator[R
 
 
 def without(state: GroupState, lost: set[int]) -> GroupState:
-    """The group after some clients died: what they ran has no owner, their state is gone.
+    """The group without some clients: their tasks have no owner, their state is lost.
 
     Raises:
-        ProblemError: nobody is left.
+        ProblemError: no client is left.
     """
     kept = [c for c in range(len(state.clients)) if c not in lost]
     if not kept:
-        raise ProblemError("nobody would be left; give the group clients elsewhere")
+        raise ProblemError("no client would be left; the group needs clients elsewhere")
     place = np.full(len(state.clients) + 1, NOBODY, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     return _with(state, place, [_client(state, c) for c in kept])
 
 
 def with_clients(state: GroupState, count: int) -> GroupState:
-    """The group with more clients, without state: median threads, racks and tags in turn."""
+    """The group with more clients without state: median threads, racks and tags in turn."""
     threads = int(np.median(state.threads))
     kinds = sorted({(state.racks[c] or "", state.tags[c]) for c in range(len(state.clients))})
     added = [
@@ -211,10 +211,10 @@ def _with(state: GroupState, place: np.ndarray, clients: list[_Client]) -> Group
     rows[:, 1] = place[rows[:, 1]]
     return state.with_copies(
         rows[rows[:, 1] != NOBODY],
-        clients=tuple(one[0] for one in clients),
-        threads=np.array([one[1] for one in clients], dtype=np.int64),
-        racks=tuple(one[2] for one in clients),
-        tags=tuple(one[3] for one in clients),
+        clients=tuple(client[0] for client in clients),
+        threads=np.array([client[1] for client in clients], dtype=np.int64),
+        racks=tuple(client[2] for client in clients),
+        tags=tuple(client[3] for client in clients),
         owner=place[state.owner],
     )
 

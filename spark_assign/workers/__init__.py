@@ -1,4 +1,4 @@
-"""What workers do with rows of groups: partitions of equal work, and the core once a row."""
+"""Distribution of groups over workers, and the function that each worker runs."""
 
 from spark_assign.workers.balance import SizeClass, balanced, size_classes
 from spark_assign.workers.kernel import (

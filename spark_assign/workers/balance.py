@@ -1,9 +1,8 @@
-"""Groups of all sizes in partitions of equal work.
+"""Distribute groups of all sizes over partitions of about equal work.
 
-How long a group takes goes with its tasks. Groups are counted by the power of two of their tasks
-(a table of a few rows, the only thing the driver sees), each such class gets as many partitions as
-its share of the work, and a group one of them by the hash of its key. The largest come first, so
-that the last to end are small.
+The time for a group grows with its tasks. Groups are counted by the power of two of their tasks;
+the driver sees these few counts only. Each size class gets partitions in proportion to its work,
+and a hash assigns a group to one of them. Partitions with the largest groups run first.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pyspark.sql import functions as f
 
 from spark_assign.tables import Groups
 
-# Work of a group that has no tasks, in tasks.
+# Fixed work of a group, in tasks.
 _BASE = 16
 _PARTITIONS_PER_CORE = 6
 
@@ -23,10 +22,10 @@ class SizeClass:
     """Groups whose work has the same power of two.
 
     Attributes:
-        power: of two.
-        groups: how many.
-        work: of all of them, in tasks.
-        tasks_max: tasks of the largest.
+        power: the exponent.
+        groups: number of groups.
+        work: of all these groups, in tasks.
+        tasks_max: tasks of the largest group.
     """
 
     power: int
@@ -36,7 +35,7 @@ class SizeClass:
 
 
 def size_classes(groups: Groups) -> tuple[SizeClass, ...]:
-    """The groups counted by size, largest first; reads a number of each group."""
+    """Count the groups by size, largest first."""
     work = groups.tasks() + f.lit(_BASE)
     counted = (
         groups.frame.select(_power(work).alias("power"), work.alias("work"))
@@ -51,36 +50,36 @@ def size_classes(groups: Groups) -> tuple[SizeClass, ...]:
 
 
 def balanced(groups: Groups, classes: tuple[SizeClass, ...], *, cores: int) -> DataFrame:
-    """The groups' rows, a few partitions for each core, each of about the same work."""
+    """The rows of the groups in a few partitions for each core, of about equal work."""
     start_by_power, total = partitions_of(classes, cores * _PARTITIONS_PER_CORE)
     key = f.xxhash64("value" if groups.is_text else "name")
     power = _power(groups.tasks() + f.lit(_BASE))
-    place: Column = f.lit(0)
+    partition: Column = f.lit(0)
     for number, (start, count) in start_by_power.items():
-        mine = f.lit(start) + f.pmod(key, f.lit(count))
-        place = f.when(power == number, mine).otherwise(place)
-    return groups.frame.repartitionById(total, place.cast("int"))
+        of_class = f.lit(start) + f.pmod(key, f.lit(count))
+        partition = f.when(power == number, of_class).otherwise(partition)
+    return groups.frame.repartitionById(total, partition.cast("int"))
 
 
 def partitions_of(
     classes: tuple[SizeClass, ...], wanted: int
 ) -> tuple[dict[int, tuple[int, int]], int]:
-    """Power of a class -> (first partition, how many); and how many there are in all.
+    """Partitions of each class, power -> (first, number), and the number of all partitions.
 
-    Classes too small for a partition of their own share one with the next smaller.
+    A class too small for a whole partition shares one with the next smaller class.
     """
-    target = max(1, sum(one.work for one in classes) / wanted)
+    target = max(1, sum(size.work for size in classes) / wanted)
     places: dict[int, tuple[int, int]] = {}
-    start, room = 0, 0.0
-    for one in classes:
-        if one.work <= room:
-            places[one.power] = (start - 1, 1)
-            room -= one.work
+    start, spare_work = 0, 0.0
+    for size in classes:
+        if size.work <= spare_work:
+            places[size.power] = (start - 1, 1)
+            spare_work -= size.work
             continue
-        count = min(one.groups, max(1, round(one.work / target)))
-        places[one.power] = (start, count)
+        count = min(size.groups, max(1, round(size.work / target)))
+        places[size.power] = (start, count)
         start += count
-        room = target - one.work if count == 1 else 0.0
+        spare_work = target - size.work if count == 1 else 0.0
     return places, max(start, 1)
 
 

@@ -1,4 +1,4 @@
-"""What a worker does with a batch of groups: the core, once a row, Arrow in and Arrow out."""
+"""The function that each worker runs: place the groups of Arrow batches, one row each."""
 
 import gc
 import time
@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from assignor import GroupState, Strategy, named_strategy, read_problem, run_strategy
 from assignor.problems import parse_problem
-from spark_assign.tables import PLACE, Answer, Reject, batch_of, guarded, states_of
+from spark_assign.tables import POSITION, Answer, Position, Reject, batch_of, guarded, states_of
 
-# Rows of a batch: many small groups at once, while results of a batch stay some megabytes.
+# Rows of a result batch; with small groups it stays at some megabytes.
 ROWS = 64
 _SHOWN = 80
 Batches = Iterable[pa.RecordBatch]
@@ -25,9 +25,9 @@ class Options:
 
     Attributes:
         strategy: a name, or MODULE:CALLABLE that every worker can import.
-        settings: Kafka-style settings that win over the groups' own.
-        stop_at_reject: after the first group that makes no sense, a worker checks the rest and
-            places nothing more: the job fails anyway.
+        settings: Kafka-style settings; override those of the groups.
+        stop_at_reject: after the first reject, a worker only checks the other groups and places
+            none, because the job fails anyway.
     """
 
     strategy: str = "high_availability"
@@ -36,47 +36,48 @@ class Options:
 
 
 def placing(options: Options, read: Read, *, only_rejects: bool = False) -> Kernel:
-    """The function for `mapInArrow`: groups in, `results.RESULT_ARROW` out.
+    """The function for `mapInArrow`: groups in, batches in the schema `results.ANSWER` out.
 
-    A group that cannot be read, placed or encoded is a reject, whatever went wrong with it.
+    Any error while a group is read, placed or encoded is a reject of this group.
 
     Args:
         options: how groups are placed.
-        read: the reader of the rows.
-        only_rejects: groups that can be read are left out.
+        read: reads the groups of a batch.
+        only_rejects: skip groups that can be read.
     """
 
     def place(batches: Batches) -> Iterator[pa.RecordBatch]:
         strategy = named_strategy(options.strategy)
-        # Groups come and go by their hundreds; what a worker has loaded need not be looked through.
+        # Excludes loaded modules from garbage collection, which runs often here.
         gc.freeze()
         is_bad = False
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
+                part = batch.slice(start, ROWS)
                 answers = []
-                for row, (name, state) in enumerate(read(batch.slice(start, ROWS)), start):
+                for (name, state), position in zip(read(part), _positions(part), strict=True):
                     if isinstance(state, Reject):
                         is_bad |= options.stop_at_reject
                     elif is_bad or only_rejects:
                         continue
-                    one = _answer(name, state, strategy, options.strategy)
-                    is_bad |= options.stop_at_reject and one.reject is not None
-                    answers.append(replace(one, place=_place(batch, row)))
+                    answer = _answer(name, state, strategy, options.strategy)
+                    is_bad |= options.stop_at_reject and answer.reject is not None
+                    answers.append(replace(answer, position=position))
                 yield batch_of(answers)
 
     return place
 
 
-def _place(batch: pa.RecordBatch, row: int) -> Mapping[str, str | int | None]:
-    """Where a row stands, as it was read; nothing where that is not known."""
-    if PLACE not in batch.schema.names:
-        return {}
-    place: Mapping[str, str | int | None] = batch.column(PLACE)[row].as_py() or {}
-    return place
+def _positions(batch: pa.RecordBatch) -> list[Position | None]:
+    """Where each row was read; None where that is not known."""
+    if POSITION not in batch.schema.names:
+        return [None] * batch.num_rows
+    positions = batch.column(POSITION).to_pylist()
+    return [None if position is None else Position(**position) for position in positions]
 
 
 def table_reader(options: Options) -> Read:
-    """Groups of a batch in the schema `schemas.GROUP`."""
+    """A reader of batches in the schema `schemas.GROUP`."""
     settings = options.settings
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
@@ -86,11 +87,11 @@ def table_reader(options: Options) -> Read:
 
 
 def problem_reader(options: Options) -> Read:
-    """Groups of a batch with a text column `value`, a problem a row, as `assignor assign` reads."""
+    """A reader of batches with a text column `value`, one problem in each row."""
     settings = dict(options.settings)
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
-        # Bytes that are no UTF-8 are the line's own fault, and must not stop the others.
+        # Bytes that are not UTF-8 must fail their own line only.
         for line in batch.column("value").cast(pa.binary()).to_pylist():
             yield _read_line((line or b"").decode("utf-8", errors="replace"), settings)
 
@@ -98,7 +99,7 @@ def problem_reader(options: Options) -> Read:
 
 
 def _read_line(text: str, settings: Mapping[str, object]) -> tuple[str, GroupState | Reject]:
-    """The group of a line."""
+    """Name and state of the group of a line."""
     value = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     data = guarded("", lambda: parse_problem(text), column="value", value=value)
     if isinstance(data, Reject):
@@ -114,12 +115,12 @@ def _read_line(text: str, settings: Mapping[str, object]) -> tuple[str, GroupSta
 
 
 def _unnumbered(reject: Reject) -> Reject:
-    """A worker has no line numbers: a file is read in pieces (`places`)."""
+    """The reject without the line number, which counts from 1 for every line here (`places`)."""
     return replace(reject, reason=reject.reason.removeprefix("line 1, ").removeprefix("line 1 "))
 
 
 def _answer(name: str, state: GroupState | Reject, strategy: Strategy, label: str) -> Answer:
-    """The answer to a group, or its reject."""
+    """Place a group, or pass its reject on."""
     if isinstance(state, Reject):
         return Answer(name=name, assignor=label, reject=state)
     started = time.perf_counter()

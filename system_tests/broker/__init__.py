@@ -1,7 +1,6 @@
-"""An embedded Kafka broker on loopback: the real wire, real group semantics, records in memory.
+"""An embedded Kafka broker on loopback: Kafka's wire protocol and groups, records in memory.
 
-It is made of kafka-python's protocol classes (extra `kafka`), which are imported with the first
-name that is asked for.
+It uses kafka-python's protocol classes (extra `kafka`), which are imported on first use.
 """
 
 import logging
@@ -34,10 +33,10 @@ _LATER = {
     "running_broker": "running",
 }
 
-if not TYPE_CHECKING:  # or a type checker would believe in every name
+if not TYPE_CHECKING:  # otherwise a type checker accepts every name
 
     def __getattr__(name: str) -> object:
-        """Import what is asked for, and the client with it."""
+        """Import a public name, and kafka-python with it, on first use."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

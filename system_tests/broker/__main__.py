@@ -1,4 +1,4 @@
-"""`python -m system_tests.broker`: an embedded broker on its own, until it is told to stop."""
+"""`python -m system_tests.broker`: runs an embedded broker until it is stopped."""
 
 import asyncio
 import json
@@ -8,9 +8,9 @@ import sys
 
 import click
 
-from assignor.cli import BadInput, Command, SurroundingsFailed, format_option
+from assignor.cli import BadInput, Command, EnvironmentFailed, format_option
 from assignor.cli.toolkit import absent_extra
-from system_tests import broker as door
+from system_tests import broker as broker_package
 from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
 from system_tests.coordinator import CoordinatorConfig
 
@@ -36,7 +36,7 @@ def _parse_topics(
 python -m PROGRAM --port 9092 --topic words:4 --topic counts:4
 python -m PROGRAM --port 0 --format json
 """,
-    exits={0: "told to stop", 3: "the port is in use"},
+    exits={0: "stopped by a signal", 3: "the port is in use"},
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -78,10 +78,10 @@ def main(
 ) -> None:
     """Run an in-memory Kafka broker for tests and demos until SIGTERM or SIGINT."""
     if (advice := absent_extra("kafka")) is not None:
-        raise SurroundingsFailed(f"the broker cannot start: {advice}")
+        raise EnvironmentFailed(f"the broker cannot start: {advice}")
     if port and port + nodes - 1 > _PORT_MAX:
         raise BadInput(
-            f"{nodes} nodes from port {port} on end above {_PORT_MAX}; take a lower port"
+            f"{nodes} nodes from port {port} on exceed port {_PORT_MAX}; take a lower port"
         )
     config = BrokerConfig(
         host=host,
@@ -98,7 +98,7 @@ def main(
     try:
         asyncio.run(_serve(config, form))
     except OSError as error:
-        raise SurroundingsFailed(
+        raise EnvironmentFailed(
             f"cannot listen on {host}:{port}: {error.strerror or error}; "
             "choose another --host or --port (0 takes any free port)"
         ) from None
@@ -111,7 +111,7 @@ async def _serve(config: BrokerConfig, form: str) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with door.EmbeddedBroker(config) as broker:
+    async with broker_package.EmbeddedBroker(config) as broker:
         log = logging.getLogger("system_tests.broker")
         broker.subscribe(lambda event: log.info("%s", event))
         servers = broker.bootstrap_servers

@@ -1,4 +1,4 @@
-"""The topics of a cluster: partitions, who leads each, identifiers."""
+"""The topics of a cluster: ids, partitions and their leaders."""
 
 import re
 import uuid
@@ -23,7 +23,7 @@ _NAMESPACE = uuid.UUID("6f2b8f5e-54f5-4f0e-9d3c-1c1b8a4f7d10")
 
 @dataclass(slots=True, kw_only=True)
 class Topic:
-    """A topic: its partitions in order, its configuration as the creator gave it."""
+    """A topic, with its partitions in order and its configuration as given at creation."""
 
     name: str
     topic_id: uuid.UUID
@@ -34,7 +34,7 @@ class Topic:
 
 
 class Catalog:
-    """Every topic of the cluster; leaders are spread over the live nodes by topic and partition."""
+    """All topics of the cluster; leaders are spread over the live nodes by topic and partition."""
 
     def __init__(self, max_batch_bytes: int) -> None:
         self._max_batch_bytes = max_batch_bytes
@@ -42,7 +42,7 @@ class Catalog:
         self._created = 0
 
     def names(self) -> tuple[str, ...]:
-        """Every topic, in order of name."""
+        """Return all topic names, sorted."""
         return tuple(sorted(self._topics))
 
     def topic(self, name: str) -> Topic | None:
@@ -68,7 +68,7 @@ class Catalog:
         nodes: int,
         configs: Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
-        """(error code, sentence) of what hinders a topic's creation; (0, "") if nothing does."""
+        """Return (error code, sentence) if a topic cannot be created, else (0, "")."""
         if not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}:
             text = f"topic name {name!r}: use 1 to 249 letters, digits, '.', '_' or '-'"
             return INVALID_TOPIC_EXCEPTION, text
@@ -92,7 +92,7 @@ class Catalog:
         configs: Mapping[str, str],
         replicas: int = 1,
     ) -> Topic:
-        """Create a topic that `check` has nothing against."""
+        """Create a topic; call `check` first."""
         self._created += 1
         topic_id = uuid.uuid5(_NAMESPACE, f"{name}#{self._created}")
         topic = Topic(name=name, topic_id=topic_id, replicas=replicas, configs=dict(configs))
@@ -101,7 +101,7 @@ class Catalog:
         return topic
 
     def grow(self, topic: Topic, partitions: int, live: Sequence[int]) -> None:
-        """Give a topic more partitions."""
+        """Add partitions to a topic until it has this many."""
         while len(topic.partitions) < partitions:
             topic.leaders.append(spread(topic.name, len(topic.partitions), live))
             log = PartitionLog(self._max_batch_bytes, _retention_bytes(topic.configs))
@@ -112,7 +112,7 @@ class Catalog:
         return self._topics.pop(name, None) is not None
 
     def elect_leaders(self, live: Sequence[int]) -> None:
-        """The set of live nodes changed: partitions without a live leader get another one."""
+        """Elect another leader for each partition whose leader is not live."""
         for topic in self._topics.values():
             for partition, leader in enumerate(topic.leaders):
                 if leader not in live:
@@ -121,11 +121,11 @@ class Catalog:
 
 
 def _retention_bytes(configs: Mapping[str, str]) -> int | None:
-    """How much a partition keeps; a compacted topic keeps everything."""
+    """Return the size limit of a partition in bytes; None for no limit or a compacted topic."""
     kept = int(configs.get(_RETENTION, "-1"))
     return kept if kept >= 0 and "delete" in configs.get("cleanup.policy", "delete") else None
 
 
 def spread(name: str, index: int, live: Sequence[int]) -> int:
-    """A live node for the `index`-th thing of a name, the same in every run; -1 if none lives."""
+    """Return a live node for a name and an index, deterministic; -1 if no node is live."""
     return live[(zlib.crc32(name.encode()) + index) % len(live)] if live else -1

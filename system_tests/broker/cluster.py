@@ -1,8 +1,8 @@
-"""What all nodes of an embedded cluster share: topics, groups, faults, the clock.
+"""Shared state of all nodes of an embedded cluster: topics, groups, faults, time.
 
-Everything here runs on one event loop. A group request is handed to the sans-IO coordinator with
-a future as its token; whenever the coordinator answers, in this call or in a later one, the future
-is resolved and the connection that waits for it writes the response.
+All code runs on one event loop. A group request is passed to the sans-IO coordinator with a future
+as its token. When the coordinator answers, in this call or a later one, the future is resolved, and
+the connection that waits for it writes the response.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Cluster:
-    """The shared half of an embedded broker; use it on its event loop only."""
+    """The shared state of an embedded broker; use it on its event loop only."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config
@@ -56,7 +56,7 @@ class Cluster:
 
     @staticmethod
     def now_ms() -> int:
-        """Milliseconds of the monotonic clock, which every event and request is stamped with."""
+        """Return the monotonic clock in milliseconds, the time of all events and requests."""
         return time.monotonic_ns() // 1_000_000
 
     @property
@@ -66,13 +66,13 @@ class Cluster:
 
     @property
     def controller_id(self) -> int:
-        """The node that passes for the controller; -1 if none runs."""
+        """The node that is reported as controller; -1 if none runs."""
         return self.live[0] if self.address_by_node else -1
 
     # -- groups
 
     def coordinator_of(self, group_id: str) -> int:
-        """The node that coordinates a group; it keeps a group as long as it runs."""
+        """Return the node that coordinates a group; it changes only if the node stops."""
         node_id = self._node_by_group.get(group_id)
         if node_id not in self.address_by_node:
             node_id = spread(group_id, 0, self.live)
@@ -80,7 +80,7 @@ class Cluster:
         return node_id
 
     def move_coordinator(self, group_id: str, node_id: int) -> None:
-        """Let another node coordinate the group; what was stored of it survives.
+        """Let another node coordinate the group; the stored record of the group is kept.
 
         Raises:
             ValueError: the node does not run.
@@ -92,7 +92,7 @@ class Cluster:
             self._apply(self.coordinator.reload(group_id, now_ms=self.now_ms()))
 
     async def ask(self, request: Request) -> Response:
-        """Hand a request to the group coordinator and wait for its answer."""
+        """Pass a request to the group coordinator and return its response."""
         waiting: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._waiting.add(waiting)
         try:
@@ -131,7 +131,7 @@ class Cluster:
         """Create a topic.
 
         Raises:
-            ValueError: the name is taken or not allowed, or a number makes no sense.
+            ValueError: the name exists or is invalid, or a number is out of range.
         """
         count = self.config.default_partitions if partitions is None else partitions
         error, sentence = self.catalog.check(name, count, replicas, max(len(self.live), 1), configs)
@@ -140,7 +140,7 @@ class Cluster:
         return self.catalog.create(name, count, self.live, configs or {}, replicas)
 
     def delete_topic(self, name: str) -> bool:
-        """Delete a topic with all that was committed for it; False if it is unknown."""
+        """Delete a topic and the offsets committed for it; return False if it is unknown."""
         self.coordinator.forget_topic(name)
         return self.catalog.delete(name)
 
@@ -154,19 +154,19 @@ class Cluster:
         }
 
     def next_producer_id(self) -> int:
-        """A producer id that was never given out."""
+        """Return a new producer id."""
         self._producer_ids += 1
         return 1_000 + self._producer_ids
 
     def announce_append(self) -> None:
-        """Wake everybody who waits for records."""
+        """Wake all requests that wait for records."""
         self._appended.set()
         self._appended = asyncio.Event()
 
     async def wait_for_append(self, timeout_s: float) -> None:
-        """Wait until any partition has grown, or the time is over."""
-        # Not `wait_for`: before Python 3.12 it forgets that it was cancelled when a record comes in
-        # the same step, and the node that stops waits for this connection for ever.
+        """Wait until any partition gets a record, or the timeout."""
+        # Not `wait_for`: before Python 3.12 it loses a cancellation if a record arrives in the same
+        # step; then the stop of the node waits for this connection for ever.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._appended.wait()
@@ -174,24 +174,24 @@ class Cluster:
     # -- nodes
 
     def node_started(self, node_id: int, address: tuple[str, int]) -> None:
-        """A node listens: it may lead partitions that had no leader."""
+        """Register a node that listens, and elect leaders for partitions without one."""
         self.address_by_node[node_id] = address
         self.catalog.elect_leaders(self.live)
 
     def node_stopped(self, node_id: int) -> None:
-        """A node is gone: its partitions and its groups move to the others."""
-        orphans = [
+        """Remove a node; its partitions and groups move to other nodes."""
+        moving = [
             group_id
             for group_id in self.coordinator.group_ids()
             if self.coordinator_of(group_id) == node_id
         ]
         self.address_by_node.pop(node_id, None)
         self.catalog.elect_leaders(self.live)
-        for group_id in orphans:
+        for group_id in moving:
             self._apply(self.coordinator.reload(group_id, now_ms=self.now_ms()))
 
     def close(self) -> None:
-        """Stop the clock and let nobody wait any longer."""
+        """Stop the timer and cancel all pending requests."""
         if self._timer is not None:
             self._timer.cancel()
         for waiting in self._waiting:
@@ -204,7 +204,7 @@ class Cluster:
                 try:
                     callback(event)
                 except Exception:
-                    # A subscriber's bug is its own; the group must not stand still for it.
+                    # An error of a subscriber must not stop the group.
                     logger.exception("a subscriber failed on %s", event)
         for token, response in effects.answers:
             if isinstance(token, asyncio.Future) and not token.done():
@@ -212,7 +212,7 @@ class Cluster:
         self._arm()
 
     def _arm(self) -> None:
-        """Wake up for the coordinator's next deadline."""
+        """Set the timer for the coordinator's next deadline."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -231,7 +231,7 @@ def _new_member_id(prefix: str) -> str:
 
 
 def replica_nodes(topic: Topic, partition: int, live: Sequence[int]) -> list[int]:
-    """The nodes said to hold a partition, its leader first; records are in memory only once."""
+    """Return the reported replicas of a partition, leader first; records are stored only once."""
     leader = topic.leaders[partition]
     if leader < 0:
         return []

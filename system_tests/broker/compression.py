@@ -1,8 +1,8 @@
-"""How large compressed records are, without ever holding them: a piece at a time, up to a limit.
+"""The size of compressed records, counted in small pieces and up to a limit.
 
-A batch of 300 KB may stand for hundreds of megabytes. Kafka checks the records of a compressed
-batch as a stream when it is produced; here their size is counted in the same way, and a batch that
-grows beyond the limit is refused. What is stored can then be opened as a whole.
+A batch of 300 KB may decompress to hundreds of megabytes. Kafka validates a compressed batch as a
+stream when it is produced. Here the size is counted in the same way, and a batch above the limit is
+refused. A stored batch can therefore be decompressed as a whole.
 """
 
 import struct
@@ -32,17 +32,17 @@ def uncompressed_size(codec: int, data: bytes, limit: int) -> int | None:
     """Return the size in bytes of the records of a batch.
 
     Args:
-        codec: of the batch's attributes, 0 to 4 (none, gzip, snappy, lz4, zstd).
-        data: the records as they came.
-        limit: bytes from which counting ends.
+        codec: codec of the batch's attributes, 0 to 4 (none, gzip, snappy, lz4, zstd).
+        data: the records as received.
+        limit: maximum size in bytes.
 
     Returns:
-        None where the codec is not installed.
+        None if the codec is not installed.
 
     Raises:
-        TooLargeError: there are more than `limit` bytes.
-        CorruptError: they cannot be decompressed.
-        KeyError: no codec has this number.
+        TooLargeError: the records have more than `limit` bytes.
+        CorruptError: the records cannot be decompressed.
+        KeyError: the codec is unknown.
     """
     size = 0
     for piece in _SIZES[codec](data):
@@ -76,7 +76,7 @@ def _gzip(data: bytes) -> Iterator[int]:
 
 
 def _snappy(data: bytes) -> Iterator[int]:
-    """Take the sizes that the blocks claim; a decompressor allocates no more than those."""
+    """Yield the sizes in the headers of the blocks; a decompressor allocates no more."""
     if not data.startswith(_XERIAL):
         yield _claimed(data)
         return
@@ -87,7 +87,7 @@ def _snappy(data: bytes) -> Iterator[int]:
         [length] = _BLOCK.unpack_from(data, at)
         at += _BLOCK.size
         if not 0 < length <= len(data) - at:
-            raise CorruptError(f"a snappy block of {length} bytes, {len(data) - at} are there")
+            raise CorruptError(f"a snappy block of {length} bytes, but {len(data) - at} are left")
         yield _claimed(data[at : at + length])
         at += length
 

@@ -1,4 +1,4 @@
-"""What an embedded broker is made of: nodes, topics, limits."""
+"""Settings of an embedded broker: nodes, topics, limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from system_tests.coordinator import CoordinatorConfig
 
-# Short enough for tests: no wait for the first members, sessions from a tenth of a second on.
+# Short times for tests: no initial rebalance delay, session timeouts from 100 ms.
 TEST_COORDINATOR = CoordinatorConfig(initial_rebalance_delay_ms=0, min_session_timeout_ms=100)
 
 
@@ -15,28 +15,28 @@ class BrokerConfig:
     """Settings of an embedded broker.
 
     Args:
-        host: Address to listen on; loopback unless said otherwise.
+        host: Address to listen on; default: loopback.
         nodes: How many brokers to start, with node ids 1 to `nodes`.
         ports: One port per node, 0 for any free one; missing ones count as 0.
-        racks: Rack names given to the nodes in turn; empty for none.
+        racks: Rack names, assigned to the nodes in turn; empty for none.
         topics: Topic name to number of partitions, created at the start.
-        bootstrap_listener: Listen on one more port that belongs to no node, as a load balancer in
-            front of the cluster does; clients are pointed at it, and it outlives every node.
+        bootstrap_listener: Listen on one more port that belongs to no node, like a load balancer;
+            clients bootstrap from it, and it does not stop with a node.
         bootstrap_port: Port of that listener, 0 for any free one.
         auto_create_topics: Create a topic when a client asks for it by name.
         default_partitions: Partitions of a topic that is created without a number.
         coordinator: Settings of group coordination.
         kafka_release: Series of Kafka whose feature levels the nodes support.
-        metadata_version: Level that the cluster begins with; None takes the highest.
-        newest_versions: API name to the newest version that is advertised and served, as an older
-            broker has it; APIs that are not named are served in every version known here.
+        metadata_version: Initial level of the cluster; None: the highest.
+        newest_versions: API name to the newest version that is advertised and served, to emulate
+            an older broker; other APIs are served in all implemented versions.
         max_frame_bytes: Greatest request (`socket.request.max.bytes`).
         max_batch_bytes: Greatest record batch (`message.max.bytes`).
-        requests_kept: How many requests the record of requests holds.
-        events_kept: How many events the record of events holds.
+        requests_kept: Number of last requests that are kept.
+        events_kept: Number of last events that are kept.
 
     Raises:
-        ValueError: a number makes no sense; the message says which.
+        ValueError: a number is out of range; the message says which.
     """
 
     host: str = "127.0.0.1"
@@ -59,7 +59,7 @@ class BrokerConfig:
     events_kept: int = 100_000
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
+        """Check the numbers."""
         if self.nodes < 1:
             raise ValueError(f"nodes={self.nodes}: a cluster has at least one node; give 1 or more")
         if len(self.ports) > self.nodes:
@@ -69,7 +69,7 @@ class BrokerConfig:
                 raise ValueError(f"topic {topic!r} with {partitions} partitions; give 1 or more")
 
     def port_of(self, node_id: int) -> int:
-        """The port that a node asks for; 0 means any."""
+        """Return the configured port of a node; 0 means any free port."""
         return self.ports[node_id - 1] if node_id <= len(self.ports) else 0
 
     def rack_of(self, node_id: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The embedded broker as a whole: nodes that come and go over one shared cluster state."""
+"""The embedded broker: nodes that start and stop, with one shared cluster state."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ class EmbeddedBroker:
         consumer = AIOKafkaConsumer("in", bootstrap_servers=broker.bootstrap_servers)
     ```
 
-    Call it from its own loop only; `running_broker` is for everybody else.
+    Call it from its own loop only; from other threads use `running_broker`.
     """
 
     def __init__(self, config: BrokerConfig | None = None) -> None:
@@ -48,7 +48,7 @@ class EmbeddedBroker:
         """Start every node, then create the topics.
 
         Raises:
-            OSError: a port is not to be had; what had been started is stopped again.
+            OSError: a port is not available; nodes that were started are stopped again.
         """
         try:
             for node_id in range(1, self.config.nodes + 1):
@@ -71,11 +71,11 @@ class EmbeddedBroker:
         self._nodes.clear()
 
     async def start_node(self, node_id: int, *, port: int | None = None) -> tuple[str, int]:
-        """Start a node that does not run: on its former port, or on the one given (0: any).
+        """Start a node that does not run, on its last port or on `port` (0: any free port).
 
         Raises:
-            ValueError: it runs already, or the id is below 1.
-            OSError: the port is not to be had.
+            ValueError: the node runs already, or the id is below 1.
+            OSError: the port is not available.
         """
         if node_id in self._nodes or node_id < 1:
             raise ValueError(f"node {node_id} cannot be started; running nodes are {self.live}")
@@ -91,10 +91,10 @@ class EmbeddedBroker:
         self.cluster.node_started(node_id, address)
 
     async def stop_node(self, node_id: int) -> None:
-        """Stop a node; what it led and coordinated moves to the others, records survive.
+        """Stop a node; its partitions and groups move to other nodes, records are kept.
 
         Raises:
-            ValueError: it does not run.
+            ValueError: the node does not run.
         """
         if node_id not in self.cluster.address_by_node:
             raise ValueError(f"node {node_id} does not run; running nodes are {self.live}")
@@ -102,15 +102,15 @@ class EmbeddedBroker:
         await self._nodes.pop(node_id).stop()
 
     async def replace_nodes(self) -> Mapping[int, str]:
-        """Put a new node on a new port in place of every running one; returns their addresses.
+        """Replace every running node by a new one on a new port; return their addresses.
 
-        What clients knew is of no more use afterwards, but for the bootstrap listener. The cluster
-        is the same: records, groups and offsets survive.
+        No address that clients know is valid afterwards, except the bootstrap listener's. Records,
+        groups and offsets are kept.
         """
         old = self.live
         first = max([*self._port_by_node, 0]) + 1
-        # They listen before the old ones let their ports go, so that no port is used again, and
-        # are announced only then: no client may hear of them from an old one.
+        # The new nodes listen before the old ports are free, so that no port is reused. They are
+        # announced when the old nodes have stopped: no client may learn of them from an old node.
         new = {node_id: Node(self.cluster, node_id) for node_id in range(first, first + len(old))}
         addresses = {node_id: await node.start(0) for node_id, node in new.items()}
         await asyncio.gather(*(self.stop_node(node_id) for node_id in old))
@@ -122,8 +122,8 @@ class EmbeddedBroker:
         """Let nodes answer Metadata version 13 and later with REBOOTSTRAP_REQUIRED (KIP-1102).
 
         Args:
-            node_ids: which; the running ones without the bootstrap listener if left out, none to
-                end it.
+            node_ids: the nodes; default: all running nodes, without the bootstrap listener; empty:
+                stop to demand it.
         """
         self.cluster.rebootstrap_demanded = frozenset(self.live if node_ids is None else node_ids)
 
@@ -134,7 +134,7 @@ class EmbeddedBroker:
 
     @property
     def bootstrap_servers(self) -> list[str]:
-        """Addresses as clients take them: the bootstrap listener's, else those of all nodes."""
+        """Bootstrap addresses: that of the bootstrap listener, else those of all nodes."""
         if self._bootstrap_address is not None:
             return [_join(self._bootstrap_address)]
         return [_join(address) for _, address in sorted(self.cluster.address_by_node.items())]
@@ -146,7 +146,7 @@ class EmbeddedBroker:
 
     @property
     def events(self) -> tuple[GroupEvent, ...]:
-        """What happened in the groups, oldest first, stamped with the monotonic clock in ms."""
+        """Events of the groups, oldest first; times are ms of the monotonic clock."""
         return tuple(self.cluster.events)
 
     def subscribe(self, callback: Callable[[GroupEvent], None]) -> None:
@@ -158,17 +158,17 @@ class EmbeddedBroker:
         return self.cluster.requests.all(api)
 
     def inject(self, fault: Fault) -> None:
-        """Put a fault in force."""
+        """Activate a fault."""
         self.cluster.faults.add(fault)
 
     def clear_faults(self) -> None:
-        """Lift every fault."""
+        """Deactivate all faults."""
         self.cluster.faults.clear()
 
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic; ValueError says what hinders it."""
+        """Create a topic; raises ValueError if it cannot be created."""
         self.cluster.create_topic(name, partitions, configs)
 
     def move_coordinator(self, group_id: str, node_id: int) -> None:

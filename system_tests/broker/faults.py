@@ -1,4 +1,4 @@
-"""Faults on demand, and the record of what was asked."""
+"""Injected faults, and the record of received requests."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class RecordedRequest(NamedTuple):
-    """One request as it came in; times are ms of the broker's monotonic clock."""
+    """A received request; times are ms of the broker's monotonic clock."""
 
     at_ms: int
     node_id: int
@@ -19,15 +19,15 @@ class RecordedRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What shall happen to the next requests that match; unset conditions match everything.
+    """A fault for the next matching requests; unset conditions match every request.
 
-    `delay_ms` comes first, then either `drop` (the connection is closed without an answer) or
-    `error` (answered with that code, and the request has no effect). `lose_answer` lets the
-    request take effect and drops only its answer, as a connection lost on the way back does.
+    First the request is delayed by `delay_ms`. Then `drop` closes the connection without a
+    response, or `error` answers with this code, without effect. `lose_answer` handles the request
+    and closes the connection instead of sending the response.
 
     Args:
         api: API name as in the protocol, for example "JoinGroup"; empty for every API.
-        times: How many matching requests it lasts.
+        times: Number of matching requests that the fault applies to.
     """
 
     api: str = ""
@@ -42,7 +42,7 @@ class Fault:
     node_id: int | None = None
 
     def matches(self, request: RecordedRequest) -> bool:
-        """Whether the fault is meant for this request."""
+        """Whether the fault applies to this request."""
         wanted = (
             (self.api or None, request.api),
             (self.group_id, request.group_id),
@@ -54,26 +54,26 @@ class Fault:
 
 
 class Faults:
-    """The table of faults in force; the first that matches is used."""
+    """The active faults; the first match applies."""
 
     def __init__(self) -> None:
         self._left: list[tuple[Fault, int]] = []
 
     def add(self, fault: Fault) -> None:
-        """Put a fault in force, after those that are."""
+        """Add a fault after the active ones."""
         if fault.times > 0:
             self._left.append((fault, fault.times))
 
     def clear(self) -> None:
-        """Lift every fault."""
+        """Remove all faults."""
         self._left.clear()
 
     def pending(self) -> int:
-        """How many requests are still going to fail."""
+        """Return the number of requests that will still fail."""
         return sum(left for _, left in self._left)
 
     def take(self, request: RecordedRequest) -> Fault | None:
-        """The fault for this request, if any; it counts as used."""
+        """Return the fault for this request, or None; it counts as used."""
         for at, (fault, left) in enumerate(self._left):
             if fault.matches(request):
                 self._left[at : at + 1] = [(fault, left - 1)] if left > 1 else []
@@ -88,7 +88,7 @@ class RequestRecord:
         self._requests: deque[RecordedRequest] = deque(maxlen=kept)
 
     def add(self, request: RecordedRequest) -> None:
-        """Note a request."""
+        """Record a request."""
         self._requests.append(request)
 
     def all(self, api: str = "") -> tuple[RecordedRequest, ...]:

@@ -1,7 +1,7 @@
-"""The feature levels of an embedded cluster: what nodes support, what is finalized, who is late.
+"""Feature levels of an embedded cluster: supported ranges, finalized levels, stale nodes.
 
-One state for the cluster, as the controller's log would hold it; a node that is made stale goes on
-telling what it knew then (KIP-584: nodes learn at different times).
+The cluster has one state, like the controller's log. A stale node keeps reporting the levels that
+it had when it became stale (KIP-584: nodes learn levels at different times).
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,12 +22,12 @@ from probing.features import (
 
 
 class ClusterFeatures:
-    """Finalized levels of a cluster, and what each node supports.
+    """Finalized levels of a cluster, and the supported ranges of each node.
 
     Args:
-        release: series of Kafka that every node passes for, unless told otherwise.
-        metadata_version: level that the cluster begins with; None takes the release's highest.
-        model: whose rules its controller goes by.
+        release: series of Kafka that the nodes emulate; see `set_release`.
+        metadata_version: initial level of the cluster; None: the highest of the release.
+        model: rules by which the controller decides.
 
     Raises:
         FeatureError: the release is unknown.
@@ -48,7 +48,7 @@ class ClusterFeatures:
         self._stale: dict[int, FinalizedLevels] = {}
         self._model = model
         self.finalized = FinalizedLevels(
-            # kraft.version is the quorum's own and never among the finalized ones.
+            # kraft.version belongs to the quorum and is never a finalized feature.
             levels={
                 n: min(v, known[n].max)
                 for n, v in wanted.items()
@@ -57,11 +57,11 @@ class ClusterFeatures:
         )
 
     def ranges_of(self, node_id: int) -> Mapping[str, LevelRange]:
-        """What a node supports."""
+        """Return the supported ranges of a node."""
         return self._ranges_by_node.get(node_id, self._ranges)
 
     def set_release(self, node_id: int, release: str) -> None:
-        """Let a node pass for another release, as after a bounce.
+        """Let a node emulate another release, as after a bounce.
 
         Raises:
             FeatureError: the release is unknown.
@@ -69,23 +69,23 @@ class ClusterFeatures:
         self._ranges_by_node[node_id] = find_kafka_release(release).ranges
 
     def seen_by(self, node_id: int) -> FinalizedLevels:
-        """The levels that a node tells."""
+        """Return the levels that a node reports."""
         return self._stale.get(node_id, self.finalized)
 
     def freeze(self, node_ids: Iterable[int]) -> None:
-        """Let nodes learn nothing from now on."""
+        """Make nodes stale: they learn no new levels."""
         for node_id in node_ids:
             self._stale.setdefault(node_id, self.finalized)
 
     def thaw(self, node_ids: Iterable[int] | None = None) -> None:
-        """Let nodes learn everything again; all of them if left out."""
+        """Let stale nodes learn the current levels; default: all of them."""
         for node_id in list(self._stale) if node_ids is None else node_ids:
             self._stale.pop(node_id, None)
 
     def update(
         self, request: UpdateRequest, *, node_id: int, controller_id: int, live: Iterable[int]
     ) -> UpdateOutcome:
-        """Do what a client asks of a node; only the controller does it."""
+        """Apply a client's update request to a node; only the controller accepts it."""
         outcome = decide_update(
             ControllerView(
                 table=KAFKA_FEATURES,

@@ -1,8 +1,8 @@
 """One node: a listening socket and its connections.
 
-As in Kafka, a connection's requests are answered one after the other and in order: a join that
-waits holds up its own connection and no other one. Broken bytes close the connection they came on;
-a request whose handler fails gets UNKNOWN_SERVER_ERROR. Either way it is one line in the log.
+As in Kafka, the requests of a connection are answered one after the other, in order: a pending
+JoinGroup blocks only its own connection. Invalid bytes close their connection. A request whose
+handler fails gets UNKNOWN_SERVER_ERROR. Both log one line.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ HANDLERS = merge(
 
 
 class Node:
-    """A broker of the cluster, as long as it listens."""
+    """A broker of the cluster while it listens."""
 
     def __init__(self, cluster: Cluster, node_id: int) -> None:
         self.cluster = cluster
@@ -57,10 +57,10 @@ class Node:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int) -> tuple[str, int]:
-        """Listen; returns the address.
+        """Listen, and return the address.
 
         Raises:
-            OSError: the port is not to be had.
+            OSError: the port is not available.
         """
         server = await asyncio.start_server(self._accept, self.cluster.config.host, port)
         self._server = server
@@ -72,8 +72,8 @@ class Node:
         if self._server is None:
             return
         server, self._server = self._server, None
-        # asyncio loses a connection that is accepted in the very step that closes the server: stop
-        # accepting first, and let what was accepted become a task of ours a few steps later.
+        # asyncio loses a connection that is accepted in the step that closes the server: stop
+        # accepting first, and wait until accepted connections have become tasks.
         for listening in server.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())
         for _ in range(_ACCEPT_STEPS):
@@ -87,7 +87,7 @@ class Node:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Number of connected clients."""
         return len(self._connections)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -101,11 +101,10 @@ class Node:
         except (FrameError, DropConnectionError) as error:
             logger.warning("node %d closes the connection from %s: %s", self.node_id, peer, error)
         except (ConnectionError, asyncio.CancelledError):
-            # The peer went away, or the node stops: there is nobody left to answer, and no waiting
-            # for one that reads no more.
+            # The peer closed the connection, or the node stops: do not wait for pending writes.
             writer.transport.abort()
         except Exception as error:
-            # One lost connection, never the broker.
+            # An error closes one connection, never the broker.
             why = shown(repr(error))
             logger.error("node %d closes the connection from %s: %s", self.node_id, peer, why)  # noqa: TRY400 the traceback is at DEBUG
             logger.debug("where it was raised", exc_info=True)
@@ -124,18 +123,18 @@ class Node:
             if response is not None:
                 writer.write(_encoded(incoming, response))
                 await writer.drain()
-            # Neither reading nor writing waits while there is something to read and room to write.
+            # Yield: neither reading nor writing waits while data is available.
             await asyncio.sleep(0)
 
     async def _answer(self, incoming: Incoming, client_host: str) -> Any | None:
         if incoming.body is None:
-            # KIP-511: a client from the future is told in v0 what it may ask.
+            # KIP-511: an unknown version of ApiVersions is answered in v0.
             return api_versions_response(UNSUPPORTED_VERSION, self.cluster.config.newest_versions)
         recorded = self._recorded(incoming)
         self.cluster.requests.add(recorded)
         fault = self.cluster.faults.take(recorded)
         if fault is not None:
-            response = await _suffer(fault, incoming)
+            response = await _apply_fault(fault, incoming)
             if response is not None:
                 return response
         response = await self._handled(incoming, client_host)
@@ -144,20 +143,20 @@ class Node:
         return response
 
     async def _handled(self, incoming: Incoming, client_host: str) -> Any | None:
-        """The handler's response, or the error that the request gets in place of it.
+        """Return the handler's response, or an error response if the handler fails.
 
         Raises:
-            DropConnectionError: the handler says so, or no response can carry the error.
-            FrameError: a field is null that has no error code of its own.
+            DropConnectionError: the handler demands it, or the API has no error response.
+            FrameError: a field without an error code is null.
         """
         api = incoming.api.name
         null = first_null(incoming.body, incoming.version)
         if null is not None:
-            said = f"{api} v{incoming.version}: {null.name} is null, which the protocol forbids"
+            why = f"{api} v{incoming.version}: {null.name} is null, which the protocol forbids"
             response = None if null.error is None else _refusal(incoming, null.error)
             if response is None:
-                raise FrameError(said)
-            logger.debug("node %d refuses %s", self.node_id, said)
+                raise FrameError(why)
+            logger.debug("node %d refuses %s", self.node_id, why)
             return response
         call = Call(
             cluster=self.cluster,
@@ -173,11 +172,11 @@ class Node:
             raise
         except Exception as error:
             logger.debug("where it was raised", exc_info=True)
-            said = f"{api} v{incoming.version} failed: {shown(repr(error))}"
+            why = f"{api} v{incoming.version} failed: {shown(repr(error))}"
             response = _refusal(incoming, _UNKNOWN_SERVER_ERROR)
             if response is None:
-                raise DropConnectionError(said) from error
-            logger.error("node %d answers UNKNOWN_SERVER_ERROR: %s", self.node_id, said)  # noqa: TRY400 the traceback is at DEBUG
+                raise DropConnectionError(why) from error
+            logger.error("node %d answers UNKNOWN_SERVER_ERROR: %s", self.node_id, why)  # noqa: TRY400 the traceback is at DEBUG
             return response
 
     def _recorded(self, incoming: Incoming) -> RecordedRequest:
@@ -194,12 +193,12 @@ class Node:
 
 
 def _refusal(incoming: Incoming, error: int) -> Any | None:
-    """The response that carries an error; None where nobody waits for one, or none can."""
+    """Return the error response; None if no response is expected, or none has an error code."""
     if not incoming.body.expect_response():
         return None
     try:
         return refuse(incoming.api.name, incoming.version, incoming.body, error)
-    except Exception:  # noqa: BLE001 a request so broken that its rows cannot be named
+    except Exception:  # noqa: BLE001 the request is too broken for a response
         return None
 
 
@@ -215,8 +214,8 @@ def _encoded(incoming: Incoming, response: Any) -> bytes:
         ) from error
 
 
-async def _suffer(fault: Fault, incoming: Incoming) -> Any | None:
-    """Let a fault happen; the response it puts in place of the real one, if any."""
+async def _apply_fault(fault: Fault, incoming: Incoming) -> Any | None:
+    """Apply a fault; return the response that replaces the real one, or None."""
     if fault.delay_ms:
         await asyncio.sleep(fault.delay_ms / 1_000)
     if fault.drop:

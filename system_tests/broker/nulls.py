@@ -1,7 +1,7 @@
-"""Nulls in requests where the protocol allows none.
+"""Null values in request fields that are not nullable.
 
-kafka-python's decoder lets them through. For an id Kafka has an error code, and the connection
-lives; any other null is a request that does not decode, and closes its connection.
+kafka-python's decoder accepts them. A null id is answered with Kafka's error code. Any other null
+makes the request invalid and closes its connection.
 """
 
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ _ERROR_BY_FIELD = {
     "topic_names[]": INVALID_TOPIC_EXCEPTION,
 }
 
-# On the wire they cannot be null; the decoder makes None of the one whose bits are all 0.
+# These types cannot be null on the wire; the decoder returns None for a value of zeros.
 _ZERO_IS_NONE = ("uuid", "[]uuid")
 
 
 @dataclass(frozen=True, slots=True)
 class NullField:
-    """A null that may not be.
+    """A field that is null although it is not nullable.
 
     Attributes:
-        name: of the field, with those that it lies in: `topics.name`; `groups[]` is an element.
-        error: Kafka's error code for it; None where there is none.
+        name: path of the field, for example `topics.name`; `groups[]` is an element.
+        error: Kafka's error code for it; None if there is none.
     """
 
     name: str
@@ -45,7 +45,7 @@ class NullField:
 
 
 def first_null(body: Any, version: int) -> NullField | None:
-    """Return the first field of a decoded request that is null and may not be, or None."""
+    """Return the first null field of a decoded request that is not nullable, or None."""
     name = _null_in(body, type(body)._struct, version, "")  # noqa: SLF001 the schema of a message
     return None if name is None else NullField(name, _ERROR_BY_FIELD.get(name))
 

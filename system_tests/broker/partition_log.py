@@ -1,7 +1,7 @@
-"""One partition's records: batches kept as the bytes that came, with their base offset rewritten.
+"""The records of one partition: batches as received, with a new base offset.
 
-The checksum of a v2 batch does not cover its base offset and leader epoch, so a broker may write
-both without opening the batch; compressed batches pass through as they are (KIP-98).
+The checksum of a v2 batch does not cover base offset and leader epoch, so a broker writes both
+without decoding the batch. Compressed batches are stored as they are (KIP-98).
 """
 
 import struct
@@ -25,14 +25,14 @@ _EPOCH_AT = 12
 _CRC_FROM = 21
 _SEQUENCES = 2**31
 _REMEMBERED_BATCHES = 5
-# The checksum is computed in Python where no C library is installed; larger batches are trusted.
+# Without a C library the checksum is computed in Python; larger batches are not checked.
 _CRC_BYTES_MAX = 16_384
 _ATTRIBUTES_AT = 22
 _CODEC_BITS = 7
 # Length, attributes, two deltas, key and value, number of headers: a byte each.
 _RECORD_BYTES_MIN = 7
-# Kafka bounds a batch as it came, not what it stands for. Here the records of a batch are held in
-# memory when a timestamp is looked for; clients send at most a few times `message.max.bytes`.
+# Kafka limits the compressed size of a batch only. Here the records of a batch are held in memory
+# to find a timestamp, so the decompressed size is limited to this multiple of `message.max.bytes`.
 _UNCOMPRESSED_FACTOR = 8
 
 NONE = 0
@@ -47,7 +47,7 @@ INVALID_RECORD = 87
 
 
 class Appended(NamedTuple):
-    """How an append went: an error code, the first offset that the batch has now, the log's own."""
+    """The result of an append: an error code, the batch's base offset, the log's start offset."""
 
     error: int
     base_offset: int = -1
@@ -74,7 +74,7 @@ class Batch:
 
 @dataclass(slots=True)
 class _Producer:
-    """What is remembered of an idempotent producer: its epoch and its last batches."""
+    """State of an idempotent producer: its epoch and its last batches."""
 
     epoch: int
     batches: deque[tuple[int, int, int]] = field(
@@ -86,9 +86,9 @@ class PartitionLog:
     """A partition in memory. Offsets start at 0.
 
     Args:
-        max_batch_bytes: the greatest batch that is taken.
-        retention_bytes: old batches go when this much is left without them (`retention.bytes`);
-            None keeps all.
+        max_batch_bytes: maximum size of a batch.
+        retention_bytes: old batches are deleted if at least this much remains
+            (`retention.bytes`); None keeps all.
     """
 
     def __init__(self, max_batch_bytes: int, retention_bytes: int | None = None) -> None:
@@ -104,7 +104,7 @@ class PartitionLog:
 
     @property
     def leader_epoch(self) -> int:
-        """How often the partition's leader has changed."""
+        """Number of leader changes."""
         return self._epoch_starts[-1][0]
 
     def new_leader(self) -> None:
@@ -112,7 +112,7 @@ class PartitionLog:
         self._epoch_starts.append((self.leader_epoch + 1, self.end_offset))
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
-        """(greatest known epoch <= `epoch`, where it ended), or (-1, -1) if there is none."""
+        """Return (highest known epoch <= `epoch`, its end offset), or (-1, -1) if there is none."""
         at = bisect_right(self._epoch_starts, epoch, key=lambda pair: pair[0])
         if at == 0:
             return -1, -1
@@ -150,9 +150,9 @@ class PartitionLog:
         return Appended(NONE, base_offset, start_offset=self.start_offset)
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
-        """Whole batches from the one that holds `offset` on, up to `max_bytes`.
+        """Return whole batches from the one that contains `offset` on, up to `max_bytes`.
 
-        With `at_least_one`, the first batch is given even if it is larger (KIP-74).
+        With `at_least_one`, the first batch is returned even if it is larger (KIP-74).
         """
         chunks: list[bytes] = []
         size = 0
@@ -165,7 +165,7 @@ class PartitionLog:
         return b"".join(chunks)
 
     def find_timestamp(self, timestamp_ms: int) -> TimestampOffset:
-        """The first record at or after a time."""
+        """Return the first record at or after a timestamp."""
         for batch in self._batches:
             if batch.max_timestamp_ms < timestamp_ms:
                 continue
@@ -182,7 +182,7 @@ class PartitionLog:
         return self.find_timestamp(newest.max_timestamp_ms)
 
     def _clean_up(self) -> None:
-        """Drop old batches, many at a time, as a broker drops whole segments."""
+        """Delete old batches, many at a time, as a broker deletes segments."""
         keep = self._retention_bytes
         if keep is None or self._bytes <= keep + max(keep // 4, 1):
             return
@@ -200,7 +200,7 @@ class PartitionLog:
     def _refusal(
         self, data: bytes, length: int, magic: int, crc: int, counts: tuple[int, int]
     ) -> Appended | None:
-        """Why the batch may not be stored, or `None`."""
+        """Return the error of an invalid batch, or `None`."""
         count, last_delta = counts
         if magic != 2:  # noqa: PLR2004 - the magic number of the only format still produced
             return Appended(UNSUPPORTED_FOR_MESSAGE_FORMAT, message=f"magic {magic}; send 2")
@@ -216,7 +216,7 @@ class PartitionLog:
         return self._records_refusal(data, count)
 
     def _records_refusal(self, data: bytes, count: int) -> Appended | None:
-        """Why the records in the batch cannot be, or `None`; a codec not installed is trusted."""
+        """Return the error of invalid records, or `None`; unknown if the codec is not installed."""
         codec = data[_ATTRIBUTES_AT] & _CODEC_BITS
         limit = _UNCOMPRESSED_FACTOR * self._max_batch_bytes
         try:
@@ -234,7 +234,7 @@ class PartitionLog:
     def _check_sequence(
         self, producer_id: int, epoch: int, first_sequence: int, count: int
     ) -> Appended | None:
-        """KIP-98: refuse gaps and old epochs, and answer a repeated batch as the first time."""
+        """Check the sequence (KIP-98): return an error, the result of a repeated batch, or None."""
         producer = self._producers.get(producer_id)
         if producer is None or epoch > producer.epoch:
             if producer is not None and first_sequence != 0:
@@ -257,11 +257,10 @@ class PartitionLog:
 
 
 def _records_of(batch: Batch) -> list[tuple[int, int]]:
-    """(offset, timestamp) of the batch's records; of the batch as a whole if it stays closed."""
+    """Return (offset, timestamp) of the records; only of the batch if it cannot be decoded."""
     try:
         opened = MemoryRecords(batch.data).next_batch()
         return [(record.offset, record.timestamp) for record in opened or ()]
     except Exception:  # noqa: BLE001 kafka-python's decoder raises whatever its innermost step does
-        # Records of nonsense, or a codec that is not installed here: the producer's and the
-        # consumer's matter, not ours.
+        # Invalid records, or a codec that is not installed.
         return [(batch.base_offset, batch.max_timestamp_ms)]

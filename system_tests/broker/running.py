@@ -1,4 +1,4 @@
-"""The embedded broker for code without an event loop: it runs in a thread of its own."""
+"""The embedded broker in a background thread, for code without an event loop."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ _CALL_TIMEOUT_S = 120.0
 
 
 class RunningBroker:
-    """The face of `EmbeddedBroker` for other threads; every call waits for the broker's loop."""
+    """`EmbeddedBroker` for other threads; every call waits for the broker's loop."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class RunningBroker:
         """Run a coroutine on the broker's loop.
 
         Raises:
-            TimeoutError: it was not done in time, which is a defect of the broker.
+            TimeoutError: it was not done in time, which is a bug of the broker.
         """
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_TIMEOUT_S)
@@ -52,7 +52,7 @@ class RunningBroker:
 
     @property
     def bootstrap_servers(self) -> list[str]:
-        """Addresses as clients take them."""
+        """Bootstrap addresses for clients."""
         return self.call(lambda broker: broker.bootstrap_servers)
 
     @property
@@ -62,7 +62,7 @@ class RunningBroker:
 
     @property
     def events(self) -> tuple[GroupEvent, ...]:
-        """What happened in the groups, oldest first."""
+        """Events of the groups, oldest first."""
         return self.call(lambda broker: broker.events)
 
     def subscribe(self, callback: Callable[[GroupEvent], None]) -> None:
@@ -74,11 +74,11 @@ class RunningBroker:
         return self.call(lambda broker: broker.requests(api))
 
     def inject(self, fault: Fault) -> None:
-        """Put a fault in force."""
+        """Activate a fault."""
         self.call(lambda broker: broker.inject(fault))
 
     def clear_faults(self) -> None:
-        """Lift every fault."""
+        """Deactivate all faults."""
         self.call(lambda broker: broker.clear_faults())
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
@@ -102,11 +102,11 @@ class RunningBroker:
         self.run(self._broker.stop_node(node_id))
 
     def replace_nodes(self) -> Mapping[int, str]:
-        """Put new nodes on new ports in place of all that run; returns their addresses."""
+        """Replace every running node by a new one on a new port; return their addresses."""
         return self.run(self._broker.replace_nodes())
 
     def demand_rebootstrap(self, node_ids: Iterable[int] | None = None) -> None:
-        """Let nodes demand a rebootstrap of clients that ask in Metadata version 13."""
+        """Let nodes answer Metadata version 13 and later with REBOOTSTRAP_REQUIRED (KIP-1102)."""
         self.call(lambda broker: broker.demand_rebootstrap(node_ids))
 
     def groups(self) -> Mapping[str, GroupDescription]:
@@ -124,10 +124,10 @@ class RunningBroker:
 
 @contextmanager
 def running_broker(config: BrokerConfig | None = None) -> Iterator[RunningBroker]:
-    """A broker in a background thread, stopped at the end of the `with` block.
+    """Run a broker in a background thread until the end of the `with` block.
 
     Raises:
-        OSError: a port is not to be had.
+        OSError: a port is not available.
     """
     started: Future[RunningBroker] = Future()
 
@@ -138,14 +138,14 @@ def running_broker(config: BrokerConfig | None = None) -> Iterator[RunningBroker
                 end = asyncio.Event()
 
                 def stop() -> None:
-                    with suppress(RuntimeError):  # it was stopped before
+                    with suppress(RuntimeError):  # the loop has ended already
                         loop.call_soon_threadsafe(end.set)
 
                 running = RunningBroker(broker, loop, stop)
                 started.set_result(running)
                 await end.wait()
         except Exception as error:
-            # Whatever hinders the start is the caller's to hear of, in the caller's thread.
+            # An error at the start is raised in the caller's thread.
             if started.done():
                 raise
             started.set_exception(error)

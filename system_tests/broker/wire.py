@@ -1,7 +1,7 @@
 """Frames and headers: bytes to request objects and back.
 
-The bodies are kafka-python's protocol classes, which encode and decode in both directions; this
-file alone knows how a request is found in a frame.
+The bodies are kafka-python's protocol classes, which encode and decode requests and responses. This
+module reads and writes the frames.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ UNSUPPORTED_VERSION = 35
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """One API with the versions that are handled here, which are the versions advertised."""
+    """An API and its implemented versions, which are advertised."""
 
     name: str
     key: int
@@ -75,12 +75,12 @@ API_VERSIONS = API_BY_KEY[18]
 
 
 class FrameError(Exception):
-    """The peer sent bytes that are no request; its connection has to go."""
+    """The peer sent bytes that are not a request; its connection is closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A request with what its header said. `body` is `None` for a version that is not handled."""
+    """A request with its header. `body` is `None` for an unsupported version of ApiVersions."""
 
     api: Api
     version: int
@@ -90,10 +90,10 @@ class Incoming:
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
-    """The next frame, or `None` when the peer has closed the connection between two frames.
+    """Return the next frame, or `None` if the peer closed the connection between two frames.
 
     Raises:
-        FrameError: the size is negative, too large, or more than what came.
+        FrameError: the size is negative or too large, or the frame is incomplete.
     """
     try:
         (size,) = _SIZE.unpack(await reader.readexactly(_SIZE.size))
@@ -110,30 +110,32 @@ async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | No
 
 
 def decode_request(frame: bytes, newest: Mapping[str, int] = _ALL_VERSIONS) -> Incoming:
-    """The request in a frame.
+    """Return the request of a frame.
 
     Args:
-        frame: its bytes.
-        newest: as of `api_versions_response`.
+        frame: the bytes of the frame.
+        newest: as in `api_versions_response`.
 
     Raises:
-        FrameError: unknown API, a version that is not handled, or a body that does not decode.
+        FrameError: the API is unknown, the version unsupported, or the body invalid.
     """
     key, version, correlation_id = _PREFIX.unpack_from(frame)
     api = API_BY_KEY.get(key)
     if api is None:
-        raise FrameError(f"API key {key} is not served here")
+        raise FrameError(f"API key {key} is not supported")
     most = newest.get(api.name, api.max_version)
     if not api.min_version <= version <= most:
         if api is API_VERSIONS:
             return Incoming(
                 api=api, version=version, correlation_id=correlation_id, client_id="", body=None
             )
-        raise FrameError(f"{api.name} v{version}; v{api.min_version} to v{most} are")
+        raise FrameError(
+            f"{api.name} v{version} is not supported, only v{api.min_version} to v{most}"
+        )
     try:
         body = api.request.decode(frame, version=version, header=True)
     except Exception as error:
-        # The decoder raises whatever its innermost step does; all of it means the same here.
+        # The decoder raises many types of exceptions for invalid bytes.
         raise FrameError(f"{api.name} v{version} does not decode: {error!r}") from error
     return Incoming(
         api=api,
@@ -145,7 +147,7 @@ def decode_request(frame: bytes, newest: Mapping[str, int] = _ALL_VERSIONS) -> I
 
 
 def encode_response(incoming: Incoming, response: Any) -> bytes:
-    """The frame that answers a request."""
+    """Return the frame of a response."""
     version = 0 if incoming.body is None else incoming.version
     response.API_VERSION = version
     response.with_header(correlation_id=incoming.correlation_id)
@@ -154,11 +156,11 @@ def encode_response(incoming: Incoming, response: Any) -> bytes:
 
 
 def api_versions_response(error: int = 0, newest: Mapping[str, int] = _ALL_VERSIONS) -> Any:
-    """What is served, and in which versions.
+    """Return the ApiVersions response.
 
     Args:
-        error: code of the answer.
-        newest: API name to the newest version that is served, where it is not the newest known.
+        error: error code of the response.
+        newest: API name to its newest served version; default: all implemented versions.
     """
     rows = [
         API_VERSIONS.response.ApiVersion(

@@ -1,4 +1,4 @@
-"""``rolling-bounce explore``: options in, findings out, exit status."""
+"""``rolling-bounce explore``: search all orders of a small bounce, print findings."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from assignor.cli import Command, format_option, timeout_option, workers_option
 from probing import RebalanceProtocol, ReleaseError
 from system_tests.cli.options import (
     EXIT_BAD,
-    EXIT_SURROUNDINGS,
+    EXIT_ENVIRONMENT,
     group_options,
     partitions_option,
     refuse,
@@ -29,25 +29,25 @@ from system_tests.explore import (
     WorkerLostError,
     document,
     explore,
+    findings_of_issue,
     lines_of,
     place,
-    wanted,
 )
 from system_tests.sim import BounceOptions, Dimensions, OptionError, Plan, plan_bounce
 
 _NOTES = """
-Where the releases have no rolling path, one bounce without a pin is explored.
+Without a rolling path between the releases, one bounce without a pin is explored.
 """
 _EXAMPLES = """
 PROGRAM explore --from 3.9.1 --to native  # one crash anywhere
-PROGRAM explore --from 2.0.1 --to 2.3.0  # a bug of history
+PROGRAM explore --from 2.0.1 --to 2.3.0  # a known issue
 PROGRAM explore --from 2.4.1 --to 2.5.1 --static --issue KAFKA-9821
 PROGRAM explore --from 3.1 --to 3.9 --members 2 --crashes 2
 PROGRAM explore --from native --to native --members 2 --views
 """
 _EXITS = {
-    0: "nothing was found, or only what the old release does alone; an incomplete search says so",
-    1: "a rule can be broken: in the new release alone, or by the upgrade",
+    0: "no rule can be broken, or only in the old release; an incomplete search is reported",
+    1: "a rule can be broken, in the new release alone or by the upgrade",
 }
 
 _BOUNDS = Bounds()
@@ -64,65 +64,65 @@ _CLEAR = "\r\x1b[K"
     exits=_EXITS,
 )
 @group_options(members=6, threads=4)
-@partitions_option(most=100, default=None, said="; two a thread by default")
+@partitions_option(most=100, default=None, more="; two per thread by default")
 @click.option(
     "--crashes",
     type=click.IntRange(0, 4),
     default=1,
     show_default=True,
-    help="How many processes may be killed, whenever, and come back as they were.",
+    help="Number of processes that are killed, at any time, and restarted unchanged.",
 )
 @click.option(
     "--max-states",
     type=click.IntRange(1),
     default=_BOUNDS.max_states,
     show_default=True,
-    help="Stop there, incomplete.",
+    help="Stop the search after this many states; it is incomplete then.",
 )
 @click.option(
     "--more-states",
     type=click.IntRange(0),
     default=_BOUNDS.more_states,
     show_default=True,
-    help="How many states more to look at for other rules once something was found.",
+    help="After the first finding, number of further states to visit for other rules.",
 )
 @click.option(
     "--protocol",
-    type=click.Choice([one.value for one in RebalanceProtocol]),
+    type=click.Choice([protocol.value for protocol in RebalanceProtocol]),
     default=RebalanceProtocol.EAGER.value,
     show_default=True,
-    help="How native members move partitions; those of Kafka go by their release.",
+    help="How native members move partitions; with Kafka's members the release decides.",
 )
 @click.option("--endpoints", is_flag=True, help="Every process serves queries (host maps).")
 @click.option(
     "--views",
     is_flag=True,
-    help="As --endpoints, and native leaders send changes of the routing view they hold.",
+    help="As --endpoints; native leaders also send changes of the routing view.",
 )
 @click.option(
     "--standbys",
     type=click.IntRange(0, 3),
     default=0,
     show_default=True,
-    help="Standby replicas (num.standby.replicas); state is there at once.",
+    help="Standby replicas (num.standby.replicas); they are complete at once.",
 )
-@timeout_option("How long to wait; the search ends incomplete then. No limit by default.", least=0)
+@timeout_option("Limit of the search, which is incomplete then; none by default.", least=0)
 @click.option(
     "--issue",
     type=click.Choice([issue.id for issue in ISSUES]),
     metavar="ID",
-    help="Look for this one alone, and stop when it is found: "
+    help="Look for this known issue only, and stop when it is found: "
     f"{', '.join(issue.id for issue in ISSUES)}.",
 )
 @workers_option
 @format_option()
 def explore_command(**given: Any) -> None:
-    """Try every order in which a small group can be bounced, and say which rule can be broken.
+    """Try every order in which a small group can be bounced, and report the rules it can break.
 
     Real leaders and members exchange real bytes over a real group coordinator, in every order of
     bounces, joins, syncs, crashes and expired sessions, under every leader. For each broken rule
-    the shortest runbook is printed, and whether the new release alone breaks it, the upgrade, or
-    only the old release alone. RELEASE is x.y for its newest patch, x.y.z, native, next or
+    the shortest runbook is printed, and whether the new release alone, the upgrade, or only the
+    old release alone breaks it. RELEASE is x.y for its newest patch, x.y.z, native, next or
     incompatible.
     """
     dimensions = Dimensions.of(
@@ -159,16 +159,22 @@ def explore_command(**given: Any) -> None:
             how = _Searching(workers, is_late, on_progress)
             explored, placed = _search(plan, bounds, issue, how)
     except WorkerLostError as error:
-        refuse(str(error), EXIT_SURROUNDINGS)
+        refuse(str(error), EXIT_ENVIRONMENT)
     if given["form"] == "json":
         click.echo(json.dumps(document(plan, bounds, explored, placed), indent=2))
     else:
         click.echo("\n".join(lines_of(plan, bounds, explored, placed, issue=issue)))
-    sys.exit(EXIT_BAD if any(one.is_bad for one in placed) else 0)
+    sys.exit(EXIT_BAD if any(found.is_bad for found in placed) else 0)
 
 
 class _Searching(NamedTuple):
-    """How to search: processes, when to stop, whom to tell how far it is."""
+    """How to search.
+
+    Attributes:
+        workers: number of processes.
+        is_out_of_time: whether the search must stop.
+        on_progress: called with the progress, or None.
+    """
 
     workers: int
     is_out_of_time: Callable[[], bool]
@@ -178,7 +184,7 @@ class _Searching(NamedTuple):
 def _search(
     plan: Plan, bounds: Bounds, issue: str | None, how: _Searching
 ) -> tuple[Explored, tuple[Placed, ...]]:
-    """Search, and find out where each finding is present."""
+    """Search; return what was explored, and in which releases each finding is present."""
     explored = explore(
         plan,
         bounds,
@@ -190,7 +196,7 @@ def _search(
     placed = place(
         plan,
         bounds,
-        wanted(explored, issue),
+        findings_of_issue(explored, issue),
         workers=how.workers,
         is_out_of_time=how.is_out_of_time,
         on_progress=how.on_progress,
@@ -200,7 +206,7 @@ def _search(
 
 @contextmanager
 def _progress_line() -> Iterator[Callable[[Progress], None] | None]:
-    """Give what writes how far a search is into one line on stderr; None where no terminal is."""
+    """Provide a function that shows progress on one line of stderr; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -222,7 +228,7 @@ def _progress_line() -> Iterator[Callable[[Progress], None] | None]:
 
 
 def progress_text(progress: Progress, seconds: float) -> str:
-    """Return how far a search is, for one line.
+    """Return the progress of a search as one line.
 
     >>> progress_text(Progress(states=1234, transitions=5678, waiting=90), 12.3)
     '1,234 states, 5,678 transitions, 90 waiting, 12 s'
@@ -234,7 +240,7 @@ def progress_text(progress: Progress, seconds: float) -> str:
 
 
 def _plan(old: str, new: str, *, static: bool, dimensions: Dimensions) -> Plan:
-    """The path between the two, or one bounce without a pin where there is none."""
+    """Return the path between two releases, or one bounce without a pin if there is none."""
     options = BounceOptions(old=old, new=new, static=static, dimensions=dimensions)
     try:
         return plan_bounce(options)

@@ -11,17 +11,17 @@ class _RollingBounce(LazyGroup):
         "live": Subcommand(
             "system_tests.cli.live",
             "live",
-            "Bounce a group of real processes, and judge what happened.",
+            "Bounce a group of real processes, and check what happened.",
         ),
         "soak": Subcommand(
             "system_tests.cli.soak",
             "soak",
-            "Disturb a group of real processes for an hour, and say what it cost.",
+            "Disturb a group of real processes for an hour, and report what it cost.",
         ),
         "simulate": Subcommand(
             "system_tests.cli.simulate",
             "simulate",
-            "Bounce simulated groups, thousands of them, and look for a broken rule.",
+            "Simulate thousands of rolling bounces and report broken rules.",
         ),
         "explore": Subcommand(
             "system_tests.cli.explore",
@@ -31,12 +31,12 @@ class _RollingBounce(LazyGroup):
         "matrix": Subcommand(
             "system_tests.cli.matrix",
             "matrix",
-            "Say how a group gets from any release to any other, and why.",
+            "Show how a group gets from any release to any other, and why.",
         ),
         "plan": Subcommand(
             "system_tests.cli.plan",
             "plan",
-            "Say step by step how to upgrade, what it costs, and the way back.",
+            "List the steps of an upgrade, their costs, and the way back.",
         ),
     }
 
@@ -52,7 +52,7 @@ PROGRAM simulate --seeds 1000
     "rolling-bounce",
     cls=_RollingBounce,
     examples=_EXAMPLES,
-    exits={0: "the verdict is good", 1: "it is not", 2: "an impossible path"},
+    exits={1: 'the answer is "no"', 2: "an impossible path"},
 )
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:

@@ -1,4 +1,4 @@
-"""``rolling-bounce matrix``: which pairs, in which form; exit status 1 where simulation objects."""
+"""``rolling-bounce matrix``: upgrade paths between all releases, each checked by simulation."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import click
 
 from assignor.cli import Command, format_option, release_option, say, workers_option
 from probing import ReleaseError, find_release
-from system_tests.cli.options import EXIT_BAD, EXIT_SURROUNDINGS, refuse
+from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.matrix import (
     Kind,
     KipCell,
@@ -33,19 +33,19 @@ from system_tests.matrix import (
 )
 
 _NOTES = """
-Every cell is simulated: the way that is said to work must not break a rule, and where a setting or
-a stop is said to be needed, a bounce without it must.
+Every cell is simulated: the path of the cell must not break a rule; if the cell requires a setting
+or a stop, a bounce without it must break one.
 """
 _EXAMPLES = """
-PROGRAM matrix  # every kind of release with every other
+PROGRAM matrix  # all kinds of releases
 PROGRAM matrix --kip268  # KIP-268's table, with reasons
-PROGRAM matrix --kip268 --no-backport  # its (*) cells at first
+PROGRAM matrix --kip268 --no-backport  # (*) cells, no backport
 PROGRAM matrix --from 2.3.1 --to 4.1  # one pair
 PROGRAM matrix --from 2.0.1  # one release to every kind
 """
 _EXITS = {
     0: "the simulation agrees with every cell",
-    1: "it does not",
+    1: "the simulation disagrees with a cell",
     3: "a file cannot be written",
 }
 
@@ -53,60 +53,62 @@ _EXITS = {
 @click.command(
     "matrix",
     cls=Command,
-    short_help="Say how a group gets from any release to any other, and why.",
+    short_help="Show how a group gets from any release to any other, and why.",
     epilog=_NOTES,
     examples=_EXAMPLES,
     exits=_EXITS,
 )
-@click.option("--kip268", is_flag=True, help="Only KIP-268's seven by seven table.")
+@click.option("--kip268", is_flag=True, help="Only the table of KIP-268 (7 x 7).")
 @click.option(
     "--backport/--no-backport",
     default=None,
-    help="With --kip268: the (*) cells with the backport of KAFKA-6054, or without; default both.",
+    help="With --kip268: (*) cells only with, or only without, the backport of KAFKA-6054.",
 )
-@release_option("--from", "old", "What the group runs; every kind by default.")
-@release_option("--to", "new", "What it is brought to; every kind by default.")
+@release_option("--from", "old", "Release that the group runs; every kind by default.")
+@release_option("--to", "new", "Release that the group is brought to; every kind by default.")
 @format_option("markdown")
 @workers_option
 @click.option(
     "--write",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also store the verdicts of the whole matrix, as docs/upgrades.json is.",
+    help="Also write the verdicts of the whole matrix, in the format of docs/upgrades.json.",
 )
 def matrix(**given: Any) -> None:
-    """Say of every pair of releases how a group gets from one to the other, and why.
+    """Show for every pair of releases how a group gets from one to the other, and why.
 
-    The release table says what to expect, the simulator whether it is true; a rollback is a pair
-    like any other. RELEASE is x.y for its newest patch, x.y.z, or native.
+    The release table states what to expect, the simulator checks it; a rollback is a pair like any
+    other. RELEASE is x.y for its newest patch, x.y.z, or native.
     """
     if given["kip268"] and (given["old"] or given["new"]):
-        refuse("--kip268 is a table of its own; leave --from and --to out, or leave it out")
+        refuse("--kip268 is a separate table; leave --from and --to out, or leave it out")
     if given["backport"] is not None and not given["kip268"]:
-        refuse("--backport and --no-backport choose cells of --kip268; add it")
+        refuse("--backport and --no-backport apply to --kip268 only; add --kip268")
     partial = given["kip268"] or given["old"] or given["new"]
     if partial and (given["write"] or given["form"] == "markdown"):
-        refuse("--write and --format markdown are for the whole matrix; leave the choice out")
+        refuse(
+            "--write and --format markdown need the whole matrix; leave --from, --to, --kip268 out"
+        )
     try:
         rows, columns = _axes(given)
     except ReleaseError as error:
         refuse(str(error))
     cells = kip268_cells(backport=given["backport"]) if given["kip268"] or not partial else ()
     pairs = _pairs(rows, columns, cells, whole=not partial)
-    verdicts, objections = _simulate(pairs, given["workers"])
+    verdicts, disagreements = _simulate(pairs, given["workers"])
     if given["write"]:
         try:
             given["write"].write_text(to_text(verdicts.values()), encoding="utf-8")
         except OSError as error:
-            refuse(f"{error}; choose another file", EXIT_SURROUNDINGS)
+            refuse(f"{error}; choose another file", EXIT_ENVIRONMENT)
     click.echo(_render(given["form"], rows, columns, cells, verdicts), nl=False)
-    for objection in objections:
-        say("rolling-bounce", objection)
-    sys.exit(EXIT_BAD if objections else 0)
+    for disagreement in disagreements:
+        say("rolling-bounce", disagreement)
+    sys.exit(EXIT_BAD if disagreements else 0)
 
 
 def _axes(given: dict[str, Any]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-    """Return rows and columns of the big table; none of them with --kip268."""
+    """Return rows and columns of the table of kinds; empty with --kip268."""
     if given["kip268"]:
         return (), ()
 
@@ -134,17 +136,17 @@ def _pairs(
 def _simulate(
     pairs: tuple[tuple[str, str], ...], workers: int | None
 ) -> tuple[dict[tuple[str, str], Verdict], list[str]]:
-    """Simulate with a bar on a terminal; verdicts, and what the simulation objects."""
+    """Simulate the pairs, with a progress bar; return verdicts and disagreements."""
     verdicts: dict[tuple[str, str], Verdict] = {}
-    objections: list[str] = []
+    disagreements: list[str] = []
     with click.progressbar(
         length=len(pairs), label="pairs", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         for evidence in gather_many(pairs, workers=workers):
             verdicts[evidence.old, evidence.new] = verdict_of(evidence)
-            objections += evidence.disagreements
+            disagreements += evidence.disagreements
             bar.update(1)
-    return verdicts, sorted(objections)
+    return verdicts, sorted(disagreements)
 
 
 def _render(

@@ -1,4 +1,4 @@
-"""``rolling-bounce plan``: from, to and uses in; steps, costs and the way back out."""
+"""``rolling-bounce plan``: print the steps of an upgrade, their costs and the way back."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ from system_tests.cli.options import (
     refuse,
 )
 from system_tests.plan import (
-    DEADLY,
+    FATAL,
     PlanStep,
     StepCost,
     UpgradePlan,
@@ -36,17 +36,20 @@ from system_tests.plan import (
 _EXAMPLES = """
 PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release
 PROGRAM plan --from 2.3.1 --to 4.1 --uses fk-join,ktable,static,iq
-PROGRAM plan --from 3.4.0 --to 3.5.1  # the setting that kills
-PROGRAM plan --from 3.9 --to native  # one bounce, the way back open
+PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
+PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a live group
 """
-_EXITS = {0: "it rolls, or there is nothing to do", 1: "all members have to be stopped"}
+_EXITS = {
+    0: "a rolling upgrade is possible, or there is nothing to do",
+    1: "all members have to be stopped",
+}
 
 
 @click.command(
     "plan",
     cls=Command,
-    short_help="Say step by step how to upgrade, what it costs, and the way back.",
+    short_help="List the steps of an upgrade, their costs, and the way back.",
     examples=_EXAMPLES,
     exits=_EXITS,
 )
@@ -57,25 +60,25 @@ _EXITS = {0: "it rolls, or there is nothing to do", 1: "all members have to be s
     "saved",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="One group, as JSON; what `assignor inspect --save` wrote of members and releases.",
+    help="One group, as JSON, as `assignor inspect --save` writes it.",
 )
 @click.option(
     "--uses",
     default="",
     metavar="LIST",
-    help=f"What the application uses, out of {','.join(Use)}; default: nothing of it.",
+    help=f"Features that the application uses, a list of {','.join(Use)}; none by default.",
 )
 @format_option()
 def plan(**given: Any) -> None:
-    """Say step by step how to upgrade or roll back, what it costs, and how to return.
+    """List the steps of an upgrade or a rollback, their costs, and the way back.
 
-    RELEASE is x.y for its newest patch, x.y.z, or native. Costs are the simulator's, for a group
-    of this size: they compare ways, they do not forecast seconds.
+    RELEASE is x.y for its newest patch, x.y.z, or native. Costs are simulated, for a group of this
+    size: use them to compare paths, not to predict durations.
     """
     words = [word.strip() for word in given["uses"].split(",") if word.strip()]
     unknown = sorted(set(words) - set(Use))
     if unknown:
-        refuse(f"no such use: {unknown[0]}; there are {', '.join(Use)}")
+        refuse(f"unknown value {unknown[0]!r} for --uses; choose from {', '.join(Use)}")
     try:
         old, members, partitions = _start(given)
         new = find_release(given["new"])
@@ -92,15 +95,15 @@ def plan(**given: Any) -> None:
 
 
 def _start(given: dict[str, Any]) -> tuple[Release, int, int]:
-    """What the group runs, its members and its partitions: as given, else as saved."""
+    """Return release, members and partitions of the group: as given, else as saved."""
     if given["saved"] is None:
         if given["old"] is None:
-            refuse("say what the group runs: --from RELEASE, or --problem FILE")
+            refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
         return find_release(given["old"]), given["members"], given["partitions"]
     saved = read_saved(given["saved"])
     old = find_release(saved.release(find_release(given["old"]) if given["old"] else None))
     source = click.get_current_context().get_parameter_source
-    # Costs are simulated: of a huge group the largest that is simulated stands for it.
+    # Costs are simulated; a larger group is simulated with the largest possible numbers.
     found = {"members": min(saved.processes, MAX_MEMBERS)}
     found["partitions"] = min(saved.partitions, MAX_PARTITIONS)
     for name in found:
@@ -110,7 +113,7 @@ def _start(given: dict[str, Any]) -> tuple[Release, int, int]:
 
 
 def plan_document(made: UpgradePlan, costs: tuple[StepCost, ...]) -> dict[str, object]:
-    """One plan as plain types with stable names."""
+    """Return one plan as plain values."""
     return {
         "from": made.old,
         "to": made.new,
@@ -132,22 +135,22 @@ def plan_document(made: UpgradePlan, costs: tuple[StepCost, ...]) -> dict[str, o
 
 
 def plan_lines(made: UpgradePlan, costs: tuple[StepCost, ...]) -> list[str]:
-    """Tell a plan."""
+    """Return one plan as lines of text."""
     return list(_lines(made, costs))
 
 
 def _lines(made: UpgradePlan, costs: tuple[StepCost, ...]) -> Iterator[str]:
     yield _headline(made)
     for alternative in made.alternatives:
-        yield f"  instead: take {alternative}, which rolls"
+        yield f"  instead: take {alternative}, which allows a rolling bounce"
     for number, (step, cost) in enumerate(zip(made.steps, costs, strict=True), 1):
         yield ""
         yield f"step {number}: {_what(step)}"
         for why in step.why:
             yield f"  why:  {why}"
         yield (
-            f"  cost: {cost.rebalances} rebalances ({cost.membership} for members that leave and"
-            f" come, {cost.version} for the version, {cost.followup} to move partitions); pauses"
+            f"  cost: {cost.rebalances} rebalances ({cost.membership} for members that stop and"
+            f" start, {cost.version} for the version, {cost.followup} to move partitions); pauses"
             f" of {cost.pause_ms / 1000:.1f} s over all partitions, the longest"
             f" {cost.longest_pause_ms / 1000:.1f} s"
         )
@@ -155,14 +158,17 @@ def _lines(made: UpgradePlan, costs: tuple[StepCost, ...]) -> Iterator[str]:
         for price in step.back.costs:
             yield f"        {price}"
         if number == made.no_return:
-            yield "  !! point of no return: from here on the way back has that price"
+            yield "  !! point of no return: after this step, rolling back has these costs"
     if made.steps:
         yield ""
         yield _return_line(made)
     for title, lines in (
-        ("know before", sorted(made.warnings, key=lambda one: not one.startswith(DEADLY))),
+        (
+            "Before you start",
+            sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
+        ),
         ("native members beside JVM members", made.windows),
-        ("known bugs of these releases (docs/findings.md: which of them bounces meet)", made.bugs),
+        ("known issues of these releases (docs/findings.md: which of them occur)", made.bugs),
     ):
         if lines:
             yield ""
@@ -174,22 +180,31 @@ def _headline(made: UpgradePlan) -> str:
     if not made.steps:
         return f"{made.old} to {made.new}: nothing to do, every member already runs it"
     if not made.rolling:
-        return f"{made.old} to {made.new}: it does not roll, all members have to be stopped"
+        return f"{made.old} to {made.new}: no rolling upgrade, all members have to be stopped"
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
-    deadly = any(line.startswith(DEADLY) for line in made.warnings)
-    trap = f"; members can die on the way, see {DEADLY.strip()} below" if deadly else ""
+    deadly = any(line.startswith(FATAL) for line in made.warnings)
+    trap = f"; members can die during the upgrade, see {FATAL.strip()} below" if deadly else ""
     return f"{made.old} to {made.new}: {bounces}{over}{trap}"
+
+
+def _price(step: PlanStep) -> str:
+    if not step.back.rolling:
+        return "stopping all members"
+    is_state = any("changelogs" in cost for cost in step.back.costs)
+    return "rebuilding state" if is_state else "emptying repartition topics first"
 
 
 def _what(step: PlanStep) -> str:
     if not step.rolling:
         return f"stop all members, wait for their sessions to end, start all as {step.release}"
     setting = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
-    return f"bounce every member to {step.release}, {setting}; wait until each has settled"
+    return f"bounce every member to {step.release}, {setting}; wait after each until it is stable"
 
 
 def _return_line(made: UpgradePlan) -> str:
+    if made.no_return is None and (made.warnings or made.bugs):
+        return "point of no return: none on this path; read what is listed below before you start"
     if made.no_return is None:
-        return "point of no return: none, the way back stays open"
+        return "point of no return: none on this path"
     return f"point of no return: step {made.no_return}"

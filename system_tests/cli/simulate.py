@@ -1,4 +1,4 @@
-"""``rolling-bounce simulate``: options in, trace or summary out, exit status."""
+"""``rolling-bounce simulate``: bounce simulated groups, print a trace or a summary."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from probing import ReleaseError
 from probing.features import FeatureError
 from system_tests.cli.options import (
     EXIT_BAD,
-    EXIT_SURROUNDINGS,
+    EXIT_ENVIRONMENT,
     MAX_MEMBERS,
     MAX_THREADS,
     draw_option,
@@ -84,27 +84,27 @@ PROGRAM simulate --world kraft --seeds 5000 --scenario downgrade
 """
 _EXITS = {
     0: "no rule was broken",
-    1: "one was",
+    1: "a rule was broken",
     2: "an impossible path",
-    3: "the report cannot be made",
+    3: "the report cannot be written",
 }
 
 
 @click.command(
     "simulate",
     cls=Command,
-    short_help="Bounce simulated groups, thousands of them, and look for a broken rule.",
+    short_help="Simulate thousands of rolling bounces and report broken rules.",
     epilog=_NOTES,
     examples=_EXAMPLES,
     exits=_EXITS,
 )
-@seed_option(default=None, least=0, said="; run this one and print its trace")
+@seed_option(least=0, more="; run this one and print its trace")
 @seeds_option()
 @group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
 @partitions_option()
 @faults_option(
-    f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)};"
-    f" of kraft {','.join(KRAFT_FAULTS)}, drawn by default."
+    f"none, all (with --static: all except coordinator), or a list of {','.join(FAULTS)};"
+    f" with --world kraft {','.join(KRAFT_FAULTS)}, drawn by default."
 )
 @draw_option
 @offline_option
@@ -114,24 +114,30 @@ _EXITS = {
     type=click.Choice(["group", "levels", "kraft"]),
     default="group",
     show_default=True,
-    help="A group that is bounced; one of ours whose levels move; or brokers and controllers,"
-    " whose RELEASE is a Kafka series.",
+    help="What is simulated: a group that is bounced; a native group whose levels change; or"
+    " brokers and controllers, with RELEASE a Kafka series.",
 )
-@click.option("--scenario", type=click.Choice(SCENARIOS), help="Of kraft; drawn by default.")
-@click.option("--controllers", type=click.IntRange(1, 5), help="Of kraft: 1, 3 or 5; drawn.")
-@click.option("--brokers", type=click.IntRange(1, 9), help="Of kraft; drawn by default.")
+@click.option(
+    "--scenario", type=click.Choice(SCENARIOS), help="With --world kraft; drawn by default."
+)
+@click.option(
+    "--controllers",
+    type=click.IntRange(1, 5),
+    help="With --world kraft: 1, 3 or 5; drawn by default.",
+)
+@click.option("--brokers", type=click.IntRange(1, 9), help="With --world kraft; drawn by default.")
 @workers_option
-@format_option(default=None, said="; by default text for --seed, json for --seeds")
+@format_option(default=None, help_suffix="; by default text for --seed, json for --seeds")
 @report_option
 def simulate(**given: Any) -> None:
-    """Bounce a simulated group, thousands of times, and say which rule was ever broken.
+    """Bounce a simulated group, thousands of times, and report every broken rule.
 
     Real leaders and members exchange real bytes over a simulated network and a real group
-    coordinator; one seed is one whole rolling bounce. RELEASE is x.y for its newest patch, x.y.z,
-    native, next or incompatible; 2.0.0-text to 2.3.1-text go by the text of KIP-268.
+    coordinator; one seed is one rolling bounce. RELEASE is x.y for its newest patch, x.y.z,
+    native, next or incompatible; 2.0.0-text to 2.3.1-text follow the text of KIP-268.
     """
     if given["seed"] is not None and given["seeds"] is not None:
-        refuse("--seed runs one and --seeds many; give one of them")
+        refuse("--seed runs one seed and --seeds many; give one of them")
     if given["report"] is not None and given["seeds"] is not None:
         refuse("--report draws one bounce; give --seed instead of --seeds")
     try:
@@ -139,7 +145,7 @@ def simulate(**given: Any) -> None:
     except (ReleaseError, OptionError, FeatureError) as error:
         refuse(str(error))
     except ReportError as error:
-        refuse(str(error), EXIT_SURROUNDINGS)
+        refuse(str(error), EXIT_ENVIRONMENT)
     sys.exit(status)
 
 
@@ -198,7 +204,7 @@ def _show(form: str, document: Callable[[], object], lines: Callable[[], list[st
 
 
 def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
-    """Run seeds 0 to count - 1; a bar on a terminal, the summary on stdout."""
+    """Run seeds 0 to count - 1, with a progress bar on a terminal; return the exit status."""
     began = time.monotonic()
     failures: list[Failure] = []
     with click.progressbar(
@@ -214,8 +220,8 @@ def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
     if form == "json":
         click.echo(json.dumps(_summary(count, seconds, failures), indent=2))
     else:
-        said = f"{count} {what} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
-        click.echo(f"{said}, {len(failures)} of them broke a rule")
+        sentence = f"{count} {what} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
+        click.echo(f"{sentence}, {len(failures)} of them broke a rule")
         for failure in failures[:_LISTED_FAILURES]:
             click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")
     return EXIT_BAD if failures else 0

@@ -1,8 +1,8 @@
-"""Simulated brokers and controllers with a metadata log: KIP-584 and KIP-778 under checkers."""
+"""A simulated Kafka cluster with a metadata log, and checkers of KIP-584 and KIP-778."""
 
 from system_tests.cluster.fleet import run_kraft_seeds
 from system_tests.cluster.narrate import kraft_document, kraft_lines, kraft_replay
-from system_tests.cluster.nodes.clients import Crew
+from system_tests.cluster.nodes.clients import ClientGroup
 from system_tests.cluster.plan import (
     KRAFT_FAULTS,
     SCENARIOS,
@@ -17,7 +17,7 @@ __all__ = [
     "KRAFT_FAULTS",
     "KRAFT_RULES",
     "SCENARIOS",
-    "Crew",
+    "ClientGroup",
     "KraftOptions",
     "KraftOutcome",
     "KraftPlan",

@@ -1,8 +1,7 @@
-"""What a cluster of brokers and controllers leaves behind: one frozen value per thing, in order.
+"""Events in the trace of a simulated cluster.
 
-Checkers and printed lines are functions over these and see nothing else. Nodes are called by the
-name of their lane: ``c0`` a controller, ``b0`` a broker, ``m0`` a member of the group. Times are
-milliseconds of the simulated clock.
+Checkers and printed lines use these events only. Nodes are named by lane: ``c0`` is a controller,
+``b0`` a broker, ``m0`` a member of the group. Times are milliseconds of the simulated clock.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from system_tests.cluster.machines import Dropped, Entry, Record
 
 
 class Started(NamedTuple):
-    """A node was started: its program, what that supports, and the highest level it can read."""
+    """A node started: its release, the supported ranges, and the highest level it can read."""
 
     at_ms: int
     node: str
@@ -24,7 +23,7 @@ class Started(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """A node is down: ``how`` is stop, kill, or ended."""
+    """A node stopped; ``how`` is stop, kill or ended."""
 
     at_ms: int
     node: str
@@ -40,7 +39,7 @@ class Activated(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A batch is on a majority of the quorum, first noted by ``node``."""
+    """A batch is committed: a majority of the quorum holds it. ``node`` noticed it first."""
 
     at_ms: int
     node: str
@@ -49,14 +48,14 @@ class Committed(NamedTuple):
 
 
 class Registered(NamedTuple):
-    """A broker was told that it is registered, fenced for now."""
+    """A broker received the response that it is registered; it is still fenced."""
 
     at_ms: int
     node: str
 
 
 class Rejected(NamedTuple):
-    """A node was told that it may not come in."""
+    """The registration of a node was rejected."""
 
     at_ms: int
     node: str
@@ -64,30 +63,32 @@ class Rejected(NamedTuple):
 
 
 class Unfenced(NamedTuple):
-    """The active controller lets clients use a broker."""
+    """The active controller unfenced a broker."""
 
     at_ms: int
     node: str
 
 
 class Silenced(NamedTuple):
-    """The active controller has not heard of a node for a session: it is fenced."""
+    """The active controller fenced a node whose session expired."""
 
     at_ms: int
     node: str
 
 
 class Asked(NamedTuple):
-    """An operator's request reached the active controller, which decided at once.
+    """An operator's request reached the active controller, which decided on it.
 
     Attributes:
         request: number of the request.
-        levels: level by feature that was asked for; kind: of the updates.
-        dry: validate only.
-        error: of the outcome; rule, why: of its first line that tells.
+        levels: requested level by feature.
+        kind: kind of the updates: upgrade, safe or unsafe downgrade.
+        dry: the request is a dry run.
+        error: error of the outcome, "NONE" if accepted.
+        rule, why: first result with an error, else the first result.
         loses: levels whose content is lost.
-        voters: controllers that were known to be alive, with their ranges.
-        epoch: before the request.
+        voters: live controllers with their ranges.
+        epoch: epoch before the request.
     """
 
     at_ms: int
@@ -105,7 +106,7 @@ class Asked(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
-    """The operator was told that a request is done."""
+    """The operator received the response that a request is done."""
 
     at_ms: int
     request: int
@@ -113,7 +114,7 @@ class Acknowledged(NamedTuple):
 
 
 class SnapshotWritten(NamedTuple):
-    """A node wrote all that was before an offset."""
+    """A node wrote a snapshot of everything before an offset."""
 
     at_ms: int
     node: str
@@ -122,7 +123,7 @@ class SnapshotWritten(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """A node wrote its state again at new levels."""
+    """A node rewrote its state at new levels."""
 
     at_ms: int
     node: str
@@ -132,7 +133,7 @@ class Rewritten(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A node took a snapshot: its own at start, or that of the active controller."""
+    """A node loaded a snapshot: its own at start, or that of the active controller."""
 
     at_ms: int
     node: str
@@ -142,7 +143,7 @@ class Loaded(NamedTuple):
 
 
 class Published(NamedTuple):
-    """A node goes by these levels from now on."""
+    """A node uses these levels from now on."""
 
     at_ms: int
     node: str
@@ -150,7 +151,7 @@ class Published(NamedTuple):
 
 
 class Spoke(NamedTuple):
-    """A node sends to a peer at this level from now on; to all peers where ``peer`` is empty."""
+    """A node sends to a peer at this level from now on; ``peer`` "" means all peers."""
 
     at_ms: int
     node: str
@@ -159,7 +160,7 @@ class Spoke(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A node ends because of a level that it does not support."""
+    """A node stops because of a level that it does not support."""
 
     at_ms: int
     node: str
@@ -168,21 +169,21 @@ class Left(NamedTuple):
 
 
 class Unregistered(NamedTuple):
-    """A broker's registration was given up."""
+    """A broker unregistered."""
 
     at_ms: int
     node: str
 
 
 class Resigned(NamedTuple):
-    """An active controller gave up its office."""
+    """An active controller resigned."""
 
     at_ms: int
     node: str
 
 
 class Polled(NamedTuple):
-    """The group leader asked a broker for levels."""
+    """The group leader polled a broker for finalized levels."""
 
     at_ms: int
     member: str
@@ -192,7 +193,7 @@ class Polled(NamedTuple):
 
 
 class Rebalanced(NamedTuple):
-    """The group rebalances; ``cause`` is levels or membership."""
+    """The group rebalanced; ``cause`` is levels or membership."""
 
     at_ms: int
     leader: str
@@ -201,7 +202,7 @@ class Rebalanced(NamedTuple):
 
 
 class Adopted(NamedTuple):
-    """A member of the group goes by these levels from now on."""
+    """A member of the group uses these levels from now on."""
 
     at_ms: int
     member: str
@@ -209,14 +210,14 @@ class Adopted(NamedTuple):
 
 
 class MemberStarted(NamedTuple):
-    """A member of the group starts, and knows no levels."""
+    """A member of the group started; it knows no levels yet."""
 
     at_ms: int
     member: str
 
 
-class Struck(NamedTuple):
-    """A fault."""
+class FaultInjected(NamedTuple):
+    """A fault was injected."""
 
     at_ms: int
     node: str
@@ -224,14 +225,14 @@ class Struck(NamedTuple):
 
 
 class Did(NamedTuple):
-    """A step of the operator, in words."""
+    """A step of the operator, as a sentence."""
 
     at_ms: int
     what: str
 
 
 class Rested(NamedTuple):
-    """The cluster came to rest: who is active, and at which levels everybody is."""
+    """The cluster is at rest: the active controller, and the levels of all nodes."""
 
     at_ms: int
     active: str
@@ -246,7 +247,7 @@ class Restless(NamedTuple):
     why: str
 
 
-Happening = (
+Event = (
     Started
     | Stopped
     | Activated
@@ -269,7 +270,7 @@ Happening = (
     | Rebalanced
     | Adopted
     | MemberStarted
-    | Struck
+    | FaultInjected
     | Did
     | Rested
     | Restless

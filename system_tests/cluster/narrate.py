@@ -1,4 +1,4 @@
-"""From what happened in a cluster to the lines of its trace: a lane a node, the epoch in front."""
+"""The trace of a cluster as lines of text: one lane per node, the epoch in front."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,7 +10,8 @@ from system_tests.cluster.events import (
     Asked,
     Committed,
     Did,
-    Happening,
+    Event,
+    FaultInjected,
     Left,
     Published,
     Rebalanced,
@@ -22,7 +23,6 @@ from system_tests.cluster.events import (
     Silenced,
     Started,
     Stopped,
-    Struck,
     Unfenced,
     Unregistered,
 )
@@ -31,133 +31,132 @@ from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_h
 
 
 class Narrator(LaneNarrator):
-    """Tells a cluster; remembers which levels are committed, and by which each node goes.
-
-    The number in front of its lines is the epoch of the committed levels.
-    """
+    """Turns events into lines; the first column is the epoch of the committed levels."""
 
     def __init__(self, lanes: Sequence[str]) -> None:
-        """Begin with everybody down."""
-        super().__init__(lanes, _TELLERS)
+        """Start with all nodes down."""
+        super().__init__(lanes, _LINES_BY_EVENT)
         self._finalized = FinalizedLevels()
         self._published: dict[str, int] = {}
 
-    def started(self, one: Started) -> Iterator[TraceLine]:
-        """`+`: a program and what it supports."""
-        self.down.discard(one.node)
-        self._published.pop(one.node, None)
-        ranges = ", ".join(f"{name} {found}" for name, found in sorted(one.ranges.items()))
-        setting = "" if one.setting is None else f", setting {one.setting}"
-        text = f"{one.node} starts {one.release}{setting} ({ranges or 'no features'})"
-        yield self.line(one.at_ms, text, {one.node: Symbol.STARTS})
+    def started(self, event: Started) -> Iterator[TraceLine]:
+        """`+`: a node starts; its release and supported features."""
+        self.down.discard(event.node)
+        self._published.pop(event.node, None)
+        ranges = ", ".join(f"{name} {found}" for name, found in sorted(event.ranges.items()))
+        setting = "" if event.setting is None else f", setting {event.setting}"
+        text = f"{event.node} starts {event.release}{setting} ({ranges or 'no features'})"
+        yield self.line(event.at_ms, text, {event.node: Symbol.STARTS})
 
-    def stopped(self, one: Stopped) -> Iterator[TraceLine]:
-        """`!`: stopped, killed, ended."""
-        yield self.line(one.at_ms, f"{one.node} {one.how}", {one.node: Symbol.STOPS})
-        self.down.add(one.node)
+    def stopped(self, event: Stopped) -> Iterator[TraceLine]:
+        """`!`: a node is stopped, killed or ended."""
+        yield self.line(event.at_ms, f"{event.node} {event.how}", {event.node: Symbol.STOPS})
+        self.down.add(event.node)
 
-    def activated(self, one: Activated) -> Iterator[TraceLine]:
-        """`*`: the active controller."""
-        text = f"{one.node} is active, term {one.term}"
-        yield self.line(one.at_ms, text, {one.node: Symbol.LEADS})
+    def activated(self, event: Activated) -> Iterator[TraceLine]:
+        """`*`: a controller becomes the active one."""
+        text = f"{event.node} is active, term {event.term}"
+        yield self.line(event.at_ms, text, {event.node: Symbol.LEADS})
 
-    def committed(self, one: Committed) -> Iterator[TraceLine]:
-        """Levels only; other batches are left out."""
-        changes = {row.feature: row.level for row in one.records if isinstance(row, LevelRecord)}
+    def committed(self, event: Committed) -> Iterator[TraceLine]:
+        """`*`: levels are committed; other batches have no line."""
+        changes = {row.feature: row.level for row in event.records if isinstance(row, LevelRecord)}
         if not changes:
             return
-        said = ", ".join(
+        levels = ", ".join(
             f"{name} {self._finalized.level_of(name)} -> {level}"
             for name, level in sorted(changes.items())
         )
         self._finalized = self._finalized.changed(changes)
         self.generation = self._finalized.epoch
-        yield self.line(one.at_ms, f"committed: {said}", {one.node: Symbol.LEADS})
+        yield self.line(event.at_ms, f"committed: {levels}", {event.node: Symbol.LEADS})
 
-    def published(self, one: Published) -> Iterator[TraceLine]:
-        """`^` or `v`: a node goes by other levels."""
-        total = sum(one.finalized.levels.values())
-        before = self._published.get(one.node)
-        self._published[one.node] = total
+    def published(self, event: Published) -> Iterator[TraceLine]:
+        """`^` or `v`: a node uses higher or lower levels."""
+        total = sum(event.finalized.levels.values())
+        before = self._published.get(event.node)
+        self._published[event.node] = total
         if before is not None:
             symbol = Symbol.UPGRADES if total >= before else Symbol.DOWNGRADES
-            text = f"{one.node} goes by epoch {one.finalized.epoch}"
-            yield self.line(one.at_ms, text, {one.node: symbol})
+            text = f"{event.node} uses epoch {event.finalized.epoch}"
+            yield self.line(event.at_ms, text, {event.node: symbol})
 
-    def asked(self, one: Asked) -> Iterator[TraceLine]:
-        """Say a request and what becomes of it."""
-        levels = ", ".join(f"{name}={level}" for name, level in sorted(one.levels.items()))
-        dry = ", dry run" if one.dry else ""
-        done = "would be done" if one.dry else "done"
-        what = done if one.error == "NONE" else one.error
-        text = f"request {one.request} ({one.kind}{dry}) {levels}: {what}, {one.rule}: {one.why}"
-        yield self.line(one.at_ms, text, {one.node: Symbol.LEADS})
+    def update_request(self, event: Asked) -> Iterator[TraceLine]:
+        """Yield a request and its result."""
+        levels = ", ".join(f"{name}={level}" for name, level in sorted(event.levels.items()))
+        dry = ", dry run" if event.dry else ""
+        done = "would be done" if event.dry else "done"
+        what = done if event.error == "NONE" else event.error
+        request = f"request {event.request} ({event.kind}{dry}) {levels}"
+        text = f"{request}: {what}, {event.rule}: {event.why}"
+        yield self.line(event.at_ms, text, {event.node: Symbol.LEADS})
 
-    def rewritten(self, one: Rewritten) -> Iterator[TraceLine]:
-        """Say losses; where nothing is lost, nothing."""
-        if one.dropped:
-            text = f"{one.node} drops {', '.join(str(row) for row in one.dropped)}"
-            yield self.line(one.at_ms, text)
+    def rewritten(self, event: Rewritten) -> Iterator[TraceLine]:
+        """A line about lost content; no line if nothing is lost."""
+        if event.dropped:
+            text = f"{event.node} drops {', '.join(str(row) for row in event.dropped)}"
+            yield self.line(event.at_ms, text)
 
-    def told(self, one: Happening) -> Iterator[TraceLine]:
-        """Whatever is said in a few words."""
-        yield self.line(one.at_ms, _WORDS[type(one)](one))
+    def short_line(self, event: Event) -> Iterator[TraceLine]:
+        """Yield the line of an event that needs only a short text."""
+        yield self.line(event.at_ms, _WORDS[type(event)](event))
 
 
 def _levels(finalized: FinalizedLevels) -> str:
-    said = ", ".join(f"{name}={level}" for name, level in sorted(finalized.levels.items()))
-    return said or "no levels"
+    levels = ", ".join(f"{name}={level}" for name, level in sorted(finalized.levels.items()))
+    return levels or "no levels"
 
 
 _WORDS: dict[type, Callable[[Any], str]] = {
-    Acknowledged: lambda one: f"request {one.request} is acknowledged",
-    Did: lambda one: f"operator: {one.what}",
-    Left: lambda one: f"{one.node} leaves: {one.feature_why}",
-    Rebalanced: lambda one: (
-        f"the group rebalances ({one.cause}): {_levels(one.finalized)} at epoch"
-        f" {one.finalized.epoch}"
+    Acknowledged: lambda event: f"request {event.request} is acknowledged",
+    Did: lambda event: f"operator: {event.what}",
+    Left: lambda event: f"{event.node} leaves: {event.feature_why}",
+    Rebalanced: lambda event: (
+        f"the group rebalances ({event.cause}): {_levels(event.finalized)} at epoch"
+        f" {event.finalized.epoch}"
     ),
-    Registered: lambda one: f"{one.node} is registered, fenced",
-    Rejected: lambda one: f"{one.node} is rejected: {one.why}",
-    Rested: lambda one: f"at rest under {one.active}: {_levels(one.finalized)}",
-    Restless: lambda one: f"not at rest after {one.waited_ms} ms: {one.why}",
-    Silenced: lambda one: f"{one.node} is fenced: not heard of for a session",
-    Struck: lambda one: f"fault: {one.node} {one.what}",
-    Unfenced: lambda one: f"{one.node} is unfenced",
-    Unregistered: lambda one: f"{one.node} unregisters",
+    Registered: lambda event: f"{event.node} is registered, fenced",
+    Rejected: lambda event: f"{event.node} is rejected: {event.why}",
+    Rested: lambda event: f"at rest under {event.active}: {_levels(event.finalized)}",
+    Restless: lambda event: f"not at rest after {event.waited_ms} ms: {event.why}",
+    Silenced: lambda event: f"{event.node} is fenced: its session expired",
+    FaultInjected: lambda event: f"fault: {event.node} {event.what}",
+    Unfenced: lambda event: f"{event.node} is unfenced",
+    Unregistered: lambda event: f"{event.node} unregisters",
 }
 
-_TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
+_LINES_BY_EVENT: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
     Started: Narrator.started,
     Stopped: Narrator.stopped,
     Activated: Narrator.activated,
     Committed: Narrator.committed,
     Published: Narrator.published,
-    Asked: Narrator.asked,
+    Asked: Narrator.update_request,
     Rewritten: Narrator.rewritten,
-    **dict.fromkeys(_WORDS, Narrator.told),
+    **dict.fromkeys(_WORDS, Narrator.short_line),
 }
 
 
 def kraft_lines(outcome: KraftOutcome) -> list[str]:
-    """Write the trace and the verdict; the last line replays a failure."""
+    """Return the trace and the verdict as lines; after a failure the last one is its replay."""
     narrator = Narrator(outcome.lanes)
     lines = [format_header(outcome.lanes)]
     lines += [format_line(line, members=outcome.lanes) for line in narrator.lines(outcome.trace)]
     lines += [f"gen is the epoch of the finalized levels   {LEGEND}", ""]
     lines += [f"broken at {row.at_ms} ms: {row.rule}: {row.sentence}" for row in outcome.broken]
     plan = outcome.plan
-    asked = [one for one in outcome.trace if isinstance(one, Asked)]
-    applied = sum(isinstance(one, Acknowledged) for one in outcome.trace)
+    asked = [event for event in outcome.trace if isinstance(event, Asked)]
+    applied = sum(isinstance(event, Acknowledged) for event in outcome.trace)
+    controllers = sum(isinstance(event, Activated) for event in outcome.trace)
+    rebalances = sum(isinstance(event, Rebalanced) for event in outcome.trace)
     lines.append(
-        f"{len(asked)} requests, {applied} applied;"
-        f" {sum(isinstance(one, Activated) for one in outcome.trace)} active controllers in turn;"
-        f" {sum(isinstance(one, Rebalanced) for one in outcome.trace)} rebalances of the group"
+        f"{len(asked)} requests, {applied} applied; {controllers} active controllers in turn;"
+        f" {rebalances} rebalances of the group"
     )
-    said = "good" if outcome.ok else "bad"
+    verdict = "good" if outcome.ok else "bad"
     faults = ", ".join(sorted(plan.faults)) or "none"
     lines.append(
-        f"{said}: {plan.scenario}, {plan.old} to {plan.new}, {plan.controllers} controllers,"
+        f"{verdict}: {plan.scenario}, {plan.old} to {plan.new}, {plan.controllers} controllers,"
         f" {plan.brokers} brokers, faults: {faults}, seed {outcome.asked.seed}"
     )
     if not outcome.ok:
@@ -166,7 +165,7 @@ def kraft_lines(outcome: KraftOutcome) -> list[str]:
 
 
 def kraft_replay(outcome: KraftOutcome) -> str:
-    """Return the one command that runs exactly this again."""
+    """Return the command that repeats exactly this experiment."""
     asked = outcome.asked
     parts = [f"rolling-bounce simulate --world kraft --seed {asked.seed}"]
     parts += [f"--scenario {asked.scenario}"] if asked.scenario else []
@@ -179,7 +178,7 @@ def kraft_replay(outcome: KraftOutcome) -> str:
 
 
 def kraft_document(outcome: KraftOutcome) -> dict[str, object]:
-    """Return one experiment as plain types with stable names."""
+    """Return one experiment as JSON types with stable keys."""
     plan = outcome.plan
     return {
         "seed": outcome.asked.seed,
@@ -197,17 +196,17 @@ def kraft_document(outcome: KraftOutcome) -> dict[str, object]:
         ],
         "requests": [
             {
-                "at_ms": one.at_ms,
-                "levels": dict(one.levels),
-                "kind": one.kind,
-                "dry_run": one.dry,
-                "error": one.error,
-                "rule": one.rule,
-                "why": one.why,
-                "loses": list(one.loses),
+                "at_ms": event.at_ms,
+                "levels": dict(event.levels),
+                "kind": event.kind,
+                "dry_run": event.dry,
+                "error": event.error,
+                "rule": event.rule,
+                "why": event.why,
+                "loses": list(event.loses),
             }
-            for one in outcome.trace
-            if isinstance(one, Asked)
+            for event in outcome.trace
+            if isinstance(event, Asked)
         ],
         "replay": kraft_replay(outcome),
     }

@@ -1,4 +1,4 @@
-"""What an operator does with a cluster: bounces, requests, waiting until all is at rest."""
+"""The operator of a simulated cluster: bounces, requests, waits until the cluster is at rest."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +13,7 @@ from probing.features import (
 )
 from system_tests.cluster.events import Acknowledged, Did, Rested, Restless
 from system_tests.cluster.machines import ContentRecord, Entry
-from system_tests.cluster.nodes.clients import Crew
+from system_tests.cluster.nodes.clients import ClientGroup
 from system_tests.cluster.nodes.controller import append, ask_update, when_committed
 from system_tests.cluster.nodes.programs import Start, find_program
 from system_tests.cluster.nodes.reading import first_levels
@@ -26,23 +26,25 @@ _TRIES: Final = 15
 
 
 class NotAtRest(Exception):
-    """The cluster did not come to rest; nothing that an operator would do next makes sense."""
+    """The cluster did not come to rest in time; the experiment ends."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Operator:
-    """Who runs the cluster.
+    """The operator of a cluster.
 
     Attributes:
-        world, crew: what is run, and the group of clients beside it.
-        faults: what may strike while something is done.
-        kept_down: nodes that stay down on purpose.
-        excused: nodes that may have ended, since their turn to be bounced is still to come.
-        requests: how many requests were made.
+        world: the simulated cluster.
+        group: the group of clients.
+        faults: names of the faults that may occur.
+        kept_down: nodes that the operator keeps down.
+        excused: nodes that may be down because they are bounced later.
+        requests: number of requests so far.
+        keys: number of entries that clients wrote so far.
     """
 
     world: World
-    crew: Crew
+    group: ClientGroup
     faults: frozenset[str]
     kept_down: set[str] = field(default_factory=set)
     excused: set[str] = field(default_factory=set)
@@ -50,26 +52,26 @@ class Operator:
     keys: int = 0
 
     def say(self, what: str) -> None:
-        """Write a step into the trace."""
+        """Record a step of the operator in the trace."""
         self.world.record(Did(self.world.now_ms, what))
 
     def settle(self) -> None:
-        """Wait until the cluster is at rest, and write that down.
+        """Wait until the cluster is at rest, and record it in the trace.
 
         Raises:
-            NotAtRest: it did not come to be; that is written down too.
+            NotAtRest: the cluster did not come to rest in time; this is recorded, too.
         """
         world = self.world
-        if world.run(until=lambda: not self.unrest(), within_ms=SETTLE_MS):
+        if world.run(until=lambda: not self.reason_not_at_rest(), within_ms=SETTLE_MS):
             active = world.active()
             name, levels = ("", FinalizedLevels()) if active is None else _tip(active)
             world.record(Rested(world.now_ms, name, levels))
             return
-        world.record(Restless(world.now_ms, SETTLE_MS, self.unrest()))
+        world.record(Restless(world.now_ms, SETTLE_MS, self.reason_not_at_rest()))
         raise NotAtRest
 
-    def unrest(self) -> str:
-        """Return what keeps the cluster from being at rest; empty if nothing does."""
+    def reason_not_at_rest(self) -> str:
+        """Return why the cluster is not at rest; "" if it is."""
         world = self.world
         for node in world.nodes:
             if not node.is_up and node.name not in self.kept_down | self.excused:
@@ -79,29 +81,29 @@ class Operator:
         active = world.active()
         if active is None or active.machine is None:
             return "no active controller"
-        return self._unrest_of(active)
+        return self._reason_of_nodes(active)
 
-    def _unrest_of(self, active: Node) -> str:
+    def _reason_of_nodes(self, active: Node) -> str:
         machine = active.machine
         if machine is None or active.commit < len(active.disk.log):
-            return "something is not committed"
+            return "a batch is not committed"
         end = active.commit
         for node in self.world.nodes:
             if not node.is_up:
                 continue
             if node.replica.next_offset < end:
-                return f"{node.name} has not read all"
+                return f"{node.name} has not read the whole log"
             if node.start.is_migrated and node.published.levels != machine.finalized.levels:
                 return f"{node.name} is not at the levels of the cluster"
             row = machine.registrations.get(node.name)
             if row is None or row.is_fenced or row.incarnation != node.incarnation:
                 return f"{node.name} is fenced"
-        return self._unrest_of_group(machine.finalized)
+        return self._reason_of_group(machine.finalized)
 
-    def _unrest_of_group(self, finalized: FinalizedLevels) -> str:
+    def _reason_of_group(self, finalized: FinalizedLevels) -> str:
         if self.world.realm.has_setting:
             return ""
-        for member in self.crew.members:
+        for member in self.group.members:
             if member.adopted.levels != finalized.levels:
                 return f"member {member.name} is not at the levels of the cluster"
         level = finalized.level_of(self.world.realm.governing)
@@ -113,56 +115,56 @@ class Operator:
         return ""
 
     def bounce(self, node: Node, start: Start, *, wait: bool = True) -> None:
-        """Stop a node and start it with another program."""
-        world, dice = self.world, self.world.scheduler
-        self.strike()
+        """Restart a node with another release or setting."""
+        world, rng = self.world, self.world.scheduler
+        self.inject_fault()
         world.stop(world.by_name[node.name])
         world.by_name[node.name].start = start
-        world.run_for(dice.delay(100, 1_500))
-        if world.by_name[node.name].is_up:  # a fault had started it again, as it was
+        world.run_for(rng.delay(100, 1_500))
+        if world.by_name[node.name].is_up:  # a fault restarted it on its old release
             world.stop(world.by_name[node.name])
         world.start(world.by_name[node.name], start)
         if wait:
             self.settle()
 
     def format_anew(self, node: Node, start: Start) -> None:
-        """Empty the disk of a node whose levels its next program cannot start with."""
+        """Erase the disk of a node if its next release does not support the levels on it."""
         snapshot = node.disk.snapshot
         found = first_levels(self.world) if snapshot is None else snapshot.finalized
         ranges = find_program(start.program).ranges
         if all(name in ranges and level in ranges[name] for name, level in found.levels.items()):
             return
-        self.say(f"{node.name} is formatted anew: {start} does not start with what its disk has")
+        self.say(f"{node.name} is formatted again: {start} does not support the levels on its disk")
         self.world.stop(node)
         node.disk = Disk()
 
     def roll(
         self, start: Start, *, but: tuple[str, ...] = (), eager: dict[str, int] | None = None
     ) -> None:
-        """Bounce every node, one at a time, in a drawn order.
+        """Bounce all nodes, one at a time, in random order.
 
         Args:
-            start: what each is started with.
-            but: nodes that are left alone.
-            eager: levels that the operator asks for too early now and then.
+            start: release and setting of the nodes.
+            but: nodes that are not bounced.
+            eager: levels that the operator sometimes requests too early.
         """
-        self.say(f"roll to {start}")
-        dice = self.world.scheduler
-        names = dice.shuffled([node.name for node in self.world.nodes if node.name not in but])
-        if dice.happens(0.6 if eager else 0.3):
+        self.say(f"rolling bounce to {start}")
+        rng = self.world.scheduler
+        names = rng.shuffled([node.name for node in self.world.nodes if node.name not in but])
+        if rng.happens(0.6 if eager else 0.3):
             names.sort(key=lambda name: name[0])  # brokers first
         for place, name in enumerate(names):
             self.kept_down.discard(name)
             self.excused = set(names[place + 1 :]) if eager else set()
             self.bounce(self.world.by_name[name], start)
-            if eager and dice.happens(0.3):
+            if eager and rng.happens(0.3):
                 self.update(eager)
         self.excused = set()
 
     def update(
         self, levels: dict[str, int], kind: UpdateKind = UpdateKind.UPGRADE, *, dry: bool = False
     ) -> UpdateOutcome | None:
-        """Ask until there is an answer; None if there never is one."""
+        """Repeat a request until it is answered; return None if it never is."""
         rows = tuple(
             FeatureUpdate(feature=name, level=level, kind=kind)
             for name, level in sorted(levels.items())
@@ -177,10 +179,10 @@ class Operator:
                 return done
         return None
 
-    def insist(self, levels: dict[str, int]) -> None:
-        """Raise levels that are needed for what comes next, however often one has to ask.
+    def update_until_accepted(self, levels: dict[str, int]) -> None:
+        """Repeat a request until it is accepted, or the tries are used up.
 
-        A controller that has just become the active one has not heard of all the others yet.
+        A new active controller refuses until it has heard from the other controllers.
         """
         for _ in range(_TRIES):
             outcome = self.update(levels)
@@ -189,11 +191,11 @@ class Operator:
                 return
 
     def _ask_once(self, request: UpdateRequest) -> UpdateOutcome | None:
-        """Ask whoever is active; wait for what it appended to be committed."""
+        """Send a request to the active controller and wait until its records are committed."""
         world = self.world
-        if not world.run(until=lambda: self._office() is not None, within_ms=SETTLE_MS):
+        if not world.run(until=lambda: self._reachable_active() is not None, within_ms=SETTLE_MS):
             return None
-        active = self._office()
+        active = self._reachable_active()
         if active is None:
             return None
         self.requests += 1
@@ -201,25 +203,25 @@ class Operator:
         outcome = ask_update(world, active, number, request)
         if not outcome.records:
             return outcome
-        told: list[int] = []
+        answers: list[int] = []
 
         def tell() -> None:
             world.record(Acknowledged(world.now_ms, number, outcome.finalized.epoch))
-            told.append(number)
+            answers.append(number)
 
         when_committed(active, tell)
-        return outcome if world.run(until=lambda: bool(told), within_ms=_ANSWER_MS) else None
+        return outcome if world.run(until=lambda: bool(answers), within_ms=_ANSWER_MS) else None
 
-    def _office(self) -> Node | None:
+    def _reachable_active(self) -> Node | None:
         active = self.world.active()
         if active is None or active.machine is None:
             return None
         return active if active.paused_until_ms <= self.world.now_ms else None
 
     def _done_already(self, request: UpdateRequest) -> UpdateOutcome | None:
-        """Look whether a request without an answer was done after all."""
+        """Return the outcome of a request that was done without an answer; None if it was not."""
         self.settle()
-        active = self._office()
+        active = self._reachable_active()
         if active is None or active.machine is None or request.validate_only:
             return None
         finalized = active.machine.finalized
@@ -230,8 +232,8 @@ class Operator:
         return UpdateOutcome(results=results, finalized=finalized)
 
     def write(self, count: int) -> None:
-        """Let clients write what the level in force knows: topics, credentials and so on."""
-        active = self._office()
+        """Append entries that the current level allows: topics, credentials and so on."""
+        active = self._reachable_active()
         if active is None or active.machine is None:
             return
         schema = self.world.realm.schema
@@ -245,31 +247,31 @@ class Operator:
             entry = Entry(kind=kind.name, key=f"k{self.keys:03}", fields=fields)
             append(self.world, active, (ContentRecord(entry=entry),))
 
-    def strike(self) -> None:
-        """Draw the faults of the next step."""
-        world, dice = self.world, self.world.scheduler
-        world.drop = 0.02 if "drop" in self.faults and dice.happens(0.5) else 0.0
+    def inject_fault(self) -> None:
+        """Choose and schedule the faults of the next step at random."""
+        world, rng = self.world, self.world.scheduler
+        world.drop = 0.02 if "drop" in self.faults and rng.happens(0.5) else 0.0
         for fault in KRAFT_FAULTS:
-            if fault not in self.faults or not dice.happens(0.3):
+            if fault not in self.faults or not rng.happens(0.3):
                 continue
-            at_ms = dice.delay(0, 2_000)
-            victim = dice.choose(world.nodes)
+            at_ms = rng.delay(0, 2_000)
+            victim = rng.choose(world.nodes)
             if fault == "active":
                 victim = world.active() or victim
             if victim.name in self.kept_down:
                 continue
             if fault in ("crash", "active"):
-                world.do_later(at_ms, "kill", victim, dice.delay(200, 6_000))
+                world.do_later(at_ms, "kill", victim, rng.delay(200, 6_000))
             elif fault == "pause":
-                world.do_later(at_ms, "pause", victim, dice.delay(500, 6_000))
+                world.do_later(at_ms, "pause", victim, rng.delay(500, 6_000))
             elif fault == "lag":
-                broker = dice.choose(world.brokers)
-                world.do_later(at_ms, "lag", broker, dice.delay(500, 4_000), 8_000)
-        if self.crew.members and "crash" in self.faults and dice.happens(0.2):
-            self.crew.restart(dice.delay(0, len(self.crew.members) - 1))
+                broker = rng.choose(world.brokers)
+                world.do_later(at_ms, "lag", broker, rng.delay(500, 4_000), 8_000)
+        if self.group.members and "crash" in self.faults and rng.happens(0.2):
+            self.group.restart(rng.delay(0, len(self.group.members) - 1))
 
     def heal(self, start: Start) -> None:
-        """End all faults, start what is down, and wait until the cluster is at rest."""
+        """End all faults, start all nodes, and wait until the cluster is at rest."""
         self.world.drop = 0.0
         self.faults = frozenset()
         self.kept_down.clear()

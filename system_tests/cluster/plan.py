@@ -1,4 +1,4 @@
-"""What one experiment with a cluster is asked to do, and what the seed makes of the rest."""
+"""Options of an experiment with a cluster, and the plan that a seed makes of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,10 +8,15 @@ from probing.features import KAFKA_RELEASES, find_kafka_release
 from system_tests.sim import OptionError, Scheduler
 
 SCENARIOS: Final = ("upgrade", "downgrade", "minority", "preview", "double-roll", "lag")
-"""upgrade: one rolling bounce, then levels step by step. downgrade: the same and back, levels and
-programs. minority: part of the quorum is offline while levels are raised, and comes back as it was.
-preview: from a cluster without levels in its log. double-roll: from a static setting to a flag, and
-the emergency way back. lag: brokers far behind, with a group of clients that looks at them."""
+"""The scenarios.
+
+- upgrade: a rolling bounce, then the levels are raised step by step.
+- downgrade: an upgrade, then levels and releases are lowered again.
+- minority: part of the quorum is offline while levels are raised, and returns unchanged.
+- preview: the old cluster has no levels in its log.
+- double-roll: from a static setting to a feature flag, and the emergency rollback.
+- lag: brokers are far behind, and a group of clients polls them.
+"""
 
 KRAFT_FAULTS: Final = ("crash", "active", "pause", "drop", "lag")
 """Nodes killed, the active controller killed, nodes paused past their session, messages lost,
@@ -26,10 +31,12 @@ class KraftOptions:
     """One experiment.
 
     Attributes:
-        seed: of everything that is drawn.
-        scenario, old, new: None: drawn.
-        controllers: 1, 3 or 5; brokers: how many; None: drawn.
-        faults: names out of ``KRAFT_FAULTS``; None: drawn, none in half of the experiments.
+        seed: seed of all random choices.
+        scenario: one of ``SCENARIOS``; None: random.
+        old, new: releases; None: random.
+        controllers: 1, 3 or 5; None: random.
+        brokers: number of brokers; None: random.
+        faults: names of ``KRAFT_FAULTS``; None: random, none in half of the experiments.
     """
 
     seed: int = 0
@@ -43,11 +50,11 @@ class KraftOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftPlan:
-    """An experiment with everything drawn.
+    """A complete experiment.
 
     Attributes:
         scenario, old, new, controllers, brokers, faults: as in ``KraftOptions``.
-        formatted: metadata.version that the directories are formatted with, None for none.
+        formatted: metadata.version that the directories are formatted with; None if none.
     """
 
     scenario: str
@@ -60,28 +67,29 @@ class KraftPlan:
 
 
 def check_options(options: KraftOptions) -> None:
-    """Check all that does not depend on the seed.
+    """Check everything that does not depend on the seed.
 
     Raises:
-        OptionError: a name is unknown, or two options do not fit.
+        OptionError: a name is unknown, or two options contradict each other.
         FeatureError: a release has no levels.
     """
     if options.scenario is not None and options.scenario not in SCENARIOS:
-        raise OptionError(f"no such scenario: {options.scenario}; there are {', '.join(SCENARIOS)}")
+        known = ", ".join(SCENARIOS)
+        raise OptionError(f"unknown scenario {options.scenario!r}; choose from {known}")
     unknown = sorted((options.faults or frozenset()) - set(KRAFT_FAULTS))
     if unknown:
         known = ", ".join(KRAFT_FAULTS)
-        raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {known}")
+        raise OptionError(f"unknown fault {unknown[0]!r}; choose from none, all, {known}")
     if options.controllers is not None and options.controllers not in (1, 3, 5):
-        raise OptionError(f"{options.controllers} controllers make no quorum here; take 1, 3 or 5")
+        raise OptionError(f"{options.controllers} controllers are not supported; take 1, 3 or 5")
     if options.scenario == "double-roll" and (options.old or options.new):
-        raise OptionError("double-roll has programs of its own; leave --from and --to out")
+        raise OptionError("double-roll has its own releases; leave --from and --to out")
     if options.scenario == "minority" and options.controllers == 1:
         raise OptionError("a quorum of 1 has no minority; take 3 or 5 controllers")
     if options.scenario == "preview" and options.old not in (None, *_PREVIEWS):
         raise OptionError(
-            f"a preview cluster ran one of {', '.join(_PREVIEWS)}, not {options.old};"
-            " give one of them, or leave --from out"
+            f"scenario preview starts from {', '.join(_PREVIEWS)}, not {options.old};"
+            " give one of these, or leave --from out"
         )
     _check_pair(options)
 
@@ -97,23 +105,23 @@ def _check_pair(options: KraftOptions) -> None:
         raise OptionError(f"{new.series} is not after {old.series}; name the older one with --from")
     if old.metadata[1] < new.metadata[0]:
         raise OptionError(
-            f"{new.series} supports metadata.version {new.metadata[0]} and above, and {old.series}"
-            f" reaches {old.metadata[1]}; go by a release in between, such as 3.9"
+            f"{new.series} supports metadata.version {new.metadata[0]} and above, {old.series}"
+            f" supports up to {old.metadata[1]}; upgrade through a release in between, such as 3.9"
         )
     if options.scenario not in (None, "preview") and old.series in _PREVIEWS:
-        raise OptionError(f"a cluster of {old.series} is a preview cluster; take that scenario")
+        raise OptionError(f"a cluster of {old.series} is a preview cluster; use --scenario preview")
 
 
-def draw_plan(options: KraftOptions, dice: Scheduler) -> KraftPlan:
-    """Draw what the options leave open."""
-    scenario = options.scenario or _scenario(options, dice)
+def draw_plan(options: KraftOptions, rng: Scheduler) -> KraftPlan:
+    """Return the plan: the options, and random choices for what they leave open."""
+    scenario = options.scenario or _scenario(options, rng)
     least = 3 if scenario == "minority" else 1
-    controllers = options.controllers or dice.choose([n for n in (3, 3, 3, 5, 1) if n >= least])
-    brokers = options.brokers or dice.delay(2, 4)
+    controllers = options.controllers or rng.choose([n for n in (3, 3, 3, 5, 1) if n >= least])
+    brokers = options.brokers or rng.delay(2, 4)
     faults = options.faults
     if faults is None:
-        some = dice.happens(0.5)
-        faults = frozenset(f for f in KRAFT_FAULTS if some and dice.happens(0.4))
+        some = rng.happens(0.5)
+        faults = frozenset(f for f in KRAFT_FAULTS if some and rng.happens(0.4))
     if scenario == "lag":
         faults |= {"lag"}
     old, new = options.old, options.new
@@ -121,11 +129,11 @@ def draw_plan(options: KraftOptions, dice: Scheduler) -> KraftPlan:
     if scenario == "double-roll":
         old, new = "before", "after"
     elif old is None or new is None:
-        old, new = _pair(scenario, dice)
+        old, new = _pair(scenario, rng)
     else:
         old, new = find_kafka_release(old).series, find_kafka_release(new).series
     if scenario not in ("double-roll", "preview"):
-        formatted = _formatted(old, dice)
+        formatted = _formatted(old, rng)
     return KraftPlan(
         scenario=scenario,
         old=old,
@@ -137,8 +145,8 @@ def draw_plan(options: KraftOptions, dice: Scheduler) -> KraftPlan:
     )
 
 
-def _scenario(options: KraftOptions, dice: Scheduler) -> str:
-    """Draw a scenario that fits what was given."""
+def _scenario(options: KraftOptions, rng: Scheduler) -> str:
+    """Return a random scenario that fits the options."""
     fitting = []
     for scenario in SCENARIOS:
         try:
@@ -146,28 +154,28 @@ def _scenario(options: KraftOptions, dice: Scheduler) -> str:
         except OptionError:
             continue
         fitting.append(scenario)
-    return dice.choose(fitting)
+    return rng.choose(fitting)
 
 
-def _pair(scenario: str, dice: Scheduler) -> tuple[str, str]:
+def _pair(scenario: str, rng: Scheduler) -> tuple[str, str]:
     releases = [release for release in KAFKA_RELEASES if release.series not in _PREVIEWS]
     if scenario == "preview":
         reachable = [release for release in releases if release.metadata[0] == 1]
-        return dice.choose(_PREVIEWS), dice.choose(reachable).series
+        return rng.choose(_PREVIEWS), rng.choose(reachable).series
     pairs = [
         (old.series, new.series)
         for at, old in enumerate(releases)
         for new in releases[at + 1 :]
         if old.metadata[1] >= new.metadata[0]
     ]
-    return dice.choose(pairs)
+    return rng.choose(pairs)
 
 
-def _formatted(old: str, dice: Scheduler) -> int:
-    """Draw the level of the directories: what the release takes by default, or an earlier one."""
+def _formatted(old: str, rng: Scheduler) -> int:
+    """Return the level to format with: the default of the release, or an earlier one."""
     low, high = find_kafka_release(old).metadata
     earliest = max(low, find_kafka_release(_FIRST_WITH_LEVELS).metadata[1] - 3)
-    return high if dice.happens(0.6) else dice.delay(earliest, high)
+    return high if rng.happens(0.6) else rng.delay(earliest, high)
 
 
 GROUP_ONLY: Final = (
@@ -180,18 +188,18 @@ GROUP_ONLY: Final = (
     "force",
     "report",
 )
-"""Options that mean nothing for a cluster."""
+"""Options of `simulate` that do not apply to a cluster."""
 
 
 def read_kraft_options(given: Mapping[str, Any], *, was_given: frozenset[str]) -> KraftOptions:
-    """Check what can be checked before anything runs.
+    """Return the options of the command, checked.
 
     Args:
-        given: the values of all options of the command.
-        was_given: names of those that stood on the command line.
+        given: values of all options of the command.
+        was_given: names of the options on the command line.
 
     Raises:
-        OptionError: an option is for groups only, unknown, or does not fit.
+        OptionError: an option is for groups only, unknown, or contradicts another.
         FeatureError: a release has no levels.
     """
     foreign = [name for name in GROUP_ONLY if name in was_given]

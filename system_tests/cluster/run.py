@@ -1,10 +1,10 @@
-"""One experiment with a cluster: draw, run, judge."""
+"""One experiment with a cluster: plan, run, check."""
 
 from dataclasses import dataclass
 
-from system_tests.cluster.events import Happening
+from system_tests.cluster.events import Event
 from system_tests.cluster.nodes.build import build_world
-from system_tests.cluster.nodes.clients import Crew
+from system_tests.cluster.nodes.clients import ClientGroup
 from system_tests.cluster.nodes.programs import PROTOCOL_REALM, kafka_realm
 from system_tests.cluster.operate import Operator
 from system_tests.cluster.plan import KraftOptions, KraftPlan, check_options, draw_plan
@@ -17,23 +17,25 @@ _MEMBERS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftOutcome:
-    """What came of it.
+    """The outcome of an experiment.
 
     Attributes:
-        asked: the options as they were given; plan: with everything drawn.
-        lanes, trace: who, and what happened.
-        broken: every rule that was broken.
+        asked: the given options.
+        plan: the plan made from the options and the seed.
+        lanes: names of the nodes.
+        trace: events, in order.
+        broken: rules that were broken.
     """
 
     asked: KraftOptions
     plan: KraftPlan
     lanes: tuple[str, ...]
-    trace: tuple[Happening, ...]
+    trace: tuple[Event, ...]
     broken: tuple[Broken, ...]
 
     @property
     def ok(self) -> bool:
-        """Tell whether no rule was broken."""
+        """Whether no rule was broken."""
         return not self.broken
 
 
@@ -41,15 +43,15 @@ def run_kraft(options: KraftOptions) -> KraftOutcome:
     """Run one experiment to its end.
 
     Raises:
-        OptionError, FeatureError: the options name something that does not exist or fit.
+        OptionError, FeatureError: the options are invalid.
     """
     check_options(options)
     plan = draw_plan(options, Scheduler(options.seed))
     is_double = plan.scenario == "double-roll"
     realm = PROTOCOL_REALM if is_double else kafka_realm(plan.formatted)
     world = build_world(options.seed, realm, controllers=plan.controllers, brokers=plan.brokers)
-    crew = Crew(world, 0 if is_double else _MEMBERS)
-    operator = Operator(world=world, crew=crew, faults=plan.faults)
+    group = ClientGroup(world, 0 if is_double else _MEMBERS)
+    operator = Operator(world=world, group=group, faults=plan.faults)
     run_scenario(operator, plan)
     trace = tuple(world.trace)
     return KraftOutcome(

@@ -1,7 +1,7 @@
-"""The operator's scripts: what KIP-584 and KIP-778 promise, step by step, mistakes included.
+"""The operator's scripts for the scenarios of KIP-584 and KIP-778, with mistakes.
 
-Each begins with a cluster at rest at its old release and ends with every node up and at rest. What
-may come of a step is not asserted here: the checkers look at the trace.
+Each starts with a cluster at rest on its old release and ends with all nodes up and at rest. The
+scripts assert nothing: the checkers check the trace.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ _ELR: Final = "eligible.leader.replicas.version"
 
 
 def run_scenario(operator: Operator, plan: KraftPlan) -> None:
-    """Start the cluster and do what the scenario says."""
+    """Start the cluster and run the script of the scenario."""
     first = Start(program=plan.old, setting=4 if plan.scenario == "double-roll" else None)
     operator.say(f"start {first}")
     for node in list(operator.world.nodes):
         operator.world.start(node, first)
-    with suppress(NotAtRest):  # the trace has it
+    with suppress(NotAtRest):  # recorded in the trace
         operator.settle()
         last = _SCRIPTS[plan.scenario](operator, plan)
         operator.heal(last)
@@ -35,7 +35,7 @@ def _span(series: str) -> tuple[int, int]:
 
 
 def _level(operator: Operator) -> int:
-    """Return the level in force, as the active controller has it."""
+    """Return the current level of the active controller; 0 if there is none."""
     active = operator.world.active()
     if active is None or active.machine is None:
         return 0
@@ -43,15 +43,15 @@ def _level(operator: Operator) -> int:
 
 
 def _roll_up(operator: Operator, plan: KraftPlan, *, but: tuple[str, ...] = ()) -> Start:
-    """Go to the new release with one rolling bounce; levels stay as they are."""
+    """Bounce to the new release; levels do not change."""
     low, high = _span(plan.new)
     if _level(operator) < low:
-        # To the end: a node that is stopped before it has read this finds the old level on its
-        # disk, and its new program does not start with that.
-        operator.insist({METADATA_VERSION: low})
+        # Repeated until all nodes have it: a node that is stopped before it has read the new level
+        # has the old one on disk, and its new release does not start with that.
+        operator.update_until_accepted({METADATA_VERSION: low})
     operator.write(3)
     if operator.world.scheduler.happens(0.5):
-        # Too early: the old programs do not know the level.
+        # A mistake: the old release does not know the level.
         operator.update({METADATA_VERSION: high})
     new = Start(program=plan.new)
     is_eager = operator.world.scheduler.happens(0.9 if but else 0.3)
@@ -61,42 +61,42 @@ def _roll_up(operator: Operator, plan: KraftPlan, *, but: tuple[str, ...] = ()) 
 
 
 def _raise(operator: Operator, plan: KraftPlan) -> None:
-    """Raise the level online: at once, or step by step, with what belongs to the release."""
-    dice = operator.world.scheduler
+    """Raise metadata.version, at once or step by step, and the other features of the release."""
+    rng = operator.world.scheduler
     high = _span(plan.new)[1]
     operator.update({METADATA_VERSION: high}, dry=True)
-    if _ELR in find_kafka_release(plan.new).ranges and dice.happens(0.4):
-        operator.update({_ELR: 1})  # too early where metadata.version is still below 4.0-IV1
+    if _ELR in find_kafka_release(plan.new).ranges and rng.happens(0.4):
+        operator.update({_ELR: 1})  # a mistake while metadata.version is below 4.0-IV1
     while 0 < (level := _level(operator)) < high:
-        operator.strike()
-        wanted = high if dice.happens(0.4) else dice.delay(level + 1, high)
+        operator.inject_fault()
+        wanted = high if rng.happens(0.4) else rng.delay(level + 1, high)
         if operator.update({METADATA_VERSION: wanted}) is None:
             return
-        operator.write(dice.delay(0, 4))
-        if dice.happens(0.5):
+        operator.write(rng.delay(0, 4))
+        if rng.happens(0.5):
             operator.settle()
-    # The levels that came with the release, together; one at a time if one of them cannot be.
+    # All other default levels of the release, in one request.
     others = {name: level for name, level in default_levels(high).items() if name != _KRAFT}
     others.pop(METADATA_VERSION, None)
     if others:
         operator.update(others)
 
 
-def _wander(operator: Operator, plan: KraftPlan) -> None:
-    """Ask for all kinds of changes, wrong ones too."""
-    dice = operator.world.scheduler
+def _request_at_random(operator: Operator, plan: KraftPlan) -> None:
+    """Request random changes of levels, also invalid ones."""
+    rng = operator.world.scheduler
     low, high = _span(plan.new)
-    for _ in range(dice.delay(1, 4)):
-        operator.strike()
-        wanted = dice.delay(max(low - 1, 0), high + 1)
-        kind = dice.choose(list(UpdateKind))
+    for _ in range(rng.delay(1, 4)):
+        operator.inject_fault()
+        wanted = rng.delay(max(low - 1, 0), high + 1)
+        kind = rng.choose(list(UpdateKind))
         levels = {METADATA_VERSION: wanted}
-        if dice.happens(0.3):
-            other = dice.choose((_KRAFT, "group.version", _ELR, "transaction.version", "nonsense"))
-            levels[other] = dice.delay(0, 2)
-        operator.update(levels, kind, dry=dice.happens(0.2))
-        operator.write(dice.delay(0, 3))
-        if dice.happens(0.5):
+        if rng.happens(0.3):
+            other = rng.choose((_KRAFT, "group.version", _ELR, "transaction.version", "nonsense"))
+            levels[other] = rng.delay(0, 2)
+        operator.update(levels, kind, dry=rng.happens(0.2))
+        operator.write(rng.delay(0, 3))
+        if rng.happens(0.5):
             operator.settle()
 
 
@@ -105,14 +105,14 @@ def _upgrade(operator: Operator, plan: KraftPlan) -> Start:
     _raise(operator, plan)
     operator.settle()
     if operator.world.scheduler.happens(0.5):
-        _wander(operator, plan)
+        _request_at_random(operator, plan)
     if operator.world.scheduler.happens(0.5):
-        _old_one_comes(operator, plan, new)
+        _start_old_release(operator, plan, new)
     return new
 
 
-def _old_one_comes(operator: Operator, plan: KraftPlan, new: Start) -> None:
-    """Start one node with the old release by mistake; where it cannot, it has to stay out."""
+def _start_old_release(operator: Operator, plan: KraftPlan, new: Start) -> None:
+    """Restart one node with the old release by mistake, then with the new one again."""
     world = operator.world
     node = world.scheduler.choose(world.nodes)
     if len(world.controllers) == 1 and node in world.controllers:
@@ -120,7 +120,7 @@ def _old_one_comes(operator: Operator, plan: KraftPlan, new: Start) -> None:
     operator.say(f"{node.name} is started with {plan.old} by mistake")
     operator.kept_down.add(node.name)
     if node in world.brokers and world.scheduler.happens(0.7):
-        # It knows nothing yet, and is slow to learn: only its registration tells on it.
+        # Its disk is empty and it lags: only its registration shows that it is too old.
         world.stop(node)
         node.disk = Disk()
         world.do_later(1_600, "lag", node, 3_000, 6_000)
@@ -155,13 +155,13 @@ def _downgrade(operator: Operator, plan: KraftPlan) -> Start:
         return new
     old = Start(program=plan.old)
     operator.roll(old)
-    # The programs know these levels; a minimum that was raised meanwhile keeps them closed.
+    # The release supports this level, but the deprecated minimum may be above it.
     operator.update({METADATA_VERSION: max(low, 5)}, UpdateKind.UNSAFE_DOWNGRADE)
     return old
 
 
 def _finalized_only(operator: Operator, levels: dict[str, int]) -> dict[str, int]:
-    """Keep the features that have a level: nothing else can be deleted."""
+    """Return the entries whose feature is finalized; only these can be deleted."""
     active = operator.world.active()
     if active is None or active.machine is None:
         return {}
@@ -170,7 +170,7 @@ def _finalized_only(operator: Operator, levels: dict[str, int]) -> dict[str, int
 
 
 def _can_run(operator: Operator, series: str) -> bool:
-    """Tell whether programs of a series support all that is finalized."""
+    """Whether a series supports all finalized levels."""
     active = operator.world.active()
     if active is None or active.machine is None:
         return False
@@ -182,7 +182,7 @@ def _can_run(operator: Operator, series: str) -> bool:
 
 
 def _minority(operator: Operator, plan: KraftPlan) -> Start:
-    """Leave part of the quorum behind; it comes back as it was, and then as it should be."""
+    """Upgrade while a minority of the quorum is offline; it returns on the old release first."""
     world = operator.world
     names = world.scheduler.shuffled(world.quorum)[: (len(world.quorum) - 1) // 2]
     for name in names:
@@ -199,14 +199,14 @@ def _minority(operator: Operator, plan: KraftPlan) -> Start:
     operator.settle()
     for name in names:
         operator.kept_down.discard(name)
-        # It may have missed the level that the new program starts at; the others have it all.
+        # Its disk may have a level that the new release does not support.
         operator.format_anew(world.by_name[name], new)
         operator.bounce(world.by_name[name], new)
     return new
 
 
 def _preview(operator: Operator, plan: KraftPlan) -> Start:
-    """Come from a cluster without levels, raise them, and perhaps go all the way back."""
+    """Upgrade a cluster without levels, raise them, and sometimes roll everything back."""
     new = _roll_up(operator, plan)
     if operator.world.scheduler.happens(0.3) and _can_run(operator, plan.old):
         operator.roll(Start(program=plan.old))  # no level was written yet
@@ -224,28 +224,28 @@ def _preview(operator: Operator, plan: KraftPlan) -> Start:
 
 
 def _double_roll(operator: Operator, _plan: KraftPlan) -> Start:
-    """Go by two rolling bounces from the setting to the flag, and perhaps back in an emergency."""
-    dice = operator.world.scheduler
+    """Go from the setting to the flag with two rolling bounces, and sometimes roll back."""
+    rng = operator.world.scheduler
     operator.update({PROTOCOL_FLAG: MIGRATION})  # phase 1: nothing is finalized yet
     operator.roll(Start(program="after", setting=4))
     operator.update({PROTOCOL_FLAG: MIGRATION})
-    second = Start(program="after", setting=dice.delay(MIGRATION, 6))
-    names = dice.shuffled([node.name for node in operator.world.nodes])
+    second = Start(program="after", setting=rng.delay(MIGRATION, 6))
+    names = rng.shuffled([node.name for node in operator.world.nodes])
     for place, name in enumerate(names):
         if place == len(names) // 2:
-            operator.update({PROTOCOL_FLAG: 6})  # phase 2 has not begun everywhere
+            operator.update({PROTOCOL_FLAG: 6})  # a mistake: half of the nodes are in phase 1
         operator.bounce(operator.world.by_name[name], second)
     operator.update({PROTOCOL_FLAG: MIGRATION})
     operator.settle()
     operator.update({PROTOCOL_FLAG: 6})
-    if dice.happens(0.5):
+    if rng.happens(0.5):
         operator.update({PROTOCOL_FLAG: MIGRATION}, UpdateKind.SAFE_DOWNGRADE)
-    if dice.happens(0.5):
+    if rng.happens(0.5):
         retired = Start(program="after")
         operator.roll(retired)  # phase 4: the setting is gone, the flag stays
         operator.update({PROTOCOL_FLAG: 6})
         return retired
-    operator.say("emergency: back to the setting, then to the program before")
+    operator.say("emergency: back to the setting, then to the old release")
     operator.roll(Start(program="after", setting=4))
     before = Start(program="before", setting=4)
     operator.roll(before)
@@ -253,23 +253,23 @@ def _double_roll(operator: Operator, _plan: KraftPlan) -> Start:
 
 
 def _lag(operator: Operator, plan: KraftPlan) -> Start:
-    """Raise and lower a level while brokers are behind, and look at what the group does."""
-    world, dice = operator.world, operator.world.scheduler
+    """Raise and lower a level while brokers lag and group members restart."""
+    world, rng = operator.world, operator.world.scheduler
     new = _roll_up(operator, plan)
-    for _ in range(dice.delay(2, 4)):
+    for _ in range(rng.delay(2, 4)):
         for broker in world.brokers:
-            if dice.happens(0.5):
-                world.do_later(0, "lag", broker, dice.delay(1_000, 6_000), 15_000)
+            if rng.happens(0.5):
+                world.do_later(0, "lag", broker, rng.delay(1_000, 6_000), 15_000)
         level, (low, high) = _level(operator), _span(plan.new)
-        if level < high and dice.happens(0.7):
-            operator.update({METADATA_VERSION: dice.delay(level + 1, high)})
+        if level < high and rng.happens(0.7):
+            operator.update({METADATA_VERSION: rng.delay(level + 1, high)})
         else:
-            wanted = dice.delay(low, max(level - 1, low))
+            wanted = rng.delay(low, max(level - 1, low))
             operator.update({METADATA_VERSION: wanted}, UpdateKind.SAFE_DOWNGRADE)
-        if operator.crew.members and dice.happens(0.4):
-            world.run_for(dice.delay(0, 3_000))
-            operator.crew.restart(dice.delay(0, len(operator.crew.members) - 1))
-        world.run_for(dice.delay(500, 12_000))
+        if operator.group.members and rng.happens(0.4):
+            world.run_for(rng.delay(0, 3_000))
+            operator.group.restart(rng.delay(0, len(operator.group.members) - 1))
+        world.run_for(rng.delay(500, 12_000))
     return new
 
 

@@ -1,7 +1,7 @@
-"""One group and its members: the mutable state, and questions about it.
+"""The mutable state of a group and its members, with queries on it.
 
-Nothing here decides; `join`, `sync`, `membership`, `rebalance` and `offsets` do. Members are kept
-in the order in which they joined, so that every tie is broken the same way in every run.
+Decisions are made in `join`, `sync`, `membership`, `rebalance` and `offsets`. Members are kept in
+the order in which they joined, so that ties are broken the same way in every run.
 """
 
 from collections import Counter
@@ -21,9 +21,9 @@ from system_tests.coordinator.types import (
 NEVER = 2**63 - 1
 
 
-@dataclass(kw_only=True)  # no slots: a search copies it a million times, attributes in one go
+@dataclass(kw_only=True)  # no slots: a search copies it often, and copies all attributes at once
 class Member:
-    """One member. A token that is not `None` is a request that still waits for its answer."""
+    """A member. A token that is not `None` belongs to a request that waits for its response."""
 
     member_id: str
     instance_id: str | None
@@ -46,7 +46,7 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a join or sync is parked, which stands in for heartbeats."""
+        """Whether a JoinGroup or SyncGroup is pending; it replaces heartbeats."""
         return self.join_token is not None or self.sync_token is not None
 
     def metadata_for(self, protocol_name: str | None) -> bytes:
@@ -56,7 +56,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMember:
-    """A member as the group's record keeps it."""
+    """A member in the group's stored record."""
 
     member_id: str
     instance_id: str | None
@@ -70,7 +70,7 @@ class StoredMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredGroup:
-    """What survives a move of the coordinator: the last generation that was stored."""
+    """The last stored generation; it survives a move of the coordinator."""
 
     generation: int
     protocol_type: str | None
@@ -81,7 +81,7 @@ class StoredGroup:
 
 @dataclass(kw_only=True)
 class Group:
-    """One group. `wake_ms` is never later than the earliest deadline in it."""
+    """A group. `wake_ms` is never later than its earliest deadline."""
 
     group_id: str
     state: GroupState = GroupState.EMPTY
@@ -118,7 +118,7 @@ class Group:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest rebalance timeout of its members."""
+        """The longest rebalance timeout of the members; 0 without members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
@@ -132,7 +132,7 @@ class Group:
 
     @property
     def has_everybody_joined(self) -> bool:
-        """Whether all members wait for the next generation and nobody is expected to come."""
+        """Whether all members have joined the next generation and no handed-out id is pending."""
         return not self.pending_deadline_by_id and all(
             m.join_token is not None for m in self.members.values()
         )
@@ -142,7 +142,7 @@ class Group:
         return sum(m.join_token is not None for m in self.members.values())
 
     def wake_at(self, deadline_ms: int) -> int:
-        """Note a deadline, so that the coordinator wakes for it; returns it."""
+        """Register a deadline at which the coordinator has to run, and return it."""
         self.wake_ms = min(self.wake_ms, deadline_ms)
         return deadline_ms
 
@@ -159,7 +159,7 @@ class Group:
                 yield member.session_deadline_ms, "session", member.member_id
 
     def check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """NONE if the ids name a current member, else the code of what is wrong (KIP-345)."""
+        """Return NONE if the ids belong to a current member, else the error code (KIP-345)."""
         if instance_id is not None:
             owner = self.member_by_instance.get(instance_id)
             if owner is None:
@@ -169,14 +169,14 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def add(self, member: Member) -> None:
-        """Let a member in, as the last in the order of joining."""
+        """Add a member at the end of the joining order."""
         self.members[member.member_id] = member
         self.offer_count.update({p.name for p in member.protocols})
         if member.instance_id is not None:
             self.member_by_instance[member.instance_id] = member.member_id
 
     def discard(self, member: Member) -> None:
-        """Take a member out; who leads then is for the caller to say."""
+        """Remove a member; the caller elects a new leader if needed."""
         del self.members[member.member_id]
         self.offer_count.subtract({p.name for p in member.protocols})
         self.unsynced.discard(member.member_id)
@@ -184,7 +184,7 @@ class Group:
             self.member_by_instance.pop(member.instance_id, None)
 
     def set_protocols(self, member: Member, protocols: tuple[Protocol, ...]) -> None:
-        """Replace what a member offers."""
+        """Replace the protocols that a member offers."""
         self.offer_count.subtract({p.name for p in member.protocols})
         self.offer_count.update({p.name for p in protocols})
         member.protocols = protocols
@@ -202,7 +202,9 @@ class Group:
         return self.protocol_type == protocol_type and bool(names & self.shared_protocols())
 
     def elect_protocol(self) -> str:
-        """The vote: each member's first protocol that all offer; a tie goes to the first voter.
+        """Return the protocol with most votes; a member votes for its first shared protocol.
+
+        A tie is broken by the order of joining.
 
         Raises:
             ValueError: no protocol is shared, or there is no member.
@@ -221,7 +223,7 @@ class Group:
         return max(votes, key=lambda name: votes[name])
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """What the leader is told: every member's bytes for the chosen protocol."""
+        """Return the members as in the leader's JoinGroup response, with their metadata."""
         return tuple(
             JoinedMember(m.member_id, m.instance_id, m.metadata_for(self.protocol_name))
             for m in self.members.values()

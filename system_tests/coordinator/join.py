@@ -1,8 +1,8 @@
-"""JoinGroup: who may come in, and whether its coming starts a rebalance.
+"""JoinGroup: which members are admitted, and whether a join starts a rebalance.
 
-Two rules here are what version probing stands on. A follower of a stable group that joins again
-with *unchanged* bytes gets its current generation back and no rebalance happens (KAFKA-10455: a
-forced rejoin must change the bytes); a leader that joins again always starts one.
+Version probing depends on two rules. A follower of a stable group that rejoins with *unchanged*
+metadata gets its current generation, without a rebalance (KAFKA-10455: a forced rejoin must change
+the metadata). A leader that rejoins always starts a rebalance.
 """
 
 from system_tests.coordinator.group import Group, Member
@@ -25,7 +25,7 @@ from system_tests.coordinator.types import (
 
 
 def check_join_request(turn: Turn, request: JoinGroup) -> ErrorCode:
-    """What can be said of the request before its group is looked up."""
+    """Return the error of a request that does not depend on the group; NONE if it is valid."""
     config = turn.config
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
@@ -38,7 +38,7 @@ def check_join_request(turn: Turn, request: JoinGroup) -> ErrorCode:
 
 def join(turn: Turn, group: Group, request: JoinGroup, token: object) -> None:
     """Handle a JoinGroup for a group that exists."""
-    if not _has_room(turn, group, request.member_id):
+    if not _is_admitted(turn, group, request.member_id):
         member = group.members.get(request.member_id)
         if member is not None:
             drop_member(turn, group, member)
@@ -60,8 +60,8 @@ def refuse(turn: Turn, token: object, error: ErrorCode, member_id: str) -> None:
     turn.answer(token, JoinAnswer(error=error, member_id=member_id))
 
 
-def _has_room(turn: Turn, group: Group, member_id: str) -> bool:
-    """Whether `group.max.size` admits the member; while members gather, who is there counts."""
+def _is_admitted(turn: Turn, group: Group, member_id: str) -> bool:
+    """Whether `group.max.size` admits the member; in PreparingRebalance joined members count."""
     limit = turn.config.group_max_size
     match group.state:
         case GroupState.EMPTY | GroupState.DEAD:
@@ -83,7 +83,7 @@ def _join_without_id(turn: Turn, group: Group, request: JoinGroup, token: object
         else:
             replace_static_member(turn, group, request, member_id, token)
     elif request.needs_known_member_id:
-        # KIP-394: an id first, so that retries of a lost answer do not pile up as dead members.
+        # KIP-394: the id is sent first, so that retries of lost responses add no dead members.
         group.pending_deadline_by_id[member_id] = group.wake_at(
             turn.now_ms + request.session_timeout_ms
         )
@@ -116,7 +116,7 @@ def _add_member(
     turn.record(EventKind.MEMBER_JOINED, group, member, reason=request.reason)
     if group.leader_id is None:
         turn.elect_leader(group, member_id, "first member")
-    # A new member sends no heartbeats before its first generation; this clock limits its wait.
+    # A new member sends no heartbeats before its first generation; this timeout limits its wait.
     turn.touch(group, member, turn.config.new_member_join_timeout_ms)
     maybe_prepare_rebalance(turn, group, f"new member {member_id}")
 

@@ -1,8 +1,8 @@
-"""The front of the group coordinator: requests and time in, answers and history out.
+"""The group coordinator: requests and time in, responses and events out.
 
-A pure state machine: the caller brings the time (`now_ms`, any origin, never going back), the
-random part of member ids, and the tokens of waiting requests. The embedded broker and the
-simulator are two transports for it.
+It is a state machine without IO: the caller provides the time (`now_ms`, any origin, monotonic),
+the random part of member ids, and the tokens of pending requests. The embedded broker and the
+simulator use it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,13 +40,13 @@ from system_tests.coordinator.types import (
 
 
 class Coordinator:
-    """All groups of a cluster, whichever node coordinates them.
+    """The groups of a cluster, on all nodes.
 
     Args:
-        config: Settings of the brokers.
-        new_member_id: Makes a fresh member id out of a client id or an instance id.
-        choose_leader: Picks the next leader among member ids, in the order of joining, when the
-            former one is gone. Brokers take whichever their hash map yields; the first by default.
+        config: settings of the brokers.
+        new_member_id: returns a new member id for a client id or an instance id.
+        choose_leader: returns the new leader from the member ids, in the order of joining, when
+            the leader is gone. Kafka's choice depends on a hash map; default: the first.
     """
 
     def __init__(
@@ -67,24 +67,24 @@ class Coordinator:
         *,
         choose_leader: Callable[[Sequence[str]], str] | None = None,
     ) -> "Coordinator":
-        """Return an independent coordinator in the same state, for a search that branches.
+        """Return an independent coordinator in the same state.
 
         Args:
-            new_member_id: of the copy; ids that were handed out stay.
-            choose_leader: of the copy.
+            new_member_id: function of the copy; existing ids are kept.
+            choose_leader: function of the copy.
         """
         other = Coordinator(self.config, new_member_id, choose_leader=choose_leader)
         other._groups = {name: group.copy() for name, group in self._groups.items()}
         return other
 
     def handle(self, request: Request, *, token: object, now_ms: int) -> Effects:
-        """Take in a request; its answer is in these effects or in a later call's.
+        """Handle a request; its response is in these effects or in those of a later call.
 
         Raises:
             ValueError: the token is `None`.
         """
         if token is None:
-            raise ValueError("a request needs a token other than None to be answered by; pass one")
+            raise ValueError("token is None, so the request cannot be answered; pass another token")
         turn = self._turn(now_ms)
         group = self._groups.get(request.group_id)
         if isinstance(request, JoinGroup):
@@ -99,16 +99,16 @@ class Coordinator:
         return turn.effects()
 
     def tick(self, now_ms: int) -> Effects:
-        """Let everything happen that is due at `now_ms`."""
+        """Handle all deadlines up to `now_ms`."""
         turn = self._turn(now_ms)
         for group_id in sorted(self._groups):
             self._expire(turn, self._groups[group_id])
         return turn.effects()
 
     def expire(self, group_id: str, member_id: str, *, now_ms: int) -> Effects:
-        """Let one member's session (or one id that was handed out) run out now.
+        """Expire a member's session, or a handed-out member id, now.
 
-        For a search that has no clock; ids that are not known change nothing.
+        For a search without a clock; an unknown id changes nothing.
         """
         turn = self._turn(now_ms)
         group = self._groups.get(group_id)
@@ -119,22 +119,22 @@ class Coordinator:
         return turn.effects()
 
     def peek(self, group_id: str) -> Group | None:
-        """A group as it is, to be looked at and never changed; None if it is not known."""
+        """Return a group, which must not be changed; None if it is unknown."""
         return self._groups.get(group_id)
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `tick` next; nothing is due before. `None` if nothing ever is."""
+        """Return when to call `tick` next; `None` if there is no deadline."""
         earliest = NEVER
         for group in self._groups.values():
             earliest = min(earliest, group.wake_ms)
         return None if earliest == NEVER else earliest
 
     def group_ids(self) -> tuple[str, ...]:
-        """Every group that is known, in order of name."""
+        """Return all group ids, sorted."""
         return tuple(sorted(self._groups))
 
     def describe(self, group_id: str) -> GroupDescription:
-        """A group as DescribeGroups shows it; one that is not known is `Dead`."""
+        """Return a group as in DescribeGroups; an unknown group is `Dead`."""
         group = self._groups.get(group_id) or Group(group_id=group_id, state=GroupState.DEAD)
         is_stable = group.state is GroupState.STABLE
         return GroupDescription(
@@ -150,7 +150,7 @@ class Coordinator:
     def fetch_offsets(
         self, group_id: str, keys: Iterable[OffsetKey] | None = None
     ) -> Mapping[OffsetKey, CommittedOffset]:
-        """Committed offsets of `keys` (all: `None`); offset -1 where there is none."""
+        """Return the committed offsets of `keys` (`None`: all); offset -1 if there is none."""
         return offsets.fetch(self._groups.get(group_id) or Group(group_id=group_id), keys)
 
     def delete_offsets(
@@ -159,7 +159,7 @@ class Coordinator:
         keys: Iterable[OffsetKey],
         subscribed_topics: frozenset[str] = frozenset(),
     ) -> tuple[ErrorCode, Mapping[OffsetKey, ErrorCode]]:
-        """Forget committed offsets; the first code speaks of the group."""
+        """Delete committed offsets; return the error of the group and those of the keys."""
         group = self._groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND, {}
@@ -179,16 +179,16 @@ class Coordinator:
         return ErrorCode.NONE, turn.effects()
 
     def forget_topic(self, topic: str) -> None:
-        """A topic was deleted: drop what any group committed for it."""
+        """Delete all offsets that groups committed for a deleted topic."""
         for group in self._groups.values():
             for key in [key for key in group.offsets if key.topic == topic]:
                 del group.offsets[key]
 
     def reload(self, group_id: str, *, now_ms: int) -> Effects:
-        """The group moves to another coordinator, which reads the group's stored record.
+        """Move the group to another coordinator, which reads the group's stored record.
 
-        Parked requests are answered NOT_COORDINATOR. The last stored generation lives again, every
-        session starts anew; an unfinished rebalance, and ids handed out, are forgotten.
+        Pending requests are answered NOT_COORDINATOR. The last stored generation is restored and
+        all sessions start again. An unfinished rebalance and handed-out ids are lost.
         """
         turn = self._turn(now_ms)
         group = self._groups.get(group_id)
@@ -201,7 +201,7 @@ class Coordinator:
         loaded = _load(turn, group)
         self._groups[group_id] = loaded
         if group.stored is None and not group.offsets:
-            # Nothing was ever written of it, so the new coordinator has never heard of it.
+            # Nothing of the group was stored, so the new coordinator does not know it.
             del self._groups[group_id]
         if len(loaded.members) > self.config.group_max_size:
             rebalance.prepare_rebalance(turn, loaded, "more members than group.max.size")
@@ -273,7 +273,7 @@ class Coordinator:
 
     @staticmethod
     def _expire(turn: Turn, group: Group) -> None:
-        """Run every deadline of the group that is due, the earliest first."""
+        """Handle the group's deadlines that are due, the earliest first."""
         if group.wake_ms > turn.now_ms:
             return
         while True:
@@ -310,7 +310,7 @@ def _describe_member(group: Group, member: Member) -> MemberDescription:
 
 
 def _load(turn: Turn, group: Group) -> Group:
-    """The group as its record has it."""
+    """Return the group as in its stored record."""
     loaded = Group(group_id=group.group_id, offsets=group.offsets, stored=group.stored)
     if group.stored is not None:
         stored = group.stored

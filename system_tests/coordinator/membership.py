@@ -1,4 +1,4 @@
-"""Staying and going: heartbeats, sessions that run out, members that leave."""
+"""Heartbeats, expired sessions, and members that leave."""
 
 from system_tests.coordinator.group import Group
 from system_tests.coordinator.rebalance import remove_member, settle_after_removal
@@ -20,7 +20,7 @@ _HEARTBEAT_ANSWERS = {error: HeartbeatAnswer(error=error) for error in ErrorCode
 
 
 def heartbeat(turn: Turn, group: Group, request: Heartbeat, token: object) -> None:
-    """Handle a Heartbeat: extend the session, and say whether a rebalance wants the member."""
+    """Handle a Heartbeat: extend the session; the response tells the member to rejoin or not."""
     error = group.check_member(request.member_id, request.instance_id)
     if error is ErrorCode.FENCED_INSTANCE_ID:
         turn.record(EventKind.MEMBER_FENCED, group, reason=f"heartbeat of {request.member_id}")
@@ -34,7 +34,7 @@ def heartbeat(turn: Turn, group: Group, request: Heartbeat, token: object) -> No
 
 
 def leave(turn: Turn, group: Group, request: LeaveGroup, token: object) -> None:
-    """Handle a LeaveGroup; each member's own error is in the answer's rows."""
+    """Handle a LeaveGroup; the response has an error for each member."""
     rows = tuple(
         LeftMember(m.member_id, m.instance_id, _leave_one(turn, group, m)) for m in request.members
     )
@@ -57,22 +57,22 @@ def _leave_one(turn: Turn, group: Group, leaving: LeavingMember) -> ErrorCode:
 
 
 def on_session_deadline(turn: Turn, group: Group, member_id: str) -> None:
-    """A member's session is over, unless a parked join or sync keeps it alive.
+    """Remove a member whose session expired, unless it has a pending JoinGroup or SyncGroup.
 
-    A *new* member has no session yet: what ends here is its time to wait for a first generation.
+    A *new* member has no session: its deadline is that of its first generation.
     """
     member = group.members[member_id]
     if member.is_waiting and not member.is_new:
         disarm_session(member)
         return
-    reason = f"session of {member.session_timeout_ms} ms ran out"
+    reason = f"session of {member.session_timeout_ms} ms expired"
     if member.is_new:
         reason = f"no generation within {turn.config.new_member_join_timeout_ms} ms of joining"
     remove_member(turn, group, member, EventKind.MEMBER_EXPIRED, reason)
 
 
 def on_pending_deadline(turn: Turn, group: Group, member_id: str) -> None:
-    """A member id was handed out and its owner never came back with it."""
+    """Drop a member id that was handed out and not used for a join in time."""
     _forget_pending(turn, group, member_id, EventKind.MEMBER_EXPIRED, "never came with its new id")
 
 

@@ -1,7 +1,7 @@
-"""Committed offsets: who may commit, and what is kept.
+"""Committed offsets: commit, fetch, delete.
 
-Offsets are kept until they or their group are deleted; `offsets.retention.minutes` (seven days)
-does not run out within an experiment.
+Offsets are kept until they or their group are deleted; `offsets.retention.minutes` (seven days) is
+not simulated.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ def commit(turn: Turn, group: Group, request: CommitOffsets, token: object) -> N
 
 
 def _check(group: Group, request: CommitOffsets) -> ErrorCode:
-    """Members commit in their generation; anybody else only while the group is empty."""
+    """Return the error of a commit: members commit in their generation, others to empty groups."""
     if group.state is GroupState.EMPTY and request.generation < 0:
         return ErrorCode.NONE
     is_anonymous = request.member_id == UNKNOWN_MEMBER_ID and request.instance_id is None
@@ -57,7 +57,7 @@ def _check(group: Group, request: CommitOffsets) -> ErrorCode:
 
 
 def fetch(group: Group, keys: Iterable[OffsetKey] | None) -> Mapping[OffsetKey, CommittedOffset]:
-    """Committed offsets of some partitions, or of all; offset -1 where nothing was committed."""
+    """Return the committed offsets of some partitions (`None`: all); offset -1 if none."""
     wanted = sorted(group.offsets) if keys is None else list(keys)
     return {key: group.offsets.get(key, CommittedOffset(-1)) for key in wanted}
 
@@ -65,7 +65,7 @@ def fetch(group: Group, keys: Iterable[OffsetKey] | None) -> Mapping[OffsetKey, 
 def delete(
     group: Group, keys: Iterable[OffsetKey], subscribed_topics: frozenset[str]
 ) -> Mapping[OffsetKey, ErrorCode]:
-    """Forget offsets (KIP-496); a topic that the group consumes now is refused."""
+    """Delete offsets (KIP-496); offsets of topics that the group consumes are refused."""
     errors: dict[OffsetKey, ErrorCode] = {}
     for key in keys:
         if group.state is not GroupState.EMPTY and key.topic in subscribed_topics:

@@ -1,4 +1,4 @@
-"""The rebalance itself: how it starts, when it is over, who is in the new generation.
+"""The rebalance: its start, its end, and the members of the new generation.
 
 ```
 Empty / Stable / CompletingRebalance --prepare--> PreparingRebalance
@@ -13,15 +13,15 @@ from system_tests.coordinator.types import ErrorCode, EventKind, GroupState, Joi
 
 
 def maybe_prepare_rebalance(turn: Turn, group: Group, reason: str) -> None:
-    """Start a rebalance unless one is in its joining phase already."""
+    """Start a rebalance, unless one is in PreparingRebalance already."""
     if group.can_rebalance:
         prepare_rebalance(turn, group, reason)
 
 
 def prepare_rebalance(turn: Turn, group: Group, reason: str) -> None:
-    """Move to PreparingRebalance; members that wait for an assignment are sent to join again.
+    """Move to PreparingRebalance; pending SyncGroups are answered REBALANCE_IN_PROGRESS.
 
-    A group that was empty waits `initial_rebalance_delay_ms` for more members (KIP-134); any other
+    An empty group waits `initial_rebalance_delay_ms` for more members (KIP-134). Any other group
     waits for its members, at most the longest of their rebalance timeouts.
     """
     if group.state is GroupState.COMPLETING_REBALANCE:
@@ -41,7 +41,7 @@ def prepare_rebalance(turn: Turn, group: Group, reason: str) -> None:
 
 
 def try_complete_join(turn: Turn, group: Group) -> None:
-    """End the joining phase early when everybody is there."""
+    """End the joining phase early if all members have joined."""
     if (
         group.state is GroupState.PREPARING_REBALANCE
         and not group.join_is_delayed
@@ -51,7 +51,7 @@ def try_complete_join(turn: Turn, group: Group) -> None:
 
 
 def on_join_deadline(turn: Turn, group: Group) -> None:
-    """The joining phase is out of time; a first rebalance waits on while members keep coming."""
+    """End the joining phase at its deadline; an initial one is extended if new members joined."""
     if group.join_is_delayed and group.new_member_added and group.join_delay_left_ms > 0:
         group.new_member_added = False
         wait_ms = min(turn.config.initial_rebalance_delay_ms, group.join_delay_left_ms)
@@ -62,7 +62,7 @@ def on_join_deadline(turn: Turn, group: Group) -> None:
 
 
 def complete_join(turn: Turn, group: Group) -> None:
-    """End the joining phase: drop who did not come, and begin the next generation."""
+    """End the joining phase: remove members that did not join, and start the next generation."""
     absent = [m for m in group.members.values() if m.join_token is None and m.instance_id is None]
     for member in absent:
         drop_member(turn, group, member)
@@ -71,7 +71,7 @@ def complete_join(turn: Turn, group: Group) -> None:
         )
     group.join_is_delayed = False
     if group.members and not _has_joined_leader(turn, group):
-        # Only static members are left and none has come back: wait until one does or they expire.
+        # Only static members are left and none has rejoined: wait for one, or until they expire.
         wait_ms = max(group.rebalance_timeout_ms, 1)
         group.join_deadline_ms = group.wake_at(turn.now_ms + wait_ms)
         return
@@ -99,7 +99,7 @@ def complete_join(turn: Turn, group: Group) -> None:
 
 
 def on_sync_deadline(turn: Turn, group: Group) -> None:
-    """Members that joined but never asked for their assignment are removed (KAFKA-13450)."""
+    """Remove members that joined but sent no SyncGroup (KAFKA-13450)."""
     group.sync_deadline_ms = NEVER
     silent = [group.members[i] for i in group.members if i in group.unsynced]
     if not silent:
@@ -113,7 +113,7 @@ def on_sync_deadline(turn: Turn, group: Group) -> None:
 
 
 def generation_answer(group: Group, member: Member) -> JoinAnswer:
-    """The current generation as the member is told of it; the leader learns who is in it."""
+    """Return the JoinGroup response for the current generation; the leader's has all members."""
     is_leader = group.leader_id == member.member_id
     return JoinAnswer(
         error=ErrorCode.NONE,
@@ -127,7 +127,7 @@ def generation_answer(group: Group, member: Member) -> JoinAnswer:
 
 
 def fail_syncs(turn: Turn, group: Group, error: ErrorCode) -> None:
-    """Answer every parked sync with an error, and forget the assignment of this generation."""
+    """Answer every pending SyncGroup with an error, and drop the assignment of the generation."""
     for member in group.members.values():
         member.assignment = b""
         had_waited = member.sync_token is not None
@@ -137,7 +137,7 @@ def fail_syncs(turn: Turn, group: Group, error: ErrorCode) -> None:
 
 
 def drop_member(turn: Turn, group: Group, member: Member) -> None:
-    """Take a member out of the group; what it still waits for is answered UNKNOWN_MEMBER_ID."""
+    """Remove a member; its pending requests are answered UNKNOWN_MEMBER_ID."""
     turn.answer_join(member, JoinAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=""))
     turn.answer_sync(member, SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID))
     group.discard(member)
@@ -147,14 +147,14 @@ def drop_member(turn: Turn, group: Group, member: Member) -> None:
 
 
 def remove_member(turn: Turn, group: Group, member: Member, kind: EventKind, reason: str) -> None:
-    """Take a member out and let the others rebalance."""
+    """Remove a member and start a rebalance."""
     drop_member(turn, group, member)
     turn.record(kind, group, member, reason=reason)
     settle_after_removal(turn, group, f"{kind.value}: {reason}")
 
 
 def settle_after_removal(turn: Turn, group: Group, reason: str) -> None:
-    """One (pending) member fewer: start a rebalance, or see whether the running one is over."""
+    """After a member or pending id was removed: start a rebalance, or complete the running one."""
     if group.state is GroupState.PREPARING_REBALANCE:
         try_complete_join(turn, group)
     elif group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
@@ -162,7 +162,7 @@ def settle_after_removal(turn: Turn, group: Group, reason: str) -> None:
 
 
 def _has_joined_leader(turn: Turn, group: Group) -> bool:
-    """Make sure that the leader is a member that has joined; False if nobody has."""
+    """Ensure that the leader has joined, by electing another one; False if no member has."""
     leader = group.members.get(group.leader_id or "")
     if leader is not None and leader.join_token is not None:
         return True

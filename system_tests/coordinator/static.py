@@ -1,9 +1,8 @@
-"""Static members (KIP-345, KIP-814): a restarted instance takes its old place.
+"""Static members (KIP-345, KIP-814): a restarted instance replaces its old member.
 
-The restart of a static member of a stable group costs no rebalance as long as the group's chosen
-protocol stays the same, *even when the member's bytes changed*: the cached assignment is handed
-out again. A coordinator that did otherwise would hide the trap that a restarted member lives with
-an answer that was computed for its former self.
+The restart of a static member of a stable group causes no rebalance if the group's protocol stays
+the same, *even if the member's metadata changed*: the member gets its stored assignment again. As
+in Kafka, that assignment was computed for the old metadata.
 """
 
 from dataclasses import replace
@@ -29,7 +28,7 @@ from system_tests.coordinator.types import (
 def replace_static_member(
     turn: Turn, group: Group, request: JoinGroup, new_id: str, token: object
 ) -> None:
-    """A known instance joins with an empty member id: it replaces its former self."""
+    """Handle the join of a known instance without member id: it replaces its old member."""
     instance_id = request.instance_id or ""
     old_leader_id = group.leader_id
     member = group.members[group.member_by_instance[instance_id]]
@@ -59,14 +58,14 @@ def replace_static_member(
         case GroupState.STABLE:
             maybe_prepare_rebalance(turn, group, f"static member {instance_id} changes the vote")
         case GroupState.COMPLETING_REBALANCE:
-            # The leader may be at work with the old member id; its answer would go nowhere.
+            # The leader may be assigning to the old member id.
             prepare_rebalance(turn, group, f"static member {instance_id} replaced while syncing")
         case _:
             pass
 
 
 def _fence(turn: Turn, group: Group, member: Member) -> None:
-    """Whatever the former self still waits for is answered FENCED_INSTANCE_ID, at once."""
+    """Answer the pending requests of the old member with FENCED_INSTANCE_ID."""
     turn.record(EventKind.MEMBER_FENCED, group, member, reason="its instance id joined again")
     error = ErrorCode.FENCED_INSTANCE_ID
     turn.answer_join(member, JoinAnswer(error=error, member_id=member.member_id))
@@ -74,7 +73,7 @@ def _fence(turn: Turn, group: Group, member: Member) -> None:
 
 
 def _rename(group: Group, member: Member, new_id: str) -> None:
-    """Give the member another id in its old place, so that the order of joining stays."""
+    """Change the id of a member, and keep its position in the joining order."""
     old_id = member.member_id
     member.member_id = new_id
     group.members = {m.member_id: m for m in group.members.values()}
@@ -89,11 +88,10 @@ def _rename(group: Group, member: Member, new_id: str) -> None:
 def _answer_without_rebalance(
     turn: Turn, group: Group, member: Member, request: JoinGroup, old_leader_id: str | None
 ) -> None:
-    """Tell the member of the current generation without letting it assign.
+    """Answer a JoinGroup with the current generation; the member does not assign.
 
-    From v9 on a restarted leader is told that it leads but has nothing to compute. Before, it is
-    shown the leader id from before its restart, which is not its own any more, so that it takes
-    itself for a follower.
+    From v9 on the response of a restarted leader has `skip_assignment`. Before v9 it has the
+    leader's old member id, so that the member acts as a follower.
     """
     answer = generation_answer(group, member)
     if request.may_skip_assignment:

@@ -1,7 +1,7 @@
-"""The group's record: what a broker writes to its offsets topic at the end of a rebalance.
+"""The group's record, which a broker writes to its offsets topic at the end of a rebalance.
 
-All subscriptions and assignments of a generation are *one* record, so a group has a size limit
-whatever the number of its members; a leader that answers too much loops its group for ever.
+All subscriptions and assignments of a generation are *one* record, so their total size is limited.
+If a leader's assignment exceeds the limit, the group rebalances again and again.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _MEMBER_OVERHEAD = 24
 
 
 def record_size(group: Group, assignments: Mapping[str, bytes]) -> int:
-    """Bytes of the record that would hold this generation.
+    """Return the size in bytes of the record of this generation.
 
     Args:
         group: The group; each member counts with its bytes for the chosen protocol.
@@ -32,13 +32,13 @@ def record_size(group: Group, assignments: Mapping[str, bytes]) -> int:
 
 
 def store(turn: Turn, group: Group, assignments: Mapping[str, bytes]) -> bool:
-    """Write the group's record; False, and nothing changed, if it is over the limit."""
+    """Store the group's record; return False and store nothing if it exceeds the limit."""
     size = record_size(group, assignments)
     if size > turn.config.group_record_limit:
         turn.record(
             EventKind.STORE_FAILED,
             group,
-            reason=f"record of {size} bytes is over the limit of {turn.config.group_record_limit}",
+            reason=f"record of {size} bytes exceeds the limit of {turn.config.group_record_limit}",
         )
         return False
     group.stored = StoredGroup(

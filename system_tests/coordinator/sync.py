@@ -1,4 +1,4 @@
-"""SyncGroup: the leader's assignment comes in, everybody's part goes out."""
+"""SyncGroup: stores the leader's assignment and sends each member its part."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ def sync(turn: Turn, group: Group, request: SyncGroup, token: object) -> None:
 
 
 def _check(group: Group, request: SyncGroup) -> ErrorCode:
-    """The first thing that is wrong with the request, or NONE."""
+    """Return the first error of the request; NONE if it is valid."""
     error = group.check_member(request.member_id, request.instance_id)
     if error is not ErrorCode.NONE:
         return error
@@ -49,7 +49,7 @@ def _check(group: Group, request: SyncGroup) -> ErrorCode:
 
 
 def _store_assignment(turn: Turn, group: Group, assignments: Mapping[str, bytes]) -> None:
-    """Keep the leader's answer, or, if its record is too large, fail the generation."""
+    """Store the leader's assignment; if its record is too large, start another rebalance."""
     if not store(turn, group, assignments):
         fail_syncs(turn, group, ErrorCode.UNKNOWN_SERVER_ERROR)
         maybe_prepare_rebalance(turn, group, "the assignment could not be stored")
@@ -57,7 +57,7 @@ def _store_assignment(turn: Turn, group: Group, assignments: Mapping[str, bytes]
     group.state = GroupState.STABLE
     turn.record(EventKind.ASSIGNMENT_STORED, group, everybody=True)
     for member in group.members.values():
-        # Members that the leader forgot get nothing, but they get an answer.
+        # Members without an assignment get an empty one.
         member.assignment = assignments.get(member.member_id, b"")
         if member.sync_token is not None:
             turn.answer_sync(member, _assignment_answer(group, member.assignment))

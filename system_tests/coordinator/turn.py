@@ -1,4 +1,4 @@
-"""One turn of the coordinator: the time, the settings, and what the turn has done so far."""
+"""One call of the coordinator: its time, its settings, and its effects so far."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from system_tests.coordinator.types import (
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """Collects the answers and the history of one call; born and gone inside it."""
+    """Collects the responses and events of one call."""
 
     now_ms: int
     config: CoordinatorConfig
@@ -29,7 +29,7 @@ class Turn:
     events: list[GroupEvent] = field(default_factory=list)
 
     def effects(self) -> Effects:
-        """What the turn did."""
+        """Return the collected responses and events."""
         return Effects(tuple(self.answers), tuple(self.events))
 
     def answer(self, token: object, response: Response) -> None:
@@ -45,7 +45,7 @@ class Turn:
         reason: str = "",
         everybody: bool = False,
     ) -> None:
-        """Add a line to the group's history."""
+        """Record an event of the group."""
         self.events.append(
             GroupEvent(
                 at_ms=self.now_ms,
@@ -60,27 +60,27 @@ class Turn:
         )
 
     def touch(self, group: Group, member: Member, timeout_ms: int | None = None) -> None:
-        """Start the member's session anew (or, for a new member, its time to wait for a join)."""
+        """Restart the member's session timeout; `timeout_ms` replaces it for a new member."""
         wait_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
         member.session_deadline_ms = group.wake_at(self.now_ms + wait_ms)
 
     def answer_join(self, member: Member, response: JoinAnswer) -> None:
-        """Answer the member's parked join, if there is one."""
+        """Answer the member's pending JoinGroup, if there is one."""
         if member.join_token is not None:
             self.answer(member.join_token, response)
             member.join_token = None
 
     def answer_sync(self, member: Member, response: SyncAnswer) -> None:
-        """Answer the member's parked sync, if there is one."""
+        """Answer the member's pending SyncGroup, if there is one."""
         if member.sync_token is not None:
             self.answer(member.sync_token, response)
             member.sync_token = None
 
     def park_join(self, member: Member, token: object) -> None:
-        """Let a join wait.
+        """Keep a JoinGroup pending.
 
-        A join that the same member had parked before is answered: its sender has given it up,
-        but no request stays without an answer here.
+        An earlier pending JoinGroup of the member is answered REBALANCE_IN_PROGRESS: every request
+        gets a response.
         """
         if member.join_token is not None:
             stale = JoinAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id)
@@ -88,13 +88,13 @@ class Turn:
         member.join_token = token
 
     def park_sync(self, member: Member, token: object) -> None:
-        """Let a sync wait; one that was parked before is answered as in `park_join`."""
+        """Keep a SyncGroup pending; an earlier one is answered as in `park_join`."""
         if member.sync_token is not None:
             self.answer_sync(member, SyncAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_token = token
 
     def elect_leader(self, group: Group, member_id: str | None, reason: str) -> None:
-        """Make a member the group leader, and say so if it was not."""
+        """Make a member the group leader; record an event if the leader changed."""
         if group.leader_id == member_id:
             return
         group.leader_id = member_id
@@ -103,5 +103,5 @@ class Turn:
 
 
 def disarm_session(member: Member) -> None:
-    """Stop the member's session clock; the end of what it waits for starts it again."""
+    """Stop the member's session timeout; the response that it waits for starts it again."""
     member.session_deadline_ms = NEVER

@@ -1,7 +1,7 @@
-"""What goes into the coordinator and what comes out: frozen values, no behaviour.
+"""Requests, responses and events of the coordinator: frozen values without behaviour.
 
-A request that may be answered later carries a *token*: anything but `None` that the transport can
-find its waiting peer by. Every token gets exactly one `Answer`, in this call or in a later one.
+A request has a *token*: any value but `None`, by which the transport finds the connection that
+waits. Every token gets exactly one `Answer`, in this call or in a later one.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class GroupState(StrEnum):
-    """A classic group's state, spelled as DescribeGroups spells it."""
+    """State of a classic group; the value is that of DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -21,7 +21,7 @@ class GroupState(StrEnum):
 
 
 class ErrorCode(IntEnum):
-    """The protocol's error codes, as far as group coordination needs them."""
+    """Kafka error codes of group coordination."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -47,7 +47,7 @@ NO_GENERATION = -1
 
 
 class Protocol(NamedTuple):
-    """One assignment strategy that a member offers: its wire name and the member's bytes for it."""
+    """A protocol that a member offers: its name and the member's metadata for it."""
 
     name: str
     metadata: bytes
@@ -55,10 +55,10 @@ class Protocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
-    """Broker settings that group coordination reads; defaults are Apache Kafka's.
+    """Broker settings of group coordination; defaults are Apache Kafka's.
 
-    Times are milliseconds. `group_record_limit` is the greatest size in bytes of the one record
-    that holds a generation: every subscription and every assignment together.
+    Times are in milliseconds. `group_record_limit` is the maximum size in bytes of a generation's
+    record, which holds all subscriptions and assignments.
     """
 
     initial_rebalance_delay_ms: int = 3_000
@@ -72,7 +72,7 @@ class CoordinatorConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """A member asks to be part of the next generation.
+    """A JoinGroup request.
 
     `needs_known_member_id` is true from JoinGroup v4 on, `may_skip_assignment` from v9 on.
     """
@@ -93,7 +93,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """A member asks for its assignment; the group leader brings everybody's."""
+    """A SyncGroup request; that of the leader holds the assignments of all members."""
 
     group_id: str
     member_id: str
@@ -106,7 +106,7 @@ class SyncGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """A member says that it is alive."""
+    """A Heartbeat request."""
 
     group_id: str
     member_id: str
@@ -115,7 +115,7 @@ class Heartbeat:
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves: a member id, or an instance id alone (an operator removes a static member)."""
+    """A leaving member: its member id, or only its instance id if an operator removes it."""
 
     member_id: str
     instance_id: str | None = None
@@ -124,7 +124,7 @@ class LeavingMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """Members leave, in the order given."""
+    """A LeaveGroup request; the members leave in this order."""
 
     group_id: str
     members: tuple[LeavingMember, ...]
@@ -138,7 +138,7 @@ class OffsetKey(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """A committed position, the leader epoch it was read at (-1: unknown), and the user's note."""
+    """A committed offset, its leader epoch (-1: unknown), and the user's metadata."""
 
     offset: int
     leader_epoch: int = -1
@@ -147,7 +147,7 @@ class CommittedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """A member, or a client without group membership (generation -1), commits positions."""
+    """An OffsetCommit request of a member, or of a client outside the group (generation -1)."""
 
     group_id: str
     offsets: Mapping[OffsetKey, CommittedOffset]
@@ -160,7 +160,7 @@ Request = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | CommitOffsets
 
 
 class JoinedMember(NamedTuple):
-    """What the group leader learns of a member: its bytes for the chosen protocol."""
+    """A member in the leader's JoinGroup response, with its metadata for the chosen protocol."""
 
     member_id: str
     instance_id: str | None
@@ -199,7 +199,7 @@ class HeartbeatAnswer:
 
 
 class LeftMember(NamedTuple):
-    """How one member's leaving went."""
+    """The result for one leaving member."""
 
     member_id: str
     instance_id: str | None
@@ -208,7 +208,7 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveAnswer:
-    """Answer to `LeaveGroup`; `error` speaks of the whole request, `members` of each."""
+    """Answer to `LeaveGroup`: `error` of the whole request, `members` with their own errors."""
 
     error: ErrorCode
     members: tuple[LeftMember, ...] = ()
@@ -225,14 +225,14 @@ Response = JoinAnswer | SyncAnswer | HeartbeatAnswer | LeaveAnswer | CommitAnswe
 
 
 class Answer(NamedTuple):
-    """A response for the peer that waits under `token`."""
+    """The response to the request with this token."""
 
     token: object
     response: Response
 
 
 class EventKind(StrEnum):
-    """What a group's history is made of."""
+    """Kind of a group's event."""
 
     MEMBER_ID_HANDED_OUT = "member id handed out"
     MEMBER_JOINED = "member joined"
@@ -254,7 +254,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEvent:
-    """One line of a group's history; `members` is filled where the whole group is meant."""
+    """An event of a group; `members` is filled for events of the whole group."""
 
     at_ms: int
     kind: EventKind
@@ -267,7 +267,7 @@ class GroupEvent:
 
 
 class Effects(NamedTuple):
-    """What a call did: answers to send, history to record; both in order."""
+    """Effects of a call, in order: responses to send, and events."""
 
     answers: tuple[Answer, ...]
     events: tuple[GroupEvent, ...]
@@ -275,7 +275,7 @@ class Effects(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberDescription:
-    """A member as DescribeGroups shows it; metadata and assignment are empty unless Stable."""
+    """A member as in DescribeGroups; metadata and assignment are empty unless Stable."""
 
     member_id: str
     instance_id: str | None
@@ -287,7 +287,7 @@ class MemberDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDescription:
-    """A group as DescribeGroups shows it; an unknown group is `Dead` and has no members."""
+    """A group as in DescribeGroups; an unknown group is `Dead` and has no members."""
 
     group_id: str
     state: GroupState

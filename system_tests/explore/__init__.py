@@ -1,9 +1,9 @@
-"""Every order in which a small group can be bounced, instead of one that was drawn."""
+"""Exhaustive search: every order of events in which a small group can be bounced."""
 
 from system_tests.explore.bounds import Bounds
 from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
 from system_tests.explore.presence import Placed, Presence, explore_alone, place, placed_by
-from system_tests.explore.report import document, lines_of, runbook, wanted
+from system_tests.explore.report import document, findings_of_issue, lines_of, runbook
 from system_tests.explore.search import Explored, Found, Progress, explore
 from system_tests.explore.workers import WorkerLostError
 
@@ -21,10 +21,10 @@ __all__ = [
     "document",
     "explore",
     "explore_alone",
+    "findings_of_issue",
     "issue_of",
     "lines_of",
     "place",
     "placed_by",
     "runbook",
-    "wanted",
 ]

@@ -1,4 +1,4 @@
-"""How far a search looks, and at which group."""
+"""The group that a search explores, and the limits of the search."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,16 @@ from system_tests.sim import NO_DIMENSIONS, Dimensions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What is explored.
+    """The group and the limits of a search.
 
     Attributes:
-        members, threads, static, partitions: of the group.
-        crashes: how many may strike, anywhere.
-        max_states: give up, and say so, beyond it.
-        more_states: once something was found, look at so many states more for other rules.
-        symmetric, reduced: merge states and orders that nobody could tell apart.
-        dimensions: what else the group has. Members that serve queries are told apart by it.
+        members, threads, static, partitions: size and kind of the group.
+        crashes: number of crashes that may occur, at any moment.
+        max_states: stop the search, incomplete, at more states than this.
+        more_states: number of states to visit after the first finding, to find other rules.
+        symmetric: merge states that differ by process letters and partition numbers only.
+        reduced: leave out orders of moves that have the same result as another order.
+        dimensions: further properties of the group, such as endpoints and standby replicas.
     """
 
     members: int = 3

@@ -1,6 +1,6 @@
-"""What a state leads to: every move that is possible in it, each taken in a copy of its world.
+"""Expansion of states: each possible move is taken in a copy of the state's simulated world.
 
-A state is kept as a world that can be copied, and forgotten for its key once it was expanded.
+A state is kept as a world until it is expanded. After that only its key is kept.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from system_tests.explore.bounds import Bounds
 from system_tests.explore.issues import Finding, issue_of
 from system_tests.explore.key import Key, Keys
-from system_tests.explore.liveness import judge
+from system_tests.explore.liveness import liveness_violations
 from system_tests.explore.moves import (
     OPERATOR,
     Move,
@@ -24,11 +24,11 @@ from system_tests.explore.world import StillWorld, still_setup
 from system_tests.sim import Answered, Evidence, Happening, Plan, check_dimensions, check_step
 
 Kind = tuple[str, str | None]
-"""A broken rule, and the issue behind it."""
+"""The broken rule, and the id of the issue that caused it; None if the issue is unknown."""
 
 
 class Node(NamedTuple):
-    """A state on the frontier; `recent` is what happened from the last answer of a leader on."""
+    """A state that is not expanded yet; `recent` holds the events since the last assignment."""
 
     world: StillWorld
     evidence: Evidence
@@ -37,7 +37,7 @@ class Node(NamedTuple):
 
 
 def first_node(plan: Plan, bounds: Bounds) -> Node:
-    """A group that runs the old release and has come to rest."""
+    """Return the first state: a stable group in which every member runs the old release."""
     setup = still_setup(
         processes=bounds.members,
         threads=bounds.threads,
@@ -53,14 +53,14 @@ def first_node(plan: Plan, bounds: Bounds) -> Node:
         happen(world, moves[0])
         world.settle_threads()
     evidence = Evidence(task_of=world.task_of)
-    for happening in world.trace:
-        evidence.add(happening)
+    for event in world.trace:
+        evidence.add(event)
     world.trace.clear()
     return Node(world, evidence, Progress(stages=(0,) * bounds.members, crashes=bounds.crashes))
 
 
 class Step(NamedTuple):
-    """What a move leads to, what happened in it, and which rules it broke."""
+    """The result of a move: the next state, the events, and the rules that were broken."""
 
     move: Move
     node: Node
@@ -69,9 +69,9 @@ class Step(NamedTuple):
 
 
 def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
-    """Take one move from a state, which stays as it is."""
+    """Return the result of one move; `node` is not changed."""
     world, evidence, progress = node.world.copy(), node.evidence.copy(), node.progress
-    world.next_leaders = (move.leader,) if move.leader else ()
+    world.member_ids.next_leaders = (move.leader,) if move.leader else ()
     if move.kind in OPERATOR:
         progress = act(world, progress, plan, move)
     else:
@@ -84,23 +84,23 @@ def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
     found: list[Finding] = []
     recent = node.recent
     has_dimensions = not world.setup.dimensions.is_default
-    for one in trace:
-        recent = (one,) if isinstance(one, Answered) else (*recent, one)
-        broken = check_step(evidence, one) + (check_dimensions(one) if has_dimensions else [])
+    for event in trace:
+        recent = (event,) if isinstance(event, Answered) else (*recent, event)
+        broken = check_step(evidence, event) + (check_dimensions(event) if has_dimensions else [])
         found += [Finding(broken=b, recent=recent) for b in broken]
     return Step(move, Node(world, evidence, progress, recent), trace, tuple(found))
 
 
 def steps(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> list[Step]:
-    """Take one move, once for each leader that the coordinator may take in it."""
+    """Return the results of one move, one for each leader that the coordinator may choose."""
     first = take(node, plan, move, reduced=reduced)
-    asked = first.node.world.asked if not move.leader else ()
+    asked = first.node.world.member_ids.leader_candidates if not move.leader else ()
     led = (move._replace(leader=name) for name in dict.fromkeys(asked) if name != asked[0])
-    return [first, *(take(node, plan, one, reduced=reduced) for one in led)]
+    return [first, *(take(node, plan, step, reduced=reduced) for step in led)]
 
 
 def replay(first: Node, plan: Plan, moves: Iterable[Move], *, reduced: bool = True) -> list[Step]:
-    """Take the moves of a finding again, one after the other."""
+    """Return the results of the moves of a finding, taken one after the other."""
     taken: list[Step] = []
     node = first
     for move in moves:
@@ -110,14 +110,13 @@ def replay(first: Node, plan: Plan, moves: Iterable[Move], *, reduced: bool = Tr
 
 
 class Outcome(NamedTuple):
-    """What a move leads to, without the world.
+    """The result of a move, without the simulated world.
 
     Attributes:
         move: the move.
-        key: of the state that it leads to; b"" if it breaks a rule.
-        kinds: of what it breaks.
-        is_held: the expander has a world for this key from now on; it has been met for the first
-            time.
+        key: key of the next state; b"" if the move breaks a rule.
+        kinds: the broken rules with their issues.
+        is_held: the state is new to this expander, which now holds its world.
     """
 
     move: Move
@@ -127,22 +126,22 @@ class Outcome(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """What a state breaks by being at rest, and what every move from it leads to."""
+    """An expanded state: rules that it breaks at rest, and the outcome of every move."""
 
     kinds: tuple[Kind, ...]
     outcomes: tuple[Outcome, ...]
 
 
 class Expander:
-    """Keeps worlds by the keys of their states until these are expanded."""
+    """Holds the worlds of states, by key, until the states are expanded."""
 
     def __init__(self, plan: Plan, bounds: Bounds, first: Node) -> None:
-        """Begin with one state.
+        """Hold the first state.
 
         Args:
-            plan: what the operator does.
-            bounds: how far to look.
-            first: where; its world stays usable.
+            plan: the bounces of the operator.
+            bounds: group and limits of the search.
+            first: the first state; its world is never released.
         """
         self.plan, self.bounds = plan, bounds
         self.keys = Keys(symmetric=bounds.symmetric and not bounds.dimensions.routes)
@@ -155,50 +154,43 @@ class Expander:
         return self.keys.key_of(node.world, node.evidence, node.progress)
 
     def keep(self, wanted: set[Key]) -> None:
-        """Let go of all worlds but these."""
+        """Drop all worlds except those of the wanted keys."""
         self.held = {key: node for key, node in self.held.items() if key in wanted}
 
     def drop(self, keys: Iterable[Key]) -> None:
-        """Let go of worlds whose states were met before by somebody else."""
+        """Release the worlds of states that another process holds."""
         for key in keys:
-            node = self.held.pop(key, None)
-            if node is not None:
-                node.world.release()
+            self.held.pop(key, None)
 
     def expand(self, key: Key) -> Expanded:
-        """Take every move from a state, and let go of its world."""
+        """Return the outcomes of every move from a state, and release its world."""
         node, plan, reduced = self.held.pop(key), self.plan, self.bounds.reduced
         moves = group_moves(node.world, reduced=reduced)
         rests = not moves and node.world.is_at_rest()
         outcomes: list[Outcome] = []
         for move in moves + operator_moves(node.world, node.progress, plan, rests=rests):
             outcomes += map(self._reach, steps(node, plan, move, reduced=reduced))
-        kinds = [kind_of(one) for one in judged(node, plan, rests=rests)] if not moves else []
-        if key != self.first:
-            node.world.release()
+        kinds = [] if moves else list(map(kind_of, findings_of(node, plan, rests=rests)))
         return Expanded(tuple(kinds), tuple(outcomes))
 
     def _reach(self, step: Step) -> Outcome:
         node = step.node
         if step.found:  # what comes after a broken rule proves nothing
-            node.world.release()
             return Outcome(step.move, b"", tuple(map(kind_of, step.found)))
         key = self.key_of(node)
         is_new = key not in self.seen
         if is_new:
             self.seen.add(key)
             self.held[key] = node
-        else:
-            node.world.release()
         return Outcome(step.move, key, (), is_new)
 
 
-def judged(node: Node, plan: Plan, *, rests: bool) -> list[Finding]:
-    """Return what a state breaks in which nothing happens any more by itself."""
-    broken = judge(node.world, node.evidence, node.progress, plan, rests=rests)
-    return [Finding(broken=one, recent=node.recent) for one in broken]
+def findings_of(node: Node, plan: Plan, *, rests: bool) -> list[Finding]:
+    """Return the liveness rules that a state breaks in which no move happens by itself."""
+    broken = liveness_violations(node.world, node.evidence, node.progress, plan, rests=rests)
+    return [Finding(broken=violation, recent=node.recent) for violation in broken]
 
 
 def kind_of(finding: Finding) -> Kind:
-    """Return the broken rule, and the issue behind it."""
+    """Return the broken rule and the id of its issue."""
     return finding.broken.rule, issue_of(finding)

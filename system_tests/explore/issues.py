@@ -1,7 +1,7 @@
-"""Which issue a finding is: told by what broke and how, never by the releases.
+"""Known issues, recognised by the broken rule and the events before it, never by the releases.
 
-A row looks at the rule and at what happened from the last answer of a leader on. So a release that
-has the same fault under another name is told by the old name, and a fault that is new by none.
+A row checks the rule and the events since the last assignment of a leader. A release with the same
+fault under another name gets the id of the known issue. A new fault gets no id.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,20 +14,20 @@ from system_tests.sim.world import INSTANCE
 
 _Kind = TypeVar("_Kind")
 _FOLLOWUP_ON_THE_WIRE = 7
-# As leaders say it that read versions 1 and 2 only.
+# Error messages of leaders that read versions 1 and 2 only.
 _CANNOT_READ = ("cannot be decoded", "unable to decode subscription data")
-# As the rule of a leader before 2.4 is called.
+# Part of the name of the rule by which leaders before 2.4 assign.
 _KEEPS_FORMER_TASKS = "empty answer to future members"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What broke.
+    """A broken rule with the events that led to it.
 
     Attributes:
         broken: the rule and its sentence.
-        recent: what happened from the last answer of a leader on, or once round a cycle.
-        repeats: it goes on for ever, without anybody's doing.
+        recent: events since the last assignment of a leader; for a cycle, its events.
+        repeats: the events form a cycle that repeats without any operator action.
     """
 
     broken: Broken
@@ -37,10 +37,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One row: the id, how to tell it, and the sentence."""
+    """One known issue: its id, the predicate that recognises it, and a sentence about it."""
 
     id: str
-    tells: Callable[[Finding], bool]
+    matches: Callable[[Finding], bool]
     why: str
 
 
@@ -54,34 +54,37 @@ def _copies_what_it_cannot_write(finding: Finding) -> bool:
 
 
 def _loses_a_followup_with_its_member(finding: Finding) -> bool:
-    """The member that had to give partitions up, and to rejoin then, was restarted before that."""
+    """The member that had to revoke partitions and then rejoin was restarted before it did."""
     answer = _last(finding.recent, Answered)
     if finding.broken.rule != "nothing is forgotten" or answer is None or not answer.withheld:
         return False
-    on_the_wire = max(one.version for one in answer.answers) >= _FOLLOWUP_ON_THE_WIRE
-    gone = any(isinstance(one, Ended) for one in finding.recent)
+    on_the_wire = (
+        max(member_answer.version for member_answer in answer.answers) >= _FOLLOWUP_ON_THE_WIRE
+    )
+    gone = any(isinstance(event, Ended) for event in finding.recent)
     return gone and not on_the_wire
 
 
 def _rejoin_is_ignored(finding: Finding) -> bool:
     return finding.broken.rule in ("nothing is forgotten", "settles") and any(
-        isinstance(one, GroupEvent) and one.kind is EventKind.MEMBER_KEPT for one in finding.recent
+        isinstance(event, GroupEvent) and event.kind is EventKind.MEMBER_KEPT
+        for event in finding.recent
     )
 
 
 def _followup_cuts_a_rebalance_short(finding: Finding) -> bool:
-    """A scheduled rejoin came, round after round, before everybody had the answer that asks for it.
+    """Scheduled rejoins interrupt every rebalance before all members have their assignment.
 
-    Releases from 2.6 on schedule a rejoin for another version like any follow-up; earlier ones
-    leave the group and come back, which is another event.
+    Releases from 2.6 on schedule a rejoin for another version like any follow-up; earlier releases
+    leave the group and join again, which is another event.
     """
     if not (finding.broken.rule == "settles" and finding.repeats):
         return False
     return any(
-        isinstance(one, GroupEvent)
-        and one.kind is EventKind.MEMBER_REJOINED
-        and one.reason in (Cause.FOLLOWUP, Cause.VERSION)
-        for one in finding.recent
+        isinstance(event, GroupEvent)
+        and event.kind is EventKind.MEMBER_REJOINED
+        and event.reason in (Cause.FOLLOWUP, Cause.VERSION)
+        for event in finding.recent
     )
 
 
@@ -97,19 +100,19 @@ def _former_tasks_are_handed_back(finding: Finding) -> bool:
 
 
 def _static_member_cannot_ask(finding: Finding) -> bool:
-    """A member that wanted a rebalance came back in its own place, which is none."""
+    """A static member rejoined to request a rebalance, and the coordinator started none."""
     if finding.broken.rule not in ("nothing is forgotten", "nobody stays future", "settles"):
         return False
     asking: set[str] = set()
-    for one in finding.recent:
-        if isinstance(one, Rejoined):
-            asking.add(one.thread)
-        elif isinstance(one, Started | Ended):
-            asking.discard(one.thread)
+    for event in finding.recent:
+        if isinstance(event, Rejoined):
+            asking.add(event.thread)
+        elif isinstance(event, Started | Ended):
+            asking.discard(event.thread)
         elif (
-            isinstance(one, GroupEvent)
-            and one.kind is EventKind.MEMBER_REPLACED
-            and one.member_id.rpartition("-")[0].removesuffix(INSTANCE) in asking
+            isinstance(event, GroupEvent)
+            and event.kind is EventKind.MEMBER_REPLACED
+            and event.member_id.rpartition("-")[0].removesuffix(INSTANCE) in asking
         ):
             return True
     return False
@@ -129,49 +132,50 @@ def _versions_1_and_2_only(finding: Finding) -> bool:
 ISSUES: tuple[Issue, ...] = (
     Issue(
         id="KAFKA-6054",
-        tells=_versions_1_and_2_only,
-        why="a leader dies of a version that it cannot read, or answers version 1 in version 2",
+        matches=_versions_1_and_2_only,
+        why="a leader crashes on a version that it cannot read, or answers version 1 in version 2",
     ),
     Issue(
         id="KAFKA-8649",
-        tells=_copies_what_it_cannot_write,
-        why="the second number of the answer is the leader's own, and a member copies it",
+        matches=_copies_what_it_cannot_write,
+        why="the leader sends its own latest version as the common one, and a member adopts it",
     ),
     Issue(
         id="KAFKA-9821",
-        tells=_loses_a_followup_with_its_member,
-        why="the member that gave partitions up alone knew that a follow-up was due, and restarted",
+        matches=_loses_a_followup_with_its_member,
+        why="only the member that revoked partitions knew of the follow-up rebalance, and it was"
+        " restarted",
     ),
     Issue(
         id="KAFKA-9525",
-        tells=_static_member_cannot_ask,
-        why="a static member before 2.6 asks for a rebalance by subscribing anew, and the"
-        " coordinator hands it its old answer",
+        matches=_static_member_cannot_ask,
+        why="a static member before 2.6 requests a rebalance by subscribing again, and the"
+        " coordinator returns its old assignment",
     ),
     Issue(
         id="KAFKA-10455",
-        tells=_rejoin_is_ignored,
-        why="a member rejoined with the same bytes, and the coordinator kept its generation",
+        matches=_rejoin_is_ignored,
+        why="a member rejoined with unchanged metadata, and the coordinator started no rebalance",
     ),
     Issue(
         id="KAFKA-14382",
-        tells=_followup_cuts_a_rebalance_short,
-        why="a follow-up starts the next rebalance before the running one is over",
+        matches=_followup_cuts_a_rebalance_short,
+        why="a follow-up rebalance starts before the running one has completed",
     ),
     Issue(
         id="former-tasks",
-        tells=_former_tasks_are_handed_back,
-        why="a leader before 2.4 hands everybody's former tasks back while a newer member joins;"
-        " one that missed the last answer still names what another got by it",
+        matches=_former_tasks_are_handed_back,
+        why="a leader before 2.4 returns each member its previous tasks while a newer member joins;"
+        " a member that missed the last assignment still names tasks that another member now has",
     ),
 )
-"""In the order in which they are asked; the first that tells gives its name."""
+"""Known issues, in the order in which they are checked; the first match counts."""
 
 
 def issue_of(finding: Finding) -> str | None:
-    """Return the id of the issue that a finding is, None where history knows nothing like it."""
-    return next((issue.id for issue in ISSUES if issue.tells(finding)), None)
+    """Return the id of the first issue that matches a finding; None for no known issue."""
+    return next((issue.id for issue in ISSUES if issue.matches(finding)), None)
 
 
 def _last(recent: Sequence[Happening], kind: type[_Kind]) -> _Kind | None:
-    return next((one for one in reversed(recent) if isinstance(one, kind)), None)
+    return next((event for event in reversed(recent) if isinstance(event, kind)), None)

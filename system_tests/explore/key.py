@@ -1,14 +1,18 @@
-"""When two states are the same: everything that can still matter, and nothing else.
+"""Keys of states: equal for states whose possible futures are equal.
 
-Left out: the clock (it stands still), member ids (only whose, and present or former), numbers of
-generations (only present or past), nonces and unique fields (only their being there matters, and
-that follows from the release), how long a member waits before it asks again, the order in which
-members joined (leaders are tried one by one, assignors sort), counters of timers.
+A key leaves out:
 
-States that differ by nothing but the letters of their processes are one as well, and so are states
-that differ by the numbers of their partitions: a state is the facts of each process, in an order of
-their own, and for each partition in which of their sets it is. A tie that an assignor breaks by
-process id or by number of partition is so broken in one way only.
+- the clock, which does not run;
+- member ids; only the owner counts, and whether the id is the current one;
+- generation numbers; only whether a generation is the current one counts;
+- nonces and unique fields; only their presence counts, which follows from the release;
+- how long a member waits before it retries, and counters of timers;
+- the order in which members joined: every leader is tried, and assignors sort.
+
+States that differ only by process letters have the same key, and so have states that differ only
+by partition numbers: a key holds the sorted facts of the processes and, for each partition, the
+sets that contain it. Where an assignor breaks a tie by process id or partition number, only one of
+the outcomes is explored.
 """
 
 from collections import defaultdict
@@ -40,34 +44,35 @@ Numbers = frozenset[int]
 _PARTITION = itemgetter(1)  # of a task or a topic partition alike
 _FIRST = itemgetter(0)
 _PHASES = {phase: phase.value for phase in Phase}
-_NONE_HANDED_OUT = ("handed out",)
+_NO_PENDING_ID = ("pending id",)
 _DIGEST_BYTES = 16
 _MARSHAL_VERSION = 2  # later versions write the same value in more than one way
 Key = bytes
-"""A digest of a state: the same in every process and in every run."""
+"""A digest of a state, 16 bytes; the same in every process and in every run."""
 
 
 class Part(NamedTuple):
-    """What is known of something: facts, and sets of partition numbers in a fixed order."""
+    """Part of a state: facts, and sets of partition numbers in a fixed order."""
 
     facts: Hashable
     sets: tuple[Numbers, ...]
 
 
 class Keys:
-    """Makes the keys of one search; the digests of parts are kept, since few are ever new."""
+    """Computes the keys of one search; caches the digests of parts, since most parts repeat."""
 
     def __init__(self, *, symmetric: bool = True) -> None:
-        """Begin.
+        """Start with an empty cache.
 
         Args:
-            symmetric: take states for the same that differ by letters and numbers only.
+            symmetric: give states that differ by process letters and partition numbers only the
+                same key.
         """
         self._symmetric = symmetric
         self._digests: dict[Hashable, bytes] = {}
 
     def key_of(self, world: StillWorld, evidence: Evidence, progress: Progress) -> Key:
-        """Return a value that is equal for equal states."""
+        """Return the key of a state."""
         group = world.group
         state = (
             group.state.value,
@@ -79,14 +84,14 @@ class Keys:
             progress.is_forced,
             routing_facts(world),
         )
-        found = _Found(world, group)
+        found = _ByLane(world, group)
         parts: list[tuple[bytes, list[Numbers]]] = []
         for process in range(world.setup.processes):
             facts, sets = _process(world, evidence, progress, process, found)
             parts.append((self._digest((facts, *map(len, sets))), sets))
         whole = self._digest(state)
         if not self._symmetric:
-            numbers = tuple(tuple(tuple(sorted(one)) for one in sets) for _, sets in parts)
+            numbers = tuple(tuple(tuple(sorted(group)) for group in sets) for _, sets in parts)
             return _key(whole, parts, numbers)
         parts.sort(key=_FIRST)
         if len({digest for digest, _ in parts}) == len(parts):
@@ -112,7 +117,7 @@ def _digest_of(value: Hashable) -> bytes:
 
 
 def _plain(value: object) -> str:
-    """A text that is the same for equal values, whatever their types are called."""
+    """Return a text that is equal for equal values, whatever the names of their types."""
     if isinstance(value, tuple):
         return f"({','.join(map(_plain, value))})"
     if isinstance(value, Integral):
@@ -121,14 +126,14 @@ def _plain(value: object) -> str:
 
 
 def _orders(parts: list[tuple[bytes, list[Numbers]]]) -> Iterator[list[list[Numbers]]]:
-    """Every order of the parts' sets that keeps the order of their digests."""
+    """Yield every order of the parts' sets that keeps the order of their digests."""
     groups = [[sets for _, sets in same] for _, same in groupby(parts, key=_FIRST)]
     for chosen in product(*map(permutations, groups)):
         yield [sets for same in chosen for sets in same]
 
 
 def _profiles(parts: Iterable[list[Numbers]]) -> tuple[int, ...]:
-    """For each partition a number whose bits say in which sets it is; the numbers ascend."""
+    """Return, for each partition, a number whose bits are the sets it is in; sorted."""
     bits: defaultdict[int, int] = defaultdict(int)
     bit = 1
     for sets in parts:
@@ -140,8 +145,8 @@ def _profiles(parts: Iterable[list[Numbers]]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=65_536)
-def said(metadata: bytes) -> Part:
-    """What a subscription says, without what changes from one to the next."""
+def subscription_part(metadata: bytes) -> Part:
+    """Return the content of a subscription, without what changes from one to the next."""
     outer = read_subscription(metadata)
     owned = _partitions(outer.owned_partitions)
     try:
@@ -164,8 +169,8 @@ def said(metadata: bytes) -> Part:
 
 
 @lru_cache(maxsize=65_536)
-def answered(data: bytes) -> Part:
-    """What an answer says, without its routing view."""
+def assignment_part(data: bytes) -> Part:
+    """Return the content of an assignment, without its routing view."""
     if not data:
         return Part(b"", ())
     partitions, user_data = read_assignment(data)
@@ -185,31 +190,31 @@ def answered(data: bytes) -> Part:
     )
 
 
-class _Found:
-    """What belongs to each lane, found in one look at the group and at what is on its way."""
+class _ByLane:
+    """Members, pending ids, pending events and assignments of each lane, collected in one pass."""
 
     def __init__(self, world: StillWorld, group: Group) -> None:
-        self.group, names = group, world.names
+        self.group, names = group, world.member_ids.names
         self.members: dict[str, list[Member]] = {}
         for member in group.members.values():
             self.members.setdefault(names[member.member_id], []).append(member)
-        self.handed_out: dict[str, list[str]] = {}
+        self.pending_ids: dict[str, list[str]] = {}
         for member_id in group.pending_deadline_by_id:
-            self.handed_out.setdefault(names[member_id], []).append(member_id)
-        self.on_the_way: dict[int, list[Pending]] = {}
+            self.pending_ids.setdefault(names[member_id], []).append(member_id)
+        self.pending: dict[int, list[Pending]] = {}
         for pending in world.scheduler.pending():
-            self.on_the_way.setdefault(pending.target, []).append(pending)
+            self.pending.setdefault(pending.target, []).append(pending)
         self.answers: dict[str, list[Part]] = {}
         for pending in world.scheduler.unordered():
             if pending.kind == "request" and isinstance(pending.data[0], SyncGroup):
                 for member_id, data in pending.data[0].assignments.items():
-                    self.answers.setdefault(names[member_id], []).append(answered(data))
+                    self.answers.setdefault(names[member_id], []).append(assignment_part(data))
 
 
 def _process(
-    world: StillWorld, evidence: Evidence, progress: Progress, process: int, found: _Found
+    world: StillWorld, evidence: Evidence, progress: Progress, process: int, found: _ByLane
 ) -> tuple[tuple[Hashable, ...], list[Numbers]]:
-    """The facts of a process, and the sets of partitions in them; both in a fixed order."""
+    """Return the facts of a process and its sets of partitions; both in a fixed order."""
     disk = world.disks[process]
     facts: list[Hashable] = [
         (progress.stages[process], process in progress.stopped, process in progress.crashed)
@@ -222,23 +227,26 @@ def _process(
         if thread.phase is not Phase.DOWN:
             held = thread.streams.held
             sets += (_partitions(thread.owned), _tasks(held.active), _tasks(held.standby))
-        pending = found.on_the_way.get(thread.index)
+        pending = found.pending.get(thread.index)
         if pending is None:
             facts.append(())
         else:
-            part = _on_the_way(world, group, pending)
+            part = _pending_part(world, group, pending)
             facts.append(part.facts)
             sets += part.sets
         for member in found.members.get(name, ()):
-            offered, given = said(member.protocols[0].metadata), answered(member.assignment)
+            offered, given = (
+                subscription_part(member.protocols[0].metadata),
+                assignment_part(member.assignment),
+            )
             facts += (_member(group, member, thread), offered.facts, given.facts)
             sets += offered.sets
             sets += given.sets
-        handed_out = found.handed_out.get(name)
-        if handed_out is None:
-            facts.append(_NONE_HANDED_OUT)
+        pending_ids = found.pending_ids.get(name)
+        if pending_ids is None:
+            facts.append(_NO_PENDING_ID)
         else:
-            facts.append(("handed out", *(i == thread.member_id for i in handed_out)))
+            facts.append(("pending id", *(i == thread.member_id for i in pending_ids)))
         for given in found.answers.get(name, ()):
             facts.append(given.facts)
             sets += given.sets
@@ -249,7 +257,7 @@ def _thread(group: Group, evidence: Evidence, thread: StreamThread) -> tuple[Has
     behaviour = thread.behaviour
     if thread.phase is Phase.DOWN:
         return (behaviour.release.name, behaviour.upgrade_from)
-    state = thread.streams.state  # what the program does not say already
+    state = thread.streams.state  # only what does not follow from release and upgrade.from
     return (
         behaviour.release.name,
         behaviour.upgrade_from,
@@ -264,18 +272,18 @@ def _thread(group: Group, evidence: Evidence, thread: StreamThread) -> tuple[Has
 
 
 def _member(group: Group, member: Member, thread: StreamThread) -> Hashable:
-    """A present or former member of a thread, as the coordinator has it."""
+    """Return the facts of a current or former member of a thread, as the coordinator has it."""
     token: Any = member.join_token or member.sync_token
     return (
         member.member_id == thread.member_id,
         member.member_id == group.leader_id,
         (member.is_new, member.member_id in group.unsynced),
         (member.join_token is not None, member.sync_token is not None),
-        token is not None and token[1:3] == (thread.life, thread.request),
+        token is not None and token[1:3] == (thread.incarnation, thread.request),
     )
 
 
-def _on_the_way(world: StillWorld, group: Group, found: Iterable[Pending]) -> Part:
+def _pending_part(world: StillWorld, group: Group, found: Iterable[Pending]) -> Part:
     facts: list[Hashable] = []
     sets: list[Numbers] = []
     for pending in found:
@@ -286,7 +294,7 @@ def _on_the_way(world: StillWorld, group: Group, found: Iterable[Pending]) -> Pa
         request = pending.data[0]
         match request:
             case JoinGroup():
-                part = said(request.protocols[0].metadata)
+                part = subscription_part(request.protocols[0].metadata)
                 facts.append(("join", request.member_id in group.members, part.facts))
                 sets += part.sets
             case SyncGroup():
@@ -300,7 +308,7 @@ def _on_the_way(world: StillWorld, group: Group, found: Iterable[Pending]) -> Pa
 
 @lru_cache(maxsize=65_536)
 def _short(facts: Hashable) -> bytes:
-    """A digest to stand for facts: hashing them again and again would be slow."""
+    """Return a digest of facts; hashing the facts again and again would be slow."""
     return _digest_of(facts)
 
 

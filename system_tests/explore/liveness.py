@@ -1,4 +1,4 @@
-"""Runs that never end: cycles of moves that happen by themselves, in a graph of states."""
+"""Liveness: cycles of moves that happen without an operator, and rules for a group at rest."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -16,19 +16,22 @@ from system_tests.sim import (
     check_resting_versions,
     check_step,
 )
+from system_tests.sim.world import rested
 
 Edges = Sequence[tuple[Move, int]]
 
 
-def endless(successors: Sequence[Edges], *, among: Iterable[int] | None = None) -> list[list[int]]:
-    """Return the sets of states that a group may wander in for ever, the first met first.
+def endless_cycles(
+    successors: Sequence[Edges], *, among: Iterable[int] | None = None
+) -> list[list[int]]:
+    """Return the sets of states that a group may never leave, sorted.
 
-    A set counts if it is fair: no kind of thing is possible in all of its states and never done in
-    it. A session that may run out all the time does so at last.
+    A set counts if it is fair: no kind of move is possible in all of its states and never taken
+    within the set. For example, a session that can expire in every state expires at some point.
 
     Args:
-        successors: state -> moves that happen by themselves, and the states that they lead to.
-        among: start from these states only; all by default.
+        successors: state -> moves that happen without an operator, with the states they lead to.
+        among: start from these states only; default: all.
     """
     found: list[list[int]] = []
     for members in _components(successors, range(len(successors)) if among is None else among):
@@ -43,8 +46,8 @@ def endless(successors: Sequence[Edges], *, among: Iterable[int] | None = None) 
     return sorted(found)
 
 
-def way_round(successors: Sequence[Edges], members: Sequence[int]) -> list[int]:
-    """Return a shortest way from the first of the states through the others back to it."""
+def shortest_cycle(successors: Sequence[Edges], members: Sequence[int]) -> list[int]:
+    """Return a shortest path from the first of the states back to it, within the states."""
     inside, start = set(members), members[0]
     came_from: dict[int, int] = {}
     queue = deque([start])
@@ -99,17 +102,17 @@ def _components(successors: Sequence[Edges], roots: Iterable[int]) -> list[list[
     return found
 
 
-def judge(
+def liveness_violations(
     world: StillWorld, evidence: Evidence, progress: Progress, plan: Plan, *, rests: bool
 ) -> list[Broken]:
-    """Return the rules that a group breaks in which nothing happens any more by itself.
+    """Return the rules that a group breaks in which no move happens without an operator.
 
     Args:
-        world: the group.
-        evidence: what the checkers know of it.
-        progress: how far the operator has come.
-        plan: what the operator does.
-        rests: every thread has what it waits for; if not, the group hangs.
+        world: the simulated world.
+        evidence: what the checkers have collected.
+        progress: bounces that the operator has done.
+        plan: bounces of the operator.
+        rests: no thread waits for anything; False: the group hangs.
     """
     up = [thread for thread in world.threads if thread.is_up]
     if not rests:
@@ -120,7 +123,8 @@ def judge(
             Broken(
                 rule="settles",
                 at_ms=0,
-                sentence=f"nothing more happens, and {why or 'the group is not of one mind'}",
+                sentence="the group hangs, and "
+                + (why or "its members are not all in the current generation"),
             )
         ]
     used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
@@ -130,7 +134,7 @@ def judge(
         missing = [thread.name for thread in world.threads if not thread.is_up]
         broken += check_everybody_is_up(missing, at_ms=0)
     if not world.setup.dimensions.is_default:
-        broken += check_dimensions(world.rested())
+        broken += check_dimensions(rested(world))
     if progress.is_forced:
         broken += check_final_version([settled], plan.final_version)
     elif progress.is_done(plan):

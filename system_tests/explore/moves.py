@@ -1,21 +1,27 @@
-"""What may happen next in a world that stands still, and what the operator may do.
+"""Moves: the next possible steps of the group and of the operator.
 
-A move is one request that reaches the coordinator, one heartbeat that tells news, one wish to
-rejoin that is carried out, one session that runs out, or one thing that an operator does. All
-else follows inside one thread and commutes with everything.
+A move is one of:
 
-Some orders are not told apart, because nobody could tell their outcome apart:
+- a request that reaches the coordinator;
+- a heartbeat whose response is an error (rebalance in progress, unknown member);
+- a scheduled rejoin that is sent;
+- a session that expires;
+- an action of the operator, or a crash.
 
-- the first request after a start, a heartbeat or a wish arrives at once: had it come later, so
-  might have the start, the heartbeat, the wish;
-- a follower's SyncGroup that comes before the leader's waits for it, and is answered at once then;
-- while a rebalance waits for its members, they come back one by one in the order of their lanes,
-  and sessions run out after that. Everything else - newcomers, members that leave, crashes,
-  restarts - still strikes between any two.
+All other steps happen inside one thread; their order does not change the result.
 
-The operator is a careful one: bounces the next process when the group has come to rest, all
-processes are up. A crashed process is started again as it was, whenever. When all is done and the
-group rests, one last rebalance is forced, which nothing disturbs.
+Orders with the same result are explored once:
+
+- The first request after a start, a heartbeat or a scheduled rejoin arrives at once. A later
+  arrival equals a later start, heartbeat or rejoin.
+- A follower's SyncGroup that arrives before the leader's waits for it and is answered right after.
+- While a rebalance waits for members to rejoin, they rejoin in the order of their lanes, and
+  sessions expire after that. New members, leaving members, crashes and restarts may still occur
+  between any two of them.
+
+The operator bounces the next process only when the group is stable and all processes are up. A
+crashed process is restarted at any later moment, on the same release. After the last bounce, when
+the group is stable, one undisturbed rebalance is forced.
 """
 
 from dataclasses import dataclass, replace
@@ -30,33 +36,34 @@ DELIVER, BEAT, FIRE, EXPIRE, DUE = "deliver", "beat", "fire", "expire", "due"
 STOP, START, CRASH, RESTART = "stop", "start", "crash", "start again"
 FORCE = "force a rebalance"
 OPERATOR = frozenset({STOP, START, CRASH, RESTART, FORCE})
-"""Moves that stand in a runbook; the others happen by themselves."""
+"""Moves that a runbook lists; all others happen without an operator."""
 
 
 class Move(NamedTuple):
     """One move.
 
     Attributes:
-        kind: one of the words above.
-        who: lane of a thread; letter of a process for what an operator does.
-        number: tells pending things of one thread, or its former members, apart.
-        leader: whom the coordinator takes if it needs a leader; "" for the first.
+        kind: one of the constants above.
+        subject: lane of a thread; for an action of the operator, the letter of a process.
+        number: index of the pending event of the thread; for a session, the member id's number.
+        leader: lane that the coordinator chooses if it needs a leader; "" for the first one.
     """
 
     kind: str
-    who: str
+    subject: str
     number: int = 0
     leader: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far the operator is.
+    """Progress of the operator.
 
     Attributes:
-        stages: process -> stages of the plan that it has been brought through.
-        stopped: processes that were stopped to be bounced; crashed: that went down by themselves.
-        crashes: how many more may strike.
+        stages: number of completed stages of the plan, by process.
+        stopped: processes that the operator stopped and has not started again.
+        crashed: processes that crashed and are still down.
+        crashes: number of crashes that may still occur.
         is_forced: the last rebalance has been forced.
     """
 
@@ -67,61 +74,62 @@ class Progress:
     is_forced: bool = False
 
     def is_done(self, plan: Plan) -> bool:
-        """Whether every process has been brought through every stage, and is up."""
+        """Whether every process has completed every stage and is up."""
         return not (self.stopped or self.crashed) and min(self.stages) == len(plan.stages)
 
 
 def letter(process: int) -> str:
-    """Name of a process in a runbook."""
+    """Return the name of a process in a runbook."""
     return chr(ord("a") + process)
 
 
 def group_moves(world: StillWorld, *, reduced: bool = True) -> list[Move]:
-    """What may happen by itself, in a fixed order.
+    """Return the possible moves that need no operator, in a fixed order.
 
     Args:
-        world: where.
-        reduced: leave out orders that nobody could tell apart; see above.
+        world: the simulated world.
+        reduced: leave out orders with the same result as another order; see above.
     """
     group = world.group
     holds_syncs = reduced and group.state is GroupState.COMPLETING_REBALANCE
     found: list[Move] = []
-    comers: list[Move] = []
-    seen: dict[int, int] = {}
+    rejoining: list[Move] = []
+    counts: dict[int, int] = {}
     for pending in world.scheduler.pending():
-        number = seen[pending.target] = seen.get(pending.target, -1) + 1
+        number = counts[pending.target] = counts.get(pending.target, -1) + 1
         thread = world.threads[pending.target]
         if pending.kind == "request":
             request = pending.data[0]
-            if number_of_requests_before(world, pending):
+            if requests_before(world, pending):
                 continue  # one connection keeps its order
             if holds_syncs and isinstance(request, SyncGroup) and not thread.leads:
                 continue
             is_known = isinstance(request, JoinGroup) and request.member_id in group.members
-            is_comer = is_known or isinstance(request, SyncGroup)
-            (comers if is_comer else found).append(Move(DELIVER, thread.name, number))
-        elif (pending.kind == "fire" and may_fire(world, thread)) or (
+            is_rejoin = is_known or isinstance(request, SyncGroup)
+            (rejoining if is_rejoin else found).append(Move(DELIVER, thread.name, number))
+        elif (pending.kind == "fire" and may_rejoin(world, thread)) or (
             pending.kind == "followup" and pending.due_ms <= world.now_ms
         ):
             found.append(Move(FIRE, thread.name, number))
-    comers += [Move(BEAT, t.name) for t in world.threads if hears_news(world, t)]
-    comers.sort(key=lambda move: move.who)
-    comers += [Move(EXPIRE, world.names[m], int(m.rsplit("-", 1)[1])) for m in orphans(world)]
+    rejoining += [Move(BEAT, t.name) for t in world.threads if is_heartbeat_rejected(world, t)]
+    rejoining.sort(key=lambda move: move.subject)
+    names = world.member_ids.names
+    rejoining += [Move(EXPIRE, names[m], int(m.rsplit("-", 1)[1])) for m in silent_members(world)]
     if reduced and group.state is GroupState.PREPARING_REBALANCE:
-        return found + comers[:1]
-    return found + comers or _timers(world)
+        return found + rejoining[:1]
+    return found + rejoining or _timers(world)
 
 
-def number_of_requests_before(world: StillWorld, pending: Pending) -> int:
-    """How many requests of the same thread are on their way before this one."""
+def requests_before(world: StillWorld, pending: Pending) -> int:
+    """Return the number of earlier requests of the same thread that have not arrived."""
     return sum(
         other.kind == "request" and other.target == pending.target and other < pending
         for other in world.scheduler.unordered()
     )
 
 
-def may_fire(world: StillWorld, thread: StreamThread) -> bool:
-    """Whether a wish to rejoin would change anything now."""
+def may_rejoin(world: StillWorld, thread: StreamThread) -> bool:
+    """Whether a scheduled rejoin of a thread would change anything now."""
     behaviour = thread.behaviour
     if thread.rejoin_needed:
         return False
@@ -131,8 +139,8 @@ def may_fire(world: StillWorld, thread: StreamThread) -> bool:
     return not waits or world.is_rebalance_over()
 
 
-def hears_news(world: StillWorld, thread: StreamThread) -> bool:
-    """Whether the next heartbeat of a thread is answered with anything but "go on"."""
+def is_heartbeat_rejected(world: StillWorld, thread: StreamThread) -> bool:
+    """Whether the response to the next heartbeat of a thread is an error."""
     if thread.phase is not Phase.STABLE or thread.rejoin_needed:
         return False
     group = world.group
@@ -141,8 +149,8 @@ def hears_news(world: StillWorld, thread: StreamThread) -> bool:
     return not (is_member and is_current) or group.state is GroupState.PREPARING_REBALANCE
 
 
-def orphans(world: StillWorld) -> list[str]:
-    """Members, and ids that were handed out, whose owner will never be heard of again."""
+def silent_members(world: StillWorld) -> list[str]:
+    """Return the ids of members, joined or pending, that no running thread uses; sorted."""
     group = world.group
     alive = {thread.member_id for thread in world.threads if thread.is_up}
     silent = [i for i in group.pending_deadline_by_id if i not in alive]
@@ -151,7 +159,7 @@ def orphans(world: StillWorld) -> list[str]:
 
 
 def _timers(world: StillWorld) -> list[Move]:
-    """Timers that run for minutes come when nothing else can."""
+    """Return moves for long timers; they expire only if no other move is possible."""
     return [
         Move(DUE, world.threads[pending.target].name)
         for pending in world.scheduler.pending()
@@ -160,13 +168,13 @@ def _timers(world: StillWorld) -> list[Move]:
 
 
 def operator_moves(world: StillWorld, progress: Progress, plan: Plan, *, rests: bool) -> list[Move]:
-    """What an operator, or a crash, may do now.
+    """Return the possible actions of the operator, and crashes.
 
     Args:
-        world: where.
-        progress: how far the operator is.
-        plan: what is to be done.
-        rests: the group has come to rest, and nothing happens by itself.
+        world: the simulated world.
+        progress: progress of the operator.
+        plan: bounces of the operator.
+        rests: the group is stable, and no move happens without an operator.
     """
     if progress.is_forced:
         return []
@@ -185,54 +193,56 @@ def operator_moves(world: StillWorld, progress: Progress, plan: Plan, *, rests: 
 
 
 def act(world: StillWorld, progress: Progress, plan: Plan, move: Move) -> Progress:
-    """Let an operator do something; returns how far the operator is then."""
+    """Do an action of the operator, or a crash; return the new progress."""
     if move.kind == FORCE:
         world.force_rebalance()
         return replace(progress, is_forced=True)
-    process = ord(move.who) - ord("a")
-    one = frozenset({process})
+    process = ord(move.subject) - ord("a")
+    alone = frozenset({process})
     match move.kind:
         case "stop":
             world.stop(process)
-            return replace(progress, stopped=progress.stopped | one)
+            return replace(progress, stopped=progress.stopped | alone)
         case "start":
             stage = plan.stages[progress.stages[process]]
             world.start(process, stage.release, stage.upgrade_from)
             stages = tuple(s + (p == process) for p, s in enumerate(progress.stages))
-            return replace(progress, stages=stages, stopped=progress.stopped - one)
+            return replace(progress, stages=stages, stopped=progress.stopped - alone)
         case "crash":
             world.kill(process)
             crashes = progress.crashes - 1
-            return replace(progress, crashed=progress.crashed | one, crashes=crashes)
+            return replace(progress, crashed=progress.crashed | alone, crashes=crashes)
         case _:
             world.restart(process)
-            return replace(progress, crashed=progress.crashed - one)
+            return replace(progress, crashed=progress.crashed - alone)
 
 
 def happen(world: StillWorld, move: Move) -> None:
-    """Let something happen by itself."""
+    """Do a move that needs no operator."""
     match move.kind:
         case "beat":
             world.beat(_thread(world, move))
         case "expire":
-            prefix = next(m for m in world.names if _is(m, move, world.names[m]))
+            prefix = next(
+                m for m in world.member_ids.names if _is(m, move, world.member_ids.names[m])
+            )
             world.expire(prefix)
         case _:
             thread = _thread(world, move)
-            mine = [p for p in world.scheduler.pending() if p.target == thread.index]
+            own = [p for p in world.scheduler.pending() if p.target == thread.index]
             if move.kind == DUE:
-                mine = [pending for pending in mine if pending.kind == "followup"]
-            world.come_due(mine[move.number])
+                own = [pending for pending in own if pending.kind == "followup"]
+            world.come_due(own[move.number])
 
 
 def send_at_once(world: StillWorld, move: Move) -> None:
-    """Let the first request that follows from a move arrive."""
+    """Deliver the first request that follows from a move."""
     if move.kind in (BEAT, FIRE):
         lanes = [_thread(world, move)]
     elif move.kind == FORCE:
         lanes = list(world.threads)
     elif move.kind in (START, RESTART):
-        lanes = [t for t in world.threads if t.process == ord(move.who) - ord("a")]
+        lanes = [t for t in world.threads if t.process == ord(move.subject) - ord("a")]
     else:
         return
     for thread in lanes:
@@ -245,8 +255,8 @@ def send_at_once(world: StillWorld, move: Move) -> None:
 
 
 def _is(member_id: str, move: Move, name: str) -> bool:
-    return name == move.who and int(member_id.rsplit("-", 1)[1]) == move.number
+    return name == move.subject and int(member_id.rsplit("-", 1)[1]) == move.number
 
 
 def _thread(world: StillWorld, move: Move) -> StreamThread:
-    return next(thread for thread in world.threads if thread.name == move.who)
+    return next(thread for thread in world.threads if thread.name == move.subject)

@@ -1,9 +1,9 @@
-"""Where a finding is present: in the new release, in the upgrade alone, in the old release alone.
+"""Presence of a finding: in the new release, only during the upgrade, or in the old release alone.
 
-A finding of an upgrade is looked for in two more searches with the same bounds: a group that runs
-the new release all the while and is restarted member by member, and one of the old release; of a
-group of two also among three members, without a crash. It is
-the same finding if the same rule is broken by the same issue.
+Each finding of an upgrade is looked for in two more searches with the same bounds: a group that
+runs only the new release and is restarted member by member, and the same with the old release. For
+a group of two, three members without a crash are searched, too. Two findings are the same if the
+same rule is broken by the same issue.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ _ENOUGH_MEMBERS = 3
 
 
 class Presence(StrEnum):
-    """Where a finding is present; the verdict is that of the first one that any finding has."""
+    """Where a finding is present; the first value that any finding has is the verdict."""
 
     NEW = "present in the new release"
     UPGRADE = "introduced by the upgrade"
@@ -31,9 +31,9 @@ class Placed:
     """A finding and where it is present.
 
     Attributes:
-        found: the finding, as the search of the upgrade met it.
+        found: the finding of the search of the upgrade.
         presence: where it is present.
-        is_certain: every search that this rests on was complete.
+        is_certain: the searches that `presence` depends on were complete.
     """
 
     found: Found
@@ -42,7 +42,7 @@ class Placed:
 
     @property
     def is_bad(self) -> bool:
-        """Return whether it speaks against the upgrade."""
+        """Whether the finding is a reason against the upgrade."""
         return self.presence is not Presence.OLD
 
 
@@ -58,17 +58,17 @@ def place(
     """Return where each finding is present; the worst first, otherwise in the given order.
 
     Args:
-        plan: of the upgrade.
-        bounds: of its search, and of the two more, each of which ends once it has met all findings.
-        findings: of the search of the upgrade; without any, nothing is searched.
+        plan: bounces of the upgrade.
+        bounds: bounds of all searches; each search ends when it has met all findings.
+        findings: findings of the search of the upgrade; if empty, nothing is searched.
         workers: processes of each search.
-        is_out_of_time: asked before each state; True ends a search where it is.
-        on_progress: told before each state.
+        is_out_of_time: called before each state; True ends a search.
+        on_progress: called before each state.
     """
     given = tuple(findings)
     if not given:
         return ()
-    wanted = frozenset(kind_of(one) for one in given)
+    wanted = frozenset(kind_of(broken) for broken in given)
 
     def search(release: str) -> Explored:
         return explore_alone(
@@ -80,7 +80,7 @@ def place(
             on_progress=on_progress,
         )
 
-    # The old release first: what it does alone is found soon, and then there is time for the new.
+    # The old release first: its own findings are found fast, which leaves time for the new one.
     in_old = search(plan.old)
     return placed_by(given, in_old=in_old, in_new=search(plan.new))
 
@@ -94,18 +94,18 @@ def explore_alone(
     is_out_of_time: Callable[[], bool] = lambda: False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Explored:
-    """Return what a group does in which one release is restarted member by member.
+    """Return the search of a group of one release that is restarted member by member.
 
-    Two members are too few for some of what a release does, such as KAFKA-14382 without another
-    version: what they do not do is looked for among three, without a crash.
+    Some findings need more than two members, such as KAFKA-14382 without another version. What two
+    members do not show is looked for among three members, without a crash.
 
     Args:
-        release: of every member, before and after.
-        bounds: of the search.
-        wanted: look for these alone; all by default.
+        release: release of every member, before and after the restart.
+        bounds: bounds of the search.
+        wanted: look only for these rules with their issues; default: all.
         workers: processes of each search.
-        is_out_of_time: asked before each state; True ends the search where it is.
-        on_progress: told before each state.
+        is_out_of_time: called before each state; True ends the search.
+        on_progress: called before each state.
     """
     plan = _restart(release, bounds)
     search = partial(
@@ -131,33 +131,33 @@ def placed_by(
     """Return where each finding is present; the worst first, otherwise in the given order.
 
     Args:
-        findings: of the search of the upgrade.
-        in_old: the search of the old release alone.
-        in_new: the search of the new release alone.
+        findings: findings of the search of the upgrade.
+        in_old: search of the old release alone.
+        in_new: search of the new release alone.
     """
     old, new = (frozenset(map(kind_of, searched.found)) for searched in (in_old, in_new))
     placed = []
-    for one in findings:
-        kind = kind_of(one)
+    for finding in findings:
+        kind = kind_of(finding)
         if kind in new:
-            found = Placed(found=one, presence=Presence.NEW, is_certain=True)
+            found = Placed(found=finding, presence=Presence.NEW, is_certain=True)
         elif kind in old:
-            found = Placed(found=one, presence=Presence.OLD, is_certain=in_new.complete)
+            found = Placed(found=finding, presence=Presence.OLD, is_certain=in_new.complete)
         else:
             certain = in_new.complete and in_old.complete
-            found = Placed(found=one, presence=Presence.UPGRADE, is_certain=certain)
+            found = Placed(found=finding, presence=Presence.UPGRADE, is_certain=certain)
         placed.append(found)
     order = list(Presence)
-    return tuple(sorted(placed, key=lambda one: order.index(one.presence)))
+    return tuple(sorted(placed, key=lambda finding: order.index(finding.presence)))
 
 
 def kind_of(found: Found) -> tuple[str, str | None]:
-    """Return what makes two findings the same: the broken rule and the issue behind it."""
+    """Return the identity of a finding: the broken rule and the id of its issue."""
     return found.finding.broken.rule, found.issue
 
 
 def _restart(release: str, bounds: Bounds) -> Plan:
-    """Every member is restarted on the release that it runs."""
+    """Return the plan that restarts every member on the release that it runs."""
     return plan_bounce(
         BounceOptions(
             old=release,

@@ -1,4 +1,4 @@
-"""From what was found to a runbook, a document and lines of text."""
+"""Reports of a search: runbooks, a JSON document and lines of text."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,33 +12,33 @@ from system_tests.sim import Happening, Plan, trace_lines
 
 
 def runbook(plan: Plan, moves: Iterable[Move]) -> list[str]:
-    """What an operator would have to do, in order, for the group to get there."""
+    """Return the operator's actions, in order, that lead to a finding."""
     stage_of: dict[str, int] = {}
     lines: list[str] = []
     for move in moves:
         if move.kind not in OPERATOR:
             continue
-        who = move.who
+        process = move.subject
         if move.kind == FORCE:
             lines.append(FORCE)
         elif move.kind == STOP:
-            lines.append(f"stop {who}")
+            lines.append(f"stop {process}")
         elif move.kind == CRASH:
-            lines.append(f"kill {who}")
+            lines.append(f"kill {process}")
         elif move.kind == RESTART:
-            lines.append(f"start {who} again")
+            lines.append(f"start {process} again")
         else:
-            stage = plan.stages[stage_of.get(who, 0)]
-            stage_of[who] = stage_of.get(who, 0) + 1
+            stage = plan.stages[stage_of.get(process, 0)]
+            stage_of[process] = stage_of.get(process, 0) + 1
             pin = f" with upgrade.from {stage.upgrade_from}" if stage.upgrade_from else ""
-            lines.append(f"start {who} on {stage.release}{pin}")
-    return lines or ["nothing: it happens in the group as it is"]
+            lines.append(f"start {process} on {stage.release}{pin}")
+    return lines or ["no action needed: the group breaks the rule without a bounce"]
 
 
 def document(
     plan: Plan, bounds: Bounds, explored: Explored, placed: Sequence[Placed]
 ) -> dict[str, object]:
-    """The result as plain types with stable names."""
+    """Return the result as JSON types with stable keys."""
     return {
         "from": plan.old,
         "to": plan.new,
@@ -52,20 +52,20 @@ def document(
         "stopped": explored.stopped,
         "findings": [
             {
-                "rule": one.found.finding.broken.rule,
-                "issue": one.found.issue,
-                "presence": one.presence.value,
-                "certain": one.is_certain,
-                "sentence": one.found.finding.broken.sentence,
-                "runbook": runbook(plan, one.found.moves),
+                "rule": finding.found.finding.broken.rule,
+                "issue": finding.found.issue,
+                "presence": finding.presence.value,
+                "certain": finding.is_certain,
+                "sentence": finding.found.finding.broken.sentence,
+                "runbook": runbook(plan, finding.found.moves),
             }
-            for one in placed
+            for finding in placed
         ],
     }
 
 
-def wanted(explored: Explored, issue: str | None) -> list[Found]:
-    """The findings that were asked for: all, or those of one issue."""
+def findings_of_issue(explored: Explored, issue: str | None) -> list[Found]:
+    """Return the findings with this issue; all if `issue` is None."""
     return [found for found in explored.found if issue is None or found.issue == issue]
 
 
@@ -77,15 +77,15 @@ def lines_of(
     *,
     issue: str | None,
 ) -> list[str]:
-    """The result as text: each finding with its runbook and trace, then the verdict."""
+    """Return the result as text: each finding with its runbook and trace, then the verdict."""
     lines: list[str] = []
-    for one in placed:
-        found = one.found
+    for finding in placed:
+        found = finding.found
         known = next((row for row in ISSUES if row.id == found.issue), None)
         name = f" ({known.id}: {known.why})" if known else " (matches no known Kafka issue)"
         broken = found.finding.broken
         lines += [f"{broken.rule}: {broken.sentence}{name}"]
-        lines += [f"  {one.presence}{_where(plan, one)}"]
+        lines += [f"  {finding.presence}{_where(plan, finding)}"]
         lines += ["  runbook: " + "; ".join(runbook(plan, found.moves))]
         lines += [f"  {line}" for line in _trace(plan, bounds, found)] + [""]
     extent = _extent(explored)
@@ -93,42 +93,42 @@ def lines_of(
     if placed and placed[0].is_bad:
         verdict = f"bad, {placed[0].presence}"
     elif placed:
-        verdict = f"good, as what was found is {Presence.OLD}"
+        verdict = f"good, every finding is {Presence.OLD}"
     elif issue:
-        verdict = f"good: no {issue}" if explored.complete else f"no {issue} so far"
+        verdict = f"good: no {issue}" if explored.complete else f"no {issue} found so far"
     else:
         verdict = "good" if explored.complete else "nothing found so far"
     return [*lines, f"{verdict}: {plan.text}"]
 
 
 def _extent(explored: Explored) -> str:
-    """Say how much of what there is was looked at."""
+    """Return how much of the state space was searched."""
     if explored.stopped is None:
-        beyond = ", but for what follows a broken rule" if explored.found else ""
-        return f"all there are{beyond}"
+        limit = ", except states after a broken rule" if explored.found else ""
+        return f"search complete{limit}"
     if explored.stopped.endswith(" is found"):
-        return f"stopped, as asked: {explored.stopped}"
-    return f"NOT all there are: {explored.stopped}"
+        return f"search stopped as requested: {explored.stopped}"
+    return f"search incomplete: {explored.stopped}"
 
 
 def _where(plan: Plan, placed: Placed) -> str:
-    """Name the releases, and say where a search could not be finished."""
+    """Return which release shows the finding, and whether a search was incomplete."""
     match placed.presence:
         case Presence.NEW:
-            where = f": {plan.new} alone does it, too"
+            where = f": {plan.new} alone breaks the rule, too"
         case Presence.OLD:
-            where = f": {plan.old} alone does it, {plan.new} alone does not"
+            where = f": {plan.old} alone breaks the rule, {plan.new} alone does not"
         case _:
-            where = f": neither {plan.old} nor {plan.new} alone does it"
-    return where if placed.is_certain else f"{where}, as far as it was searched"
+            where = f": neither {plan.old} nor {plan.new} alone breaks the rule"
+    return where if placed.is_certain else f"{where} (search incomplete)"
 
 
 def _trace(plan: Plan, bounds: Bounds, found: Found) -> list[str]:
-    """What happens in the group, as the simulator tells it; the clock stands still."""
+    """Return the simulator's trace of a finding; the clock does not run."""
     first = first_node(plan, bounds)
     lanes = [thread.name for thread in first.world.threads]
-    happened: list[Happening] = []
-    moves = (*found.moves, *found.around)
+    events: list[Happening] = []
+    moves = (*found.moves, *found.cycle)
     for step in replay(first, plan, moves, reduced=bounds.reduced):
-        happened += step.trace
-    return trace_lines(lanes, happened)
+        events += step.trace
+    return trace_lines(lanes, events)

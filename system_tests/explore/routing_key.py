@@ -1,8 +1,8 @@
-"""What of the routing can still matter: who holds which view, and what is said of views.
+"""The routing part of a key: which member holds, reports or is sent which routing view.
 
-A group in which nobody serves queries has none of it. Epochs of views only grow; a state is told by
-the order of their names, so that a group that comes back to where it was is met again. What a delta
-leads to follows from the latest decision and from the view that the member reported.
+A group without members that serve queries has no such part. View epochs only grow, so a key holds
+their ranks: a group that returns to an earlier state gets the same key. A delta's result follows
+from the latest routing decision and from the view that the member reported.
 """
 
 from collections.abc import Hashable, Iterable
@@ -27,21 +27,21 @@ _NOTHING = None, ()
 
 
 class _Fact(NamedTuple):
-    """Something that names a view, or does not, and what else is known of it."""
+    """A reference to a view, or None, with its source and further content."""
 
-    of: str
+    source: str
     view: ViewReference | None
     content: Hashable = ()
 
 
 def routing_facts(world: StillWorld) -> Hashable:
-    """Return a value that is equal where routing is; None in a group that serves no queries."""
+    """Return a value that is equal for equal routing; None if no member serves queries."""
     if not world.setup.dimensions.routes:
         return None
-    facts = [*_held(world), *_stored(world), *_on_the_way(world)]
+    facts = [*_held(world), *_stored(world), *_in_requests(world)]
     views = sorted({fact.view for fact in facts if fact.view is not None})
-    rank = {view: place for place, view in enumerate(views)}
-    found = [(fact.of, fact.view and (rank[fact.view],), fact.content) for fact in facts]
+    rank = {view: index for index, view in enumerate(views)}
+    found = [(fact.source, fact.view and (rank[fact.view],), fact.content) for fact in facts]
     decided = world.decisions[-1] if world.decisions else None
     return (tuple(found), decided and (decided.active, decided.standby))
 
@@ -59,28 +59,28 @@ def _held(world: StillWorld) -> Iterable[_Fact]:
 
 def _stored(world: StillWorld) -> Iterable[_Fact]:
     """What members said and were answered, as the coordinator has it."""
-    names = world.names
-    for member in sorted(world.group.members.values(), key=lambda one: names[one.member_id]):
+    names = world.member_ids.names
+    for member in sorted(world.group.members.values(), key=lambda entry: names[entry.member_id]):
         name = names[member.member_id]
-        yield _Fact(f"{name} said", _reported(member.protocols[0].metadata))
+        yield _Fact(f"{name} reported", _reported(member.protocols[0].metadata))
         yield _Fact(f"{name} got", *_routing_of(member.assignment))
 
 
-def _on_the_way(world: StillWorld) -> Iterable[_Fact]:
+def _in_requests(world: StillWorld) -> Iterable[_Fact]:
     for pending in world.scheduler.pending():
         if pending.kind != "request":
             continue
         request, name = pending.data[0], world.threads[pending.target].name
         if isinstance(request, JoinGroup):
-            yield _Fact(f"{name} says", _reported(request.protocols[0].metadata))
+            yield _Fact(f"{name} reports", _reported(request.protocols[0].metadata))
         elif isinstance(request, SyncGroup):
             for member_id, data in sorted(request.assignments.items()):
-                yield _Fact(f"{world.names[member_id]} gets", *_routing_of(data))
+                yield _Fact(f"{world.member_ids.names[member_id]} gets", *_routing_of(data))
 
 
 @lru_cache(maxsize=65_536)
 def _reported(metadata: bytes) -> ViewReference | None:
-    """The view that a member says it holds."""
+    """Return the view that a member reports in its subscription; None if none."""
     try:
         value = decode_subscription(read_subscription(metadata).user_data)
     except DecodeError:
@@ -92,7 +92,7 @@ def _reported(metadata: bytes) -> ViewReference | None:
 
 @lru_cache(maxsize=65_536)
 def _routing_of(data: bytes) -> tuple[ViewReference | None, Hashable]:
-    """The view that an answer names, None for a delta; and how it does, or the host maps."""
+    """Return the view that an assignment names, None for a delta, and its form or host maps."""
     if not data:
         return _NOTHING
     try:

@@ -1,8 +1,8 @@
-"""The search: every state that can be reached, with as few operator actions as possible.
+"""The search: visits every reachable state, ordered by the number of operator actions.
 
-States are visited by the number of operator actions (a crash counts as one) on the way to them; so
-the first that breaks a rule is reached by a shortest runbook. That number follows from how far the
-operator is, which is part of a state: what happens by itself leads to states of the same number.
+A crash counts as an action. The first state that breaks a rule is therefore reached by a shortest
+runbook. Moves without an operator lead to states with the same number of actions, since the
+operator's progress is part of a state.
 """
 
 from collections import deque
@@ -17,8 +17,8 @@ from system_tests.explore.expansion import (
     Node,
     Outcome,
     Step,
+    findings_of,
     first_node,
-    judged,
     kind_of,
     replay,
     steps,
@@ -26,7 +26,7 @@ from system_tests.explore.expansion import (
 )
 from system_tests.explore.issues import Finding
 from system_tests.explore.key import Key
-from system_tests.explore.liveness import endless, way_round
+from system_tests.explore.liveness import endless_cycles, shortest_cycle
 from system_tests.explore.moves import OPERATOR, Move, group_moves
 from system_tests.explore.workers import Workers
 from system_tests.processes import can_fork
@@ -34,31 +34,34 @@ from system_tests.sim import Broken, Happening, Plan, rare_garbage
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000
-_WORTH_WORKERS = 400  # states that wait; most small searches never have so many
+_WORTH_WORKERS = 400  # waiting states from which worker processes pay; small searches have fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A finding, and how it was reached: after these moves the rule was broken.
+    """A finding and the moves that lead to it.
 
     Attributes:
-        finding: what broke; issue: what history calls it, or None.
-        moves: from the beginning on; around: the moves of a cycle after them.
+        finding: the broken rule.
+        issue: id of the known issue, or None.
+        moves: moves from the first state.
+        cycle: moves after them that repeat without end; () if the finding is no cycle.
     """
 
     finding: Finding
     issue: str | None
     moves: tuple[Move, ...]
-    around: tuple[Move, ...] = ()
+    cycle: tuple[Move, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explored:
-    """What a search has seen.
+    """The result of a search.
 
     Attributes:
-        states, transitions: counted; stopped: why there is more than was seen, or None.
-        found: for each broken rule, and issue behind it, a shortest way to it.
+        states, transitions: number of visited states, and of moves taken.
+        stopped: why the search ended early; None if it is complete.
+        found: for each broken rule with its issue, a finding with a shortest runbook.
     """
 
     states: int
@@ -68,13 +71,13 @@ class Explored:
 
     @property
     def complete(self) -> bool:
-        """Tell whether that is all there is."""
+        """Whether every reachable state was visited."""
         return self.stopped is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a search is: states known, transitions taken, states that wait for expansion."""
+    """Progress of a search: known states, transitions taken, states that wait for expansion."""
 
     states: int
     transitions: int
@@ -82,7 +85,7 @@ class Progress:
 
 
 class Search:
-    """One search while it runs."""
+    """A search that runs."""
 
     def __init__(
         self,
@@ -93,31 +96,31 @@ class Search:
         wanted: frozenset[Kind] = frozenset(),
         workers: int = 1,
     ) -> None:
-        """Begin where the group has come to rest.
+        """Start from a stable group of the old release.
 
         Args:
-            plan: what the operator does.
-            bounds: how far to look.
-            issue: stop as soon as this one is found.
-            wanted: stop as soon as all of these rules, each with its issue, are found.
-            workers: processes.
+            plan: bounces of the operator.
+            bounds: group and limits of the search.
+            issue: stop as soon as this issue is found.
+            wanted: stop as soon as all of these rules, with their issues, are found.
+            workers: number of processes.
         """
         self.plan, self.bounds, self.issue, self.wanted = plan, bounds, issue, wanted
         self.count = workers
         self.first = first_node(plan, bounds)
-        self.here = Expander(plan, bounds, self.first)
-        self.keys = self.here.keys
+        self.expander = Expander(plan, bounds, self.first)
+        self.keys = self.expander.keys
         self.workers: Workers | None = None
         self.transitions = 0
-        self.known: dict[Key, int] = {self.here.first: 0}
+        self.known: dict[Key, int] = {self.expander.first: 0}
         self.parents: list[tuple[int, Move] | None] = [None]
         self.successors: list[tuple[tuple[Move, int], ...]] = [()]
         self.found: dict[Kind, Found] = {}
-        self.found_at = bounds.max_states  # states known when something was found first
-        self.now: deque[tuple[int, Key]] = deque([(0, self.here.first)])
+        self.found_at = bounds.max_states  # number of known states at the first finding
+        self.now: deque[tuple[int, Key]] = deque([(0, self.expander.first)])
         self.later: deque[tuple[int, Key]] = deque()
-        self.expanded: list[int] = []  # states whose cycles were not looked for
-        self.cycles: list[list[int]] = []  # that were not walked
+        self.expanded: list[int] = []  # states that were not checked for cycles
+        self.cycles: list[list[int]] = []  # cycles that were not walked
         self.walked: set[int] = set()
 
     def run(
@@ -128,8 +131,8 @@ class Search:
         """Visit every state within the bounds.
 
         Args:
-            is_out_of_time: asked before each state; True ends the search where it is.
-            on_progress: told before each state.
+            is_out_of_time: called before each state; True ends the search.
+            on_progress: called before each state.
 
         Raises:
             WorkerLostError: a process of the search ended early.
@@ -142,7 +145,7 @@ class Search:
                 if stopped := self._why_stop(is_out_of_time):
                     break
                 if not self.now:
-                    self._find_cycles()  # whatever is added later takes one more action
+                    self._find_cycles()  # states that are added later need one more action
                     self.now, self.later = self.later, self.now
                     self._queue(*self.now)
                     continue
@@ -171,13 +174,14 @@ class Search:
     def _why_stop(self, is_out_of_time: Callable[[], bool]) -> str | None:
         states, bounds = len(self.known), self.bounds
         if self._is_enough():
-            return f"{self.issue or 'all that was looked for'} is found"
+            return f"{self.issue or 'every wanted finding'} is found"
         if states > bounds.max_states:
-            return f"more than {bounds.max_states} states (--max-states)"
+            return f"stopped after {bounds.max_states:,} states (--max-states)"
         looks_for_one = self.issue is not None or bool(self.wanted)
         if not looks_for_one and states > self.found_at + bounds.more_states:
-            return f"{bounds.more_states} states more than the first finding (--more-states)"
-        return "the time is up (--timeout)" if is_out_of_time() else None
+            more = f"{bounds.more_states:,} states after the first finding"
+            return f"stopped {more} (--more-states)"
+        return "stopped at the time limit (--timeout)" if is_out_of_time() else None
 
     def _is_enough(self) -> bool:
         if self.wanted:
@@ -185,15 +189,15 @@ class Search:
         return self.issue is not None and any(issue == self.issue for _, issue in self.found)
 
     def _start_workers(self) -> None:
-        """Share the work once there is enough of it."""
+        """Start worker processes once enough states wait."""
         if self.workers or self.count <= 1:
             return
         if len(self.now) + len(self.later) >= _WORTH_WORKERS and can_fork():
             self.workers = Workers(
-                self.here, [key for _, key in (*self.now, *self.later)], self.count
+                self.expander, [key for _, key in (*self.now, *self.later)], self.count
             )
-            self.here.keep(set())
-            self.here.seen.clear()
+            self.expander.keep(set())
+            self.expander.seen.clear()
             self._queue(*self.now)
 
     def _queue(self, *states: tuple[int, Key]) -> None:
@@ -202,19 +206,19 @@ class Search:
                 self.workers.queue(key)
 
     def _expand(self, state: int, key: Key) -> Expanded:
-        """What a state leads to."""
-        expanded = self.workers.expand(key) if self.workers else self.here.expand(key)
-        if expanded is None:  # what failed in a worker fails here as well, and can be seen
+        """Return the expanded state; an error in a worker is raised here again."""
+        expanded = self.workers.expand(key) if self.workers else self.expander.expand(key)
+        if expanded is None:  # it failed in a worker: repeat it here, to raise the error
             again = Expander(self.plan, self.bounds, self._node(state))
             expanded = again.expand(again.first)
         return expanded
 
     def _take_in(self, state: int, expanded: Expanded) -> None:
-        """Number the states that were reached, and note what was broken."""
+        """Number the reached states and record the broken rules."""
         self.expanded.append(state)
         for kind in expanded.kinds:
             self._find(kind, state)
-        by_themselves: list[tuple[Move, int]] = []
+        successors: list[tuple[Move, int]] = []
         for outcome in expanded.outcomes:
             self.transitions += 1
             for kind in outcome.kinds:
@@ -222,8 +226,8 @@ class Search:
             if not outcome.kinds:
                 reached = self._reach(state, outcome)
                 if outcome.move.kind not in OPERATOR:
-                    by_themselves.append((outcome.move, reached))
-        self.successors[state] = tuple(by_themselves)
+                    successors.append((outcome.move, reached))
+        self.successors[state] = tuple(successors)
 
     def _reach(self, state: int, outcome: Outcome) -> int:
         """Return the number of the state that was reached."""
@@ -243,7 +247,7 @@ class Search:
         return reached
 
     def _find(self, kind: Kind, state: int, *moves: Move) -> None:
-        """Note a finding, unless there is one of its kind, and see again what happened."""
+        """Record a finding, unless one of its kind is known; replay its moves for the events."""
         if kind in self.found:
             return
         self.found_at = min(self.found_at, len(self.known))
@@ -251,20 +255,20 @@ class Search:
         if moves:
             findings = take(node, self.plan, moves[0], reduced=self.bounds.reduced).found
         else:
-            findings = tuple(judged(node, self.plan, rests=node.world.is_at_rest()))
-        self._add(next(one for one in findings if kind_of(one) == kind), state, *moves)
+            findings = tuple(findings_of(node, self.plan, rests=node.world.is_at_rest()))
+        self._add(next(finding for finding in findings if kind_of(finding) == kind), state, *moves)
 
     def _add(
-        self, finding: Finding, state: int, *moves: Move, around: tuple[Move, ...] = ()
+        self, finding: Finding, state: int, *moves: Move, cycle: tuple[Move, ...] = ()
     ) -> None:
         kind = kind_of(finding)
         if kind not in self.found:
             self.found_at = min(self.found_at, len(self.known))
-            way = (*self._path(state), *moves)
-            self.found[kind] = Found(finding=finding, issue=kind[1], moves=way, around=around)
+            path = (*self._path(state), *moves)
+            self.found[kind] = Found(finding=finding, issue=kind[1], moves=path, cycle=cycle)
 
     def _node(self, state: int) -> Node:
-        """The state once more, by the way on which it was met first."""
+        """Return a state again, by replaying the moves on which it was first reached."""
         taken = replay(self.first, self.plan, self._path(state), reduced=self.bounds.reduced)
         return taken[-1].node if taken else self.first
 
@@ -276,33 +280,33 @@ class Search:
         return moves[::-1]
 
     def _find_cycles(self) -> None:
-        """Look for runs that never end, and walk each kind once to see what happens in it."""
-        new = endless(self.successors, among=self.expanded)
+        """Find cycles without operator actions, and walk each of them once for its events."""
+        new = endless_cycles(self.successors, among=self.expanded)
         self.expanded = []
         cycles = sorted(c for c in self.cycles + new if not self.walked.intersection(c))
         self.cycles = cycles[_WALKED_CYCLES:]
         for members in cycles[:_WALKED_CYCLES]:
             self.walked.update(members)
-            way = way_round(self.successors, members)
+            path = shortest_cycle(self.successors, members)
             node = self._node(members[0])
-            around: list[Move] = []
+            cycle: list[Move] = []
             trace: list[Happening] = []
-            for state in way[1:]:
+            for state in path[1:]:
                 step = self._step_to(node, state)
                 node = step.node
-                around.append(step.move)
+                cycle.append(step.move)
                 trace += step.trace
-            why = f"after {len(around)} steps it is in the same state again"
+            why = f"after {len(cycle)} steps it is in the same state again"
             broken = Broken(rule="settles", at_ms=0, sentence=f"the group never settles: {why}")
             finding = Finding(broken=broken, recent=tuple(trace), repeats=True)
-            self._add(finding, members[0], around=tuple(around))
+            self._add(finding, members[0], cycle=tuple(cycle))
 
     def _step_to(self, node: Node, state: int) -> Step:
-        """The step to a state; its letters may be others than when the state was first met."""
+        """Return the step to a state; process letters may differ from those first met."""
         for move in group_moves(node.world, reduced=self.bounds.reduced):
             for step in steps(node, self.plan, move, reduced=self.bounds.reduced):
                 after = step.node
-                if not step.found and self.known.get(self.here.key_of(after)) == state:
+                if not step.found and self.known.get(self.expander.key_of(after)) == state:
                     return step
         raise LookupError(f"state {state} cannot be reached again; its key leaves something out")
 
@@ -320,17 +324,17 @@ def explore(
     """Visit every state that can be reached within the bounds.
 
     Args:
-        plan: what the operator does.
-        bounds: how far to look.
-        issue: look for this one alone.
-        wanted: look for these rules, each with its issue, alone; () looks for all.
-        workers: processes; what is found does not depend on their number.
-        is_out_of_time: asked before each state; True ends the search where it is.
-        on_progress: told before each state.
+        plan: bounces of the operator.
+        bounds: group and limits of the search.
+        issue: look only for this issue.
+        wanted: look only for these rules with their issues; empty: all.
+        workers: number of processes; the findings do not depend on it.
+        is_out_of_time: called before each state; True ends the search.
+        on_progress: called before each state.
 
     Raises:
         WorkerLostError: a process of the search ended early.
     """
-    with rare_garbage(_GARBAGE):  # worlds are let go of by hand
+    with rare_garbage(_GARBAGE):  # worlds are released explicitly
         search = Search(plan, bounds, issue=issue, wanted=wanted, workers=workers)
         return search.run(is_out_of_time, on_progress)

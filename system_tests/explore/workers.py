@@ -1,10 +1,10 @@
-"""Processes that expand the states of one search; what comes out is that of a search in one.
+"""Worker processes that expand the states of one search, with the result of a single process.
 
-The search starts in one process. When enough states wait, processes are forked, each of which has
-all worlds and keeps every n-th. A world stays in the process that made it: keys go up, and come
-down again when it is the turn of their states. The states are numbered by the parent, in the order
-in which one process alone would meet them, so that states, findings and ways to them are the same
-for any number of processes.
+The search starts in one process. When enough states wait, worker processes are forked. Each keeps
+every n-th world. A world stays in the process that made it: workers send keys to the parent, and
+the parent sends a key back when its state is to be expanded. The parent numbers the states in the
+order in which a single process would meet them, so states, findings and runbooks are the same for
+any number of processes.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ from system_tests.explore.moves import Move
 from system_tests.sim import leave_interrupts_to_the_parent
 
 _CHUNK = 8  # states a message
-_AHEAD = 3  # messages on their way to one worker, at most
+_AHEAD = 3  # the most unanswered messages per worker
 _END_S = 5.0
 
 
@@ -30,15 +30,15 @@ class WorkerLostError(RuntimeError):
 
 
 class Workers:
-    """The same as an `Expander`, in many processes."""
+    """An `Expander` in several processes."""
 
     def __init__(self, expander: Expander, keys: Sequence[Key], count: int) -> None:
-        """Fork.
+        """Fork the worker processes.
 
         Args:
-            expander: has the worlds of all states that wait.
-            keys: of these states, in the order in which they will be expanded.
-            count: processes, at least 1.
+            expander: holds the worlds of all waiting states.
+            keys: keys of these states, in the order in which they will be expanded.
+            count: number of processes, at least 1.
         """
         context = get_context("fork")
         self._owner = {key: number % count for number, key in enumerate(keys)}
@@ -47,7 +47,7 @@ class Workers:
         self._sent: list[deque[list[Key]]] = [deque() for _ in range(count)]
         self._done: dict[Key, Any] = {}
         self._moves: dict[tuple[Any, ...], Move] = {}
-        self._now = 0  # whose state is being looked at
+        self._now = 0  # worker whose state is being expanded
         self._ends: list[Connection] = []
         self._processes: list[ForkProcess] = []
         for number in range(count):
@@ -62,19 +62,19 @@ class Workers:
             self._processes.append(process)
 
     def queue(self, key: Key) -> None:
-        """Let a state be expanded after those that were queued before."""
+        """Add a state to the queue of its worker."""
         self._todo[self._owner[key]].append(key)
 
     def claim(self, key: Key) -> None:
-        """The state is a new one; whoever met it keeps its world."""
+        """Record that the current worker holds the world of a new state."""
         self._owner[key] = self._now
 
     def drop(self, key: Key) -> None:
-        """The state was met before by somebody else; its world is of no use."""
+        """Let the current worker release the world of a state that another worker holds."""
         self._dropped[self._now].append(key)
 
     def expand(self, key: Key) -> Expanded | None:
-        """Return what a state leads to; None where a worker failed.
+        """Return an expanded state; None if its worker failed to expand it.
 
         Raises:
             WorkerLostError: a worker ended early.
@@ -108,19 +108,19 @@ class Workers:
                 sent.append(keys)
                 order = (self._dropped[number], keys)
                 self._dropped[number] = []
-                with self._told_if_lost(number):
+                with self._reporting_loss(number):
                     self._ends[number].send(order)
 
     def _receive(self) -> None:
         busy = [end for end, sent in zip(self._ends, self._sent, strict=True) if sent]
         ready = wait(busy)
         for number in (n for n, end in enumerate(self._ends) if end in ready):
-            with self._told_if_lost(number):
+            with self._reporting_loss(number):
                 found = self._ends[number].recv()
             self._done.update(zip(self._sent[number].popleft(), found, strict=True))
 
     @contextmanager
-    def _told_if_lost(self, number: int) -> Iterator[None]:
+    def _reporting_loss(self, number: int) -> Iterator[None]:
         try:
             yield
         except (EOFError, OSError) as error:
@@ -128,7 +128,7 @@ class Workers:
             process.join(_END_S)
             raise WorkerLostError(
                 f"process {number + 1} of {len(self._ends)} of the search ended with status"
-                f" {process.exitcode}; if memory was short, take fewer --workers or --max-states"
+                f" {process.exitcode}; if memory ran out, reduce --workers or --max-states"
             ) from error
 
     def _unpacked(self, packed: tuple[Any, ...]) -> Outcome:
@@ -142,7 +142,7 @@ class Workers:
 def _serve(
     end: Connection, inherited: Sequence[Connection], expander: Expander, kept: set[Key]
 ) -> None:
-    """Expand what is asked for, until the parent closes its end."""
+    """Expand the requested states until the parent closes its end of the pipe."""
     leave_interrupts_to_the_parent()
     for other in inherited:
         other.close()
@@ -155,9 +155,9 @@ def _serve(
 
 
 def _packed(expander: Expander, key: Key) -> tuple[Any, ...] | None:
-    """What a state leads to as plain values; None if it cannot be expanded."""
+    """Return an expanded state as plain values; None if it cannot be expanded."""
     try:
         kinds, outcomes = expander.expand(key)
-    except Exception:  # noqa: BLE001 the parent meets it again, where it can be told
+    except Exception:  # noqa: BLE001 the parent repeats the expansion and raises the error
         return None
     return kinds, [(tuple(move), *others) for move, *others in outcomes]

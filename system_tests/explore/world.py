@@ -1,12 +1,10 @@
-"""A simulated world that stands still: no clock, no dice, only what may happen next.
+"""A simulated world without a clock and without randomness, driven move by move.
 
-It is the simulator's world with the same members, coordinator and bytes. What is different is who
-decides: a move is taken from outside, the world settles whatever follows from it inside one thread,
-and waits. See `moves` for which orders are told apart.
+It has the members, coordinator and bytes of the simulator's world. The caller takes a move, the
+world does everything that follows inside one thread, and then waits. `moves` lists the moves.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Self
 
 from assignor.rebalance import NO_CLAIMS, NONE_STALLED
 from encoding import view_reference
@@ -14,19 +12,22 @@ from system_tests.coordinator import CoordinatorConfig, Group, JoinedMember, Lea
 from system_tests.sim import Pending, World, WorldSetup
 from system_tests.sim.world import (
     GROUP,
-    INSTANCE,
     NO_DIMENSIONS,
+    Application,
     Behaviour,
     Dimensions,
     LeaderPlace,
     Led,
+    MemberIds,
     StateRates,
     StreamThread,
+    absorb,
     beat,
     forget_answers,
+    lead,
 )
 
-_KEPT = 8_192  # answers of leaders; a search that goes by actions asks again soon
+_KEPT = 8_192  # cached assignments of leaders; the search repeats the same requests soon
 _LOCAL = frozenset({"answer", "poll"})
 
 
@@ -38,7 +39,7 @@ def still_setup(
     partitions: int,
     dimensions: Dimensions = NO_DIMENSIONS,
 ) -> WorldSetup:
-    """What such a world is made of: state is there at once, an empty group waits for nobody."""
+    """Return the setup of such a world: state restores at once, no initial rebalance delay."""
     return WorldSetup(
         seed=None,
         processes=processes,
@@ -52,63 +53,86 @@ def still_setup(
     )
 
 
-class StillWorld(World):
-    """A world that moves only when it is told to.
+class StillMemberIds(MemberIds):
+    """Member ids of a search.
+
+    They sort by age: what depends on their order must not depend on their number of digits.
 
     Attributes:
-        asked: lanes among which the coordinator chose a leader in the last move; empty if it had
+        leader_candidates: lanes from which the coordinator chose a leader in the last move; empty
+            if it had
             no choice. `next_leaders` says whom it takes.
-        led: answers of leaders, by all that they saw; shared by the worlds of a search.
     """
 
-    asked: tuple[str, ...] = ()
+    leader_candidates: tuple[str, ...] = ()
 
-    def __init__(self, setup: WorldSetup) -> None:
-        """Make a world in which nobody is up."""
-        super().__init__(setup)
-        forget_answers()
-        self.led: dict[Hashable, Led] = {}
+    def written(self, prefix: str, number: int) -> str:
+        """Return the member id with this number, in six digits."""
+        return f"{prefix}-{number:06d}"
 
-    def copy(self) -> Self:
-        """Return an independent world in the same state; what leaders answered is shared."""
-        other = super().copy()
-        other.asked = ()
-        other.led = self.led
-        return other
+    def choose_leader(self, member_ids: Sequence[str]) -> str:
+        """Return the next leader, and note among whom it was chosen."""
+        if not self.leader_candidates and len(member_ids) > 1:
+            self.leader_candidates = tuple(self.names[member_id] for member_id in member_ids)
+        return super().choose_leader(member_ids)
 
-    def lead(self, behaviour: Behaviour, joined: Sequence[JoinedMember], place: LeaderPlace) -> Led:
-        """Answer the group; what is asked a second time, in other orders of moves, is known.
 
-        An answer follows from what the leader sees alone. Names belong to the member ids, and end
-        offsets to the time. Each leader answers as a new one, without a memory of claims: nobody
-        here claims what it was not given, and states would differ by their past.
-        """
+class RememberedLead:
+    """Answers of leaders, each computed once: an answer follows from what the leader sees alone.
+
+    Names belong to the member ids, and end offsets to the time. Each leader answers as a new one,
+    without a memory of claims: no member of a search claims what it was not given, and states would
+    differ by their past.
+
+    Attributes:
+        known: answers by all that their leader saw.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no answers."""
+        self.known: dict[Hashable, Led] = {}
+
+    def __call__(
+        self,
+        behaviour: Behaviour,
+        application: Application,
+        joined: Sequence[JoinedMember],
+        place: LeaderPlace,
+    ) -> Led:
+        """Answer the group, from memory where the same was asked in another order of moves."""
         lags = tuple((name, tuple(tasks.items())) for name, tasks in place.lags_before.items())
         program = (behaviour.release.name, behaviour.upgrade_from)
         where = (place.thread, place.member_id, place.generation, place.now_ms)
         held = None if place.held_view is None else view_reference(place.held_view)
         key = (program, where, tuple(joined), lags, held)
-        led = self.led.get(key)
+        led = self.known.get(key)
         if led is None:
-            if len(self.led) >= _KEPT:
-                self.led.clear()
+            if len(self.known) >= _KEPT:
+                self.known.clear()
             place = place._replace(claims=NO_CLAIMS, stalled=NONE_STALLED)
-            led = self.led[key] = super().lead(behaviour, joined, place)
+            led = self.known[key] = lead(behaviour, application, joined, place)
         return led
 
-    def release(self) -> None:
-        """Let go of the coordinator, which points back here; the world is of no more use."""
-        del self.coordinator
+
+class StillWorld(World):
+    """A world that moves only when it is told to; its copies share what leaders answered."""
+
+    member_ids: StillMemberIds
+
+    def __init__(self, setup: WorldSetup) -> None:
+        """Make a world in which no thread is up."""
+        super().__init__(setup, member_ids=StillMemberIds, lead=RememberedLead())
+        forget_answers()
 
     @property
     def group(self) -> Group:
-        """The one group as the coordinator has it."""
+        """The coordinator's state of the group."""
         return self.coordinator.peek(GROUP) or Group(group_id=GROUP)
 
     def settle_threads(self) -> None:
-        """Let everything happen that concerns one thread alone: polls, and answers that it takes.
+        """Do all steps that concern one thread only: polls, and responses that it receives.
 
-        What is void is forgotten on the way: timers and answers of former lives, heartbeats.
+        Outdated events are dropped: heartbeats, timers and responses from before a restart.
         """
         scheduler = self.scheduler
         local = True
@@ -119,28 +143,28 @@ class StillWorld(World):
                     scheduler.take(pending)
                 elif pending.kind in _LOCAL:
                     scheduler.take(pending)
-                    self._dispatch(pending)
+                    self.dispatch(pending)
                     local = True
                     break
 
     def beat(self, thread: StreamThread) -> None:
-        """Let a member hear of the rebalance, or that it is a member no more."""
+        """Deliver a heartbeat response: a rebalance is in progress, or the member is unknown."""
         beat(self, thread)
 
     def come_due(self, pending: Pending) -> None:
-        """Let a timer's time come, and the clock stand again as before."""
+        """Process a pending event as if its time had come; the clock is set back afterwards."""
         before_ms = self.now_ms
         self.scheduler.take(pending)
         self.scheduler.now_ms = max(before_ms, pending.due_ms)
-        self._dispatch(pending)
+        self.dispatch(pending)
         self.scheduler.now_ms = before_ms
 
     def expire(self, member_id: str) -> None:
         """Let a member's session run out."""
-        self._absorb(self.coordinator.expire(GROUP, member_id, now_ms=self.now_ms))
+        absorb(self, self.coordinator.expire(GROUP, member_id, now_ms=self.now_ms))
 
     def is_at_rest(self) -> bool:
-        """Whether every thread that is up rests in the one generation, and nobody else is in it."""
+        """Whether the group is stable with exactly the running threads, in one generation."""
         up = [thread for thread in self.threads if thread.is_up]
         members = {thread.member_id for thread in up}
         generations = {thread.generation for thread in up}
@@ -160,21 +184,9 @@ class StillWorld(World):
         thread = self.threads[pending.target]
         if kind == "request":
             request, token = data
-            return token[1] != thread.life and not isinstance(request, LeaveGroup)
-        if data[0] != thread.life:
+            return token[1] != thread.incarnation and not isinstance(request, LeaveGroup)
+        if data[0] != thread.incarnation:
             return True
         if kind == "answer":
             return bool(data[1] != thread.request)
         return bool(data[1] != (thread.polls if kind == "poll" else thread.followup))
-
-    def _choose_leader(self, member_ids: Sequence[str]) -> str:
-        if not self.asked and len(member_ids) > 1:
-            self.asked = tuple(self.names[member_id] for member_id in member_ids)
-        return super()._choose_leader(member_ids)
-
-    def _new_member_id(self, prefix: str) -> str:
-        """Ids sort by age: what hangs on their order must not hang on their number of digits."""
-        self._ids += 1
-        member_id = f"{prefix}-{self._ids:06d}"
-        self.names[member_id] = prefix.removesuffix(INSTANCE)
-        return member_id

@@ -1,4 +1,4 @@
-"""The log of a simulated group's levels: an operator's updates, and minimums that leaders raise."""
+"""The log of a simulated group's levels: updates of the operator, minimums raised by leaders."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ from probing.features import (
 
 
 class GroupLog:
-    """Every state of the levels that was ever finalized, and the minimums in force.
+    """All finalized levels of a group, and its current minimums.
 
     Attributes:
-        levels: by epoch, from 0; the last ones hold.
+        levels: finalized levels by epoch, from 0; the last entry is current.
         minimums: lowest level that is not deprecated, by feature.
     """
 
@@ -29,18 +29,18 @@ class GroupLog:
 
     @property
     def last(self) -> FinalizedLevels:
-        """What is finalized now."""
+        """The current finalized levels."""
         return self.levels[-1]
 
-    def ask(
+    def update(
         self, feature: str, level: int, nodes: Sequence[NodeSupport], table: FeatureTable
     ) -> str:
-        """Decide an operator's update; why it was done, empty where it was refused."""
+        """Apply an operator's update; return its reason, or "" if it was refused."""
         lower = level < self.last.level_of(feature)
         kind = UpdateKind.SAFE_DOWNGRADE if lower else UpdateKind.UPGRADE
         update = FeatureUpdate(feature=feature, level=level, kind=kind)
         view = ControllerView(
-            table=table, finalized=self.last, nodes=tuple(nodes), floors=self.minimums
+            table=table, finalized=self.last, nodes=tuple(nodes), minimums=self.minimums
         )
         outcome = decide_update(view, UpdateRequest(updates=(update,)))
         if not outcome.ok or not outcome.records:
@@ -49,7 +49,11 @@ class GroupLog:
         return outcome.results[0].why
 
     def raise_minimums(self, nodes: Sequence[NodeSupport]) -> bool:
-        """Raise what all nodes have come to, as `FeatureTopic.raise_minimums` does; if any rose."""
+        """Raise the minimums that all nodes allow, as `FeatureTopic.raise_minimums` does.
+
+        Returns:
+            Whether a minimum was raised.
+        """
         raised = raised_minimums(self.last, self.minimums, nodes)
         if raised:
             self.minimums |= raised

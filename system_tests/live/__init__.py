@@ -1,8 +1,7 @@
-"""Live bounces: real client processes on a broker, and a verdict over their reports."""
+"""Live bounces: real client processes on a broker, and checks of what they report."""
 
-from system_tests.live.bounce import LiveBounce
-from system_tests.live.conflicts import conflict_of
-from system_tests.live.environment import World, topic_of
+from system_tests.live.bounce import run_live_bounce
+from system_tests.live.environment import Environment, topic_of
 from system_tests.live.events import (
     AnswersDecided,
     AssignmentTaken,
@@ -20,6 +19,8 @@ from system_tests.live.events import (
 from system_tests.live.evidence.story import story_of_live
 from system_tests.live.group import unsettled_reason
 from system_tests.live.hold_back import HELD_VERSION
+from system_tests.live.members.config import GroupConfig
+from system_tests.live.options import CLIENT, LiveOptions, Switches, conflict_of
 from system_tests.live.order import (
     CLIENTS,
     MIXED,
@@ -29,27 +30,28 @@ from system_tests.live.order import (
     find_member,
     member_names,
 )
-from system_tests.live.plan import LiveOptions, LivePlan, Stage
-from system_tests.live.processes import Crew, MemberDiedError, NotInTimeError, Screen
+from system_tests.live.plan import LivePlan, PathError, Stage, plan_path
+from system_tests.live.processes import MemberDiedError, Members, NotInTimeError, Screen
 from system_tests.live.producer import WordProducer
 from system_tests.live.report import Outcome, outcome_json, summary_lines
 from system_tests.live.screen import PlainScreen, RecordingScreen, SilentScreen, TerminalScreen
-from system_tests.live.upgrade import PathError, Switches, plan_path
 
 __all__ = [
+    "CLIENT",
     "CLIENTS",
     "HELD_VERSION",
     "MIXED",
     "AnswersDecided",
     "AssignmentTaken",
-    "Crew",
-    "LiveBounce",
+    "Environment",
+    "GroupConfig",
     "LiveOptions",
     "LivePlan",
     "MemberDiedError",
     "MemberFailed",
     "MemberStarted",
     "MemberStopped",
+    "Members",
     "NotInTimeError",
     "OffsetsCommitted",
     "OrderError",
@@ -69,7 +71,6 @@ __all__ = [
     "Switches",
     "TerminalScreen",
     "WordProducer",
-    "World",
     "bounce_order",
     "check_order",
     "conflict_of",
@@ -77,6 +78,7 @@ __all__ = [
     "member_names",
     "outcome_json",
     "plan_path",
+    "run_live_bounce",
     "story_of_live",
     "summary_lines",
     "topic_of",

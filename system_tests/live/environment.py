@@ -1,4 +1,4 @@
-"""Where an experiment runs: a broker of its own, embedded or real, or one that is there."""
+"""The broker and the topic of an experiment: an embedded, a real, or a given broker."""
 
 import os
 import uuid
@@ -10,8 +10,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
 from system_tests.broker import BrokerConfig, running_broker
-from system_tests.errors import SurroundingsError
-from system_tests.live.plan import LiveOptions
+from system_tests.errors import EnvironmentFailureError
+from system_tests.live.options import LiveOptions
 
 _TOPIC = "words"
 _GROUP = "word-count"
@@ -22,11 +22,12 @@ _Brokers = tuple[str, Callable[[], object] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class Environment:
     """A broker with an empty topic, and the names to use on it.
 
-    `replace_brokers` puts new brokers in place of all, behind the same bootstrap servers; None
-    where the brokers are not ours to replace.
+    Attributes:
+        replace_brokers: replaces all brokers by new ones behind the same bootstrap servers; None if
+            the brokers cannot be replaced.
     """
 
     bootstrap_servers: str
@@ -36,33 +37,33 @@ class World:
 
 
 @contextmanager
-def open_world(options: LiveOptions) -> Iterator[World]:
+def open_environment(options: LiveOptions) -> Iterator[Environment]:
     """Provide a broker and an empty topic, and clean up afterwards.
 
     Raises:
-        SurroundingsError: the broker cannot be reached or started, or refuses the topic.
+        EnvironmentFailureError: the broker cannot be reached or started, or refuses the topic.
     """
     if options.bootstrap_server is not None:
-        # A shared broker: names of our own, so that nothing that lives there is touched.
+        # A shared broker: unique names, so that no other group or topic is touched.
         unique = uuid.uuid4().hex[:_UNIQUE]
-        world = World(
+        environment = Environment(
             bootstrap_servers=options.bootstrap_server,
             group_id=f"rolling-bounce-{_GROUP}-{unique}",
             topic=f"rolling-bounce-{_TOPIC}-{unique}",
         )
-        with topic_of(world, options.partitions, keep=False):
-            yield world
+        with topic_of(environment, options.partitions, keep=False):
+            yield environment
         return
     broker = _embedded_broker if options.broker is None else _real_broker
     with broker(options) as (bootstrap_servers, replace_brokers):
-        world = World(
+        environment = Environment(
             bootstrap_servers=bootstrap_servers,
             group_id=_GROUP,
             topic=_TOPIC,
             replace_brokers=replace_brokers,
         )
-        with topic_of(world, options.partitions, keep=True):
-            yield world
+        with topic_of(environment, options.partitions, keep=True):
+            yield environment
 
 
 @contextmanager
@@ -76,7 +77,7 @@ def _embedded_broker(options: LiveOptions) -> Iterator[_Brokers]:
         context = running_broker(config)
         broker = context.__enter__()
     except OSError as error:
-        raise SurroundingsError(
+        raise EnvironmentFailureError(
             f"the embedded broker cannot listen on port {options.port}: "
             f"{os.strerror(error.errno) if error.errno else error}; "
             "choose another --port, or 0 for a free one"
@@ -89,7 +90,7 @@ def _embedded_broker(options: LiveOptions) -> Iterator[_Brokers]:
 
 @contextmanager
 def _real_broker(options: LiveOptions) -> Iterator[_Brokers]:
-    from system_tests.real import running_real_broker  # noqa: PLC0415 others need no Java
+    from system_tests.real import running_real_broker  # noqa: PLC0415 only a real broker needs Java
 
     with running_real_broker(options.broker or "", port=options.port) as broker:
         yield broker.bootstrap_servers, None
@@ -97,38 +98,42 @@ def _real_broker(options: LiveOptions) -> Iterator[_Brokers]:
 
 @contextmanager
 def topic_of(
-    world: World, partitions: int, *, keep: bool, configs: Mapping[str, str] | None = None
+    environment: Environment,
+    partitions: int,
+    *,
+    keep: bool,
+    configs: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
-    """Make the empty topic of a world, and delete it afterwards unless it is to be kept.
+    """Create the empty topic of an environment, and delete it afterwards unless it is kept.
 
     Raises:
-        SurroundingsError: no broker answers, or it refuses the topic.
+        EnvironmentFailureError: no broker answers, or it refuses the topic.
     """
     try:
         admin = KafkaAdminClient(
-            bootstrap_servers=world.bootstrap_servers,
+            bootstrap_servers=environment.bootstrap_servers,
             client_id="rolling-bounce",
             request_timeout_ms=_CONNECT_MS,
             bootstrap_timeout_ms=_CONNECT_MS,
         )
     except (KafkaError, ValueError) as error:
-        raise SurroundingsError(
-            f"no broker answers at {world.bootstrap_servers} ({type(error).__name__}); "
+        raise EnvironmentFailureError(
+            f"no broker answers at {environment.bootstrap_servers} ({type(error).__name__}); "
             "start one or correct --bootstrap-server"
         ) from error
     try:
         try:
             admin.create_topics(
-                [NewTopic(world.topic, partitions, -1, topic_configs=dict(configs or {}))]
+                [NewTopic(environment.topic, partitions, -1, topic_configs=dict(configs or {}))]
             )
         except KafkaError as error:
-            raise SurroundingsError(
-                f"the broker at {world.bootstrap_servers} refuses to create the topic "
-                f"{world.topic}: {error}"
+            raise EnvironmentFailureError(
+                f"the broker at {environment.bootstrap_servers} refuses to create the topic "
+                f"{environment.topic}: {error}"
             ) from error
         yield
         if not keep:
             with suppress(KafkaError):
-                admin.delete_topics([world.topic])
+                admin.delete_topics([environment.topic])
     finally:
         admin.close()

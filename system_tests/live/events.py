@@ -1,28 +1,28 @@
 """What a member process reports: one event per line of JSON on its standard output.
 
 The orchestrator reads these lines and nothing else; no check greps a log. What the assignor
-observes is reported as it is; the rest is defined here. Each event is a frozen
-dataclass whose name is its `event` field on the wire. Times are `time.monotonic()` in milliseconds,
-which on Linux is one clock for all processes of a machine.
+observes is reported as it is; the other events are defined here. `Event` lists them all: the
+`event` key of a line is the name of the class, and the other keys are its fields. Times are
+`time.monotonic()` in milliseconds, which on Linux is one clock for all processes of a machine.
 
 Ownership is reported so that an interval is never shorter than the truth: `PartitionsAssigned` is
 stamped before the first record may be processed, `PartitionsRevoked` after the last one was.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import get_args
 
 from assignor.observe import AnswersDecided, MemberFailed, RejoinRequested, SubscriptionWritten
+from system_tests.json_lines import LineError, read_fields, read_object, write_line
 
 __all__ = [
     "EVENTS",
     "AnswersDecided",
     "AssignmentTaken",
-    "BeganAgain",
+    "ClientRebootstrapped",
     "Event",
-    "HostsTold",
+    "HostsReported",
     "MemberFailed",
     "MemberReady",
     "MemberStarted",
@@ -65,7 +65,7 @@ class MemberReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentTaken:
-    """The member took its answer; tasks as text, `0_1`; `size` is of the answer, in bytes."""
+    """The member took its assignment; tasks as text, `0_1`; `size` in bytes."""
 
     generation: int
     version: int
@@ -86,21 +86,21 @@ class PartitionsAssigned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionsRevoked:
-    """The member has stopped to process these partitions and handed them back."""
+    """The member no longer processes these partitions; it gave them up in a rebalance."""
 
     partitions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionsLost:
-    """The member has stopped to process these partitions; the group had thrown it out before."""
+    """The member no longer processes these partitions; the group had removed it before."""
 
     partitions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsProcessed:
-    """One batch of one partition: offsets first to last, both included; began at `began_ms`."""
+    """A batch of one partition was processed: offsets first to last, both included."""
 
     partition: int
     first_offset: int
@@ -110,14 +110,14 @@ class RecordsProcessed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsCommitted:
-    """The group has the next offsets to read, as (partition, offset) pairs, sorted."""
+    """The member committed these next offsets, as sorted (partition, offset) pairs."""
 
     offsets: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeganAgain:
-    """The client went back to its bootstrap servers; `rule` as in `probing.rebootstrap.machine`."""
+class ClientRebootstrapped:
+    """The client went back to its bootstrap servers; `rule` as in `probing.rebootstrap`."""
 
     rule: str
     why: str
@@ -125,7 +125,7 @@ class BeganAgain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberStopped:
-    """Clean end: the consumer is closed and has left the group."""
+    """The member ended cleanly: its consumer is closed and has left the group."""
 
     records: int
 
@@ -146,7 +146,7 @@ class TasksChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostsTold:
+class HostsReported:
     """Endpoint -> "active" and "standby" -> partitions, as the member would route queries."""
 
     hosts: Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -164,44 +164,24 @@ Event = (
     | PartitionsLost
     | RecordsProcessed
     | OffsetsCommitted
-    | BeganAgain
+    | ClientRebootstrapped
     | MemberStopped
     | MemberFailed
     | StateChanged
     | TasksChanged
-    | HostsTold
+    | HostsReported
 )
 
-EVENTS: Mapping[str, type[Event]] = {
-    kind.__name__: kind
-    for kind in (
-        MemberStarted,
-        MemberReady,
-        SubscriptionWritten,
-        AnswersDecided,
-        AssignmentTaken,
-        RejoinRequested,
-        PartitionsAssigned,
-        PartitionsRevoked,
-        PartitionsLost,
-        RecordsProcessed,
-        OffsetsCommitted,
-        BeganAgain,
-        MemberStopped,
-        MemberFailed,
-        StateChanged,
-        TasksChanged,
-        HostsTold,
-    )
-}
+EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+"""Each event by its kind, the `event` key of its line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """An event with who and when.
+    """An event, with its member and its time.
 
     Attributes:
-        member: name of the lane, "a", "b", ...; it outlives restarts.
+        member: its name, "a", "b", ..., the same after a restart.
         incarnation: how many times this member had been started before, from 0.
         at_ms: monotonic milliseconds.
         event: what happened.
@@ -214,9 +194,8 @@ class Report:
 
 
 def write_report(event: Event, *, at_ms: float) -> str:
-    """Write one line, without its end; who it is from is known by whose pipe it comes through."""
-    head = {"event": type(event).__name__, "at_ms": round(at_ms, 3)}
-    return json.dumps(head | asdict(event), separators=(",", ":"))
+    """Write one line, without its end; the reader knows the member by its pipe."""
+    return write_line(event, event=type(event).__name__, at_ms=round(at_ms, 3))
 
 
 def read_report(line: str, *, member: str, incarnation: int) -> Report:
@@ -226,26 +205,17 @@ def read_report(line: str, *, member: str, incarnation: int) -> Report:
         ReportError: the line is not JSON, names no known event, or its fields are not the event's.
     """
     try:
-        found = json.loads(line)
-    except ValueError as error:
-        raise ReportError(
-            f"member {member} wrote a line that is not JSON: {line[:200]!r}"
-        ) from error
-    if not isinstance(found, dict) or found.get("event") not in EVENTS:
-        raise ReportError(f"member {member} wrote no known event: {line[:200]!r}")
-    kind = EVENTS[found.pop("event")]
-    at_ms = found.pop("at_ms", None)
-    names = {field.name for field in fields(kind)}
-    if not isinstance(at_ms, int | float) or set(found) != names:
-        raise ReportError(
-            f"member {member} wrote {kind.__name__} with fields {sorted(found)}; "
-            f"it has at_ms and {sorted(names)}"
-        )
-    values: dict[str, Any] = {name: _frozen(value) for name, value in found.items()}
-    return Report(member=member, incarnation=incarnation, at_ms=float(at_ms), event=kind(**values))
+        at_ms, event = _read_event(line)
+    except LineError as error:
+        raise ReportError(f"member {member} wrote a line that is no event: {error}") from error
+    return Report(member=member, incarnation=incarnation, at_ms=at_ms, event=event)
 
 
-def _frozen(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _frozen(item) for name, item in value.items()}
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+def _read_event(line: str) -> tuple[float, Event]:
+    found = read_object(line)
+    kind, at_ms = EVENTS.get(str(found.pop("event", None))), found.pop("at_ms", None)
+    if kind is None:
+        raise LineError(f"no known event: {line[:200]!r}")
+    if not isinstance(at_ms, int | float):
+        raise LineError(f"{kind.__name__}.at_ms must be milliseconds, not {at_ms!r}")
+    return float(at_ms), read_fields(kind, found)

@@ -1,7 +1,7 @@
-"""The group as its members report it: what the live view shows and what "settled" means.
+"""The group as its members report it, and what "settled" means.
 
-The only mutable picture of the group. Reports of an earlier life of a member come late at times
-(its pipe is drained after its successor started); they are counted but change nothing here.
+Reports of a former incarnation may be read late, after its successor started; their records are
+counted, and they change nothing else here.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from system_tests.live.events import (
 
 
 class Presence(Enum):
-    """Whether a member's process is there."""
+    """Whether a member's process runs."""
 
     DOWN = "down"
     UP = "up"
@@ -32,7 +32,7 @@ class Presence(Enum):
 
 @dataclass(slots=True)
 class MemberView:
-    """One lane: a member of the experiment, through all its lives."""
+    """A member of the experiment, through all its incarnations."""
 
     name: str
     presence: Presence = Presence.DOWN
@@ -53,12 +53,13 @@ class MemberView:
 
 @dataclass(slots=True)
 class GroupView:
-    """All members by name, the leader, and when the group last changed.
+    """The members, the leader, and when the group last changed.
 
     Attributes:
-        members: by name, in the order of the lanes.
+        members: by name, in order.
         leader: name of the member that decided last, or None.
-        changed_ms: monotonic milliseconds of the last event that is not about records.
+        decision: the last one of a leader, or None.
+        changed_ms: monotonic milliseconds of the last event, but for processed records.
     """
 
     members: dict[str, MemberView]
@@ -68,23 +69,23 @@ class GroupView:
 
     @classmethod
     def of(cls, names: Sequence[str]) -> "GroupView":
-        """Begin with all members down."""
+        """Return a view with all members down."""
         return cls(members={name: MemberView(name=name) for name in names})
 
     @property
     def alive(self) -> tuple[MemberView, ...]:
-        """Members whose process is there, in the order of the lanes."""
+        """Members whose process runs, in order."""
         return tuple(m for m in self.members.values() if m.presence is Presence.UP)
 
     @property
     def generation(self) -> int | None:
-        """The newest generation that a living member has taken."""
+        """The newest generation that a running member has taken; None without any."""
         return max((m.generation for m in self.alive if m.generation is not None), default=None)
 
     def note_start(
         self, name: str, *, incarnation: int, release: str, upgrade_from: str | None, at_ms: float
     ) -> None:
-        """A process was started; everything the former life knew is gone with its memory."""
+        """Note that a process was started; it knows nothing of its former incarnation."""
         self.members[name] = MemberView(
             name=name,
             presence=Presence.UP,
@@ -96,7 +97,7 @@ class GroupView:
         self.changed_ms = at_ms
 
     def note_end(self, name: str, *, incarnation: int, failed: bool, at_ms: float) -> None:
-        """A process is gone."""
+        """Note that a process has ended."""
         member = self.members[name]
         if member.incarnation != incarnation:
             return
@@ -109,7 +110,7 @@ class GroupView:
         self.changed_ms = at_ms
 
     def apply(self, report: Report) -> None:
-        """Take one report into the picture."""
+        """Update the view with one report."""
         member = self.members[report.member]
         if isinstance(report.event, RecordsProcessed):
             member.records += report.event.last_offset - report.event.first_offset + 1
@@ -145,14 +146,14 @@ class GroupView:
 def unsettled_reason(
     group: GroupView, *, partitions: int, now_ms: float, quiet_ms: float
 ) -> str | None:
-    """Say why the group is not settled yet; None when it is.
+    """Return why the group is not settled; None if it is.
 
-    Settled: every living member has taken the same generation, nobody waits for another rebalance,
-    every partition has an owner among them, and nothing has changed for `quiet_ms`.
+    Settled: every running member has taken the same generation, none waits for another rebalance,
+    every partition has one owner among them, and nothing has changed for `quiet_ms`.
     """
     alive = group.alive
     if not alive:
-        return "no member is alive"
+        return "no member runs"
     fresh = [m.name for m in alive if m.generation is None]
     if fresh:
         return f"{', '.join(fresh)} has no assignment yet"

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from encoding import KAFKA_VERSIONS
 from probing import find_release
 from probing.features import ASSIGNMENT_PROTOCOL
-from system_tests.live.environment import World
+from system_tests.live.environment import Environment
 from system_tests.live.plan import Stage
-from system_tests.live.processes import Crew, NotInTimeError
+from system_tests.live.processes import Members, NotInTimeError
 
 HELD_VERSION = max(KAFKA_VERSIONS)
-"""What a group that holds back writes: a program that knows no other version can lead it."""
+"""The version of a group that is held back: a release without later versions can lead it."""
 
 _TOOL = (sys.executable, "-c", "from assignor.cli import main; main()")
 _TOOL_S = 60.0
@@ -26,59 +26,59 @@ _TOOL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class HeldGroup:
-    """What the steps need.
+    """A group whose level is changed, and what the steps need.
 
     Attributes:
-        crew: the members.
+        members: the members.
         settle: waits until the group has settled.
-        world: where the levels are.
-        stage: what the members run by now.
-        timeout_s: for each wait.
+        environment: with the broker that keeps the levels.
+        stage: the release that the members run.
+        timeout_s: limit of each wait.
     """
 
-    crew: Crew
+    members: Members
     settle: Callable[[], None]
-    world: World
+    environment: Environment
     stage: Stage
     timeout_s: float
 
 
 def raise_and_lower(group: HeldGroup) -> None:
-    """Show that a settled group is held, raise its level, lower it again; each must be obeyed.
+    """Show that a settled group is held, raise its level, and lower it again.
 
     Raises:
         NotInTimeError: the group did not follow.
     """
-    first, *_, last = group.crew.group.members
+    first, *_, last = group.members.view.members
     latest = find_release(group.stage.release).latest_native_version or group.stage.latest_version
     _expect(group, HELD_VERSION)
-    group.crew.say(f"the binaries are new, the group is held at v{HELD_VERSION}")
+    group.members.say(f"the binaries are new, the group is held at v{HELD_VERSION}")
     _change(group, "upgrade", latest)
     _restart(group, first)
     _expect(group, latest, but=first)
     _change(group, "downgrade", HELD_VERSION)
     _restart(group, last)
     _expect(group, HELD_VERSION)
-    group.crew.say(f"the group is back at v{HELD_VERSION}")
+    group.members.say(f"the group is back at v{HELD_VERSION}")
 
 
 def _change(group: HeldGroup, change: str, level: int) -> None:
-    """Change the level, and wait for the rebalance that tells the group."""
-    before = group.crew.group.generation or 0
-    said = _features(
+    """Change the level, and wait for the rebalance that announces it."""
+    before = group.members.view.generation or 0
+    output = _features(
         group,
         change,
         "--feature",
         f"{ASSIGNMENT_PROTOCOL}={level}",
         *(["--yes"] if change == "downgrade" else []),
     )
-    for line in said.splitlines():
-        group.crew.say(f"features {change}: {line}")
-    group.crew.wait(
+    for line in output.splitlines():
+        group.members.say(f"features {change}: {line}")
+    group.members.wait(
         lambda: (
             None
-            if (group.crew.group.generation or 0) > before
-            else f"no rebalance has told the group of level {level}"
+            if (group.members.view.generation or 0) > before
+            else f"no rebalance has announced level {level}"
         ),
         timeout_s=group.timeout_s,
     )
@@ -91,35 +91,35 @@ def _features(group: HeldGroup, *arguments: str) -> str:
         "features",
         *arguments,
         "--bootstrap-server",
-        group.world.bootstrap_servers,
+        group.environment.bootstrap_servers,
         "--group",
-        group.world.group_id,
+        group.environment.group_id,
     ]
     limit_s = max(_TOOL_S, group.timeout_s)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
-        raise NotInTimeError(f"assignor features was not done in {limit_s:.0f} s") from None
+        raise NotInTimeError(f"assignor features did not end within {limit_s:.0f} s") from None
     if done.returncode != 0:
         raise NotInTimeError(f"assignor features failed: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
 def _restart(group: HeldGroup, name: str) -> None:
-    group.crew.stop(name)
-    group.crew.start(name, group.stage)
+    group.members.stop(name)
+    group.members.start(name, group.stage)
     group.settle()
 
 
 def _expect(group: HeldGroup, version: int, *, but: str | None = None) -> None:
-    """Every member writes this version, but for one that has just started."""
+    """Wait until every member writes this version, except `but`, which has just started."""
 
     def reason() -> str | None:
         others = {
             m.name: m.used_version
-            for m in group.crew.group.alive
+            for m in group.members.view.alive
             if m.name != but and m.used_version != version
         }
         return f"the group does not write v{version}: {others}" if others else None
 
-    group.crew.wait(reason, timeout_s=group.timeout_s)
+    group.members.wait(reason, timeout_s=group.timeout_s)

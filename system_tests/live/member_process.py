@@ -1,9 +1,9 @@
-"""Member processes as the orchestrator sees them: start, listen, stop, kill.
+"""A member process as the orchestrator sees it: start it, read its reports, stop it, kill it.
 
-Started in a session of their own, so that a Ctrl-C at the terminal reaches the orchestrator alone
-and it decides in which order things end. Their standard input stays open as the rope of
-`members/process.py`. Processes must be started from the main thread: the kernel's rope is tied to
-the *thread* that forked.
+Each runs in a session of its own, so that a Ctrl-C at the terminal reaches the orchestrator alone,
+which decides the order of ends. Its standard input stays open: it ends when that does
+(`members/process.py`). Start processes from the main thread: the kernel ends them when the *thread*
+that forked ends.
 """
 
 import queue
@@ -17,8 +17,9 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
+from typing import IO, ClassVar, Protocol
 
+from system_tests.json_lines import write_line
 from system_tests.live.events import Report, ReportError, read_report
 
 _STDERR_LINES = 20
@@ -40,70 +41,94 @@ class ProcessEnded:
     last_lines: tuple[str, ...]
 
 
-Heard = Report | ProcessEnded | ReportError
-Inbox = queue.Queue[Heard]
+Message = Report | ProcessEnded | ReportError
+"""What a member process sends to the orchestrator."""
+Inbox = queue.Queue[Message]
 
 
-class Config(Protocol):
-    """What a member process is told: one line of JSON on its standard input."""
+class Process(Protocol):
+    """What a member needs of `subprocess.Popen`."""
 
-    @property
-    def name(self) -> str:
-        """The member's name."""
+    pid: int
+    stdin: IO[str] | None
+    stdout: IO[str] | None
+    stderr: IO[str] | None
 
-    def to_json(self) -> str:
-        """Write one line."""
+    def poll(self) -> int | None:
+        """Its exit status, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send a signal."""
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+
+    def kill(self) -> None:
+        """SIGKILL."""
+
+
+def start_interpreter(module: str) -> Process:
+    """Run a module in a new interpreter and a session of its own, with three text pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
 
 
 class MemberProcess:
-    """One life of one member.
+    """The process of one incarnation of a member.
 
     Args:
-        config: what it is told.
-        incarnation: how many lives it had before.
-        hear: called with what it reports, on a thread; at last with its end.
-        module: what is run.
+        name: of the member.
+        config: a dataclass, written as one line of JSON to its standard input.
+        incarnation: how many times the member had been started before.
+        receive: called with each message, on a thread; the last one is its end.
+        module: the Python module to run.
         log: its standard error is appended to this file.
 
     Attributes:
         last_lines: the end of its standard error.
+        start_process: how the process of a module is started; tests put a cheaper way here.
     """
+
+    start_process: ClassVar[Callable[[str], Process]] = staticmethod(start_interpreter)
 
     def __init__(
         self,
-        config: Config,
+        name: str,
+        config: object,
         *,
         incarnation: int,
-        hear: Callable[[Heard], None],
+        receive: Callable[[Message], None],
         module: str,
         log: Path | None = None,
     ) -> None:
-        self.name = config.name
+        self.name = name
         self.incarnation = incarnation
-        self._hear = hear
+        self._receive = receive
         self._log = log
         self.last_lines: deque[str] = deque(maxlen=_STDERR_LINES)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+        self._process = type(self).start_process(module)
         self._readers = (
             threading.Thread(target=self._read_reports, daemon=True),
             threading.Thread(target=self._read_stderr, daemon=True),
         )
         for reader in self._readers:
             reader.start()
-        self._tell(config.to_json())
+        self._send(write_line(config))
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     @property
@@ -128,15 +153,15 @@ class MemberProcess:
         self._process.kill()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the end; whether it came in time."""
+        """Wait for the end; return whether it ended in time."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return False
         return True
 
-    def _tell(self, line: str) -> None:
-        """Write a line to its standard input; if it has ended, its end is reported."""
+    def _send(self, line: str) -> None:
+        """Write a line to its standard input; a process that has ended does not read it."""
         pipe = self._process.stdin
         if pipe is None:
             raise RuntimeError("a member process was started without a pipe")
@@ -148,9 +173,9 @@ class MemberProcess:
         pipe = self._process.stdout
         for line in pipe or ():
             try:
-                self._hear(read_report(line, member=self.name, incarnation=self.incarnation))
+                self._receive(read_report(line, member=self.name, incarnation=self.incarnation))
             except ReportError as error:
-                self._hear(error)
+                self._receive(error)
         status = self._process.wait()
         ended_ms = monotonic() * 1000
         self._readers[1].join(timeout=1.0)
@@ -158,7 +183,7 @@ class MemberProcess:
             if open_pipe is not None:
                 with suppress(BrokenPipeError):
                     open_pipe.close()
-        self._hear(
+        self._receive(
             ProcessEnded(
                 member=self.name,
                 incarnation=self.incarnation,

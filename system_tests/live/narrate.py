@@ -1,7 +1,7 @@
-"""Reports become lines of the trace.
+"""Makes lines of the trace from reports.
 
-A leader decides before its member half has learnt the generation, so a decision waits here for the
-assignment that the leader itself takes a few milliseconds later, and is then told with its number.
+A leader decides before it knows the generation, so a decision waits here for the assignment that
+the leader itself takes a few milliseconds later, and is then traced with that generation.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from encoding import shown
 from system_tests.live.events import (
     AnswersDecided,
     AssignmentTaken,
-    BeganAgain,
+    ClientRebootstrapped,
     MemberFailed,
     PartitionsLost,
     RejoinRequested,
@@ -21,10 +21,10 @@ from system_tests.trace import Symbol, TraceLine, draw_lanes
 
 
 class Narrator:
-    """Tells what happens, in the field's words; knows the group only by its view.
+    """Makes the lines of the trace from reports.
 
     Args:
-        group: the view, already up to date with the report that is told.
+        group: the view, already up to date with the report.
         began_ms: monotonic milliseconds at which the trace begins.
     """
 
@@ -45,7 +45,7 @@ class Narrator:
         acting: dict[str, Symbol] | None = None,
         generation: int | None = None,
     ) -> TraceLine:
-        """Write a line with everybody's lane."""
+        """Return a line with the lanes of all members."""
         down = {m.name for m in self._group.members.values() if m.presence is not Presence.UP}
         return TraceLine(
             at_ms=self.trace_ms(at_ms),
@@ -55,7 +55,7 @@ class Narrator:
         )
 
     def tell(self, report: Report) -> Iterator[TraceLine]:
-        """Tell one report; most have no line of their own."""
+        """Return the lines of one report; most have none."""
         member = report.member
         generation = self._group.members[member].generation
         match report.event:
@@ -82,10 +82,10 @@ class Narrator:
                 yield self.line(text, at_ms=report.at_ms, acting=acting, generation=generation)
             case PartitionsLost(partitions=partitions):
                 listed = " ".join(str(partition) for partition in partitions)
-                text = f"{member} was thrown out of the group and lost partitions {listed}"
+                text = f"{member} was removed from the group and lost partitions {listed}"
                 yield self.line(text, at_ms=report.at_ms)
-            case BeganAgain(rule=rule):
-                text = f"{member} begins again at its bootstrap servers: {rule}"
+            case ClientRebootstrapped(rule=rule):
+                text = f"{member} goes back to its bootstrap servers: {rule}"
                 yield self.line(text, at_ms=report.at_ms)
             case MemberFailed(why=why):
                 for at_ms, text in self._undated.pop(member, ()):
@@ -96,7 +96,7 @@ class Narrator:
 
 
 def _joined(decision: AnswersDecided) -> str:
-    """Write used/latest of each; below version 3 the bytes do not say what else a member reads."""
+    """Return used/latest version of each member; below version 3 the latest one is unknown."""
     return " ".join(
         f"{_short(name)}:v{used}/{supported}" if supported > 0 else f"{_short(name)}:v{used}"
         for name, used, supported in decision.joined
@@ -113,7 +113,7 @@ def _outsiders(decision: AnswersDecided) -> str:
 
 
 def _short(member_id: str) -> str:
-    """Cut the broker's unique end off a member id: the client id is the name of the lane."""
+    """Return the client id of a member id, which is the name of its lane."""
     return shown(member_id.rsplit("-", 5)[0] or member_id)
 
 

@@ -1,4 +1,4 @@
-"""Who is bounced when, who is killed, who runs on what: the operator's words made definite."""
+"""Names of members, the order of a bounce, and the client library of each member."""
 
 import random
 import re
@@ -10,11 +10,11 @@ NAMED_ORDERS = ("leader-last", "leader-first", "random")
 
 
 class OrderError(ValueError):
-    """The order, or the member to kill, cannot be understood; the message says what can."""
+    """The order, or the member to kill, is unknown; the message lists what is accepted."""
 
 
 def member_names(count: int) -> tuple[str, ...]:
-    """Name the lanes a, b, c, ...
+    """Return the names of the members: a, b, c, ...
 
     >>> member_names(3)
     ('a', 'b', 'c')
@@ -23,7 +23,7 @@ def member_names(count: int) -> tuple[str, ...]:
 
 
 def client_of(name: str, client: str) -> str:
-    """Which client library a member runs on; "mixed" takes them in turn.
+    """Return the client library of a member; "mixed" alternates between them.
 
     >>> [client_of(name, "mixed") for name in member_names(3)]
     ['kafka-python', 'aiokafka', 'kafka-python']
@@ -32,33 +32,33 @@ def client_of(name: str, client: str) -> str:
 
 
 def check_order(order: str, members: Sequence[str]) -> None:
-    """Refuse an order that is not a named one and does not name every member once.
+    """Check that an order is a named one or names every member once.
 
     Raises:
-        OrderError: says what is accepted.
+        OrderError: lists what is accepted.
     """
     if order not in NAMED_ORDERS:
         _listed(order, members)
 
 
 def bounce_order(
-    order: str, members: Sequence[str], *, leader: str | None, dice: random.Random
+    order: str, members: Sequence[str], *, leader: str | None, rng: random.Random
 ) -> tuple[str, ...]:
-    """Put the members into the order in which one bounce takes them.
+    """Return the members in the order in which they are bounced.
 
     Args:
         order: "leader-last", "leader-first", "random", or members by number or name ("1,2,0").
-        members: in the order of the lanes.
-        leader: who leads as the bounce begins.
-        dice: the experiment's only dice.
+        members: all names.
+        leader: of the group as the bounce begins.
+        rng: the random generator of the experiment.
 
-    >>> bounce_order("leader-last", ["a", "b", "c"], leader="a", dice=random.Random(7))[-1]
+    >>> bounce_order("leader-last", ["a", "b", "c"], leader="a", rng=random.Random(7))[-1]
     'a'
     """
     if order not in NAMED_ORDERS:
         return _listed(order, members)
     shuffled = list(members)
-    dice.shuffle(shuffled)
+    rng.shuffle(shuffled)
     if order == "leader-last":
         shuffled.sort(key=lambda member: member == leader)
     elif order == "leader-first":
@@ -70,7 +70,7 @@ def find_member(text: str, members: Sequence[str]) -> str:
     """Find a member by its name, or by its number from 0.
 
     Raises:
-        OrderError: names the members there are.
+        OrderError: lists the members.
     """
     text = text.strip()
     if text in members:

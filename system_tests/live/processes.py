@@ -1,12 +1,13 @@
-"""The member processes of one experiment, what they said, and the picture that follows from it.
+"""The member processes of one experiment: started and ended here, their reports read here.
 
-The crew starts and ends processes, and `pump` is the only place where their reports are read: it
-keeps the evidence, the view of the group and the trace in step.
+`Members.pump` is the only place where reports are read: it keeps the evidence, the view of the
+group and the trace consistent.
 """
 
 import queue
 import uuid
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
 from time import monotonic
@@ -16,10 +17,10 @@ from system_tests.live.events import Report, ReportError
 from system_tests.live.evidence.ownership import Incarnation
 from system_tests.live.group import GroupView
 from system_tests.live.member_process import Inbox, MemberProcess, ProcessEnded, end_all
-from system_tests.live.members.config import MemberConfig
+from system_tests.live.members.config import GroupConfig, MemberConfig
 from system_tests.live.narrate import Narrator
 from system_tests.live.order import MIXED, client_of
-from system_tests.live.plan import LiveOptions, Stage
+from system_tests.live.plan import Stage
 from system_tests.trace import Symbol, TraceLine
 
 FOREIGN = "foreign"
@@ -45,11 +46,11 @@ class Screen(Protocol):
 
 
 class MemberDiedError(Exception):
-    """A member ended although nobody had asked it to.
+    """A member ended without being asked to.
 
     Attributes:
         member: its name.
-        why: the sentence it failed with, if `explained`, or how its process ended.
+        why: the reason that the member reported, if `explained`, or how its process ended.
         last_lines: the end of its standard error.
     """
 
@@ -64,71 +65,79 @@ class MemberDiedError(Exception):
 
 
 class NotInTimeError(Exception):
-    """Something that was waited for did not come in time; the message says what and how long."""
+    """A condition was not met in time; the message names the condition and the time."""
 
 
-class Crew:
-    """All members of one experiment; each may take `stop_s` to end when it is asked to."""
+class Members:
+    """All members of one experiment.
+
+    Args:
+        names: of the members.
+        config: what the members have in common.
+        client: the library that they run on, or "mixed".
+        screen: where the trace goes.
+        rng: draws their process ids.
+        stop_s: how long a member may take to end cleanly.
+
+    Attributes:
+        view: the group as its members report it.
+        reports: all reports of the members so far, but for those that were drained.
+        ended_ms: when the process of each incarnation was seen to be gone.
+        crashed: incarnations that ended without leaving the group.
+        deaths: members that ended without being asked to.
+    """
 
     def __init__(
         self,
         names: Sequence[str],
+        config: GroupConfig,
         *,
-        bootstrap_servers: str,
-        group_id: str,
-        topic: str,
-        options: LiveOptions,
+        client: str,
         screen: Screen,
-        dice: Random,
+        rng: Random,
         stop_s: float = _STOP_S,
     ) -> None:
-        self._stop_s = stop_s
-        self.group = GroupView.of(names)
+        self.view = GroupView.of(names)
         self.reports: list[Report] = []
         self.ended_ms: dict[Incarnation, float] = {}
         self.crashed: set[Incarnation] = set()
         self.deaths: list[MemberDiedError] = []
-        self._options = options
+        self._config = config
+        self._client = client
         self._screen = screen
+        self._stop_s = stop_s
         self._inbox: Inbox = queue.Queue()
         self._processes: dict[str, MemberProcess] = {}
         self._leaving: set[Incarnation] = set()
         self._refreshed_s = 0.0
-        self._untold: list[tuple[float, int, TraceLine]] = []
-        self._told = 0
+        self._unshown: list[tuple[float, int, TraceLine]] = []
+        self._line_count = 0
         self._ending = False
-        self._settings = {
-            "bootstrap_servers": bootstrap_servers,
-            "group_id": group_id,
-            "topic": topic,
-        }
         self._process_ids = {
-            name: str(uuid.UUID(int=dice.getrandbits(128), version=4)) for name in (*names, FOREIGN)
+            name: str(uuid.UUID(int=rng.getrandbits(128), version=4)) for name in (*names, FOREIGN)
         }
-        self.narrator = Narrator(self.group, began_ms=monotonic() * 1000)
+        self.narrator = Narrator(self.view, began_ms=monotonic() * 1000)
 
     def start(self, name: str, stage: Stage) -> None:
-        """Start a member on a release; it keeps its process id from life to life."""
-        client = client_of(name, self._options.client)
+        """Start a member on a release; it keeps its process id after a restart."""
+        client = client_of(name, self._client)
         # aiokafka has no other protocol; eager and cooperative members may be in one group.
-        moves = "eager" if client == "aiokafka" else stage.rebalance_protocol
-        process = self._spawn(
-            name, stage, module=_MODULE_OF_CLIENT[client], rebalance_protocol=moves
-        )
-        self.group.note_start(
+        offered = replace(stage, rebalance_protocol="eager") if client == "aiokafka" else stage
+        process = self._spawn(name, offered, module=_MODULE_OF_CLIENT[client])
+        self.view.note_start(
             name,
             incarnation=process.incarnation,
             release=stage.release,
             upgrade_from=stage.upgrade_from,
             at_ms=monotonic() * 1000,
         )
-        on = f", on {client}" if self._options.client == MIXED else ""
+        on = f", on {client}" if self._client == MIXED else ""
         self.say(f"start, {stage.describe()}{on}", acting={name: Symbol.STARTS})
 
     def start_foreign(self, stage: Stage) -> None:
-        """Start a member whose user data nobody can read."""
-        self._spawn(FOREIGN, stage, module=_FOREIGN_MEMBER, rebalance_protocol="eager")
-        self.say("a foreign member joins with user data that nobody can read")
+        """Start a member with unreadable user data."""
+        self._spawn(FOREIGN, stage, module=_FOREIGN_MEMBER)
+        self.say("a foreign member joins with unreadable user data")
 
     def stop(self, name: str) -> None:
         """Stop a member cleanly and wait until its process is gone.
@@ -144,7 +153,7 @@ class Crew:
         process = self._processes[name]
         self._leaving.add((name, process.incarnation))
         if name != FOREIGN:
-            self.group.members[name].leaving = True
+            self.view.members[name].leaving = True
         acting = {} if name == FOREIGN else {name: Symbol.STOPS}
         self.say("the foreign member leaves" if name == FOREIGN else "stop", acting=acting)
         process.ask_to_stop()
@@ -159,49 +168,49 @@ class Crew:
         self.wait_gone(name)
 
     def pause(self, name: str) -> None:
-        """Let a member stand still (SIGSTOP)."""
+        """Pause a member (SIGSTOP)."""
         self.say("paused (SIGSTOP)", acting={name: Symbol.STOPS})
         self._processes[name].pause()
 
     def resume(self, name: str) -> None:
-        """Let it go on (SIGCONT)."""
-        self.say("goes on (SIGCONT)", acting={name: Symbol.STARTS})
+        """Resume a paused member (SIGCONT)."""
+        self.say("resumed (SIGCONT)", acting={name: Symbol.STARTS})
         self._processes[name].resume()
 
     def pid_of(self, name: str) -> int | None:
-        """The process id of a member that runs."""
+        """Return the process id of a member, or None if it does not run."""
         process = self._processes.get(name)
         return process.pid if process is not None and process.is_running else None
 
     def drain(self) -> list[Report]:
-        """Hand over the reports, and keep none of them: for experiments that last for hours."""
+        """Return the reports, and keep none of them: for experiments that last for hours."""
         reports, self.reports = self.reports, []
         return reports
 
-    def forget(self, lives: Collection[Incarnation]) -> None:
-        """Forget lives that ended and were judged."""
-        for life in lives:
-            self.ended_ms.pop(life, None)
-            self.crashed.discard(life)
-            self._leaving.discard(life)
+    def forget(self, incarnations: Collection[Incarnation]) -> None:
+        """Forget incarnations that ended and were checked."""
+        for incarnation in incarnations:
+            self.ended_ms.pop(incarnation, None)
+            self.crashed.discard(incarnation)
+            self._leaving.discard(incarnation)
 
     def wait_gone(self, name: str) -> None:
-        """Wait until a member that was told to end has ended.
+        """Wait until a member that was asked to end has ended.
 
         Raises:
-            NotInTimeError: it is still there.
+            NotInTimeError: it still runs.
         """
-        life = (name, self._processes[name].incarnation)
+        incarnation = (name, self._processes[name].incarnation)
         self.wait(
-            lambda: None if life in self.ended_ms else f"member {name} is still running",
+            lambda: None if incarnation in self.ended_ms else f"member {name} is still running",
             timeout_s=self._stop_s,
         )
 
     def say(self, text: str, *, acting: dict[str, Symbol] | None = None) -> None:
-        """Put a line of our own into the trace."""
-        self._tell(
+        """Add a line to the trace."""
+        self._queue_line(
             self.narrator.line(
-                text, at_ms=monotonic() * 1000, acting=acting, generation=self.group.generation
+                text, at_ms=monotonic() * 1000, acting=acting, generation=self.view.generation
             )
         )
 
@@ -221,7 +230,7 @@ class Crew:
             self.pump(0.05)
 
     def pump(self, timeout_s: float) -> None:
-        """Take in what the members have said, waiting at most `timeout_s` for the first of it."""
+        """Process the reports of the members, waiting at most `timeout_s` for the first one."""
         try:
             self._take(self._inbox.get(timeout=timeout_s))
             while True:
@@ -232,7 +241,7 @@ class Crew:
         self._show(until_ms=self.narrator.trace_ms(now_s * 1000 - _ORDER_MS))
         if now_s - self._refreshed_s >= _REFRESH_S:
             self._refreshed_s = now_s
-            self._screen.refresh(self.group)
+            self._screen.refresh(self.view)
 
     def end(self, *, grace_s: float) -> None:
         """End every process, cleanly where it takes no longer than `grace_s`."""
@@ -247,35 +256,25 @@ class Crew:
             self.pump(0.05)
         self._show(until_ms=float("inf"))
 
-    def _tell(self, line: TraceLine) -> None:
-        """Keep a line for a moment: pipes of several processes are not read in order of time."""
-        self._told += 1
-        heappush(self._untold, (line.at_ms, self._told, line))
+    def _queue_line(self, line: TraceLine) -> None:
+        """Delay a line of the trace: pipes of several processes are not read in order of time."""
+        self._line_count += 1
+        heappush(self._unshown, (line.at_ms, self._line_count, line))
 
     def _show(self, *, until_ms: float) -> None:
-        while self._untold and self._untold[0][0] <= until_ms:
-            self._screen.line(heappop(self._untold)[2])
+        while self._unshown and self._unshown[0][0] <= until_ms:
+            self._screen.line(heappop(self._unshown)[2])
 
-    def _spawn(
-        self, name: str, stage: Stage, *, module: str, rebalance_protocol: str
-    ) -> MemberProcess:
+    def _spawn(self, name: str, stage: Stage, *, module: str) -> MemberProcess:
         former = self._processes.get(name)
+        config = MemberConfig(
+            name=name, process_id=self._process_ids[name], stage=stage, group=self._config
+        )
         process = MemberProcess(
-            MemberConfig(
-                name=name,
-                **self._settings,
-                release=stage.release,
-                upgrade_from=stage.upgrade_from,
-                rebalance_protocol=rebalance_protocol,
-                process_id=self._process_ids[name],
-                supervised=self._options.replace_brokers and name != FOREIGN,
-                hold_back=self._options.hold_back and name != FOREIGN,
-                group_instance_id=name if self._options.static and name != FOREIGN else None,
-                session_timeout_ms=self._options.session_timeout_ms,
-                heartbeat_interval_ms=self._options.heartbeat_ms,
-            ),
+            name,
+            config,
             incarnation=0 if former is None else former.incarnation + 1,
-            hear=self._inbox.put,
+            receive=self._inbox.put,
             module=module,
         )
         self._processes[name] = process
@@ -291,26 +290,26 @@ class Crew:
                 pass
             case Report():
                 self.reports.append(item)
-                self.group.apply(item)
+                self.view.apply(item)
                 for line in self.narrator.tell(item):
-                    self._tell(line)
+                    self._queue_line(line)
 
     def _take_end(self, end: ProcessEnded) -> None:
-        life = (end.member, end.incarnation)
-        self.ended_ms[life] = end.at_ms
-        asked = life in self._leaving
+        incarnation = (end.member, end.incarnation)
+        self.ended_ms[incarnation] = end.at_ms
+        asked = incarnation in self._leaving
         if end.member == FOREIGN:
             if not asked:
                 self.deaths.append(MemberDiedError(end.member, _how(end), end.last_lines))
             return
-        reason = self.group.members[end.member].why_failed
+        reason = self.view.members[end.member].why_failed
         why = reason or _how(end)
-        clean = asked and (end.status == 0 or life in self.crashed or self._ending)
-        self.group.note_end(
+        clean = asked and (end.status == 0 or incarnation in self.crashed or self._ending)
+        self.view.note_end(
             end.member, incarnation=end.incarnation, failed=not clean, at_ms=end.at_ms
         )
         if not clean:
-            self.crashed.add(life)
+            self.crashed.add(incarnation)
             if reason is None:
                 self.say(why, acting={end.member: Symbol.STOPS})
             self.deaths.append(

@@ -1,4 +1,4 @@
-"""A steady stream of real records, remembered by partition, offset and time of acknowledgement."""
+"""Writes records at a steady rate, and keeps when each was acknowledged."""
 
 import threading
 from collections import Counter
@@ -6,14 +6,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count, cycle
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from assignor.adapters.rebootstrap.kafka_python import supervise
-from system_tests.live.environment import World
-from system_tests.live.plan import LiveOptions
 
 _WORDS = (b"bounce", b"group", b"leader", b"member", b"probe", b"task", b"version")
 _FLUSH_S = 10.0
@@ -23,8 +21,13 @@ class WordProducer:
     """Writes words to all partitions in turn, `rate` per second, until it is stopped.
 
     Args:
-        tell: gets partition, offset and time of every acknowledgement, on the client's thread; then
-            nothing is remembered here, and `written_ms`, `counts` and `words` know of nothing.
+        bootstrap_servers: of the broker.
+        topic: that is written to.
+        partitions: of the topic.
+        rate: records per second.
+        supervised: the client goes back to its bootstrap servers when all brokers are gone.
+        on_written: gets partition, offset and time of each acknowledged record, on the client's
+            thread. Then `written_ms`, `counts` and `words` return nothing: no record is kept.
 
     Attributes:
         failed: why a record could not be written, or None.
@@ -38,9 +41,9 @@ class WordProducer:
         partitions: int,
         rate: float,
         supervised: bool = False,
-        tell: Callable[[int, int, float], None] | None = None,
+        on_written: Callable[[int, int, float], None] | None = None,
     ) -> None:
-        self._tell = tell
+        self._on_written = on_written
         self.failed: str | None = None
         self._topic = topic
         self._partitions = partitions
@@ -60,30 +63,12 @@ class WordProducer:
             supervise(self._producer)
         self._thread = threading.Thread(target=self._run, name="words", daemon=True)
 
-    @classmethod
-    def of(
-        cls,
-        world: World,
-        options: LiveOptions,
-        *,
-        tell: Callable[[int, int, float], None] | None = None,
-    ) -> Self:
-        """Make the one that an experiment asks for."""
-        return cls(
-            bootstrap_servers=world.bootstrap_servers,
-            topic=world.topic,
-            partitions=options.partitions,
-            rate=options.rate,
-            supervised=options.replace_brokers,
-            tell=tell,
-        )
-
     def start(self) -> None:
         """Begin to write."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write no more, and wait until everything written is acknowledged."""
+        """Stop writing, and wait until all records are acknowledged."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -93,7 +78,7 @@ class WordProducer:
             self.failed = self.failed or f"{type(error).__name__}: {error}"
 
     def close(self, timeout_s: float = 1.0) -> None:
-        """Let go of the connection, acknowledged or not."""
+        """Close the connection, even if records are not acknowledged."""
         self._stopping.set()
         with suppress(KafkaTimeoutError):
             self._producer.close(timeout=timeout_s)
@@ -140,8 +125,8 @@ class WordProducer:
 
     def _acknowledge(self, metadata: Any) -> None:
         at_ms = monotonic() * 1000
-        if self._tell is not None:
-            self._tell(metadata.partition, metadata.offset, at_ms)
+        if self._on_written is not None:
+            self._on_written(metadata.partition, metadata.offset, at_ms)
             return
         with self._lock:
             self._written_ms[metadata.partition][metadata.offset] = at_ms

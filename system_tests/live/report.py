@@ -1,15 +1,18 @@
-"""The end of an experiment, for a person and for a program."""
+"""The result of an experiment, as text and as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from system_tests.live.events import Report
 from system_tests.live.evidence.ownership import Incarnation
 from system_tests.live.evidence.steps import ProbingStep
 from system_tests.live.evidence.verdict import Verdict
+from system_tests.live.options import LiveOptions
 from system_tests.live.order import client_of
-from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.live.plan import LivePlan, Stage
+from system_tests.live.processes import MemberDiedError
 
 _GOOD, _BAD = "bold green", "bold red"
 _MARKS = {True: "ok  ", False: "FAIL"}
@@ -17,10 +20,10 @@ _MARKS = {True: "ok  ", False: "FAIL"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Death:
-    """A member died on the way.
+    """A member that ended without being asked to.
 
     Attributes:
-        why: one sentence; `explained` if it is the member's own.
+        why: one sentence; `explained` if the member reported it itself.
         last_lines: the end of its standard error.
     """
 
@@ -28,6 +31,16 @@ class Death:
     why: str
     explained: bool
     last_lines: tuple[str, ...]
+
+    @classmethod
+    def of(cls, error: MemberDiedError) -> Self:
+        """Return the death that an error reports."""
+        return cls(
+            member=error.member,
+            why=error.why,
+            explained=error.explained,
+            last_lines=error.last_lines,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +53,11 @@ class Outcome:
         records: member -> records it processed, duplicates included.
         first_generation: of the first settled group, or None; generation: of the last.
         steps: every decision of a leader and every rejoin for the version.
-        reports, ended_ms: what the members said, and when their processes were seen to be gone.
-        seconds: from the first process to the verdict; bounce_seconds without start and end.
-        is_taken_back: the members were bounced back to the old release in the end.
+        reports: of all members.
+        ended_ms: when each process was seen to be gone.
+        seconds: from the first process to the verdict.
+        bounce_seconds: of the bounces alone.
+        is_taken_back: the members were bounced back to the old release at the end.
     """
 
     verdict: Verdict | None
@@ -61,12 +76,12 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the experiment went through and every check is good."""
+        """Whether the experiment ran to its end and every check is good."""
         return self.failure is None and self.verdict is not None and self.verdict.ok
 
 
 def summary_lines(outcome: Outcome, plan: LivePlan) -> Iterator[tuple[str, str]]:
-    """Write the verdict, one line per check, the last says it in one sentence; with rich styles."""
+    """Return the lines of the verdict with their rich styles: one per check, a summary last."""
     if outcome.verdict is not None:
         width = max(len(check.name) for check in outcome.verdict.checks)
         for check in outcome.verdict.checks:
@@ -90,7 +105,7 @@ def summary_lines(outcome: Outcome, plan: LivePlan) -> Iterator[tuple[str, str]]
 
 
 def outcome_json(outcome: Outcome, plan: LivePlan, options: LiveOptions) -> str:
-    """Write one JSON document: stable names, plain types, no newline at its end."""
+    """Return one JSON document, without a newline at its end."""
     verdict = outcome.verdict
     document = {
         "from": plan.before.release,

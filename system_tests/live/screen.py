@@ -23,7 +23,7 @@ _STYLES = {
     Symbol.UPGRADES: "bold green",
     Symbol.DOWNGRADES: "bold yellow",
 }
-# Wide enough that the table does not jump while members come and go.
+# Minimum widths, so that the table does not jump when members start and stop.
 _COLUMNS = (
     ("member", 8),
     ("release", 8),
@@ -45,7 +45,7 @@ class PlainScreen:
         self._members = tuple(members)
 
     def __enter__(self) -> Self:
-        """Nothing to take over."""
+        """Do nothing."""
         return self
 
     def __exit__(
@@ -54,10 +54,10 @@ class PlainScreen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing to clean up."""
+        """Do nothing."""
 
     def line(self, line: TraceLine) -> None:
-        """Write one line at once, the first one under the legend and the header."""
+        """Write one line at once; legend and header precede the first one."""
         if not self._began:
             self._began = True
             self._write(LEGEND)
@@ -73,14 +73,14 @@ class PlainScreen:
 
 
 class SilentScreen(PlainScreen):
-    """Nothing is shown; for programs that read the JSON at the end."""
+    """Shows nothing; for programs that read the JSON at the end."""
 
     def _write(self, text: str) -> None:
         del text
 
 
 class TerminalScreen:
-    """A table of the members over the last lines of the trace; the whole trace stays at the end."""
+    """Shows the members above the last lines of the trace; at the end prints the whole trace."""
 
     def __init__(self, console: Console, members: Sequence[str], *, title: str) -> None:
         self._console = console
@@ -92,7 +92,7 @@ class TerminalScreen:
         self._group = GroupView.of(members)
 
     def __enter__(self) -> Self:
-        """Take over the lower part of the terminal."""
+        """Begin to draw on the terminal."""
         self._live.__enter__()
         return self
 
@@ -102,7 +102,7 @@ class TerminalScreen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the whole trace and the last table behind."""
+        """Stop drawing, and print the whole trace."""
         self._live.__exit__(kind, error, trace)
         self._console.print(Text(LEGEND, style="dim"))
         self._console.print(Text(format_header(self._members), style="dim"))
@@ -144,7 +144,7 @@ class TerminalScreen:
 
 
 class RecordingScreen:
-    """Passes everything on, and remembers the lines.
+    """Passes lines and views on to another screen, and keeps the lines.
 
     Attributes:
         lines: of the trace so far.
@@ -155,12 +155,12 @@ class RecordingScreen:
         self._screen = screen
 
     def line(self, line: TraceLine) -> None:
-        """Remember one line of the trace."""
+        """Keep one line of the trace, and pass it on."""
         self.lines.append(line)
         self._screen.line(line)
 
     def refresh(self, group: GroupView) -> None:
-        """Pass it on."""
+        """Pass the view on."""
         self._screen.refresh(group)
 
 

@@ -1,4 +1,4 @@
-"""The upgrade matrix: what the release table expects of every pair of releases."""
+"""The upgrade matrix: expected and simulated outcome of every pair of releases."""
 
 from system_tests.matrix.evidence import gather_many
 from system_tests.matrix.expectation import Kind, all_pairs, expect, kinds, pairs_between, route

@@ -1,9 +1,11 @@
-"""Whether a cell's expectation is true: bounces in the simulator, several seeds, worlds and orders.
+"""Simulated evidence for the expectation of a cell: bounces with several seeds and group sizes.
 
-A way that is said to work is gone with several seeds: none may break a rule. A way that is said to
-need a pin, a bridge or a stop is tried without it until a rule breaks: if none ever does, the
-release table is too careful, which is a disagreement too. Where nothing rolls, stopping all members
-has to help; where a route is named, every leg has to roll.
+- An expected path is simulated with several seeds: no bounce may break a rule.
+- If a pin, a bridge or a stop of all members is expected to be needed, bounces without it are
+  simulated until one breaks a rule. If none does, the release table is too careful, which is a
+  disagreement, too.
+- If no rolling bounce is expected to work, stopping all members has to work.
+- If a route is named, every leg has to work as a rolling bounce.
 """
 
 import os
@@ -44,7 +46,7 @@ _UNPREPARED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A bounce that broke a rule: which, the sentence, and the command that shows it again."""
+    """A bounce that broke a rule: the rule, a sentence, and the command that replays it."""
 
     rule: str
     sentence: str
@@ -53,16 +55,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellEvidence:
-    """What the simulator showed of one pair.
+    """The simulation of one pair.
 
     Attributes:
         old, new: names of the releases.
-        outcome: what had been expected.
-        runs: bounces of the expected way (or, where nothing rolls, stops of all members).
-        longest_pause_ms: the most that one of them cost.
-        unprepared: what a single bounce without a setting broke, None where that was not tried or
-            nothing broke; tries: how many were needed.
-        disagreements: sentences; empty if the expectation is true.
+        outcome: the expected outcome.
+        runs: number of simulated bounces, or stops of all members, of the expected path.
+        longest_pause_ms: longest pause of a partition in any of them.
+        unprepared: rule that a single bounce without a setting broke; None if this was not
+            simulated or no bounce broke a rule.
+        tries: number of bounces without a setting that were simulated.
+        disagreements: sentences; empty if the expectation is confirmed.
     """
 
     old: str
@@ -79,13 +82,13 @@ def gather(old: str, new: str, *, seeds: int = _SEEDS, tries: int = _TRIES) -> C
     """Simulate one pair.
 
     Args:
-        old: name of a release.
-        new: another one.
-        seeds: bounces of the expected way.
-        tries: the most bounces without a setting, where one is needed.
+        old: name of the release that the group runs.
+        new: name of the target release.
+        seeds: number of bounces of the expected path.
+        tries: maximum number of bounces without a setting, if one is expected to be needed.
 
     Raises:
-        ReleaseError: no such release.
+        ReleaseError: a release is unknown.
     """
     expected = expect(find_release(old), find_release(new))
     outcomes = [outcome for leg in _legs(expected) for outcome in _runs(leg, seeds)]
@@ -95,17 +98,17 @@ def gather(old: str, new: str, *, seeds: int = _SEEDS, tries: int = _TRIES) -> C
         unprepared, tried = _break(expected, tries)
         if unprepared is None:
             disagreements.append(
-                f"{expected.old} to {expected.new} is expected to be {expected.outcome}, and"
+                f"{expected.old} to {expected.new}: expected '{expected.outcome}', but"
                 f" {tried} bounces without any setting broke no rule"
             )
     if expected.fatal_setting and _starts(expected):
-        disagreements.append(f"a simulated member starts although {expected.fatal_setting}")
+        disagreements.append(f"a simulated member starts, but expected: {expected.fatal_setting}")
     return CellEvidence(
         old=expected.old,
         new=expected.new,
         outcome=expected.outcome,
         runs=len(outcomes),
-        longest_pause_ms=max((one.cost.longest_pause_ms for one in outcomes), default=0),
+        longest_pause_ms=max((outcome.cost.longest_pause_ms for outcome in outcomes), default=0),
         unprepared=unprepared,
         tries=tried,
         disagreements=tuple(disagreements),
@@ -113,7 +116,7 @@ def gather(old: str, new: str, *, seeds: int = _SEEDS, tries: int = _TRIES) -> C
 
 
 def _legs(expected: Expectation) -> list[tuple[str, str, bool]]:
-    """Return what is run: (old, new, offline), the way itself, its legs, and the stop of all."""
+    """Return the bounces to simulate, as (old, new, offline): the path or its legs, and a stop."""
     if expected.outcome is CellOutcome.SAME:
         return []
     if expected.path.possible:
@@ -142,13 +145,13 @@ def _runs(leg: tuple[str, str, bool], seeds: int) -> Iterator[Outcome]:
 def _disagreement(expected: Expectation, outcome: Outcome) -> str:
     first = outcome.broken[0]
     return (
-        f"{expected.old} to {expected.new} is expected to be {expected.outcome}, and a simulated"
-        f" bounce broke '{first.rule}': {first.sentence}; see {replay_command(outcome)}"
+        f"{expected.old} to {expected.new}: expected '{expected.outcome}', but a simulated"
+        f" bounce broke '{first.rule}': {first.sentence}; replay: {replay_command(outcome)}"
     )
 
 
 def _break(expected: Expectation, tries: int) -> tuple[Finding | None, int]:
-    """Bounce once without a setting until a rule breaks."""
+    """Return the first single bounce without a setting that breaks a rule, and the tries."""
     for seed in range(tries):
         members, partitions = _WORLDS[seed % len(_WORLDS)]
         outcome = run_bounce(
@@ -171,9 +174,9 @@ def _break(expected: Expectation, tries: int) -> tuple[Finding | None, int]:
 
 
 def _starts(expected: Expectation) -> bool:
-    """Tell whether a member starts with the value that is said to be fatal."""
+    """Whether a simulated member starts with the `upgrade.from` that is expected to be fatal."""
     lower, higher = sorted(
-        (find_release(expected.old), find_release(expected.new)), key=lambda one: one.order
+        (find_release(expected.old), find_release(expected.new)), key=lambda release: release.order
     )
     try:
         World(WorldSetup(processes=1)).start(0, higher.name, lower.series)
@@ -185,11 +188,11 @@ def _starts(expected: Expectation) -> bool:
 def gather_many(
     pairs: Sequence[tuple[str, str]], *, workers: int | None = None
 ) -> Iterator[CellEvidence]:
-    """Simulate pairs on all cores, and yield each result as it is done, in no order.
+    """Simulate pairs in several processes; yield results as they are done, in no fixed order.
 
     Args:
-        pairs: names of releases.
-        workers: processes; as many as there are cores by default. One: in this process.
+        pairs: (old, new), names of releases.
+        workers: number of processes; default: one per core. 1: run in this process.
     """
     chunks = [
         tuple(pairs[at::stride])

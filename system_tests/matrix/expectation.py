@@ -1,9 +1,8 @@
-"""The upgrade matrix: what the release table expects of every pair, in one of seven outcomes.
+"""The expected outcome of every pair of releases: one of seven, computed from the release table.
 
-Rows and columns are not releases but *kinds*: releases that no group could tell apart stand for one
-another, so the table stays readable and nothing is left out. What is expected here is computed from
-the release table alone (`probing.upgrade_path`); `evidence.py` asks the simulator whether it is
-true. A forbidden cell is a cell with a reason, never a missing one.
+Rows and columns are *kinds*: releases that behave alike in a group share a row. Expectations come
+from the release table alone (`probing.upgrade_path`); `evidence.py` checks them in the simulator. A
+pair without a path has a cell with a reason.
 """
 
 from collections.abc import Iterable
@@ -22,12 +21,12 @@ from probing import (
 )
 from system_tests.sim.world import behaviour_of
 
-_OURS_TO_COME = frozenset({"next", "incompatible"})
+_PLANNED_RELEASES = frozenset({"next", "incompatible"})
 _LEADERS_OWN_NUMBER = "leader's own number"
 
 
 class CellOutcome(StrEnum):
-    """What becomes of a group that goes from one release to another."""
+    """How a group gets from one release to another, or why it cannot."""
 
     SAME = "same release"
     ONE_BOUNCE = "one bounce"
@@ -40,36 +39,36 @@ class CellOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """Releases that behave alike in a group, oldest first; the newest stands for all."""
+    """Releases that behave alike in a group, oldest first."""
 
     releases: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """The release that is simulated."""
+        """The newest release, which is simulated for all."""
         return self.releases[-1]
 
     @property
     def label(self) -> str:
-        """From the oldest to the newest; a kind may leave out releases in between."""
+        """The oldest and the newest release; a kind need not hold all releases in between."""
         first, last = self.releases[0], self.releases[-1]
         return last if first == last else f"{first} - {last}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What the release table says of one pair.
+    """The expectation of one pair, from the release table.
 
     Attributes:
         old, new: names of the releases.
-        outcome: one of seven; direction: upgrade, rollback or none.
-        path: as `probing` gives it.
-        route: releases to stop over at that make every leg possible; empty where none is needed or
-            none helps.
-        issue: the id of what is broken, "" where nothing is.
-        fatal_setting: the sentence about an `upgrade.from` that is fatal or refused at start here,
-            "" where there is none.
-        reason: one sentence.
+        outcome: the expected outcome.
+        path: upgrade path of `probing`.
+        route: releases in between that allow rolling bounces on every leg; empty if none is needed
+            or none exists.
+        issue: id of the Kafka issue that breaks the path; "" if none.
+        fatal_setting: sentence about a value of `upgrade.from` that crashes or is refused at
+            start; "" if there is none.
+        reason: the reason of the outcome, one sentence.
     """
 
     old: str
@@ -88,19 +87,19 @@ class Expectation:
 
     @property
     def upgrade_from(self) -> str | None:
-        """The setting of the first bounce."""
+        """`upgrade.from` of the first bounce; None if it has none."""
         return self.path.bounces[0].upgrade_from if self.path.bounces else None
 
 
 def route(old: Release, new: Release) -> tuple[str, ...]:
-    """Return where to stop over so that every leg is a rolling one; empty if nothing helps.
+    """Return the release in between that allows rolling bounces on both legs; empty if none.
 
-    Releases between the two come first, and of those the newest, since it has the fewest open
+    Releases between the two are preferred, newest first, since newer releases have fewer open
     issues.
     """
     bridges = [find_release(bridge) for bridge in upgrade_path(old, new).bridges]
     lower, higher = sorted((old.order, new.order))
-    bridges.sort(key=lambda one: (lower < one.order < higher, one.order), reverse=True)
+    bridges.sort(key=lambda release: (lower < release.order < higher, release.order), reverse=True)
     for through in bridges:
         legs = (upgrade_path(old, through), upgrade_path(through, new))
         if through.name not in (old.name, new.name) and all(leg.possible for leg in legs):
@@ -109,7 +108,7 @@ def route(old: Release, new: Release) -> tuple[str, ...]:
 
 
 def expect(old: Release, new: Release) -> Expectation:
-    """Return what the release table says of the way from one release to another."""
+    """Return the expectation of a pair of releases."""
     path = upgrade_path(old, new)
     stops = () if path.possible else route(old, new)
     issue = {_LEADERS_OWN_NUMBER: "KAFKA-8649", "no backport of KAFKA-6054": "KAFKA-6054"}.get(
@@ -130,7 +129,7 @@ def expect(old: Release, new: Release) -> Expectation:
 
 
 def _outcome(path: UpgradePath, stops: tuple[str, ...], *, refused: bool) -> CellOutcome:
-    """Return the first row that holds."""
+    """Return the outcome of the first row whose condition holds."""
     rows = (
         (path.direction is Direction.NONE, CellOutcome.SAME),
         (path.possible and len(path.bounces) == 1, CellOutcome.ONE_BOUNCE),
@@ -144,7 +143,7 @@ def _outcome(path: UpgradePath, stops: tuple[str, ...], *, refused: bool) -> Cel
 
 
 def _fatal_setting(lower: Release, higher: Release) -> str:
-    """Say that the value one would set ends the program, where it does."""
+    """Return a sentence about `upgrade.from` of the older release if it prevents the start."""
     for row in higher.upgrade_from_rows:
         if row.value == lower.series and row.standing is not Standing.ACCEPTED:
             return f"upgrade.from={row.value} {row.standing} on {higher.name}: {row.why}"
@@ -153,20 +152,20 @@ def _fatal_setting(lower: Release, higher: Release) -> str:
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """Return the kinds of the release table, oldest first, ours last.
+    """Return the kinds of the release table, oldest first, native last.
 
-    Two releases are of one kind if the group's rules, the simulator's behaviour, the open issues
-    and what each makes of the values of `upgrade.from` are the same for both.
+    Two releases are of one kind if they have the same group rules, simulated behaviour, open
+    issues and handling of `upgrade.from`.
     """
     found: dict[tuple[object, ...], list[str]] = {}
     for release in RELEASES:
-        if release.name not in _OURS_TO_COME:
+        if release.name not in _PLANNED_RELEASES:
             found.setdefault(_signature(release), []).append(release.name)
     return tuple(Kind(releases=tuple(names)) for names in found.values())
 
 
 def _signature(release: Release) -> tuple[object, ...]:
-    """Return everything that others in a group could notice of a release."""
+    """Return everything about a release that affects other members of its group."""
     settings = frozenset(
         (row.standing, row.pinned_version, row.rebalance_protocol, row.formats)
         for row in release.upgrade_from_rows
@@ -184,13 +183,13 @@ def _signature(release: Release) -> tuple[object, ...]:
 
 
 def pairs_between(olds: Iterable[str], news: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Return every way from one of the first to one of the second."""
+    """Return all pairs of different releases, one of `olds` and one of `news`."""
     targets = tuple(news)
     return tuple((old, new) for old in olds for new in targets if old != new)
 
 
 def all_pairs() -> tuple[tuple[str, str], ...]:
-    """Return the pairs of the matrix: kinds both ways, and within a kind oldest and newest."""
+    """Return the pairs of the matrix, in both directions: of kinds, and within each kind."""
     names = [kind.name for kind in kinds()]
     ends = [(kind.releases[0], kind.name) for kind in kinds() if len(kind.releases) > 1]
     within = [pair for old, new in ends for pair in ((old, new), (new, old))]

@@ -1,9 +1,9 @@
-"""KIP-268's own test matrix, seven by seven, each cell against patches that were really released.
+"""KIP-268's test matrix, 7 x 7 cells, with released patches.
 
 The KIP marks cells with (*) that "require back porting of KAFKA-6054 to older branches". Such a
-cell has two patches here: one with the backport and one without. Of 0.10.1 no patch ever had it.
-The last column, "post-2.0.x (simulate metadata version 4)", is 2.1 to 2.3 as they came, which write
-4: with the fix of KAFKA-8649 and without.
+cell has two patches here: one with the backport and one without. No patch of 0.10.1 has it. The
+last column, "post-2.0.x (simulate metadata version 4)", has two releases of 2.3, which write
+version 4: one with the fix of KAFKA-8649 and one without.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ ROWS: Final = (
     ("1.1.x", "1.1.0"),
     ("2.0.x", "2.0.1"),
 )
-"""The KIP's rows, each with the newest patch that knows nothing of the KIP."""
+"""The KIP's rows, each with the newest patch from before the KIP."""
 
 COLUMNS: Final = (
     ("0.10.1.x", ((WITHOUT_BACKPORT, "0.10.1.1"), (WITH_BACKPORT, None))),
@@ -38,7 +38,7 @@ COLUMNS: Final = (
     ("2.0.x", ((RELEASED, "2.0.1"),)),
     ("post-2.0.x", ((WITHOUT_FIX, "2.3.0"), (WITH_FIX, "2.3.1"))),
 )
-"""The KIP's columns, each with the patches that stand for it."""
+"""The KIP's columns, each with the patches that are simulated for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,9 @@ class KipVariant:
     """One cell with one patch.
 
     Attributes:
-        name: with or without which fix, "" where there is no choice.
-        expected: what the release table says; None where no such patch was ever released.
-        reason: one sentence.
+        name: with or without which fix; "" for a single patch.
+        expected: expectation of the release table; None if no such patch was released.
+        reason: the reason of the outcome, one sentence.
     """
 
     name: str
@@ -61,9 +61,9 @@ class KipCell:
     """One cell of the KIP's table.
 
     Attributes:
-        row, column: as the KIP writes them.
-        starred: marked (*) there.
-        variants: one a patch; none where the KIP leaves the cell empty, since it leads backwards.
+        row, column: names in the KIP.
+        starred: the KIP marks the cell with (*).
+        variants: one per patch; empty if the KIP leaves the cell empty, since it is a rollback.
     """
 
     row: str
@@ -76,19 +76,19 @@ def kip268_cells(*, backport: bool | None = None) -> tuple[KipCell, ...]:
     """Return all 49 cells, row by row.
 
     Args:
-        backport: only patches with the backport of KAFKA-6054 (True) or without it (False); both
-            by default. Cells without a (*) do not depend on it.
+        backport: only patches with the backport of KAFKA-6054 (True) or without it (False);
+            default: both. It has no effect on cells without a (*).
     """
     hidden = {True: WITHOUT_BACKPORT, False: WITH_BACKPORT, None: None}[backport]
     return tuple(
         KipCell(
             row=row,
             column=column,
-            starred=_leads_on(number, at) and variants[0][0] == WITHOUT_BACKPORT,
+            starred=_is_upgrade(number, at) and variants[0][0] == WITHOUT_BACKPORT,
             variants=tuple(
                 _variant(name, old, new, column) for name, new in variants if name != hidden
             )
-            if _leads_on(number, at)
+            if _is_upgrade(number, at)
             else (),
         )
         for number, (row, old) in enumerate(ROWS)
@@ -97,7 +97,7 @@ def kip268_cells(*, backport: bool | None = None) -> tuple[KipCell, ...]:
 
 
 def kip268_pairs() -> tuple[tuple[str, str], ...]:
-    """Return the pairs of releases that the table stands on, each once, in its order."""
+    """Return the pairs of releases in the table, each once, in its order."""
     return tuple(
         dict.fromkeys(
             (variant.expected.old, variant.expected.new)
@@ -108,14 +108,14 @@ def kip268_pairs() -> tuple[tuple[str, str], ...]:
     )
 
 
-def _leads_on(row: int, column: int) -> bool:
-    """Tell whether a column is later than a row: columns begin one release after the rows."""
+def _is_upgrade(row: int, column: int) -> bool:
+    """Whether a column is later than a row; columns begin one release after the rows."""
     return column >= row
 
 
 def _variant(name: str, old: str, new: str | None, column: str) -> KipVariant:
     if new is None:
-        reason = f"no patch of {column} ever had the backport; take 0.10.2.2 or later"
+        reason = f"no patch of {column} has the backport; take 0.10.2.2 or later"
         return KipVariant(name=name, expected=None, reason=reason)
     expected = expect(find_release(old), find_release(new))
     return KipVariant(name=name, expected=expected, reason=expected.reason)

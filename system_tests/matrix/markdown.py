@@ -1,4 +1,4 @@
-"""docs/upgrades.md: the whole matrix as a page, from the release table and the stored verdicts."""
+"""docs/upgrades.md: the matrix as a page, from the release table and the stored verdicts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -17,30 +17,39 @@ from system_tests.matrix.render import (
 
 _TOP = """# Upgrades and rollbacks
 
-Printed by `python -m docs.generate` from the release table of `probing/` and from what the
-simulator showed (`docs/upgrades.json`, written by `rolling-bounce matrix --write`). Ask for one
-pair with `rolling-bounce matrix --from 2.3.1 --to 4.1`, for the steps with `rolling-bounce plan`.
+To see how to get from one release to another:
 
-Every cell was simulated: where a way is said to work, bounces with several seeds, sizes and orders
-broke no rule; where a setting, a bridge or a stop is said to be needed, a single bounce without it
-did break one."""
+<!-- not run: docs/start-upgrade.md runs a plan -->
+```sh
+rolling-bounce plan --from 2.3.1 --to 4.1
+rolling-bounce matrix --from 2.3.1 --to 4.1
+```
+
+`plan` prints the steps, `matrix` one cell of this page. Every cell was simulated. If a cell names a
+working path, bounces with several seeds, sizes and orders broke no rule. If it demands a setting, a
+bridge or a stop, a single bounce without it broke a rule.
+
+`python -m docs.generate` writes this page from the release table of `probing/` and from the
+simulation (`docs/upgrades.json`, written by `rolling-bounce matrix --write`)."""
 
 _KIP = """## KIP-268's test matrix
 
-Cells that the KIP marks (*) "require back porting of KAFKA-6054": first without the backport, then
-with it. In the last column, "simulate metadata version 4", first a patch in which KAFKA-8649 is
-open, then one with its fix. `-`: no such patch was ever released."""
+For cells that the KIP marks (*) "require back porting of KAFKA-6054", the first sign is without the
+backport, the second with it. In the last column, "simulate metadata version 4", the first sign is
+for a patch release with KAFKA-8649, the second for one with its fix. `-`: no such patch was ever
+released."""
 
-_BIG = """## Every kind of release with every other
+_BIG = """## All kinds of releases
 
-Releases that no group could tell apart share a row. Read from the left to the top: above the
-diagonal upgrades, below it rollbacks, on it from the oldest to the newest of the row."""
+Releases that behave the same in a group share a row. The row is the old release, the column the new
+one: cells above the diagonal are upgrades, cells below it rollbacks, and cells on it lead from the
+oldest to the newest release of the row."""
 
 
 def render_page(verdicts: Verdicts) -> str:
-    """Return the page."""
+    """Return the page as Markdown."""
     parts = [_TOP, _legend(), _KIP, _kip_section(verdicts), _BIG, _grid(verdicts)]
-    parts += ["## Ways that are not one bounce", _reasons(verdicts)]
+    parts += ["## Upgrades that need more than one bounce", _reasons(verdicts)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -52,9 +61,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _legend() -> str:
     rows = [(f"`{SYMBOLS[outcome]}`", MEANINGS[outcome]) for outcome in CellOutcome]
     rows += [
-        ("`*`", "behind a sign: applications with foreign-key joins or KTable aggregations differ"),
-        ("`!`", "behind a sign: the `upgrade.from` that one might set kills or is refused"),
-        ("`?`", "behind a sign: the simulation disagrees (never on this page)"),
+        (
+            "`*`",
+            "after a sign: differs for applications with foreign-key joins or KTable aggregations",
+        ),
+        ("`!`", "after a sign: the obvious `upgrade.from` kills the member or is refused"),
+        ("`?`", "after a sign: the simulation disagrees (never on this page)"),
     ]
     return _table(("sign", "meaning"), rows)
 
@@ -71,8 +83,8 @@ def _kip_section(verdicts: Verdicts) -> str:
                 continue
             verdict = verdicts.get((expected.old, expected.new))
             way = f"{expected.old} to {expected.new}: {way_of(expected)}"
-            said = shown(expected, verdict)
-            reasons.append((cell.row, cell.column, variant.name, way, expected.reason, said))
+            text = shown(expected, verdict)
+            reasons.append((cell.row, cell.column, variant.name, way, expected.reason, text))
     columns = ("from", "to", "variant", "outcome", "why", "simulated")
     return f"{_table(head, rows)}\n\n{_table(columns, reasons)}"
 
@@ -97,11 +109,16 @@ def _grid(verdicts: Verdicts) -> str:
 
 def _reasons(verdicts: Verdicts) -> str:
     rows = [
-        (f"{one.old} to {one.new}", way_of(one), one.reason, _unprepared(one, verdicts))
-        for one in _expected()
-        if one.outcome not in (CellOutcome.ONE_BOUNCE, CellOutcome.SAME)
+        (
+            f"{expectation.old} to {expectation.new}",
+            way_of(expectation),
+            expectation.reason,
+            _unprepared(expectation, verdicts),
+        )
+        for expectation in _expected()
+        if expectation.outcome not in (CellOutcome.ONE_BOUNCE, CellOutcome.SAME)
     ]
-    return _table(("way", "outcome", "why", "one bounce without a setting breaks"), rows)
+    return _table(("pair", "outcome", "why", "one bounce without a setting breaks"), rows)
 
 
 def _expected() -> Iterator[Expectation]:
@@ -109,6 +126,6 @@ def _expected() -> Iterator[Expectation]:
         yield expect(find_release(old), find_release(new))
 
 
-def _unprepared(one: Expectation, verdicts: Verdicts) -> str:
-    verdict = verdicts.get((one.old, one.new))
+def _unprepared(expectation: Expectation, verdicts: Verdicts) -> str:
+    verdict = verdicts.get((expectation.old, expectation.new))
     return "" if verdict is None else verdict.unprepared

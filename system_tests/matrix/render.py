@@ -1,4 +1,4 @@
-"""The matrix for readers: text, Markdown, JSON; every form says the same of a cell."""
+"""The matrix as text and JSON, and the signs and sentences that its Markdown page shares."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -21,18 +21,18 @@ SYMBOLS: Final = {
 }
 MEANINGS: Final = {
     CellOutcome.SAME: "same release, nothing to do",
-    CellOutcome.ONE_BOUNCE: "one rolling bounce, no setting",
+    CellOutcome.ONE_BOUNCE: "one rolling bounce, without upgrade.from",
     CellOutcome.TWO_BOUNCES: "two rolling bounces, the first with upgrade.from",
-    CellOutcome.BRIDGE: "bridge needed: two steps over a release in between",
-    CellOutcome.BROKEN: "broken by a known issue, take another release",
-    CellOutcome.REFUSED: "the program refuses the setting that would be needed",
-    CellOutcome.OFFLINE: "offline only: stop all members, start all",
+    CellOutcome.BRIDGE: "bridge needed: upgrade through a release in between",
+    CellOutcome.BROKEN: "broken by a known issue: take another release",
+    CellOutcome.REFUSED: "the release refuses the upgrade.from that would be needed",
+    CellOutcome.OFFLINE: "offline only: stop all members, then start all",
 }
 _NOT_SIMULATED: Final = "not simulated"
 
 
 def symbol_of(expected: Expectation, verdict: Verdict | None) -> str:
-    """Return the sign of a cell: `?` behind it where simulation disagrees, `*` for formats."""
+    """Return the sign of a cell; `legend_lines` explains its parts."""
     wrong = "?" if verdict is not None and not verdict.agrees else ""
     formats = "*" if needs_two_for_formats(expected) else ""
     fatal = "!" if expected.fatal_setting and expected.path.possible else ""
@@ -40,15 +40,15 @@ def symbol_of(expected: Expectation, verdict: Verdict | None) -> str:
 
 
 def needs_two_for_formats(expected: Expectation) -> bool:
-    """Tell whether one bounce is enough only without foreign-key joins and KTable aggregations."""
+    """Whether one bounce is enough only without foreign-key joins and KTable aggregations."""
     return expected.outcome is CellOutcome.ONE_BOUNCE and any(
-        "an application that has them" in note or "two bounces would be needed" in note
+        "an application that uses them" in note or "two bounces would be needed" in note
         for note in expected.path.notes
     )
 
 
 def shown(expected: Expectation, verdict: Verdict | None) -> str:
-    """Say what the simulator showed of a cell."""
+    """Return the simulator's verdict on a cell, in words."""
     if verdict is None:
         return _NOT_SIMULATED
     if not verdict.agrees:
@@ -56,24 +56,24 @@ def shown(expected: Expectation, verdict: Verdict | None) -> str:
     if verdict.unprepared:
         return f"as expected; one bounce without a setting breaks '{verdict.unprepared}'"
     if expected.outcome is CellOutcome.SAME:
-        return "nothing to show"
+        return "nothing to simulate"
     return "as expected"
 
 
 def way_of(expected: Expectation) -> str:
-    """Say in a few words how to go."""
+    """Return the path of a pair in a few words."""
     if expected.outcome is CellOutcome.TWO_BOUNCES:
         return f"two bounces, upgrade.from={expected.upgrade_from} in the first"
     if expected.outcome is CellOutcome.BROKEN:
-        over = f"; it rolls over {', '.join(expected.route)}" if expected.route else ""
-        return f"broken: {expected.issue}{over}"
+        detour = f"; go through {', '.join(expected.route)}" if expected.route else ""
+        return f"broken: {expected.issue}{detour}"
     if expected.route:
-        return f"{expected.outcome}: over {', '.join(expected.route)}"
+        return f"{expected.outcome}: through {', '.join(expected.route)}"
     return expected.outcome.value
 
 
 def grid_lines(rows: Sequence[Kind], columns: Sequence[Kind], verdicts: Verdicts) -> list[str]:
-    """Draw the big table as text: a row a kind to come from, a column a kind to go to."""
+    """Return the table of kinds as text: a row for each old kind, a column for each new one."""
     wide = max(len(kind.label) for kind in rows)
     heads = [f"{number:>3}" for number in range(1, len(columns) + 1)]
     lines = [f"{'from / to':<{wide + 4}}{''.join(heads)}"]
@@ -92,18 +92,18 @@ def _sign(row: Kind, column: Kind, verdicts: Verdicts) -> str:
 
 
 def legend_lines() -> list[str]:
-    """Explain the signs."""
+    """Return one line per sign with its meaning."""
     lines = [f"{SYMBOLS[outcome]}  {MEANINGS[outcome]}" for outcome in CellOutcome]
     return [
         *lines,
         "*  two bounces with upgrade.from for foreign-key joins or KTable aggregations",
-        "!  the upgrade.from that one might set is fatal or refused at start: leave it out",
+        "!  the upgrade.from of the old release crashes or is refused at start: leave it out",
         "?  the simulation disagrees with the release table",
     ]
 
 
 def pair_lines(expected: Expectation, verdict: Verdict | None) -> list[str]:
-    """Tell one pair: outcome, reason, what the simulator showed, what else to know."""
+    """Return one pair as text: outcome, reason, verdict of the simulator, notes."""
     fatal = [f"  setting: {expected.fatal_setting}"] if expected.fatal_setting else []
     return [
         f"{expected.old} -> {expected.new}: {way_of(expected)}",
@@ -115,7 +115,7 @@ def pair_lines(expected: Expectation, verdict: Verdict | None) -> list[str]:
 
 
 def pair_document(expected: Expectation, verdict: Verdict | None) -> dict[str, object]:
-    """One pair as plain types with stable names."""
+    """Return one pair as JSON types with stable keys."""
     return {
         "from": expected.old,
         "to": expected.new,
@@ -135,7 +135,7 @@ def pair_document(expected: Expectation, verdict: Verdict | None) -> dict[str, o
 
 
 def kip_document(cells: Iterable[KipCell], verdicts: Verdicts) -> list[dict[str, object]]:
-    """KIP-268's table as plain types."""
+    """Return KIP-268's table as JSON types."""
     return [
         {
             "row": cell.row,
@@ -159,7 +159,7 @@ def kip_document(cells: Iterable[KipCell], verdicts: Verdicts) -> list[dict[str,
 
 
 def kip_sign(cell: KipCell, verdicts: Verdicts) -> str:
-    """Return one cell of KIP-268's table: a sign a variant, with (*) as in the KIP."""
+    """Return one cell of KIP-268's table: a sign for each variant, with (*) as in the KIP."""
     signs = [
         "-"
         if variant.expected is None
@@ -183,7 +183,7 @@ def kip_table(cells: Sequence[KipCell], verdicts: Verdicts) -> list[list[str]]:
 
 
 def kip_lines(cells: Sequence[KipCell], verdicts: Verdicts) -> list[str]:
-    """Draw KIP-268's table, then each cell with its reason."""
+    """Return KIP-268's table as text, then each cell with its reason."""
     rows = kip_table(cells, verdicts)
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = [

@@ -1,7 +1,6 @@
-"""The matrix on disk: what the simulator showed, one line a pair, and nothing that can be computed.
+"""The stored matrix: the simulator's verdicts, one line per pair.
 
-Only verdicts are stored, not counts that change with every improvement of a strategy: the page that
-is printed from them changes when the truth about an upgrade does.
+Only verdicts are stored, no counts: the file changes only if the result of an upgrade changes.
 """
 
 import json
@@ -16,11 +15,17 @@ _FIELDS: Final = 4
 
 
 class StoreError(ValueError):
-    """The file is not a stored matrix; the text says how to make one."""
+    """A file is not a stored matrix; the message says how to write one."""
 
 
 class Verdict(NamedTuple):
-    """What is kept of one pair: as expected or not, and what a bounce without a setting broke."""
+    """The verdict on a pair.
+
+    Attributes:
+        old, new: names of the releases.
+        agrees: the simulation confirmed the expectation.
+        unprepared: rule that a bounce without a setting broke; "" if none.
+    """
 
     old: str
     new: str
@@ -29,13 +34,13 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(evidence: CellEvidence) -> Verdict:
-    """Return what is worth keeping."""
+    """Return the verdict of a simulation."""
     unprepared = "" if evidence.unprepared is None else evidence.unprepared.rule
     return Verdict(evidence.old, evidence.new, not evidence.disagreements, unprepared)
 
 
 def to_text(verdicts: Iterable[Verdict]) -> str:
-    """Write verdicts: JSON, sorted, one a line, so that a change reads well in a diff."""
+    """Return verdicts as JSON, sorted, one per line."""
     lines = ",\n".join(json.dumps(verdict) for verdict in sorted(verdicts))
     return f"[\n{lines}\n]\n"
 
@@ -44,7 +49,7 @@ def from_text(text: str) -> dict[tuple[str, str], Verdict]:
     """Read what `to_text` wrote.
 
     Raises:
-        StoreError: it is something else.
+        StoreError: the text is not a stored matrix.
     """
     try:
         rows = json.loads(text)
@@ -59,8 +64,8 @@ def read(path: Path) -> dict[tuple[str, str], Verdict]:
     """Read a stored matrix.
 
     Raises:
-        StoreError: the file is no stored matrix, or larger than one can be.
-        OSError: it cannot be read.
+        StoreError: the file is not a stored matrix, or too large for one.
+        OSError: the file cannot be read.
     """
     size = path.stat().st_size
     if size > _MAX_BYTES:

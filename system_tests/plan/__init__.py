@@ -1,12 +1,12 @@
-"""Upgrade plans: steps, costs, notes, the way back."""
+"""Upgrade plans: steps, costs, warnings and the rollback after each step."""
 
 from system_tests.plan.cost import StepCost, step_costs
-from system_tests.plan.notes import DEADLY
+from system_tests.plan.notes import FATAL
 from system_tests.plan.saved import read_saved
 from system_tests.plan.steps import PlanStep, UpgradePlan, Use, make_plan
 
 __all__ = [
-    "DEADLY",
+    "FATAL",
     "PlanStep",
     "StepCost",
     "UpgradePlan",

@@ -1,9 +1,9 @@
-"""What the steps of a plan cost, from the simulator: rebalances by cause, and pauses.
+"""Simulated cost of each step of a plan: rebalances by cause, pauses, restored records.
 
-Each leg is bounced with several seeds, and the trace is cut where the operator stops the first
-member of the next stage. The median seed is told: a plan promises what is usual, `matrix` proves
-what is possible. The simulated state, rates and timeouts are the simulator's defaults, so numbers
-compare ways with each other; they are no forecast of a cluster's seconds.
+Each leg is bounced with several seeds. The trace is cut where the operator stops the first member
+of the next stage. The result is the median over the seeds: a plan shows the usual cost, `matrix`
+shows the possible one. State sizes, rates and timeouts are the simulator's defaults: use the
+figures to compare paths, not to predict durations.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,10 @@ class StepCost:
     """The cost of one step: medians over the seeds.
 
     Attributes:
-        membership, version, followup: rebalances, by cause.
-        pause_ms: sum over all partitions; longest_pause_ms: the longest so far in this leg.
-        restored: records of state that were read again.
+        membership, version, followup: number of rebalances, by cause.
+        pause_ms: processing pauses, summed over all partitions.
+        longest_pause_ms: longest pause of one partition from the start of the leg to this step.
+        restored: changelog records that were read to restore state.
     """
 
     membership: int
@@ -43,21 +44,28 @@ class StepCost:
 
     @property
     def rebalances(self) -> int:
-        """All of them."""
+        """Number of rebalances, of all causes."""
         return self.membership + self.version + self.followup
 
 
 def step_costs(
     plan: UpgradePlan, *, members: int = 3, partitions: int = 6, seeds: int = 5
 ) -> tuple[StepCost, ...]:
-    """Return what each step of a plan costs a group of this size."""
+    """Return the cost of each step of a plan for a group of this size.
+
+    Args:
+        plan: the steps.
+        members: processes of the simulated group.
+        partitions: partitions of each source topic.
+        seeds: number of simulated bounces for each step.
+    """
     costs = []
     for step in plan.steps:
         runs = [_step_run(plan, step, members, partitions, seed) for seed in range(seeds)]
         costs.append(
             StepCost(
                 **{
-                    name: median_low(getattr(one, name) for one in runs)
+                    name: median_low(getattr(run, name) for run in runs)
                     for name in StepCost.__dataclass_fields__
                 }
             )
@@ -80,7 +88,7 @@ def _step_run(
         )
     )
     stages = len(outcome.plan.stages)
-    if step.stage >= stages:  # a bounce for a format alone: the same program again
+    if step.stage >= stages:  # this bounce only changes a format: same release before and after
         outcome = run_bounce(
             BounceOptions(
                 seed=seed,
@@ -97,19 +105,19 @@ def _step_run(
 
 
 def _cuts(outcome: Outcome, stage: int, members: int, stages: int) -> tuple[int, int]:
-    """Return where a stage begins and ends in the trace."""
-    stops = [at for at, one in enumerate(outcome.trace) if _is_stop(one)]
+    """Return the indexes in the trace at which a stage begins and ends."""
+    stops = [at for at, event in enumerate(outcome.trace) if _is_stop(event)]
     begins = stops[stage * members] if stage else 0
     ends = stops[(stage + 1) * members] if stage + 1 < stages else len(outcome.trace)
     return begins, ends
 
 
-def _is_stop(one: Happening) -> bool:
-    return isinstance(one, Ended) and not one.failed
+def _is_stop(event: Happening) -> bool:
+    return isinstance(event, Ended) and not event.failed
 
 
 def _between(before: Sequence[Happening], until: Sequence[Happening]) -> StepCost:
-    """Return what was added between two ends of the same trace."""
+    """Return the cost of what lies between two prefixes of the same trace."""
     old_cost, new_cost = (cost_of(trace, records_per_second=0) for trace in (before, until))
     old, new = count_rebalances(before), count_rebalances(until)
     return _difference(old, new, old_cost, new_cost)

@@ -1,4 +1,4 @@
-"""What a plan says beside its steps: traps on the way, known issues, windows of native members."""
+"""Warnings of a plan: traps between releases, known issues, risks of JVM leaders."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,21 +9,21 @@ from probing import releases as data
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
-DEADLY: Final = "!! "
-"""How a note begins that tells of members that die on the way."""
+FATAL: Final = "!! "
+"""Prefix of a warning about members that crash during the upgrade."""
 _FIRST_WITH_ENDPOINTS: Final = 2
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
-# Issues that only an application with this use can meet.
+# Issue -> the feature that an application must use to be affected.
 _ISSUE_USES: Final = {"KAFKA-13769": "fk-join", "KAFKA-9525": "static", "KAFKA-9568": "static"}
-_SAID_ELSEWHERE: Final = (" is open in ", " ends the group ", "hold the finalized level")
+_COVERED_ELSEWHERE: Final = (" is open in ", " ends the group ", "hold the finalized level")
 
 
 def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
-    """Return the traps between the stops: settings, formats, static members, host maps.
+    """Return the warnings between the stops: settings, formats, static members, host maps.
 
     Args:
-        stops: releases in the order of the way.
-        uses: names of what the application uses.
+        stops: releases in the order in which the group runs them.
+        uses: features that the application uses.
     """
     notes: list[str] = []
     for old, new in pairwise(stops):
@@ -31,7 +31,7 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
         notes += [
             note
             for note in path.notes
-            if not any(words in note for words in _SAID_ELSEWHERE) and _concerns(note, uses)
+            if not any(words in note for words in _COVERED_ELSEWHERE) and _concerns(note, uses)
         ]
         notes += _series_notes(old, new)
         notes += _former_task_notes(old, new)
@@ -44,14 +44,14 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
 
 
 def _concerns(note: str, uses: frozenset[str]) -> bool:
-    """Tell whether a note about a format is about one that the application has."""
+    """Whether a warning applies: it names no format, or one that the application uses."""
     words = {"fk-join": "foreign-key join", "ktable": "KTable repartition"}
     about = [use for use, word in words.items() if note.startswith(word)]
     return all(use in uses for use in about)
 
 
 def _series_notes(old: Release, new: Release) -> list[str]:
-    """Say what a later patch or a bridge release does with a setting."""
+    """Return warnings about `upgrade.from` values that the new release rejects or ignores."""
     notes = []
     refused = [row.value for row in new.upgrade_from_rows if row.standing == "refused"]
     if refused:
@@ -60,60 +60,63 @@ def _series_notes(old: Release, new: Release) -> list[str]:
             f" with it: {data.WITHOUT_EAGER}"
         )
     elif new.order >= (4, 2, 0) and not new.is_native and old.order < (4, 0, 0):
-        notes.append(f"{new.name} no longer knows upgrade.from of {data.LAST_EAGER_SERIES} or less")
+        notes.append(f"{new.name} rejects upgrade.from values up to {data.LAST_EAGER_SERIES}")
     return notes
 
 
 def _former_task_notes(old: Release, new: Release) -> list[str]:
-    """Say what a leader of the old release does while the first newer members join."""
+    """Return the warning about an old leader that assigns stale tasks while newer members join."""
     keeps = (LeaderModel.EMPTY_AND_OWN, LeaderModel.EMPTY_AND_LOWEST)
     if old.leader_model not in keeps or new.latest_version <= old.latest_version:
         return []
-    said = (
-        f"while a member of {new.name} joins, a leader of {old.name} hands everybody's former tasks"
-        " back: if a member missed the answer before, two run the same task until the next"
-        " rebalance, which the new member asks for at once; so wait after a crash, too, until the"
-        " group has settled before the next one is bounced"
+    sentence = (
+        f"while a member of {new.name} joins, a leader of {old.name} returns each member its"
+        " previous tasks: if a member missed the previous assignment, two members run the same task"
+        " until the next rebalance, which the new member requests at once; wait until the group is"
+        " stable before you bounce the next member, also after a crash"
     )
-    return [said]
+    return [sentence]
 
 
 def _probing_answer_notes(old: Release, new: Release) -> list[str]:
-    """Say that members of the old release die if one of them leads while a newer one joins."""
+    """Return the warning about old members that crash if one leads while a newer member joins."""
     broken = LeaderModel.EMPTY_AND_OWN
     if old.leader_model is not broken or new.latest_version <= old.latest_version:
         return []
     fixed = [
-        one.name
-        for one in data.RELEASES
-        if one.leader_model is LeaderModel.EMPTY_AND_LOWEST
-        and one.latest_version == old.latest_version
-        and one.order > old.order
+        release.name
+        for release in data.RELEASES
+        if release.leader_model is LeaderModel.EMPTY_AND_LOWEST
+        and release.latest_version == old.latest_version
+        and release.order > old.order
     ]
     instead = (
-        f"bounce to {fixed[-1]} first, which writes version {old.latest_version}, too"
+        f"bounce to {fixed[-1]} first, which also writes version {old.latest_version}"
         if fixed
-        else f"stop all members and start them as {new.name}, or start again the ones that died"
+        else f"stop all members and start them on {new.name}, or restart the members that crash"
     )
-    said = (
-        f"{DEADLY}while a member of {new.name} joins, a leader of {old.name} mixes tasks and"
-        " partitions up:"
-        f" with more than one subtopology, members of {old.name} die of a NullPointerException"
+    sentence = (
+        f"{FATAL}while a member of {new.name} joins, a leader of {old.name} assigns partitions that"
+        " do not match the tasks:"
+        f" with more than one subtopology, members of {old.name} crash with a NullPointerException"
         f" (fixed in 2.2.2 and 2.3.1); {instead}"
     )
-    return [said]
+    return [sentence]
 
 
 def _query_notes(old: Release, new: Release) -> list[str]:
     lowest = min(old.latest_version, new.latest_version)
     highest = max(old.latest_version, new.latest_version)
     rows = (
-        (_FIRST_WITH_ENDPOINTS, "no host map at all: interactive queries cannot be routed"),
-        (_FIRST_WITH_STANDBY_HOSTS, "no hosts of standby tasks: only actives can be queried"),
+        (_FIRST_WITH_ENDPOINTS, "no host map: interactive queries cannot be routed"),
+        (
+            _FIRST_WITH_STANDBY_HOSTS,
+            "no hosts of standby tasks: only active tasks can be queried",
+        ),
     )
     return [
-        f"while {old.name} and {new.name} are mixed the group writes version {lowest}, which has"
-        f" {what}"
+        f"while members of {old.name} and {new.name} run side by side, the group uses version"
+        f" {lowest}, which has {what}"
         for version, what in rows
         if lowest < version <= highest
     ]
@@ -124,68 +127,73 @@ def _static_notes(old: Release, new: Release) -> list[str]:
     notes = [
         f"static members, {row.issue}: {row.why}; let their sessions expire between stop and start"
         for row in KNOWN
-        if row.issue == "static rollback" and row.strikes(shape)
+        if row.issue == "static rollback" and row.matches(shape)
     ]
     session_ms = behaviour_of(new.name, None).session_timeout_ms
     if new.latest_version > old.latest_version and "KAFKA-9525" in new.open_issues:
         notes.append(
-            f"static members of {new.name} cannot ask for a rebalance (KAFKA-9525): the group stays"
-            f" at version {old.latest_version} until a member comes or goes; one that is away for"
-            f" longer than its session, {session_ms} ms by default, comes back without tasks, and"
-            " one that is left alone asks again and again: keep restarts shorter than"
-            " session.timeout.ms, and start or stop a member when all are bounced"
+            f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
+            f" at version {old.latest_version} until a member joins or leaves; a member that is"
+            f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
+            " tasks, and the last remaining member rejoins again and again: keep restarts shorter"
+            " than session.timeout.ms, and start or stop one member after the last bounce"
         )
     return notes
 
 
 def bug_sentences(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
-    """Return the known issues that are open in the releases of a way, each once.
+    """Return a sentence for each known issue that is open in one of the releases.
 
     Args:
-        stops: releases in the order of the way.
-        uses: names of what the application uses; issues of other uses are left out.
+        stops: releases in the order in which the group runs them.
+        uses: features that the application uses; issues of other features are left out.
     """
-    said = []
+    notes = []
     for issue in data.ISSUES:
         where = [stop.name for stop in stops if issue.id in stop.open_issues]
         use = _ISSUE_USES.get(issue.id)
         if where and (use is None or use in uses):
-            said.append(
+            notes.append(
                 f"{issue.id} in {', '.join(where)}: {issue.summary}"
                 f" (fixed in {', '.join(issue.fixed_in)})"
             )
     path = upgrade_path(stops[0], stops[-1])
-    if path.rule == "leader's own number" and not any("KAFKA-8649" in one for one in said):
-        said.append(path.reasons[0])
-    return tuple(said)
+    if path.rule == "leader's own number" and not any("KAFKA-8649" in note for note in notes):
+        notes.append(path.reasons[0])
+    return tuple(notes)
 
 
 def window_sentences(old: Release, new: Release) -> tuple[str, ...]:
-    """Return when a JVM leader ends a group with members of ours in it; none without both sorts."""
+    """Return when a JVM leader may fail a group that also has native members.
+
+    Empty if both releases are native, or neither is.
+    """
     if old.is_native == new.is_native:
         return ()
     kafka, native = (new, old) if old.is_native else (old, new)
     last_pin = data.PIN_BY_LAST_SERIES[-1][0]
     if kafka.latest_version < 3:  # noqa: PLR2004 the first version that can be probed
         first = (
-            f"a. open: {kafka.name} reads versions 1 and 2 only, and ends the group if it leads a"
-            f" member of {native.name} that runs without upgrade.from={kafka.series}"
+            f"a. risk: {kafka.name} reads versions 1 and 2 only; the group fails if a member of"
+            f" {kafka.name} is leader and a member of {native.name} runs without"
+            f" upgrade.from={kafka.series}"
         )
     elif kafka.latest_version < native.latest_version:
         first = (
-            f"a. open where a member of {kafka.name} has upgrade.from up to {last_pin}: if one of"
-            f" {kafka.name} leads an unpinned member of {native.name}, until a native leader has"
-            " held one rebalance; take such pins out before the bounce"
+            f"a. risk if a member of {kafka.name} has upgrade.from up to {last_pin}: the group"
+            f" fails if a member of {kafka.name} is leader and a member of {native.name} is not"
+            " pinned; the risk ends with the first rebalance under a native leader; remove such"
+            " pins before the bounce"
         )
     else:
         first = (
-            f"a. closed: {kafka.name} reads all that a member of {native.name} writes beside it,"
-            f" version {native.latest_version} at most"
+            f"a. no risk: {kafka.name} reads every version that a member of {native.name} writes"
+            f" in the same group, {native.latest_version} at most"
         )
     second = (
-        f"b. closed while the finalized level is held at {native.latest_version}: once members"
-        f" write {EARLIEST_NATIVE_VERSION}, a JVM that starts with upgrade.from up to {last_pin}"
-        " and leads its first rebalance ends the group; one undisturbed rebalance under any leader"
-        " closes it"
+        f"b. no risk while the finalized level is held at {native.latest_version}: once members"
+        f" write version {EARLIEST_NATIVE_VERSION}, the group fails if a JVM member that starts"
+        f" with upgrade.from up to {last_pin} is leader of its first rebalance; one completed"
+        " rebalance under any leader ends the risk"
     )
     return first, second

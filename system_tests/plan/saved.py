@@ -1,7 +1,7 @@
-"""A live group as a plan's start: what `assignor inspect --save` wrote, read for `plan --group`.
+"""The saved group that `plan --problem` starts from: a file of `assignor inspect --save`.
 
-The file says what every member wrote. That names a range of releases rather than one, so `--from`
-is still the operator's to say where the range has more than one; it is held against the file.
+The file holds what every member wrote. Several releases may write the same bytes; then the operator
+names the release with `--from`, and it is checked against the file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,13 +20,14 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedGroup:
-    """A saved group, as far as a plan cares.
+    """The part of a saved group that a plan needs.
 
     Attributes:
-        name: of the group.
-        processes, partitions: how many clients; of the widest source topic.
-        releases_by_client: client -> names of the releases that write what each of its threads
-            wrote; empty where that is not known.
+        name: group id.
+        processes: number of clients.
+        partitions: partition count of the largest source topic.
+        releases_by_client: client -> names of the releases that match what all its threads wrote;
+            empty if unknown.
     """
 
     name: str
@@ -35,40 +36,42 @@ class SavedGroup:
     releases_by_client: Mapping[str, frozenset[str]]
 
     def release(self, given: Release | None) -> str:
-        """The release that the group runs, by name: `given`, else the only one that fits.
+        """Return the name of the release that the group runs: `given`, else the only match.
 
         Raises:
-            ReleaseError: none was given and several fit, or members differ; or the one that was
-                given does not write what members wrote.
+            ReleaseError: `given` is None and several releases match, or members differ; or `given`
+                does not match what members wrote.
         """
-        known = {one: names for one, names in self.releases_by_client.items() if names}
+        known = {client: names for client, names in self.releases_by_client.items() if names}
         if given is not None:
-            wrong = sorted(one for one, names in known.items() if given.name not in names)
+            wrong = sorted(client for client, names in known.items() if given.name not in names)
             if wrong:
                 raise ReleaseError(
-                    f"{', '.join(wrong[:_SHOWN])} of the saved group wrote what {given.name} does "
-                    f"not write, but {_spelled(known[wrong[0]])}; give that as --from, or bring "
-                    "all members to one release first"
+                    f"{', '.join(wrong[:_SHOWN])} of the saved group do not run {given.name}: their"
+                    f" metadata is that of {_spelled(known[wrong[0]])}; give that release as"
+                    " --from, or bring all members to one release first"
                 )
             return given.name
         common = frozenset.intersection(*known.values()) if known else frozenset()
         if len(common) == 1:
             return next(iter(common))
         if common:
-            said = f"members of the saved group are of {_spelled(common)}"
+            sentence = f"members of the saved group match {_spelled(common)}"
         elif known:
             kinds = sorted({_spelled(names) for names in known.values()})
-            said = f"members of the saved group differ: {', '.join(kinds[:_SHOWN])}"
+            sentence = f"members of the saved group differ: {', '.join(kinds[:_SHOWN])}"
         else:
-            said = "the file does not say what its members wrote; was it saved by assignor inspect?"
-        raise ReleaseError(f"{said}; say with --from which release they run")
+            sentence = (
+                "the file has no metadata of its members (was it saved by assignor inspect --save?)"
+            )
+        raise ReleaseError(f"{sentence}; name the release that they run with --from")
 
 
 def read_saved(path: Path) -> SavedGroup:
     """Read a problem file that `assignor inspect --save` wrote.
 
     Raises:
-        ProblemError: it cannot be read, or is no problem file.
+        ProblemError: the file cannot be read, is too large, or is not a problem file.
     """
     try:
         with path.open("rb") as file:
@@ -76,7 +79,7 @@ def read_saved(path: Path) -> SavedGroup:
     except OSError as error:
         raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
     if len(raw) > _FILE_LIMIT:
-        raise ProblemError(f"{path} has more than {_FILE_LIMIT} bytes; it is no saved group")
+        raise ProblemError(f"{path} has more than {_FILE_LIMIT} bytes; this is not a saved group")
     try:
         data = parse_problem(raw.decode("utf-8", errors="replace"))
         problem = read_problem(data)
@@ -95,7 +98,7 @@ def read_saved(path: Path) -> SavedGroup:
 
 
 def _releases(rows: Any) -> frozenset[str]:
-    """Releases that write what all threads of a client wrote."""
+    """Return the releases that match what all threads of a client wrote."""
     found = [
         frozenset({"native"} if row.get("native") else map(str, row.get("releases") or ()))
         for row in (rows if isinstance(rows, list) else ())

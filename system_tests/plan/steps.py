@@ -1,9 +1,9 @@
-"""The steps of an upgrade or a rollback: bounces, settings, stops, and what is known about them.
+"""The steps of an upgrade or a rollback: bounces, settings, stops of all members.
 
-`probing.upgrade_path` knows versions and rebalance protocols. An application has more that a
-rolling bounce must keep readable: foreign-key joins (KAFKA-13769), KTable repartition topics
-(KIP-904), state on disk, host maps for interactive queries, static members. A plan joins the two,
-step by step, each with its reason and with the way back from there.
+`probing.upgrade_path` covers versions and rebalance protocols. An application depends on more:
+foreign-key joins (KAFKA-13769), KTable repartition topics (KIP-904), state on disk, host maps for
+interactive queries, static members. A plan combines both. Each step has a reason, and says how to
+roll back after it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from system_tests.plan.way_back import WayBack, way_back
 
 
 class Use(StrEnum):
-    """What the application uses, as far as an upgrade cares."""
+    """A feature of the application that changes how it must be upgraded."""
 
     FK_JOIN = "fk-join"
     KTABLE = "ktable"
@@ -39,14 +39,15 @@ _FORMAT_BY_USE: Final = dict(zip((Use.FK_JOIN, Use.KTABLE), data.FORMATS, strict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
-    """One thing for an operator to do.
+    """One step for an operator.
 
     Attributes:
-        old: what the members run before; release, upgrade_from: what they are started as.
-        rolling: one member at a time; otherwise all are stopped first.
-        leg: number of the leg, from 0: (old, new) of a path of `probing`.
-        stage: number of the bounce within its leg, from 0.
-        why: sentences.
+        old: release that the members run before the step.
+        release, upgrade_from: release and setting that the members are restarted with.
+        rolling: members are restarted one at a time; False: all are stopped first.
+        leg: index, from 0, of the pair of consecutive stops that this step belongs to.
+        stage: index of the bounce within its leg, from 0.
+        why: reasons, as sentences.
         back: how to return to the first release after this step.
     """
 
@@ -65,16 +66,19 @@ class UpgradePlan:
     """How to get from one release to another.
 
     Attributes:
-        old, new: names; uses: of the application, sorted.
+        old, new: names of the releases.
+        uses: features of the application, sorted.
         direction: upgrade, rollback or none.
-        rolling: nobody has to stop all members.
+        rolling: rolling bounces are enough; False: all members have to be stopped.
         stops: releases in order, the first and the last included.
-        steps: in order; none if there is nothing to do.
-        no_return: number of the step, from 1, after which the way back costs data or a stop; None.
-        obstacles: why it does not roll; alternatives: releases that do instead.
+        steps: in order; empty if there is nothing to do.
+        no_return: number of the step, from 1, after which a rollback rebuilds state or stops all
+            members; None if there is no such step.
+        obstacles: why rolling bounces are not possible.
+        alternatives: other target releases that rolling bounces can reach.
         warnings: settings to leave alone, traps, formats.
-        windows: when a JVM leader may end a group with native members in it.
-        bugs: known issues on the way, with ids.
+        windows: when a JVM leader may fail a group with native members in it.
+        bugs: known issues of the releases, with ids.
     """
 
     old: str
@@ -93,12 +97,12 @@ class UpgradePlan:
 
 
 def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) -> UpgradePlan:
-    """Return the plan for a group of `old` that is to run `new`.
+    """Return the plan that brings a group from `old` to `new`.
 
     Args:
-        old: what every member runs.
-        new: what every member shall run.
-        uses: what the application uses.
+        old: release that every member runs.
+        new: target release.
+        uses: features that the application uses.
     """
     obstacles, alternatives = _obstacles(old, new, uses)
     path = upgrade_path(old, new)
@@ -138,8 +142,8 @@ def _rolling_steps(stops: list[Release], uses: frozenset[Use]) -> tuple[PlanStep
         why = [path.reasons[0]]
         held = _formats_to_hold(old, new, uses)
         if held and len(bounces) == 1:
-            higher = max(old, new, key=lambda one: one.order)
-            lower = min(old, new, key=lambda one: one.order)
+            higher = max(old, new, key=lambda release: release.order)
+            lower = min(old, new, key=lambda release: release.order)
             bounces = [(higher.name, lower.series), (new.name, None)]
         if held:
             why.append(f"the pin also keeps the old format of {' and of '.join(held)}")
@@ -167,8 +171,8 @@ def _rolling_steps(stops: list[Release], uses: frozenset[Use]) -> tuple[PlanStep
 
 def _second(old: Release, new: Release) -> str:
     if old.order < new.order:
-        return f"every member runs {new.name} now: take upgrade.from out again"
-    return f"every member writes what {new.name} reads now: change the program"
+        return f"every member runs {new.name} now: remove upgrade.from"
+    return f"every member now writes a version that {new.name} reads: change the release"
 
 
 def _offline_step(
@@ -187,8 +191,8 @@ def _offline_step(
 
 
 def _formats_to_hold(old: Release, new: Release, uses: frozenset[Use]) -> list[str]:
-    """Return the formats of the application that change between two releases, by name."""
-    lower, higher = sorted((old, new), key=lambda one: one.order)
+    """Return the names of the application's formats that change between two releases."""
+    lower, higher = sorted((old, new), key=lambda release: release.order)
     if higher.is_native:
         return []
     return [
@@ -201,9 +205,9 @@ def _formats_to_hold(old: Release, new: Release, uses: frozenset[Use]) -> list[s
 def _obstacles(
     old: Release, new: Release, uses: frozenset[Use]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return why formats do not roll, and which later patches they would roll to."""
-    lower, higher = sorted((old, new), key=lambda one: one.order)
-    said, instead = [], []
+    """Return the formats that prevent rolling bounces, and the later patches that allow them."""
+    lower, higher = sorted((old, new), key=lambda release: release.order)
+    notes, instead = [], []
     for name in _formats_to_hold(old, new, uses):
         path = upgrade_path(old, new)
         stops = (old.name, *(() if path.possible else route(old, new)), new.name)
@@ -211,19 +215,21 @@ def _obstacles(
             continue
         row = {row.value: row for row in higher.upgrade_from_rows}.get(lower.series)
         what = (
-            f"upgrade.from={lower.series} is {row.why} there"
+            f"upgrade.from={lower.series} is {row.why} in {higher.name}"
             if row is not None and row.standing is Standing.CRASHES
-            else f"{higher.name} cannot be told to keep it"
+            else f"no setting makes {higher.name} keep the old format"
         )
-        said.append(f"{name}: the format changes between the two, and {what}")
+        notes.append(
+            f"{name}: the format changes between {lower.name} and {higher.name}, and {what}"
+        )
         instead += _later_holders(name, lower, higher)
-    return tuple(said), tuple(dict.fromkeys(instead))
+    return tuple(notes), tuple(dict.fromkeys(instead))
 
 
 def _holds(name: str, stops: list[Release]) -> bool:
-    """Tell whether the leg that crosses a format's change can be pinned to the old format."""
-    for one, other in pairwise(stops):
-        lower, higher = sorted((one, other), key=lambda release: release.order)
+    """Whether `upgrade.from` keeps the old format on the leg on which the format changes."""
+    for earlier, other in pairwise(stops):
+        lower, higher = sorted((earlier, other), key=lambda release: release.order)
         changed = next(_order(row.changed_in) for row in data.FORMATS if row.name == name)
         if not lower.order < changed <= higher.order:
             continue
@@ -234,7 +240,7 @@ def _holds(name: str, stops: list[Release]) -> bool:
 
 
 def _later_holders(name: str, lower: Release, higher: Release) -> list[str]:
-    """Return the first later release that accepts the pin and keeps the format."""
+    """Return the first later release that accepts `upgrade.from` and keeps the old format."""
     return [
         release.name
         for release in RELEASES

@@ -1,8 +1,8 @@
-"""The way back: how a group returns to where it came from, and what it leaves behind.
+"""Rollback to the first release of a plan: the bounces it takes, and the state it loses.
 
-A version can always be probed downwards. What closes the way is what a later release wrote to disk
-or into a topic that an earlier one cannot read: RocksDB files, repartition topics in the format of
-KIP-904, offsets in a column family (KIP-1035).
+Version probing can always downgrade the group's version. A rollback costs state if the later
+release wrote something that the earlier one cannot read: RocksDB files, repartition topics in the
+format of KIP-904, offsets in a column family (KIP-1035).
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,13 @@ _KTABLE_SINCE: Final = "3.5.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayBack:
-    """From one release back to the first one.
+    """A rollback from one release to the first one.
 
     Attributes:
-        rolling: without a stop of all members; free: and without losing or rebuilding anything.
-        sentence: what to do; costs: what cannot be read any more, sentences.
+        rolling: rolling bounces are enough; False: all members have to be stopped.
+        free: rolling, and no state has to be rebuilt or discarded.
+        sentence: what to do.
+        costs: data that the first release cannot read, and what to do about it, as sentences.
     """
 
     rolling: bool
@@ -33,24 +35,24 @@ class WayBack:
 def way_back(
     first: Release, now: Release, upgrade_from: str | None, *, writes_ktables: bool
 ) -> WayBack:
-    """Return how a group of `now` becomes one of `first` again.
+    """Return the rollback of a group from `now` to `first`.
 
     Args:
-        first: where the group came from.
-        now: what its members run.
-        upgrade_from: the setting they run with.
-        writes_ktables: the application has repartition topics of KTables.
+        first: release that the group ran before the upgrade.
+        now: release that its members run.
+        upgrade_from: setting that its members run with.
+        writes_ktables: the application has KTable repartition topics.
     """
     costs = tuple(_costs(first, now, upgrade_from, writes_ktables=writes_ktables))
     pinned_to_first = upgrade_from is not None and find_release(upgrade_from).series == first.series
     path = upgrade_path(now, first)
     stops = () if path.possible else route(now, first)
     if first.name == now.name:
-        sentence, rolling = f"bounce every member without upgrade.from: it is {now.name}", True
+        sentence, rolling = f"stay on {now.name}: bounce every member without upgrade.from", True
     elif pinned_to_first:
         sentence, rolling = f"bounce every member back to {first.name}", True
     elif path.possible and len(path.bounces) == 1:
-        sentence, rolling = f"one rolling bounce back to {first.name}, no setting", True
+        sentence, rolling = f"one rolling bounce back to {first.name}, without upgrade.from", True
     elif path.possible:
         pin = path.bounces[0].upgrade_from
         sentence = f"two bounces: {now.name} with upgrade.from={pin}, then {first.name}"
@@ -59,11 +61,12 @@ def way_back(
         over = find_release(stops[0])
         pin = upgrade_path(over, first).bounces[0].upgrade_from
         setting = f" with upgrade.from={pin}" if pin else ""
-        sentence = f"over {over.name}: {now.name} to {over.name}, {over.name}{setting}"
-        sentence += f", then {first.name}" if pin else f" to {first.name}"
+        sentence = f"through {over.name}: bounce to {over.name}"
+        sentence += f", then to {over.name}{setting}" if pin else ""
+        sentence += f", then to {first.name}"
         rolling = True
     else:
-        sentence = f"stop all members and start them as {first.name}: {path.reasons[0]}"
+        sentence = f"stop all members and start them on {first.name}: {path.reasons[0]}"
         rolling = False
     return WayBack(rolling=rolling, free=rolling and not costs, sentence=sentence, costs=costs)
 
@@ -71,7 +74,7 @@ def way_back(
 def _costs(
     first: Release, now: Release, upgrade_from: str | None, *, writes_ktables: bool
 ) -> list[str]:
-    """Return what `now` wrote that `first` may not read."""
+    """Return a sentence for each format that `now` writes and `first` may not read."""
     if now.is_native or first.order >= now.order:
         return []
     kept = () if upgrade_from is None else now.upgrade_from[upgrade_from].formats
@@ -84,22 +87,22 @@ def _costs(
                 costs.append(f"since {since} {what}: {_drain(first, now)}")
         else:
             costs.append(
-                f"since {since} {what}: members of {first.name} delete their state"
-                " directories and restore from the changelogs"
+                f"since {since} {what}: delete the state directories before you start"
+                f" {first.name}; its members restore from the changelogs"
             )
     return costs
 
 
 def _drain(first: Release, now: Release) -> str:
-    """Say how the topics come to hold only what the first release reads."""
+    """Return how to get repartition topics that hold only records that `first` reads."""
     stops = () if upgrade_path(now, first).possible else route(now, first)
     for writer in (now, *map(find_release, stops)):
         if first.series in writer.upgrade_from:
             return (
-                f"on the way back run {writer.name} with upgrade.from={first.series} until the"
-                f" topics have been read to their end, for {first.name} cannot read them"
+                f"{first.name} cannot read them; before you roll back, run {writer.name} with"
+                f" upgrade.from={first.series} until all records in them have been consumed"
             )
     return (
-        f"{first.name} cannot read them and {now.name} cannot be told to write the old format:"
-        " let all members read to the end, stop them and reset the application"
+        f"{first.name} cannot read them and {now.name} cannot write the old format: let the members"
+        " consume all records, stop them and reset the application"
     )

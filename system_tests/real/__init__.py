@@ -1,4 +1,4 @@
-"""Real Apache Kafka brokers of any release, made from published jars."""
+"""Real Apache Kafka brokers of any release, from published jars."""
 
 from system_tests.real.broker import RealBroker, running_real_broker, send_signal
 from system_tests.real.jars import (

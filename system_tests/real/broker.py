@@ -1,7 +1,7 @@
 """One real Kafka broker: KRaft, a single node on loopback, in a folder of its own.
 
-The settings run unchanged on 3.9 and 4.x. The broker is the child of a keeper process, which ends
-it and removes its folder even when this process is killed.
+The settings are the same on 3.9 and 4.x. The broker is the child of a guard process, which ends it
+and removes its folder even if this process is killed.
 """
 
 import os
@@ -20,7 +20,7 @@ from typing import Any
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 from system_tests.real.jars import broker_jars
 from system_tests.real.java import find_java
 from system_tests.real.properties import server_properties
@@ -33,7 +33,7 @@ _STOP_S = 20.0
 _ATTEMPT_MS = 1000
 _RETRY_S = 0.1
 _LOG_TAIL = 4096
-# Tests start several JVMs on two cores: the first compiler alone, and one thread for the heap.
+# Tests start several JVMs on two cores: only the first compiler, and one garbage collector thread.
 JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
 
 
@@ -42,14 +42,14 @@ class RealBroker:
 
     Args:
         release: exact name of a Kafka release, 3.3 or newer.
-        port: where clients connect; 0 takes a free one.
+        port: of the clients; 0 takes a free one.
         level_release: the release whose feature levels it is formatted with; its own if empty.
         users: password by name; with any there is a second listener, SASL/PLAIN with the standard
-            authorizer, on which the first user may do everything and the others nothing.
-        beside: the first broker of a cluster, which is its controller, for one more broker of it.
+            authorizer, on which the first user has all permissions, the others none.
+        beside: the first broker of a cluster, its controller; this one is the second.
 
     Raises:
-        SurroundingsError: its jars or a Java cannot be had, or its folder cannot be made.
+        EnvironmentFailureError: no jars, no Java, or its folder cannot be created.
     """
 
     def __init__(
@@ -70,36 +70,36 @@ class RealBroker:
         self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
         self.port = port or _free_port()
         self.controller_port: int = beside.controller_port if beside else _free_port()
-        self._keeper: subprocess.Popen[str] | None = None
+        self._guard: subprocess.Popen[str] | None = None
         self.pid: int | None = None
         self._is_formatted = False
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to."""
+        """Address for clients."""
         return f"{_HOST}:{self.port}"
 
     @property
     def sasl_servers(self) -> str:
-        """What users connect to, if there are any."""
+        """Address for clients with a user name."""
         return f"{_HOST}:{self.sasl_port}"
 
     @property
     def is_running(self) -> bool:
-        """Whether its process is there."""
-        return self._keeper is not None and self._keeper.poll() is None
+        """Whether its process runs."""
+        return self._guard is not None and self._guard.poll() is None
 
     def start(self) -> None:
         """Start it, on its former data if it ran before, and wait until it answers.
 
         Raises:
-            SurroundingsError: the port is in use, it ended, or did not answer in a minute.
+            EnvironmentFailureError: the port is in use, it ended, or did not answer in a minute.
         """
         _check_free(self.port)
         if not self._is_formatted:
             self._format()
         with self._log.open("ab") as log:
-            self._keeper = subprocess.Popen(
+            self._guard = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "system_tests.real.guard", str(self._folder)),
                     *(*self._command(), "kafka.Kafka", str(self._properties)),
@@ -110,22 +110,22 @@ class RealBroker:
                 text=True,
                 start_new_session=True,
             )
-        said = self._keeper.stdout.readline() if self._keeper.stdout else ""
-        self.pid = int(said) if said.strip() else None
+        pid = self._guard.stdout.readline() if self._guard.stdout else ""
+        self.pid = int(pid) if pid.strip() else None
         self._wait_ready()
 
     def become(self, release: str) -> None:
-        """Take another release for the next start, on the same data.
+        """Use another release at the next start, on the same data.
 
         Raises:
-            SurroundingsError: its jars cannot be had.
+            EnvironmentFailureError: its jars are not available.
         """
         self._jars = broker_jars(release)
         self.release = release
 
     def stop(self) -> None:
         """Stop it cleanly and keep its data; kill it if it takes longer than 20 s."""
-        self._end(lambda keeper: keeper.terminate())
+        self._end(lambda guard: guard.terminate())
 
     def move(self, port: int = 0) -> None:
         """Stop it, and start it on its data with another port; 0 takes a free one.
@@ -133,7 +133,7 @@ class RealBroker:
         To its clients that is a cluster whose brokers were all replaced.
 
         Raises:
-            SurroundingsError: as `start`.
+            EnvironmentFailureError: as `start`.
         """
         self.stop()
         self.port = port or _free_port()
@@ -141,24 +141,24 @@ class RealBroker:
         self.start()
 
     def kill(self) -> None:
-        """SIGKILL it and keep its data."""
+        """Kill it (SIGKILL) and keep its data."""
         self._end(lambda _: send_signal(self.pid, SIGKILL))
 
     def pause(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nobody."""
+        """Pause it (SIGSTOP): it keeps its connections and does not answer."""
         send_signal(self.pid, SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Resume it (SIGCONT)."""
         send_signal(self.pid, SIGCONT)
 
     def close(self) -> None:
-        """End it and remove its data; what is thrown away need not be stopped cleanly."""
+        """Kill it and remove its data."""
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def has_logged(self, text: str) -> bool:
-        """Whether it has ever logged a line with this text."""
+        """Return whether it has logged a line with this text."""
         try:
             with self._log.open(encoding="utf-8", errors="replace") as log:
                 return any(text in line for line in log)
@@ -166,9 +166,9 @@ class RealBroker:
             return False
 
     def disk_bytes(self) -> int:
-        """How much its folder takes of the disk: records, offsets, its log.
+        """Return the disk usage of its folder: records, offsets, its log.
 
-        Indexes of Kafka's are mostly holes, so what counts is blocks, of 512 bytes everywhere.
+        Kafka's index files are sparse, so this counts blocks of 512 bytes.
         """
         blocks = 0
         for path in self._folder.rglob("*"):
@@ -177,7 +177,7 @@ class RealBroker:
         return blocks * 512
 
     def last_lines(self, count: int = 20) -> list[str]:
-        """The end of its log: warnings and errors, and what the group coordinator decided."""
+        """Return the end of its log: warnings, errors, and decisions of the group coordinator."""
         try:
             with self._log.open("rb") as log:
                 log.seek(max(0, self._log.stat().st_size - _LOG_TAIL))
@@ -199,7 +199,7 @@ class RealBroker:
         levels = (
             "kafka.coordinator.group=info",
             "org.apache.kafka.coordinator.group=info",
-            # Who registers anew when a feature level changes.
+            # Registrations after a change of a feature level.
             "kafka.server.ControllerRegistrationManager=info",
             "org.apache.kafka.image.publisher.BrokerRegistrationTracker=info",
         )
@@ -238,9 +238,9 @@ class RealBroker:
             check=False,
         )
         if done.returncode:
-            said = done.stderr.strip() or done.stdout.strip() or "it said nothing"
-            last = said.splitlines()[-1]
-            raise SurroundingsError(f"Kafka {self.release} cannot format its folder: {last}")
+            output = done.stderr.strip() or done.stdout.strip() or "no output"
+            last = output.splitlines()[-1]
+            raise EnvironmentFailureError(f"Kafka {self.release} cannot format its folder: {last}")
         self._is_formatted = True
 
     def _wait_ready(self) -> None:
@@ -252,27 +252,27 @@ class RealBroker:
         what = "did not answer in a minute" if self.is_running else "ended while it started"
         last = self.last_lines(1)
         self.kill()
-        raise SurroundingsError(
+        raise EnvironmentFailureError(
             f"Kafka {self.release} on port {self.port} {what}: "
             f"{last[0] if last else 'its log is empty'}; try again, or another port"
         )
 
     def _end(self, how: Callable[[subprocess.Popen[str]], None]) -> None:
-        keeper = self._keeper
-        if keeper is None:
+        guard = self._guard
+        if guard is None:
             return
-        if keeper.poll() is None:
-            how(keeper)
+        if guard.poll() is None:
+            how(guard)
             try:
-                keeper.wait(_STOP_S)
+                guard.wait(_STOP_S)
             except subprocess.TimeoutExpired:
                 send_signal(self.pid, SIGKILL)
-                keeper.wait()
+                guard.wait()
         with ExitStack() as stack:
-            for pipe in (keeper.stdin, keeper.stdout):
+            for pipe in (guard.stdin, guard.stdout):
                 if pipe is not None:
                     stack.callback(pipe.close)
-        self._keeper = self.pid = None
+        self._guard = self.pid = None
 
 
 @contextmanager
@@ -280,7 +280,7 @@ def running_real_broker(release: str, **options: Any) -> Iterator[RealBroker]:
     """Provide a running broker, and leave nothing of it behind; options as of `RealBroker`.
 
     Raises:
-        SurroundingsError: it cannot be had or started.
+        EnvironmentFailureError: it is not available or does not start.
     """
     broker = RealBroker(release, **options)
     try:
@@ -291,7 +291,7 @@ def running_real_broker(release: str, **options: Any) -> Iterator[RealBroker]:
 
 
 def _listens(port: int) -> bool:
-    """Whether anybody takes connections; spares a client the trouble of being refused."""
+    """Return whether the port accepts connections."""
     try:
         socket.create_connection((_HOST, port), timeout=1.0).close()
     except OSError:
@@ -300,7 +300,7 @@ def _listens(port: int) -> bool:
 
 
 def _answers(bootstrap_servers: str) -> bool:
-    """Whether a broker answers there; a connection alone comes too early."""
+    """Return whether a broker answers; it accepts connections before it is ready."""
     try:
         admin = KafkaAdminClient(
             bootstrap_servers=bootstrap_servers,
@@ -325,11 +325,11 @@ def send_signal(pid: int | None, number: int) -> None:
 
 
 def _check_free(port: int) -> None:
-    """A broker on that port would answer for ours."""
+    """Check that no other process listens on the port."""
     try:
         socket.create_server((_HOST, port)).close()
     except OSError as error:
-        raise SurroundingsError(
+        raise EnvironmentFailureError(
             f"port {port} cannot be listened on: {error.strerror}; choose another, or 0"
         ) from error
 

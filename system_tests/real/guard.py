@@ -1,8 +1,8 @@
-"""A process that runs one command and takes it along when its own parent ends.
+"""A process that runs one command, and stops it when its own parent ends.
 
 `python -m system_tests.real.guard FOLDER COMMAND...` starts COMMAND, prints its process id, and
 ends with its status. When standard input ends, the parent is gone, killed perhaps: then COMMAND is
-stopped, first politely, and FOLDER is removed. A JVM cannot do that for itself.
+stopped, with SIGTERM first, and FOLDER is removed. A JVM cannot do that for itself.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end_with_parent() -> None:
-    """Ask the kernel to kill this child should the keeper itself be killed."""
+    """Have the kernel kill this child when the guard process is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 

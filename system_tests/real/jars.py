@@ -1,9 +1,9 @@
 """The published jars of a release, by coordinates.
 
-Fetched with the Ivy that PySpark brings, into one cache that all releases share; a list with
-checksums says which jars a release needs. What is there and unchanged is used without the network.
-`checksums.txt` pins what this project's own tests use, another file of that name beside the jars
-what a user checked; a jar that neither of them lists is refused.
+Ivy, a part of PySpark, downloads them into one cache for all releases; a list with checksums
+contains the jars of a release. Unchanged jars in the cache are used without the network.
+`checksums.txt` pins the jars of this project's own tests, another file of that name beside the jars
+those that a user has checked; a jar in neither of them is rejected.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from probing import RELEASES, ReleaseError, find_release
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 from system_tests.real.java import find_java
 
 FOLDER_VARIABLE = "STREAMS_REBALANCE_JARS"
@@ -35,7 +35,7 @@ _BROKER = "kafka_2.13"
 _STREAMS = "kafka-streams"
 _TOOLS = "kafka-tools"
 _LOGGING = ("org.slf4j", "slf4j-simple", "1.7.36")
-# Native libraries of state stores on disk: 50 MB a release, and the stores here are in memory.
+# Native libraries of state stores on disk, 50 MB per release; the stores here are in memory.
 _LEFT_OUT = ("rocksdbjni",)
 # The first release whose KRaft mode was declared ready for production.
 _OLDEST_BROKER = (3, 3, 0)
@@ -48,7 +48,14 @@ _COMPLAINT = re.compile(r"(?:::|SERVER ERROR:|java\.[\w.]+Exception:?) *(\S.*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What is fetched together: `name` is that of its list, `alone` comes without what it needs."""
+    """Jars that are fetched together.
+
+    Attributes:
+        name: of their list.
+        coordinates: group, artifact and version; their dependencies are fetched, too.
+        alone: fetched without their dependencies.
+        without_zookeeper: the dependency on ZooKeeper is left out.
+    """
 
     name: str
     coordinates: tuple[tuple[str, str, str], ...]
@@ -56,7 +63,7 @@ class _Wanted:
     without_zookeeper: bool = False
 
     def ivy_file(self) -> str:
-        """Say it in Ivy's words."""
+        """Return the text of the Ivy file."""
         dependencies = "".join(
             f'<dependency org="{org}" name="{name}" rev={quoteattr(rev)} conf="default->default"/>'
             for org, name, rev in self.coordinates
@@ -78,27 +85,27 @@ class _Wanted:
 
 
 def broker_release(name: str) -> str:
-    """Resolve what `--broker` takes: `kafka:3.9`, `kafka:4` (its newest), `kafka:3.9.1`.
+    """Return the release that `--broker` names: `kafka:3.9`, `kafka:4` (its newest), `kafka:3.9.1`.
 
     Raises:
         ReleaseError: no broker has this name, or it cannot run without ZooKeeper.
     """
-    kind, _, asked = name.partition(":")
-    if kind != "kafka" or not asked:
+    kind, _, version = name.partition(":")
+    if kind != "kafka" or not version:
         raise ReleaseError(
-            f"broker {name!r} is unknown; say kafka:RELEASE, as kafka:3.9 or kafka:4"
+            f"broker {name!r} is unknown; use kafka:RELEASE, as kafka:3.9 or kafka:4"
         )
     newest = [
         release
         for release in RELEASES
-        if re.fullmatch("[0-9]+", asked)
+        if re.fullmatch("[0-9]+", version)
         and not release.is_native
-        and release.order[0] == int(asked)
+        and release.order[0] == int(version)
     ]
-    release = max(newest, key=lambda found: found.order) if newest else find_release(asked)
+    release = max(newest, key=lambda found: found.order) if newest else find_release(version)
     if release.is_native or release.order < _OLDEST_BROKER:
         oldest = ".".join(str(number) for number in _OLDEST_BROKER[:2])
-        raise ReleaseError(f"there is no broker {name!r} to start here; take {oldest} or newer")
+        raise ReleaseError(f"broker {name!r} cannot be started; use {oldest} or newer")
     return release.name
 
 
@@ -106,7 +113,7 @@ def broker_jars(release: str) -> tuple[Path, ...]:
     """Return the class path of a broker, fetched if need be; `release` is an exact name.
 
     Raises:
-        SurroundingsError: the jars cannot be had.
+        EnvironmentFailureError: the jars are not available.
     """
     return _jars(
         _Wanted(
@@ -119,10 +126,10 @@ def broker_jars(release: str) -> tuple[Path, ...]:
 def tools_jars(release: str) -> tuple[Path, ...]:
     """Return the class path of Kafka's own tools, fetched if need be; `release` is an exact name.
 
-    What they need is a broker's; the many jars of Connect, which they are shipped with, are left.
+    Their dependencies are those of a broker; the jars of Connect are left out.
 
     Raises:
-        SurroundingsError: the jars cannot be had.
+        EnvironmentFailureError: the jars are not available.
     """
     return _jars(
         _Wanted(
@@ -137,7 +144,7 @@ def streams_jars(release: str) -> tuple[Path, ...]:
     """Return the class path of a Kafka Streams member; `release` is an exact name.
 
     Raises:
-        SurroundingsError: the jars cannot be had.
+        EnvironmentFailureError: the jars are not available.
     """
     return _jars(
         _Wanted(
@@ -149,7 +156,7 @@ def streams_jars(release: str) -> tuple[Path, ...]:
 
 
 def jar_folder() -> Path:
-    """Where jars are kept: the folder of the variable, the checkout's `.jars`, or the cache."""
+    """Return the folder of the jars: that of the variable, the checkout's `.jars`, or the cache."""
     given = os.environ.get(FOLDER_VARIABLE)
     if given:
         return Path(given)
@@ -170,11 +177,11 @@ def _jars(wanted: _Wanted) -> tuple[Path, ...]:
                 _fetch(folder, wanted)
                 found = _listed(folder, wanted.name)
     except OSError as error:
-        raise SurroundingsError(
-            f"jars cannot be kept in {folder}: {error}; set {FOLDER_VARIABLE} to another folder"
+        raise EnvironmentFailureError(
+            f"jars cannot be stored in {folder}: {error}; set {FOLDER_VARIABLE} to another folder"
         ) from error
     if found is None:
-        raise SurroundingsError(
+        raise EnvironmentFailureError(
             f"the jars in {folder} change while they are read; fetch them again"
         )
     return found
@@ -182,23 +189,23 @@ def _jars(wanted: _Wanted) -> tuple[Path, ...]:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes out: Ivy's cache has one writer at a time."""
+    """Lock out other processes: Ivy's cache has one writer at a time."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _listed(folder: Path, name: str) -> tuple[Path, ...] | None:
-    """Read the list of a release; None when there is none or a jar of it is not as it was."""
+    """Return the jars of a list; None if the list or a jar is missing or changed."""
     try:
         rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         jars = tuple((folder / row["jar"], row["sha256"]) for row in rows)
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    if not jars or any(not jar.is_file() or sha256(jar) != told for jar, told in jars):
+    if not jars or any(not jar.is_file() or sha256(jar) != digest for jar, digest in jars):
         return None
     pins = _pins(folder)
-    if any(pins.get(jar.name) != told for jar, told in jars):
+    if any(pins.get(jar.name) != digest for jar, digest in jars):
         return None
     return tuple(jar for jar, _ in jars)
 
@@ -232,8 +239,8 @@ def _run_ivy(command: Sequence[str], wanted: _Wanted) -> None:
             command, capture_output=True, text=True, timeout=_FETCH_S, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise SurroundingsError(
-            f"fetching {what} took longer than {_FETCH_S} s; try again, what is here is kept"
+        raise EnvironmentFailureError(
+            f"fetching {what} took longer than {_FETCH_S} s; try again; downloaded jars are kept"
         ) from error
     if done.returncode:
         complaints = [
@@ -242,7 +249,7 @@ def _run_ivy(command: Sequence[str], wanted: _Wanted) -> None:
             if (found := _COMPLAINT.search(line)) and _FAULT.search(line)
         ]
         why = complaints[0] if complaints else f"Ivy ended with status {done.returncode}"
-        raise SurroundingsError(
+        raise EnvironmentFailureError(
             f"{what} cannot be fetched ({why}); check the release and the network, or name a "
             f"mirror by an Ivy settings file in {SETTINGS_VARIABLE}"
         )
@@ -253,13 +260,13 @@ def _ivy_jar() -> Path:
     for folder in (package.submodule_search_locations or ()) if package else ():
         for jar in sorted(Path(folder).glob("jars/ivy-*.jar")):
             return jar
-    raise SurroundingsError(
-        "no Ivy is here to fetch jars with; install the extra `real`, which brings PySpark's"
+    raise EnvironmentFailureError(
+        "Ivy, which downloads the jars, is not installed; install the extra `real`"
     )
 
 
 def _check_pins(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> None:
-    """Refuse jars with another checksum than the pinned one, and jars without one."""
+    """Reject jars with another checksum than the pinned one, and jars without one."""
     pins = _pins(folder)
     unpinned = []
     for row in rows:
@@ -267,9 +274,9 @@ def _check_pins(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> None
         if jar not in pins:
             unpinned.append((jar, checksum))
         elif pins[jar] != checksum:
-            raise SurroundingsError(
-                f"{jar} came with SHA-256 {checksum}, which is not the one in "
-                "checksums.txt; somebody changed it on the way: do not use it"
+            raise EnvironmentFailureError(
+                f"{jar} has SHA-256 {checksum}, which is not the one in "
+                "checksums.txt; the download was changed: do not use it"
             )
     if not unpinned:
         return
@@ -277,15 +284,15 @@ def _check_pins(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> None
     proposed.write_text("".join(f"{checksum}  {jar}\n" for jar, checksum in unpinned), "utf-8")
     more = f" and {len(unpinned) - 1} more" if len(unpinned) > 1 else ""
     own = shlex.quote(str(folder / PINS.name))
-    raise SurroundingsError(
-        f"{unpinned[0][0]}{more} of {name} has no checksum in checksums.txt, so nobody has vouched"
-        f" for it; compare the SHA-256 in {proposed} with the publisher's, then pin it with"
+    raise EnvironmentFailureError(
+        f"{unpinned[0][0]}{more} of {name} has no checksum in checksums.txt, so it is"
+        f" unverified; compare the SHA-256 in {proposed} with the publisher's, then pin it with"
         f" `cat {shlex.quote(str(proposed))} >> {own}`"
     )
 
 
 def _pins(folder: Path) -> dict[str, str]:
-    """SHA-256 by name of a jar: the user's own, and before them this project's."""
+    """Return SHA-256 by name of a jar: the user's pins, overridden by this project's."""
     own = folder / PINS.name
     return (_read_pins(own) if own.is_file() else {}) | _project_pins()
 
@@ -303,7 +310,7 @@ def _read_pins(path: Path) -> dict[str, str]:
             continue
         found = _PIN.fullmatch(line)
         if found is None:
-            raise SurroundingsError(
+            raise EnvironmentFailureError(
                 f"line {number} of {path} is no checksum with a name, as sha256sum writes them;"
                 " correct or remove it"
             )
@@ -312,7 +319,7 @@ def _read_pins(path: Path) -> dict[str, str]:
 
 
 def sha256(path: Path) -> str:
-    """Checksum of a file, in hexadecimal digits."""
+    """Return the checksum of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

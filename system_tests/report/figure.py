@@ -1,7 +1,7 @@
-"""The chart of a report, drawn by plotly: lanes of members above, partitions below, one clock.
+"""The chart of a report, drawn by plotly: members above, partitions below, on one time axis.
 
-Lanes are numbers with names at the axis, so that marks can stand at the upper or lower edge of
-their lane: what a leader decides above, what a member does about its version below.
+A lane is a number on the y axis, labelled with its name. Marks are placed within their lane:
+decisions of a leader at the upper edge, rejoins of a member at the lower edge.
 """
 
 import textwrap
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from assignor.cli.toolkit import missing_extra
 from system_tests.report.story import GROUP, Bar, Mark, MarkKind, RebalanceCause, Story
 
-# From old to new: a group that is bounced turns from sand to blue.
+# From the oldest version (sand) to the newest (blue).
 _VERSION_COLOURS: Final = ("#f0c987", "#e9a15b", "#a3c4a8", "#63a6a0", "#4a7fb0", "#3b5b92")
 _OWNER_COLOURS: Final = (
     *("#8fb8de", "#f6b48f", "#9fd3a5", "#d7a9d9", "#f3de8a", "#8fd3d1"),
@@ -29,7 +29,7 @@ _CAUSE_COLOURS: Final = {
 
 
 class _Look(NamedTuple):
-    """How one kind of mark looks, and how far below the middle of its lane it stands."""
+    """Symbol and colour of a kind of mark, and its offset below the middle of the lane."""
 
     symbol: str
     colour: str
@@ -69,14 +69,14 @@ _CONFIG: Final = {
 
 
 class ReportError(RuntimeError):
-    """A report cannot be made or written; the text says what to do."""
+    """A report cannot be made or written; the message says what to do."""
 
 
 def load_plotly() -> tuple[ModuleType, ModuleType]:
-    """Import the library, which takes a moment and is an extra.
+    """Import plotly, an optional dependency.
 
     Raises:
-        ReportError: it is not installed.
+        ReportError: plotly is not installed.
     """
     try:
         import plotly.graph_objects as graphs  # noqa: PLC0415 an extra, loaded when asked for
@@ -87,14 +87,14 @@ def load_plotly() -> tuple[ModuleType, ModuleType]:
 
 
 def chart_html(story: Story) -> str:
-    """Return the chart as a piece of HTML, the library's script in it.
+    """Return the chart as a fragment of HTML that contains plotly's script.
 
     Raises:
         ReportError: plotly is not installed.
     """
     graphs, subplots = load_plotly()
-    of_all = [GROUP] if any(mark.lane == GROUP for mark in story.marks) else []
-    lanes = (_REBALANCES, *of_all, *story.lanes)
+    group = [GROUP] if any(mark.lane == GROUP for mark in story.marks) else []
+    lanes = (_REBALANCES, *group, *story.lanes)
     heights = (_LANE_PX * len(lanes), _PARTITION_PX * max(len(story.partitions), 1))
     figure = subplots.make_subplots(
         rows=2, cols=1, shared_xaxes=True, row_heights=heights, vertical_spacing=_gap(heights)
@@ -108,28 +108,28 @@ def chart_html(story: Story) -> str:
     html: str = figure.to_html(
         include_plotlyjs=True,
         full_html=False,
-        div_id="bounce",  # plotly would draw a random one
+        div_id="bounce",  # fixed: plotly's default is random
         config=_CONFIG,
     )
     return html
 
 
 def _gap(heights: tuple[int, int]) -> float:
-    """Return room for one line of title between the pictures, as a share of the height."""
+    """Return the space for a line of title between the two charts, as a share of the height."""
     return min(0.2, 40 / sum(heights))
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
+    return {name: index for index, name in enumerate(names)}
 
 
 def _ordered(keys: Iterable[str]) -> list[str]:
-    """Sort v2 before v11."""
+    """Return the different keys, sorted by number: v2 before v11."""
     return sorted(set(keys), key=lambda key: (len(key), key))
 
 
 def _shades(count: int) -> list[str]:
-    """Choose so many colours from the oldest version to the newest."""
+    """Return this many colours, from the oldest version to the newest."""
     last = len(_VERSION_COLOURS) - 1
     if count <= 1:
         return [_VERSION_COLOURS[last]] * count
@@ -139,26 +139,26 @@ def _shades(count: int) -> list[str]:
 def _add_versions(graphs: ModuleType, figure: Any, story: Story, places: Mapping[str, int]) -> None:
     keys = _ordered(bar.key for bar in story.versions)
     for key, colour in zip(keys, _shades(len(keys)), strict=True):
-        mine = [bar for bar in story.versions if bar.key == key]
-        drawn = _bars(graphs, mine, places, colour=colour, name=f"writes {key}", thick=0.56)
+        bars = [bar for bar in story.versions if bar.key == key]
+        drawn = _bars(graphs, bars, places, colour=colour, name=f"writes {key}", thick=0.56)
         drawn.update(legendgroup="versions", legendgrouptitle={"text": "versions"})
         figure.add_trace(drawn, row=1, col=1)
 
 
 def _add_owners(graphs: ModuleType, figure: Any, story: Story, places: Mapping[str, int]) -> None:
-    """A colour per owner; where there are more owners than colours, the legend says nothing."""
+    """Add bars of owners, a colour each; with more owners than colours, without a legend."""
     owners = [name for name in story.lanes if any(bar.key == name for bar in story.owners)]
     colour_of = {name: i % len(_OWNER_COLOURS) for i, name in enumerate(owners)}
     for number in sorted(set(colour_of.values())):
         names = [name for name in owners if colour_of[name] == number]
-        mine = [bar for bar in story.owners if colour_of.get(bar.key) == number]
+        bars = [bar for bar in story.owners if colour_of.get(bar.key) == number]
         colour = _OWNER_COLOURS[number]
-        drawn = _bars(graphs, mine, places, colour=colour, name=names[0], thick=0.84)
+        drawn = _bars(graphs, bars, places, colour=colour, name=names[0], thick=0.84)
         drawn.update(
             legendgroup="owners",
             legendgrouptitle={"text": "owners"},
             showlegend=len(owners) <= len(_OWNER_COLOURS),
-            opacity=0.9,  # two owners at a time would show
+            opacity=0.9,  # overlapping bars (two owners at a time) stay visible
         )
         figure.add_trace(drawn, row=2, col=1)
 
@@ -193,7 +193,7 @@ def _bars(
 
 
 def _wrapped(text: str) -> str:
-    """Break a sentence for the pointer's box, and make it safe."""
+    """Return a sentence as escaped HTML, wrapped for a tooltip."""
     lines = (line for part in text.split("\n") for line in textwrap.wrap(part, _HOVER_COLUMNS))
     return "<br>".join(escape(line) for line in lines)
 
@@ -202,13 +202,13 @@ def _add_marks(
     graphs: ModuleType, figure: Any, marks: Sequence[Mark], places: Mapping[str, int]
 ) -> None:
     for kind, look in _LOOKS.items():
-        mine = [mark for mark in marks if mark.kind is kind]
-        if not mine:
+        shown = [mark for mark in marks if mark.kind is kind]
+        if not shown:
             continue
         drawn = graphs.Scatter(
             mode="markers",
-            x=[mark.at_ms / 1000 for mark in mine],
-            y=[places[mark.lane] + look.below for mark in mine],
+            x=[mark.at_ms / 1000 for mark in shown],
+            y=[places[mark.lane] + look.below for mark in shown],
             name=kind.value,
             legendgroup="events",
             legendgrouptitle={"text": "events"},
@@ -221,7 +221,7 @@ def _add_marks(
                     "width": 2 if "open" in look.symbol else 1,
                 },
             },
-            customdata=[f"{mark.at_ms / 1000:.3f} s<br>{_wrapped(mark.hover)}" for mark in mine],
+            customdata=[f"{mark.at_ms / 1000:.3f} s<br>{_wrapped(mark.hover)}" for mark in shown],
             hovertemplate="%{customdata}<extra></extra>",
             cliponaxis=False,
         )
@@ -229,23 +229,26 @@ def _add_marks(
 
 
 def _add_rebalances(graphs: ModuleType, figure: Any, story: Story) -> None:
-    """A numbered mark for each generation in a lane of their own; colours say why there was one."""
+    """Add a numbered mark for each generation, in a separate lane, coloured by its cause."""
     for cause, colour in _CAUSE_COLOURS.items():
-        mine = [one for one in story.rebalances if one.cause is cause]
-        if not mine:
+        rebalances = [rebalance for rebalance in story.rebalances if rebalance.cause is cause]
+        if not rebalances:
             continue
         drawn = graphs.Scatter(
             mode="markers+text",
-            x=[one.at_ms / 1000 for one in mine],
-            y=[0] * len(mine),
-            text=[str(one.generation) for one in mine],
+            x=[rebalance.at_ms / 1000 for rebalance in rebalances],
+            y=[0] * len(rebalances),
+            text=[str(rebalance.generation) for rebalance in rebalances],
             textposition="top center",
             textfont={"size": 11, "color": colour},
-            name=f"{len(mine)} {cause}",
+            name=f"{len(rebalances)} {cause}",
             legendgroup="rebalances",
             legendgrouptitle={"text": "rebalances"},
             marker={"symbol": "circle", "size": _MARK_PX, "color": colour},
-            customdata=[f"{one.at_ms / 1000:.3f} s<br>{_wrapped(one.hover)}" for one in mine],
+            customdata=[
+                f"{rebalance.at_ms / 1000:.3f} s<br>{_wrapped(rebalance.hover)}"
+                for rebalance in rebalances
+            ],
             hovertemplate="%{customdata}<extra></extra>",
             cliponaxis=False,
         )
@@ -253,8 +256,8 @@ def _add_rebalances(graphs: ModuleType, figure: Any, story: Story) -> None:
 
 
 def _add_lines(figure: Any, story: Story) -> None:
-    """A dotted line a generation through both pictures, a red one where a rule was broken."""
-    lines = [(one.at_ms, "#b0bec5", "dot") for one in story.rebalances[:_MAX_LINES]]
+    """Add a dotted line for each generation, and a red one for each broken rule."""
+    lines = [(rebalance.at_ms, "#b0bec5", "dot") for rebalance in story.rebalances[:_MAX_LINES]]
     broken = [mark.at_ms for mark in story.marks if mark.kind is MarkKind.BROKEN]
     lines += [(at_ms, "#c62828", "solid") for at_ms in broken[:_MAX_LINES]]
     shapes = [

@@ -1,7 +1,7 @@
-"""One bounce as one self-contained HTML page: plotly's script inlined, nothing fetched.
+"""The report of a bounce as one self-contained HTML page; plotly's script is inlined.
 
-Header and trace here, the chart in `figure.py`. The page's own security policy forbids every
-request, so that a browser would refuse, and say so, if a later plotly asked for anything.
+This module makes the header and the trace, `figure.py` the chart. The Content-Security-Policy of
+the page forbids every request: if a later plotly makes one, the browser blocks and reports it.
 """
 
 import os
@@ -24,15 +24,15 @@ pre{font:12px/1.45 ui-monospace,monospace;overflow-x:auto;background:#f5f7f8;pad
 summary{cursor:pointer;font-weight:600}code{background:#f5f7f8;padding:.1rem .3rem}
 """
 _HOW: Final = (
-    "Above: a lane per member; its colour is the version it writes, a gap is downtime. Below: who"
-    " owns each partition; in a gap nobody processes it. Dotted lines are generations. Point at"
-    " anything for the rule that fired; drag to zoom, double-click to zoom out; click a legend"
-    " entry to hide it."
+    "Above: one lane per member; the colour is the version that it writes, a gap is downtime."
+    " Below: the owner of each partition; in a gap no member processes it. Dotted lines are"
+    " generations. Hover over a mark to see its rule. Drag to zoom, double-click to zoom out. Click"
+    " a legend entry to hide it."
 )
 
 
 def report_page(story: Story) -> str:
-    """Return the page; the same story gives the same bytes.
+    """Return the page as HTML; deterministic.
 
     Raises:
         ReportError: plotly is not installed.
@@ -50,16 +50,16 @@ def report_page(story: Story) -> str:
         f'<ul>{facts}</ul>\n<p class="how">{_HOW}</p>\n'
         "<noscript>The chart needs JavaScript; the trace below does not.</noscript>\n"
         f"{chart_html(story)}\n"
-        f"<details><summary>The trace, line by line</summary><pre>{trace}</pre></details>\n"
-        f"<p>Again: <code>{escape(story.replay)}</code></p>\n</body></html>\n"
+        f"<details><summary>Trace</summary><pre>{trace}</pre></details>\n"
+        f"<p>Replay: <code>{escape(story.replay)}</code></p>\n</body></html>\n"
     )
 
 
 def check_report(path: Path) -> None:
-    """Find out before a long experiment whether its report could be written.
+    """Check, before a long experiment, that its report can be written.
 
     Raises:
-        ReportError: plotly is not installed, or there is no writable folder.
+        ReportError: plotly is not installed, or the directory is missing or not writable.
     """
     load_plotly()
     target = path if path.exists() else path.absolute().parent
@@ -69,7 +69,7 @@ def check_report(path: Path) -> None:
 
 
 def write_report(path: Path, story: Story) -> None:
-    """Write the page to a file.
+    """Write the report to a file.
 
     Raises:
         ReportError: plotly is not installed, or the file cannot be written.

@@ -1,4 +1,4 @@
-"""The story of a simulated bounce, out of its trace."""
+"""The story of a simulated bounce, from its trace."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,22 +39,22 @@ _NOTED: Final = frozenset(
     {EventKind.MEMBER_EXPIRED, EventKind.MEMBER_REPLACED, EventKind.GROUP_RELOADED}
 )
 _REST_PERCENT: Final = 3
-_TOLD_BROKEN: Final = 5
+_MAX_BROKEN: Final = 5
 
 
 def story_of_simulation(outcome: Outcome) -> Story:
-    """Return what there is to show of one simulated bounce."""
-    teller = _Teller()
-    for one in outcome.trace:
-        told = _TELLERS.get(type(one))
-        if told is not None:
-            told(teller, one)
+    """Return the story of one simulated bounce."""
+    builder = _Builder()
+    for event in outcome.trace:
+        add = _ADD_BY_EVENT.get(type(event))
+        if add is not None:
+            add(builder, event)
     for broken in outcome.broken:
-        teller.mark("", broken.at_ms, MarkKind.BROKEN, f"{broken.rule}: {broken.sentence}")
+        builder.mark("", broken.at_ms, MarkKind.BROKEN, f"{broken.rule}: {broken.sentence}")
     last_ms = outcome.trace[-1].at_ms if outcome.trace else 0
-    end_ms = last_ms + last_ms * _REST_PERCENT // 100  # the last generation is seen too
-    teller.versions.end_where(end_ms)
-    teller.owners.end_where(end_ms)
+    end_ms = last_ms + last_ms * _REST_PERCENT // 100  # makes the last generation visible
+    builder.versions.end_where(end_ms)
+    builder.owners.end_where(end_ms)
     return Story(
         title=f"{outcome.plan.old} to {outcome.plan.new}, seed {outcome.options.seed}",
         ok=outcome.ok,
@@ -63,17 +63,17 @@ def story_of_simulation(outcome: Outcome) -> Story:
         clock="seconds of the simulated clock",
         lanes=outcome.lanes,
         partitions=_partitions(outcome.trace),
-        versions=teller.versions.finished(),
-        owners=teller.owners.finished(),
-        marks=tuple(teller.marks),
-        rebalances=_rebalances(teller.generations, outcome.rebalances),
+        versions=builder.versions.finished(),
+        owners=builder.owners.finished(),
+        marks=tuple(builder.marks),
+        rebalances=_rebalances(builder.generations, outcome.rebalances),
         trace=tuple(outcome_lines(outcome)),
         end_ms=end_ms,
     )
 
 
 def name_of(partition: TopicPartition) -> str:
-    """Name a partition as Kafka's tools do.
+    """Return the name of a partition, as Kafka's tools print it.
 
     >>> name_of(("words", 3))
     'words-3'
@@ -82,13 +82,15 @@ def name_of(partition: TopicPartition) -> str:
 
 
 def _facts(outcome: Outcome) -> tuple[str, ...]:
-    """The broken rules first, then the counts."""
+    """Return the facts of the header: broken rules first, then counts."""
     counted, cost = outcome.rebalances, outcome.cost
-    facts = [f"{one.rule}: {one.sentence}" for one in outcome.broken[:_TOLD_BROKEN]]
-    if len(outcome.broken) > _TOLD_BROKEN:
-        facts.append(f"{len(outcome.broken) - _TOLD_BROKEN} more; see the trace below")
+    facts = [
+        f"{violation.rule}: {violation.sentence}" for violation in outcome.broken[:_MAX_BROKEN]
+    ]
+    if len(outcome.broken) > _MAX_BROKEN:
+        facts.append(f"{len(outcome.broken) - _MAX_BROKEN} more; see the trace below")
     if outcome.known and not outcome.ok:
-        facts.append(f"history knows {', '.join(outcome.known)}")
+        facts.append(f"known Kafka issues of these releases: {', '.join(outcome.known)}")
     stages = [
         f"{stage.release}, upgrade.from={stage.upgrade_from}"
         if stage.upgrade_from
@@ -98,20 +100,20 @@ def _facts(outcome: Outcome) -> tuple[str, ...]:
     facts.append(f"bounces: {'; then '.join(stages)}")
     facts.append(
         f"{counted.total} rebalances after the first settled group: {len(counted.membership)} for"
-        f" members that left or came, {len(counted.version)} for the version (at most"
+        f" members that left or joined, {len(counted.version)} for the version (at most"
         f" {outcome.version_bound}), {len(counted.followup)} to move partitions,"
         f" {len(counted.repeated)} repeated"
     )
     facts.append(
-        f"the longest pause of a partition {cost.longest_pause_ms / 1000:.1f} s;"
+        f"longest pause of a partition: {cost.longest_pause_ms / 1000:.1f} s;"
         f" {cost.moved} tasks moved; {cost.restored:,} records restored; {cost.bytes:,} bytes sent"
     )
     return tuple(facts)
 
 
 def _partitions(trace: Sequence[Happening]) -> tuple[str, ...]:
-    seen = {p for one in trace if isinstance(one, Took) for p in one.partitions}
-    return tuple(name_of(partition) for partition in sorted(seen))
+    found = {p for event in trace if isinstance(event, Took) for p in event.partitions}
+    return tuple(name_of(partition) for partition in sorted(found))
 
 
 def _rebalances(
@@ -130,8 +132,8 @@ def _rebalances(
 
 
 @dataclass(slots=True)
-class _Teller:
-    """What is known while a trace is read."""
+class _Builder:
+    """Bars and marks, collected while a trace is read."""
 
     versions: OpenBars = field(default_factory=OpenBars)
     owners: OpenBars = field(default_factory=OpenBars)
@@ -140,91 +142,91 @@ class _Teller:
     program: dict[str, str] = field(default_factory=dict)
 
     def mark(self, lane: str, at_ms: int, kind: MarkKind, text: str) -> None:
-        """Put a mark; what concerns nobody in particular goes to the group's lane."""
+        """Add a mark; an empty lane means the group's lane."""
         self.marks.append(Mark(lane=lane or GROUP, at_ms=at_ms, kind=kind, hover=text))
 
-    def started(self, one: Started) -> None:
-        pin = f", upgrade.from={one.upgrade_from}" if one.upgrade_from else ""
-        self.program[one.thread] = f"{one.release}{pin}"
-        text = f"{one.thread} starts on {one.release}{pin}; it reads up to v{one.latest_version}"
-        self.mark(one.thread, one.at_ms, MarkKind.STARTS, text)
+    def started(self, event: Started) -> None:
+        pin = f", upgrade.from={event.upgrade_from}" if event.upgrade_from else ""
+        self.program[event.thread] = f"{event.release}{pin}"
+        text = f"{event.thread} starts on {event.release}{pin}; reads up to v{event.latest_version}"
+        self.mark(event.thread, event.at_ms, MarkKind.STARTS, text)
 
-    def ended(self, one: Ended) -> None:
-        self.versions.end_where(one.at_ms, lane=one.thread)
-        self.owners.end_where(one.at_ms, key=one.thread)
-        dies = one.failed or one.how != "stop"
+    def ended(self, event: Ended) -> None:
+        self.versions.end_where(event.at_ms, lane=event.thread)
+        self.owners.end_where(event.at_ms, key=event.thread)
+        dies = event.failed or event.how != "stop"
         kind = MarkKind.DIES if dies else MarkKind.STOPS
-        self.mark(one.thread, one.at_ms, kind, f"{one.thread}: {one.how}")
+        self.mark(event.thread, event.at_ms, kind, f"{event.thread}: {event.how}")
 
-    def wrote(self, one: Wrote) -> None:
-        program = self.program.get(one.thread, "")
-        version = f"v{one.used_version}"
+    def wrote(self, event: Wrote) -> None:
+        program = self.program.get(event.thread, "")
+        version = f"v{event.used_version}"
         self.versions.switch(
-            one.thread,
+            event.thread,
             version,
-            one.at_ms,
+            event.at_ms,
             text=f"{program.partition(',')[0]} {version}".strip(),
-            hover=f"{one.thread} on {program} writes {version}",
+            hover=f"{event.thread} on {program} writes {version}",
         )
 
-    def answered(self, one: Answered) -> None:
-        versions = " and ".join(sorted({f"v{answer.version}" for answer in one.answers}))
-        text = f"{one.thread} leads generation {one.generation}, answers {versions}"
-        text += f"\nrule: {one.rule}"
-        if one.future:
-            text += f"\nfuture members: {', '.join(sorted(one.future))}"
-        if one.withheld:
-            text += f"\n{len(one.withheld)} partitions withheld until their owner gives them up"
-        self.mark(one.thread, one.at_ms, MarkKind.LEADS, text)
+    def answered(self, event: Answered) -> None:
+        versions = " and ".join(sorted({f"v{answer.version}" for answer in event.answers}))
+        text = f"{event.thread} leads generation {event.generation}, answers {versions}"
+        text += f"\nrule: {event.rule}"
+        if event.future:
+            text += f"\nfuture members: {', '.join(sorted(event.future))}"
+        if event.withheld:
+            text += f"\n{len(event.withheld)} partitions withheld until their owner revokes them"
+        self.mark(event.thread, event.at_ms, MarkKind.LEADS, text)
 
-    def took(self, one: Took) -> None:
-        if one.failure:
-            text = f"{one.thread} cannot follow: {one.failure}"
-            self.mark(one.thread, one.at_ms, MarkKind.DIES, text)
-        for partition in one.gained:
+    def took(self, event: Took) -> None:
+        if event.failure:
+            text = f"{event.thread} cannot apply its assignment: {event.failure}"
+            self.mark(event.thread, event.at_ms, MarkKind.DIES, text)
+        for partition in event.gained:
             lane = name_of(partition)
-            hover = f"{lane}: {one.thread}, since generation {one.generation}"
-            self.owners.begin(lane, one.thread, one.at_ms, text=one.thread, hover=hover)
+            hover = f"{lane}: {event.thread}, since generation {event.generation}"
+            self.owners.begin(lane, event.thread, event.at_ms, text=event.thread, hover=hover)
 
-    def gave(self, one: Gave) -> None:
-        for partition in one.partitions:
-            self.owners.end(name_of(partition), one.thread, one.at_ms)
+    def gave(self, event: Gave) -> None:
+        for partition in event.partitions:
+            self.owners.end(name_of(partition), event.thread, event.at_ms)
 
-    def rejoined(self, one: Rejoined) -> None:
-        before, after = one.used_before, one.used_after
-        text = f"{one.thread} rejoins ({one.cause}), v{before} to v{after}\nrule: {one.rule}"
-        self.mark(one.thread, one.at_ms, rejoin_kind(before, after), text)
+    def rejoined(self, event: Rejoined) -> None:
+        before, after = event.used_before, event.used_after
+        text = f"{event.thread} rejoins ({event.cause}), v{before} to v{after}\nrule: {event.rule}"
+        self.mark(event.thread, event.at_ms, rejoin_kind(before, after), text)
 
-    def settled(self, one: Settled) -> None:
-        used = ", ".join(f"{name} v{version}" for name, version in one.used_versions)
-        text = f"generation {one.generation} has settled: {used}"
-        self.mark("", one.at_ms, MarkKind.SETTLED, text)
+    def settled(self, event: Settled) -> None:
+        used = ", ".join(f"{name} v{version}" for name, version in event.used_versions)
+        text = f"generation {event.generation} is stable: {used}"
+        self.mark("", event.at_ms, MarkKind.SETTLED, text)
 
-    def unsettled(self, one: Unsettled) -> None:
-        text = f"not settled within {one.within_ms} ms: {one.why}"
-        self.mark("", one.at_ms, MarkKind.NOTES, text)
+    def unsettled(self, event: Unsettled) -> None:
+        text = f"not stable within {event.within_ms} ms: {event.why}"
+        self.mark("", event.at_ms, MarkKind.NOTES, text)
 
-    def happened(self, one: Happened) -> None:
-        self.mark(one.thread, one.at_ms, MarkKind.NOTES, f"{one.thread} {one.text}".strip())
+    def happened(self, event: Happened) -> None:
+        self.mark(event.thread, event.at_ms, MarkKind.NOTES, f"{event.thread} {event.text}".strip())
 
-    def group_event(self, one: GroupEvent) -> None:
-        if one.kind is EventKind.GENERATION_COMPLETED:
-            self.generations.append((one.at_ms, one.generation, len(one.members)))
-        elif one.kind in _NOTED:
-            text = f"{one.kind}: {one.member_id} {one.reason}"
-            self.mark("", one.at_ms, MarkKind.NOTES, text)
+    def group_event(self, event: GroupEvent) -> None:
+        if event.kind is EventKind.GENERATION_COMPLETED:
+            self.generations.append((event.at_ms, event.generation, len(event.members)))
+        elif event.kind in _NOTED:
+            text = f"{event.kind}: {event.member_id} {event.reason}"
+            self.mark("", event.at_ms, MarkKind.NOTES, text)
 
 
-_TELLERS: dict[type, Callable[[_Teller, Any], None]] = {
-    Started: _Teller.started,
-    Ended: _Teller.ended,
-    Wrote: _Teller.wrote,
-    Answered: _Teller.answered,
-    Took: _Teller.took,
-    Gave: _Teller.gave,
-    Rejoined: _Teller.rejoined,
-    Settled: _Teller.settled,
-    Unsettled: _Teller.unsettled,
-    Happened: _Teller.happened,
-    GroupEvent: _Teller.group_event,
+_ADD_BY_EVENT: dict[type, Callable[[_Builder, Any], None]] = {
+    Started: _Builder.started,
+    Ended: _Builder.ended,
+    Wrote: _Builder.wrote,
+    Answered: _Builder.answered,
+    Took: _Builder.took,
+    Gave: _Builder.gave,
+    Rejoined: _Builder.rejoined,
+    Settled: _Builder.settled,
+    Unsettled: _Builder.unsettled,
+    Happened: _Builder.happened,
+    GroupEvent: _Builder.group_event,
 }

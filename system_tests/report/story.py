@@ -1,9 +1,8 @@
-"""What an HTML report shows of one bounce: bars and marks, no drawing yet.
+"""The content of an HTML report of one bounce, independent of its drawing: bars and marks.
 
-Members write versions over time, partitions have owners over time, rebalances happen. Each becomes
-a bar from one moment to another or a mark at one, with the sentence that the pointer shows: for
-decisions, the rule that fired. `sim.py` and `system_tests/live/evidence/story.py` tell stories,
-`page.py` draws them.
+A bar is a period (a member writes a version, a partition has an owner), a mark is a moment. Each
+has a sentence for its tooltip; for a decision, the name of its rule. `sim.py` and
+`system_tests/live/evidence/story.py` make stories, `page.py` draws them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,11 +10,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 GROUP = "group"
-"""The lane of what concerns the group as a whole."""
+"""Lane of marks that concern the whole group."""
 
 
 class MarkKind(StrEnum):
-    """What a mark says of its member, or of the group."""
+    """Kind of a mark; the value is its label in the legend."""
 
     STARTS = "starts"
     STOPS = "stops"
@@ -30,9 +29,9 @@ class MarkKind(StrEnum):
 
 
 class RebalanceCause(StrEnum):
-    """Why there was another generation."""
+    """Cause of a rebalance; the value is its label in the legend."""
 
-    MEMBERSHIP = "for members that left or came"
+    MEMBERSHIP = "for members that left or joined"
     VERSION = "for the version"
     FOLLOWUP = "to move partitions"
     REPEATED = "repeated"
@@ -41,12 +40,12 @@ class RebalanceCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Bar:
-    """Something that lasts, in one lane, from one moment to another, in ms.
+    """A period in a lane, in ms.
 
     Attributes:
-        key: chooses the colour.
-        text: stands in the bar where there is room.
-        hover: the sentence under the pointer.
+        key: determines the colour.
+        text: label inside the bar, if it fits.
+        hover: sentence of the tooltip.
     """
 
     lane: str
@@ -59,7 +58,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Something that happens in one lane at one moment, in ms."""
+    """An event in a lane, at a time in ms."""
 
     lane: str
     at_ms: float
@@ -82,16 +81,18 @@ class Story:
     """One bounce, ready to be drawn.
 
     Attributes:
-        title: from where to where, and the seed.
-        ok: the verdict; facts: its sentences.
-        replay: the command that runs the same again.
-        clock: whose seconds they are.
-        lanes, partitions: names, in order; `GROUP` is no lane of this list.
-        versions: bars of lanes by the version they write; owners: bars of partitions by owner.
-        marks: what members did and leaders decided; faults and broken rules among them.
-        rebalances: in order of time.
-        trace: the experiment's own lines of text.
-        end_ms: when the story ends; it begins at 0.
+        title: the two releases and the seed.
+        ok: no rule was broken.
+        facts: sentences of the header.
+        replay: command that repeats the run.
+        clock: label of the time axis.
+        lanes, partitions: names, in order; `lanes` does not contain `GROUP`.
+        versions: bars of members by the version that they write.
+        owners: bars of partitions by owner.
+        marks: events of members and leaders, faults and broken rules.
+        rebalances: sorted by time.
+        trace: the run's trace, as lines of text.
+        end_ms: end of the story; it starts at 0.
     """
 
     title: str
@@ -111,17 +112,17 @@ class Story:
 
 @dataclass(slots=True)
 class OpenBars:
-    """Bars that have begun and not ended while a trace is read; one per lane and key."""
+    """Bars of a trace that is being read; at most one open bar per lane and key."""
 
     bars: list[Bar] = field(default_factory=list)
     _begun: dict[tuple[str, str], tuple[float, str, str]] = field(default_factory=dict)
 
     def begin(self, lane: str, key: str, at_ms: float, *, text: str, hover: str) -> None:
-        """Begin a bar; one that has begun already goes on as it is."""
+        """Open a bar; an open bar is not changed."""
         self._begun.setdefault((lane, key), (at_ms, text, hover))
 
     def end(self, lane: str, key: str, at_ms: float) -> None:
-        """End a bar, if it has begun; what lasted no time is not kept."""
+        """End a bar if it is open; a bar without duration is dropped."""
         begun = self._begun.pop((lane, key), None)
         if begun is not None and at_ms > begun[0]:
             since_ms, text, hover = begun
@@ -130,25 +131,25 @@ class OpenBars:
             )
 
     def switch(self, lane: str, key: str, at_ms: float, *, text: str, hover: str) -> None:
-        """Let a lane have this bar and no other."""
+        """Open a bar and end all other bars of its lane."""
         for other_lane, other in sorted(self._begun):
             if other_lane == lane and other != key:
                 self.end(lane, other, at_ms)
         self.begin(lane, key, at_ms, text=text, hover=hover)
 
     def end_where(self, at_ms: float, *, lane: str | None = None, key: str | None = None) -> None:
-        """End all bars of a lane, of a key, or all there are."""
-        for one_lane, one_key in sorted(self._begun):
-            if lane in (None, one_lane) and key in (None, one_key):
-                self.end(one_lane, one_key, at_ms)
+        """End the open bars of a lane, of a key, or all."""
+        for open_lane, open_key in sorted(self._begun):
+            if lane in (None, open_lane) and key in (None, open_key):
+                self.end(open_lane, open_key, at_ms)
 
     def finished(self) -> tuple[Bar, ...]:
-        """Return the bars that have ended, by lane and time."""
+        """Return the ended bars, sorted by lane and time."""
         return tuple(sorted(self.bars))
 
 
 def rejoin_kind(before: int, after: int) -> MarkKind:
-    """Say what a rejoin does to the version that a member writes."""
+    """Return the kind of mark for a rejoin that changes the written version."""
     if after == before:
         return MarkKind.REJOINS
     return MarkKind.UPGRADES if after > before else MarkKind.DOWNGRADES
@@ -161,7 +162,7 @@ def causes_of(
     followup: Iterable[int],
     repeated: Iterable[int],
 ) -> dict[int, RebalanceCause]:
-    """Turn counted generations round: generation -> why there was one."""
+    """Return the cause of each counted generation."""
     counted = (
         (RebalanceCause.MEMBERSHIP, membership),
         (RebalanceCause.VERSION, version),
@@ -174,7 +175,7 @@ def causes_of(
 def rebalance_of(
     generation: int, at_ms: float, members: int, causes: Mapping[int, RebalanceCause]
 ) -> Rebalance:
-    """Return one generation with its cause; what nobody counted is at the group's edges."""
+    """Return a generation with its cause; a generation that is not counted has the cause EDGE."""
     cause = causes.get(generation, RebalanceCause.EDGE)
     hover = f"generation {generation}, {members} members: {cause}"
     return Rebalance(at_ms=at_ms, generation=generation, cause=cause, hover=hover)

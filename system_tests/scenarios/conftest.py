@@ -1,7 +1,8 @@
-"""What the live tests share: run `rolling-bounce live` as a user would, and read its JSON."""
+"""Fixtures of the live tests: run `rolling-bounce live` as a user does, and read its JSON."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,15 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from system_tests.errors import SurroundingsError
+from system_tests.cli.main import main
+from system_tests.errors import EnvironmentFailureError
+from system_tests.live.member_process import MemberProcess
 from system_tests.real import RealBroker, broker_release
 from system_tests.support import RealGroup
+from system_tests.support.fork_server import ForkedProcess, ForkServer
 
 COMMAND = (sys.executable, "-m", "system_tests.cli.main", "live")
 GONE_S = 120
-# A machine that stands still for seconds puts nobody out of the group, and is waited for.
-PATIENT = {"--timeout": 240, "--session-timeout-ms": 60_000}
+# On a machine that stalls for seconds no member loses its session, and waits are long enough. Eight
+# records a second in each of six partitions show a pause of a rebalance, and the owners.
+DEFAULTS = {"--timeout": 240, "--session-timeout-ms": 60_000, "--rate": 50}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +45,44 @@ class Run:
         return [step for step in self.report["steps"] if step["kind"] == kind]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def forked_members():
+    """Member processes of this session are forked from one that has imported what they need."""
+    server = ForkServer()
+    interpreter = MemberProcess.start_process
+    MemberProcess.start_process = staticmethod(lambda module: ForkedProcess(server, [module]))
+    yield
+    MemberProcess.start_process = interpreter
+    server.close()
+
+
 @pytest.fixture
 def bounce():
-    """Run a live bounce to its end."""
+    """Run a live bounce to its end: the command in this process, each member in one of its own.
 
-    def run(arguments, *, timeout_s=800):
-        for option, value in PATIENT.items():
+    The command as a process of its own is run by `started`, and by the tests of pages.
+    """
+
+    def run(arguments):
+        for option, value in DEFAULTS.items():
             arguments += "" if option in arguments else f" {option} {value}"
-        done = subprocess.run(
-            [*COMMAND, *arguments.split(), "--format", "json"],
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            done = CliRunner().invoke(main, ["live", *arguments.split(), "--format", "json"])
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
         report = json.loads(done.stdout) if done.stdout else {}
-        return Run(done.returncode, report, done.stderr)
+        return Run(done.exit_code, report, done.stderr)
 
     return run
 
 
 @pytest.fixture
 def started():
-    """Start a live bounce and wait until its members run; ended at the latest with the test."""
+    """Start a live bounce and wait until its members run; it ends with the test."""
     running = []
 
     def start(arguments):
@@ -99,7 +120,7 @@ def children_of(pid):
 
 
 def gone(pids):
-    """Wait until all processes are gone, or only zombies; False when they stay."""
+    """Wait until all processes are gone or zombies; return False if they stay."""
     deadline = time.monotonic() + GONE_S
     while time.monotonic() < deadline:
         if not any(_is_running(pid) for pid in pids):
@@ -118,11 +139,11 @@ def _is_running(pid):
 
 
 def _real_broker(name):
-    """Start a broker; without a Java, or without its jars, the run ends with a sentence."""
+    """Start a broker; end the test run with a sentence if there is no Java or no jars."""
     try:
         broker = RealBroker(broker_release(name))
         broker.start()
-    except SurroundingsError as error:
+    except EnvironmentFailureError as error:
         pytest.exit(str(error), returncode=3)
     return broker
 
@@ -145,7 +166,7 @@ def kafka_4():
 
 @pytest.fixture
 def word_count_on(tmp_path):
-    """Make a group of its own on a broker; whatever is left of it ends with the test."""
+    """Make a group on a broker; its members end with the test."""
     with ExitStack() as stack:
 
         def make(broker, **options):

@@ -1,4 +1,4 @@
-"""A member's surroundings on a real client: topics, errors, queries, the end of the group."""
+"""A member on a real client: internal topics, errors, queries, the end of the group."""
 
 import struct
 import threading
@@ -35,8 +35,8 @@ FENCED = 82
 
 class Listener(RunningTasks):
     def __init__(self):
-        self.said, self.ended = [], threading.Event()
-        super().__init__(tell=self.said.append)
+        self.sentences, self.ended = [], threading.Event()
+        super().__init__(tell=self.sentences.append)
 
     def on_shutdown_requested(self):
         self.ended.set()
@@ -103,8 +103,8 @@ def member(broker):
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for running in made:
+        running.close()
 
 
 def until(holds, what):
@@ -116,8 +116,8 @@ def until(holds, what):
 
 def runs(tasks, *members):
     until(
-        lambda: sorted(task for one in members for task in one.active) == tasks,
-        lambda: f"{tasks}, but {[(one.active, one.assignor.failures) for one in members]}",
+        lambda: sorted(task for other in members for task in other.active) == tasks,
+        lambda: f"{tasks}, but {[(other.active, other.assignor.failures) for other in members]}",
     )
 
 
@@ -129,10 +129,10 @@ def topics(broker):
 
 
 def test_internal_topics_are_there_before_the_first_task(broker, member):
-    one = member()
-    runs(ALL, one)
+    running = member()
+    runs(ALL, running)
     assert topics(broker) == {"lines": 3, CHANGELOG: 3, BY_WORD: 3}
-    taken = [event for event in one.seen if isinstance(event, AssignmentTaken)]
+    taken = [event for event in running.seen if isinstance(event, AssignmentTaken)]
     first = next(event for event in taken if event.active_tasks)
     assert list(first.active_tasks) == ALL, "none before, then all at once"
     asked = [request.api for request in broker.requests()]
@@ -140,11 +140,11 @@ def test_internal_topics_are_there_before_the_first_task(broker, member):
 
 
 def test_a_second_member_shares_the_work_and_creates_nothing(broker, member):
-    one = member()
-    runs(ALL, one)
-    two = member()
-    runs(ALL, one, two)
-    until(lambda: one.active and two.active, lambda: "shared")
+    first = member()
+    runs(ALL, first)
+    second = member()
+    runs(ALL, first, second)
+    until(lambda: first.active and second.active, lambda: "shared")
     assert len(broker.requests("CreateTopics")) == 1
 
 
@@ -152,75 +152,79 @@ def test_a_changelog_with_another_count_stops_its_tasks_only_until_it_is_mended(
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     compacted = {"num_partitions": 2, "configs": {"cleanup.policy": "compact"}}
     admin.create_topics({CHANGELOG: compacted})
-    one = member()
-    runs(ALL[:3], one)
+    first = member()
+    runs(ALL[:3], first)
     until(
-        lambda: any("has 2 partitions, 3 are needed" in said for said in one.listener.said),
-        lambda: f"said, but {one.listener.said}",
+        lambda: any(
+            "has 2 partitions instead of 3" in sentence for sentence in first.listener.sentences
+        ),
+        lambda: f"the error, but {first.listener.sentences}",
     )
     admin.create_partitions({CHANGELOG: 3})
     admin.close()
-    runs(ALL, one)
+    runs(ALL, first)
 
 
 def test_a_cluster_that_refuses_to_create_is_told_and_asked_again(broker, member):
     broker.inject(Fault(api="CreateTopics", error=29, times=3))
-    one = member()
-    until(lambda: one.listener.said and one.assignor.failures, lambda: "said")
-    runs(ALL, one)
+    first = member()
+    until(lambda: first.listener.sentences and first.assignor.failures, lambda: "the error")
+    runs(ALL, first)
 
 
 def test_a_fenced_member_ends_once_with_what_to_do(broker, member):
-    one = member(consumer={"group_instance_id": "me"})
-    runs(ALL, one)
+    first = member(consumer={"group_instance_id": "me"})
+    runs(ALL, first)
     for api in ("Heartbeat", "JoinGroup", "SyncGroup"):
         broker.inject(Fault(api=api, error=FENCED, times=1_000_000))
-    one.thread.join(LIMIT_S)
-    assert not one.thread.is_alive()
-    assert "FencedInstanceIdError" in one.error
-    assert "group.instance.id" in one.error
+    first.thread.join(LIMIT_S)
+    assert not first.thread.is_alive()
+    assert "FencedInstanceIdError" in first.error
+    assert "group.instance.id" in first.error
 
 
 def test_an_error_that_passes_is_waited_for_and_not_spun_on(broker, member):
     broker.inject(Fault(api="JoinGroup", error=-1, times=3))
-    one = member()
-    runs(ALL, one)
-    assert one.error is None
+    first = member()
+    runs(ALL, first)
+    assert first.error is None
 
 
 def test_one_member_asks_and_the_whole_group_stops(broker, member):
-    one, two = member(), member()
-    runs(ALL, one, two)
-    until(lambda: one.active and two.active, lambda: "shared")
-    two.assignor.request_shutdown()
-    for each in (one, two):
+    first, second = member(), member()
+    runs(ALL, first, second)
+    until(lambda: first.active and second.active, lambda: "shared")
+    second.assignor.request_shutdown()
+    for each in (first, second):
         each.thread.join(LIMIT_S)
         assert not each.thread.is_alive()
         assert each.listener.ended.is_set()
         assert each.assignor.shutdown_requested
         codes = [e.error_code for e in each.seen if isinstance(e, AssignmentTaken)]
         assert codes[-1] == AssignorError.SHUTDOWN_REQUESTED
-    assert one.error is None
+    assert first.error is None
 
 
 def test_a_key_is_asked_for_where_its_task_runs(broker, member):
-    one = member(endpoint="one:1", num_standby_replicas=1)
-    two = member(endpoint="two:2", num_standby_replicas=1)
-    runs(ALL, one, two)
-    until(lambda: one.active and two.active, lambda: "shared")
+    first = member(endpoint="one:1", num_standby_replicas=1)
+    second = member(endpoint="two:2", num_standby_replicas=1)
+    runs(ALL, first, second)
+    until(lambda: first.active and second.active, lambda: "shared")
     host = {"one": HostInfo("one", 1), "two": HostInfo("two", 2)}
 
     def is_right(asked, key):
         task = TaskId(1, partition_for_key(key, 3))
-        owner, other = ("one", "two") if task in one.active else ("two", "one")
+        owner, other = ("one", "two") if task in first.active else ("two", "one")
         found = asked.assignor.hosts_for_key("counts", key)
         standby = (
-            (host[other],) if task in (one if other == "one" else two).listener.standby else ()
+            (host[other],) if task in (first if other == "one" else second).listener.standby else ()
         )
         return (found.active, found.standby) == (host[owner], standby)
 
     keys = [f"word-{number}".encode() for number in range(30)]
-    until(lambda: all(is_right(asked, k) for asked in (one, two) for k in keys), lambda: "right")
+    until(
+        lambda: all(is_right(asked, k) for asked in (first, second) for k in keys), lambda: "right"
+    )
 
 
 @pytest.mark.kip("268-5", "loop")
@@ -228,7 +232,7 @@ def test_a_key_is_asked_for_where_its_task_runs(broker, member):
 def test_an_old_leaders_empty_answer_to_a_future_member_carries_two_numbers_only(
     member, monkeypatch, release, words
 ):
-    """The bytes that a member of 2.4 or newer gets from an old leader which knows two endpoints."""
+    """The user data that a member of 2.4 or newer gets from an old leader."""
     taken = []
     take = StreamsAssignor.on_assignment
 
@@ -237,28 +241,33 @@ def test_an_old_leaders_empty_answer_to_a_future_member_carries_two_numbers_only
         return take(assignor, assignment, generation)
 
     monkeypatch.setattr(StreamsAssignor, "on_assignment", on_assignment)
-    one = member(release=release, endpoint="one:1")
-    runs(ALL, one)
-    two = member(release="2.4.1", endpoint="two:2")
-    until(lambda: two.active and one.active, lambda: "shared")
-    first = next(data for assignor, data in taken if assignor is two.assignor)
+    old = member(release=release, endpoint="one:1")
+    runs(ALL, old)
+    second = member(release="2.4.1", endpoint="two:2")
+    until(lambda: second.active and old.active, lambda: "shared")
+    first = next(data for assignor, data in taken if assignor is second.assignor)
     assert struct.unpack(">6i", first) == (*words, 0, 0, 0, 0)
 
 
 def test_a_restarted_process_is_who_it_was_and_knows_what_the_group_agreed_on(broker, tmp_path):
-    said = []
+    identities = []
     for _ in range(2):
-        one = Member(broker, state_dir=tmp_path)
-        runs(ALL, one)
-        until(lambda one=one: one.assignor.directory.remembered_version, lambda: "remembered")
-        said.append((one.assignor.directory.process_id, one.assignor.directory.remembered_version))
-        one.close()
-    assert said[0] == said[1]
+        first = Member(broker, state_dir=tmp_path)
+        runs(ALL, first)
+        until(
+            lambda member=first: member.assignor.directory.remembered_version,
+            lambda: "remembered",
+        )
+        identities.append(
+            (first.assignor.directory.process_id, first.assignor.directory.remembered_version)
+        )
+        first.close()
+    assert identities[0] == identities[1]
 
 
 def test_repartitioned_records_are_written_and_read_through_the_created_topic(broker, member):
-    one = member()
-    runs(ALL, one)
+    first = member()
+    runs(ALL, first)
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
         at = producer.send(BY_WORD, b"1", b"hello").get(LIMIT_S)
     assert at.partition == partition_for_key(b"hello", 3)
@@ -284,7 +293,7 @@ def test_a_join_for_new_partitions_that_ends_between_two_polls_is_taken(broker):
 
     until(lambda: polled(3), lambda: "assigned")
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
-    # Longer than a poll: its answer arrives while nobody polls.
+    # Longer than a poll: the response arrives between two polls.
     broker.inject(Fault(api="SyncGroup", delay_ms=500))
     admin.create_partitions({"lines": 4})
     admin.close()

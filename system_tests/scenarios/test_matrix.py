@@ -10,6 +10,7 @@ from system_tests.matrix.evidence import gather, gather_many
 from system_tests.matrix.expectation import CellOutcome, all_pairs
 from system_tests.matrix.kip268 import kip268_cells, kip268_pairs
 from system_tests.matrix.store import read, verdict_of
+from tests.rotation import share
 
 OLD = {
     "0.10.0.x": "0.10.0.1",
@@ -27,8 +28,8 @@ NEW = {
     "1.1.x": ("1.1.0", "1.1.1"),
 }
 WITHOUT, WITH = "without KAFKA-6054", "with KAFKA-6054"
-BROKEN, MENDED = "without the fix of KAFKA-8649", "with the fix of KAFKA-8649"
-PROBED = {("2.0.x", ""): "2.0.1", ("post-2.0.x", BROKEN): "2.3.0", ("post-2.0.x", MENDED): "2.3.1"}
+BROKEN, FIXED = "without the fix of KAFKA-8649", "with the fix of KAFKA-8649"
+PROBED = {("2.0.x", ""): "2.0.1", ("post-2.0.x", BROKEN): "2.3.0", ("post-2.0.x", FIXED): "2.3.1"}
 BRIDGES = {"0.11.0.2": "0.10.2.2", "1.0.1": "0.11.0.3", "1.1.0": "1.0.2"}
 STORED = Path(__file__).resolve().parents[2] / "docs" / "upgrades.json"
 
@@ -36,13 +37,17 @@ STORED = Path(__file__).resolve().parents[2] / "docs" / "upgrades.json"
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_stored_matrix_is_what_the_simulator_shows_today():
-    pairs = tuple(dict.fromkeys((*all_pairs(), *kip268_pairs())))
+    pairs = share(tuple(dict.fromkeys((*all_pairs(), *kip268_pairs()))))
     fresh, objections = {}, []
     for evidence in gather_many(pairs):
         fresh[evidence.old, evidence.new] = verdict_of(evidence)
         objections += evidence.disagreements
     assert objections == []
-    assert fresh == read(STORED), "rolling-bounce matrix --write docs/upgrades.json"
+    stored = read(STORED)
+    assert set(stored) == {*all_pairs(), *kip268_pairs()}
+    assert fresh == {pair: stored[pair] for pair in fresh}, (
+        "rolling-bounce matrix --write docs/upgrades.json"
+    )
 
 
 @pytest.mark.slow
@@ -69,59 +74,59 @@ def test_every_cell_of_the_kip_is_simulated_with_and_without_the_backport():
 
 
 def pinned(old, new, version):
-    """Way and reason where the first of two bounces is pinned to the series before."""
+    """The path and the reason if the first of two bounces is pinned to the series before."""
     series = old.rsplit(".", 1)[0]
     return (
         f"{old} -> {new}: two bounces, upgrade.from={series} in the first",
         (
-            f"members of {old} read up to version {version} and cannot be probed: set"
-            f" upgrade.from={series} on {new} for the first rolling bounce, and take it out again"
-            " in the second one"
+            f"members of {old} read up to version {version} without version probing: set"
+            f" upgrade.from={series} on {new} for the first rolling bounce, and remove it in"
+            " the second one"
         ),
     )
 
 
-def said_of_every_cell():
-    """(row, column, variant) -> the way and the reason, as the KIP and the issues have it."""
-    said = {}
+def expected_cells():
+    """(row, column, variant) -> the path and the reason, as in the KIP and the issues."""
+    expected = {}
     for at, (row, old) in enumerate(OLD.items()):
         for (column, name), new in PROBED.items():
-            said[row, column, name] = pinned(old, new, 1 if row == "0.10.0.x" else 2)
+            expected[row, column, name] = pinned(old, new, 1 if row == "0.10.0.x" else 2)
         for column, patches in tuple(NEW.items())[max(at - 1, 0) :]:
             for name, new in zip((WITHOUT, WITH), patches, strict=True):
-                said[row, column, name] = (
+                expected[row, column, name] = (
                     f"{old} -> {new}: one bounce",
                     f"{old} and {new} both write version 2: one rolling bounce, no setting",
                 )
     old = OLD["0.10.0.x"]
     for column, (without, backported) in (("0.10.1.x", ("0.10.1.1", "")), *NEW.items()):
         bridge = BRIDGES.get(without)
-        said["0.10.0.x", column, WITHOUT] = (
+        expected["0.10.0.x", column, WITHOUT] = (
             f"{old} -> {without}: "
-            + (f"bridge needed: over {bridge}" if bridge else "offline only"),
+            + (f"bridge needed: through {bridge}" if bridge else "offline only"),
             (
-                f"members of {old} read up to version 1 and cannot be probed, and {without} has no"
-                " upgrade.from (KAFKA-6054); "
+                f"members of {old} read up to version 1 without version probing, and {without} has"
+                " no upgrade.from (KAFKA-6054); "
             ),
         )
         if backported:
-            said["0.10.0.x", column, WITH] = pinned(old, backported, 1)
-    said["0.10.0.x", "0.10.1.x", WITH] = (
-        "- no patch of 0.10.1.x ever had the backport; take 0.10.2.2 or later",
+            expected["0.10.0.x", column, WITH] = pinned(old, backported, 1)
+    expected["0.10.0.x", "0.10.1.x", WITH] = (
+        "- no patch of 0.10.1.x has the backport; take 0.10.2.2 or later",
         "",
     )
-    said["2.0.x", "post-2.0.x", BROKEN] = (
-        "2.0.1 -> 2.3.0: broken: KAFKA-8649; it rolls over 2.2.2",
+    expected["2.0.x", "post-2.0.x", BROKEN] = (
+        "2.0.1 -> 2.3.0: broken: KAFKA-8649; go through 2.2.2",
         (
-            "a leader of 2.3.0 says version 4, a member of 2.0.1 copies it and cannot write it"
-            " (KAFKA-8649); take one of 2.2.2, 2.3.1, 2.4 instead"
+            "a leader of 2.3.0 answers with version 4, a member of 2.0.1 copies it and cannot"
+            " write it (KAFKA-8649); use one of 2.2.2, 2.3.1, 2.4 instead"
         ),
     )
-    said["2.0.x", "post-2.0.x", MENDED] = (
+    expected["2.0.x", "post-2.0.x", FIXED] = (
         "2.0.1 -> 2.3.1: one bounce",
-        "version probing finds version 3 while the two are mixed: one rolling bounce, no setting",
+        "version probing finds version 3 while the group is mixed: one rolling bounce, no setting",
     )
-    return said
+    return expected
 
 
 @pytest.mark.slow
@@ -137,12 +142,12 @@ def test_the_command_prints_every_cell_with_its_way_its_reason_and_what_was_simu
             lines.append(line.strip())
         else:
             printed[line] = lines = []
-    said = {
+    expected = {
         f"{row} to {column}" + (f" ({name})" if name else ""): words
-        for (row, column, name), words in said_of_every_cell().items()
+        for (row, column, name), words in expected_cells().items()
     }
-    assert set(printed) == set(said)
-    for title, (way, reason) in said.items():
+    assert set(printed) == set(expected)
+    for title, (way, reason) in expected.items():
         assert printed[title][0] == way, title
         if reason:
             assert printed[title][1].startswith(f"why: {reason}"), title
@@ -151,8 +156,8 @@ def test_the_command_prints_every_cell_with_its_way_its_reason_and_what_was_simu
 
 @pytest.mark.kip("268-15", "sim")
 def test_every_cell_of_the_kip_has_its_own_reason():
-    said = said_of_every_cell()
+    expected = expected_cells()
     for cell in kip268_cells():
         for variant in cell.variants:
-            way, reason = said[cell.row, cell.column, variant.name]
+            way, reason = expected[cell.row, cell.column, variant.name]
             assert variant.reason.startswith(reason or way.removeprefix("- "))

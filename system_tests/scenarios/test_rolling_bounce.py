@@ -1,7 +1,7 @@
-"""Whatever an operator does, in whatever order: a failure shrinks to a short runbook.
+"""Random sequences of an operator's actions on a simulated group; a failure shrinks to a short one.
 
-The releases are those between which every mixture should work, ours among them; what the operator
-does is drawn by Hypothesis, and so is the seed of the world, so that both shrink.
+The releases are those that can all be mixed, the native ones included. Hypothesis draws the actions
+and the seed of the simulation, so that both shrink.
 """
 
 import pytest
@@ -28,10 +28,10 @@ NUMBERS = st.integers(0, 4)
 
 
 class RollingBounce(RuleBasedStateMachine):
-    """Up to four processes, and an operator with a console and bad luck."""
+    """Up to four processes, an operator, and faults."""
 
     releases = ("3.4.1", "3.9.1", "4.1.2", "native", "next")
-    has_bad_luck = may_be_static = True
+    has_faults = may_be_static = True
     processes = Bundle("processes")
 
     @initialize(target=processes, seed=st.integers(0, 2**32 - 1), release=NUMBERS)
@@ -63,24 +63,24 @@ class RollingBounce(RuleBasedStateMachine):
         self.world.run_for(down_ms)
         self.world.start(process, self.releases[release])
 
-    @precondition(lambda self: self.has_bad_luck)
+    @precondition(lambda self: self.has_faults)
     @rule(process=processes, down_ms=MOMENTS)
     def crash(self, process, down_ms):
         self.world.kill(process)
         self.world.do_later(down_ms, "restart", process)
 
-    @precondition(lambda self: self.has_bad_luck)
+    @precondition(lambda self: self.has_faults)
     @rule(process=processes, ms=MOMENTS)
     def pause(self, process, ms):
         self.world.pause(process, ms)
 
-    @precondition(lambda self: self.has_bad_luck)
+    @precondition(lambda self: self.has_faults)
     @rule(process=processes)
     def lose_disk(self, process):
         if not self.world.is_up(process):
             self.world.lose_disk(process)
 
-    @precondition(lambda self: self.has_bad_luck)
+    @precondition(lambda self: self.has_faults)
     @rule()
     def move_coordinator(self):
         self.world.move_coordinator()
@@ -102,9 +102,9 @@ class RollingBounce(RuleBasedStateMachine):
         for happening in self.world.trace[self.seen :]:
             self.broken += check_step(self.evidence, happening, SAFETY)
         self.seen = len(self.world.trace)
-        # A static member that goes back to an older release is handed what it cannot read.
+        # A static member that goes back to an older release gets an assignment it cannot read.
         known = {"answers are readable", "nobody dies"} if self.is_static else set()
-        assert [one for one in self.broken if one.rule not in known] == []
+        assert [broken for broken in self.broken if broken.rule not in known] == []
 
     @property
     def is_static(self):
@@ -123,7 +123,7 @@ class VersionProbing(RollingBounce):
     """
 
     releases = ("2.8.2", "3.1.2", "3.9.1", "native", "next")
-    has_bad_luck = may_be_static = False
+    has_faults = may_be_static = False
 
 
 TestVersionProbing = VersionProbing.TestCase
@@ -133,5 +133,6 @@ TestRollingBounce.settings = settings(max_examples=25, stateful_step_count=12)
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 class TestRollingBounceAtLength(RollingBounce.TestCase):
     settings = settings(max_examples=400, stateful_step_count=30)

@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_hashes():
     import sys  # noqa: PLC0415 likewise
 
     command = [sys.executable, "-m", "system_tests.cli.main", "simulate", "--seed", "11"]
-    said = {
+    expected = {
         subprocess.run(
             [*command, "--faults", "all"],
             env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -98,5 +98,5 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_hashes():
         ).stdout
         for seed in (1, 2, 3)
     }
-    assert len(said) == 1
-    assert said != {b""}
+    assert len(expected) == 1
+    assert expected != {b""}

@@ -1,4 +1,4 @@
-"""A short soak as a user would run it, whole and ended early."""
+"""A short soak, run to its end and ended early."""
 
 import json
 import os
@@ -20,8 +20,8 @@ def events(path):
 
 def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     out = tmp_path / "soak.jsonl"
-    # This seed begins with a bounce, lost answers while a member comes back, and a bounce; and the
-    # session is long, so that a machine that stands still puts nobody out of the group.
+    # This seed begins with a bounce, lost answers while a member restarts, and a bounce; and the
+    # session is long, so that no member loses it on a machine that stalls.
     asked = f"--minutes 0.3 --members 3 --rate 100 --client mixed --calm 0.5 --seed 607 --out {out}"
     asked += " --session-timeout-ms 10000"
     done = subprocess.run(
@@ -36,10 +36,10 @@ def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     assert report["disturbances"]["rolling bounce"]["recovery_s"]["count"] >= 1
     written = events(out)
     assert [written[0]["event"], written[-1]["event"]] == ["began", "verdict"]
-    seen = {name for one in written if one["event"] == "gauges" for name in one["processes"]}
+    seen = {name for event in written if event["event"] == "gauges" for name in event["processes"]}
     assert seen == {"soak with its broker", "member a", "member b"}
-    begun = [one["number"] for one in written if one["event"] == "disturbance"]
-    assert [one["number"] for one in written if one["event"] == "settled"] == begun
+    begun = [event["number"] for event in written if event["event"] == "disturbance"]
+    assert [event["number"] for event in written if event["event"] == "settled"] == begun
 
 
 def test_an_interrupt_ends_a_soak_early_with_the_verdict_so_far(tmp_path):

@@ -1,4 +1,4 @@
-"""The word count as its users run it: processes, state on disk, a broker, and SIGKILL."""
+"""The word count example: processes, state on disk, a broker, and SIGKILL."""
 
 import json
 import os
@@ -29,7 +29,7 @@ SESSION_MS = 1500
 
 
 class Member:
-    """One process of the application; its lines are read as they come."""
+    """One process of the application; its output is read line by line."""
 
     def __init__(self, servers, state_dir):
         self.lines = []
@@ -53,17 +53,17 @@ class Member:
             self.lines.append(line.strip())
 
     def assigned(self):
-        """(tasks that it runs, tasks that it keeps warm), as it last said."""
-        said = [line for line in list(self.lines) if line.startswith("runs ")]
-        if not said or self._process.poll() is not None:
+        """(active tasks, standby tasks), as in its last line about them."""
+        lines = [line for line in list(self.lines) if line.startswith("active tasks: ")]
+        if not lines or self._process.poll() is not None:
             return set(), set()
-        runs, keeps = said[-1].removeprefix("runs ").split(", keeps ")
-        return set(runs.split()) & TASKS, set(keeps.split()) & TASKS
+        active, standby = lines[-1].split("; ")
+        return set(active.split()) & TASKS, set(standby.split()) & TASKS
 
     def took(self):
-        """Records that it lacked, each time it took tasks over."""
-        said = [line for line in list(self.lines) if line.startswith("took over")]
-        return [int(line.split(", ")[1].split()[0]) for line in said]
+        """Numbers of records to restore, for each time it took tasks over."""
+        lines = [line for line in list(self.lines) if line.startswith("took over")]
+        return [int(line.split(", ")[1].split()[0]) for line in lines]
 
     def kill(self):
         self._process.kill()
@@ -79,7 +79,7 @@ class Member:
         self._process.stdout.close()
 
 
-class World:
+class Application:
     """Members by name, words written and the counts that the changelog has."""
 
     def __init__(self, servers, home):
@@ -93,7 +93,7 @@ class World:
         self.members[name] = Member(self.servers, self.home / name)
         self._all.append(self.members[name])
 
-    def say(self, times):
+    def write(self, times):
         for number in range(times):
             word = f"word-{number % 20}"
             self.written[word] += 1
@@ -107,29 +107,29 @@ class World:
             self._reader.assign(CHANGELOGS)
             self._reader.seek_to_beginning()
         ends = self._reader.end_offsets(CHANGELOGS)
-        while any(self._reader.position(one) < ends[one] for one in CHANGELOGS):
+        while any(self._reader.position(partition) < ends[partition] for partition in CHANGELOGS):
             for records in self._reader.poll(timeout_ms=200).values():
                 for record in records:
-                    said, word = json.loads(record.value), record.key.decode()
+                    entry, word = json.loads(record.value), record.key.decode()
                     known = self._latest.get(word, (-1, 0))
-                    self._latest[word] = max(known, (said["at"], said["count"]))
+                    self._latest[word] = max(known, (entry["at"], entry["count"]))
         return Counter({word: count for word, (_, count) in self._latest.items()})
 
     def until(self, holds, what):
         end = time.monotonic() + LIMIT_S
         while not holds():
-            lines = {name: one.lines[-5:] for name, one in self.members.items()}
+            lines = {name: member.lines[-5:] for name, member in self.members.items()}
             assert time.monotonic() < end, f"not {what} in {LIMIT_S} s; last lines {lines}"
             time.sleep(0.1)
 
     def settled(self, *, members):
-        """Every task runs once and is kept warm once, by so many members."""
+        """Wait until every task has one active and one standby member, on so many members."""
 
         def holds():
-            said = [one.assigned() for one in self.members.values()]
-            runs = [task for tasks, _ in said for task in tasks]
-            keeps = [task for _, tasks in said for task in tasks]
-            busy = [one for one in said if one[0]]
+            assigned = [member.assigned() for member in self.members.values()]
+            runs = [task for tasks, _ in assigned for task in tasks]
+            keeps = [task for _, tasks in assigned for task in tasks]
+            busy = [pair for pair in assigned if pair[0]]
             return sorted(runs) == sorted(keeps) == sorted(TASKS) and len(busy) == members
 
         self.until(holds, f"settled on {members} members")
@@ -142,7 +142,7 @@ class World:
         found = Counter()
         for name in self.members:
             for file in sorted((self.home / name).glob("0_*/counts.db")):
-                # A member may be making or writing it just now; the next look finds it.
+                # A member may be writing it at this moment; the next call finds it.
                 with (
                     suppress(sqlite3.OperationalError),
                     closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as state,
@@ -151,7 +151,7 @@ class World:
         return found
 
     def copied(self, times):
-        """Every count is complete on the disks of so many members."""
+        """Wait until every count is complete on the disks of so many members."""
 
         def holds():
             found = self.copies()
@@ -168,54 +168,54 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path):
+def application(tmp_path):
     with running_broker(BrokerConfig(topics={"words": PARTITIONS})) as broker:
-        world = World(broker.bootstrap_servers[0], tmp_path)
+        application = Application(broker.bootstrap_servers[0], tmp_path)
         try:
-            yield world
+            yield application
         finally:
-            world.close()
+            application.close()
 
 
-def identity(world, name):
+def identity(application, name):
     """The process id in a state directory."""
-    files = [one for one in (world.home / name).glob("*process*") if one.suffix != ".lock"]
+    files = [file for file in (application.home / name).glob("*process*") if file.suffix != ".lock"]
     return {
         id_
-        for one in files
-        for id_ in re.findall(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", one.read_bytes())
+        for file in files
+        for id_ in re.findall(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.read_bytes())
     }
 
 
-def test_standbys_follow_and_counts_stay_exact_when_a_member_is_killed(world):
+def test_standbys_follow_and_counts_stay_exact_when_a_member_is_killed(application):
     for name in ("one", "two", "three"):
-        world.start(name)
-    world.settled(members=3)
-    world.say(400)
-    world.counted()
-    world.copied(2)
-    world.members.pop("one").kill()
-    world.say(200)
-    world.settled(members=2)
-    world.counted()
-    world.copied(2)
-    was = identity(world, "one")
-    world.start("one")
-    world.settled(members=3)
-    assert identity(world, "one") == was
+        application.start(name)
+    application.settled(members=3)
+    application.write(400)
+    application.counted()
+    application.copied(2)
+    application.members.pop("one").kill()
+    application.write(200)
+    application.settled(members=2)
+    application.counted()
+    application.copied(2)
+    was = identity(application, "one")
+    application.start("one")
+    application.settled(members=3)
+    assert identity(application, "one") == was
     assert len(was) == 1
-    world.say(100)
-    world.counted()
-    assert [one.stop() for one in world.members.values()] == [0, 0, 0]
+    application.write(100)
+    application.counted()
+    assert [member.stop() for member in application.members.values()] == [0, 0, 0]
 
 
-def test_a_lone_member_goes_on_from_its_state_after_a_kill(world):
-    world.start("one")
-    world.until(lambda: world.members["one"].assigned()[0] == TASKS, "running")
-    world.say(100)
-    world.copied(1)
-    world.members["one"].kill()
-    world.say(100)
-    world.start("one")
-    world.counted()
-    assert world.members["one"].took()[0] == 0, "all that it had written was on its disk"
+def test_a_lone_member_goes_on_from_its_state_after_a_kill(application):
+    application.start("one")
+    application.until(lambda: application.members["one"].assigned()[0] == TASKS, "running")
+    application.write(100)
+    application.copied(1)
+    application.members["one"].kill()
+    application.write(100)
+    application.start("one")
+    application.counted()
+    assert application.members["one"].took()[0] == 0, "all that it had written was on its disk"

@@ -1,4 +1,4 @@
-"""The simulated world: one seed, the only clock, the only dice; real bytes between members."""
+"""Simulated groups: one seed, one clock, one random generator; real bytes between members."""
 
 from system_tests.sim.bounce import Bounce, Outcome, run_bounce
 from system_tests.sim.checkers import SAFETY, Broken, Evidence, SafetyRule, check_step, check_trace
@@ -25,7 +25,7 @@ from system_tests.sim.events import (
 from system_tests.sim.fleet import (
     Chunk,
     Failure,
-    judge_seeds,
+    check_seeds,
     leave_interrupts_to_the_parent,
     rare_garbage,
     run_fleet,
@@ -99,11 +99,11 @@ __all__ = [
     "check_everybody_is_up",
     "check_final_version",
     "check_resting_versions",
+    "check_seeds",
     "check_step",
     "check_trace",
     "cost_of",
     "count_rebalances",
-    "judge_seeds",
     "known_issues",
     "leave_interrupts_to_the_parent",
     "outcome_document",

@@ -1,10 +1,10 @@
-"""The experiment: one group, brought from one release to another, member by member.
+"""A simulated rolling bounce: one group is brought from one release to another, member by member.
 
-One seed draws everything that the options leave open - the releases, the order, how long a member
-is down, which faults strike and when - and one seed is one whole rolling bounce: pins and second
-bounces as `probing.upgrade_path` says. First safety: faults strike while members are bounced. Then
-liveness: no more faults, and the group has to come to rest. At last one rebalance is forced, after
-which everybody has to write the latest version that all members support.
+One seed decides everything that the options leave open: the releases, the order, how long a member
+is down, which faults occur and when. Pins and second bounces follow `probing.upgrade_path`. Faults
+occur while members are bounced (safety). Then they stop, and the group has to come to rest
+(liveness). At last one rebalance is forced, after which every member has to write the latest
+version that all members support.
 """
 
 from dataclasses import dataclass, replace
@@ -37,6 +37,7 @@ from system_tests.sim.plan import (
     version_bound,
 )
 from system_tests.sim.world.behaviour import find_program
+from system_tests.sim.world.observing import next_followup_ms, rested
 from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.setup import Network, WorldSetup
 from system_tests.sim.world.simulation import World
@@ -47,14 +48,14 @@ _FAULT_CHANCE = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of it.
+    """The result of one bounce.
 
     Attributes:
         asked: the options as they were given; options: with everything drawn.
-        plan, lanes, trace: what was done, by whom, and what happened.
+        plan, lanes, trace: what was done, the threads, and what happened.
         afterwards: what happened in the rebalance that was forced at the end; empty if the group
             did not come to rest before. It counts neither as a rebalance of the bounce nor as cost.
-        broken: every rule that was broken, safety first; known: what history knows of this path.
+        broken: every rule that was broken, safety first; known: ids of known issues of this path.
         rebalances, cost, version_bound: counted.
         pauses: of partitions, each with its bound; offline, where downtime is asked for, without.
     """
@@ -79,10 +80,10 @@ class Outcome:
 
 
 class Bounce:
-    """One experiment while it runs."""
+    """One bounce while it runs."""
 
     def __init__(self, options: BounceOptions) -> None:
-        """Draw what is open and make the world.
+        """Draw what the options leave open, and make the world.
 
         Raises:
             ReleaseError, OptionError: see `plan_bounce`.
@@ -90,9 +91,9 @@ class Bounce:
         unknown = sorted(options.faults - set(FAULTS))
         if unknown:
             raise OptionError(f"no such fault: {unknown[0]}; there are {', '.join(FAULTS)}")
-        self.dice = Scheduler(options.seed)
+        self.scheduler = Scheduler(options.seed)
         self.asked = options
-        self.options = options = draw(options, self.dice)
+        self.options = options = draw(options, self.scheduler)
         setup = WorldSetup(
             seed=options.seed,
             processes=options.members,
@@ -103,12 +104,12 @@ class Bounce:
             rates=options.dimensions.rates,
             dimensions=options.dimensions,
         )
-        self.world = World(setup, scheduler=self.dice)
+        self.world = World(setup, scheduler=self.scheduler)
         self.plan = plan_bounce(self.options)
 
     def run(self) -> Outcome:
-        """Run to the end and judge."""
-        world, dice = self.world, self.dice
+        """Run to the end and check all rules."""
+        world, scheduler = self.world, self.scheduler
         processes = range(self.options.members)
         for process in processes:
             world.start(process, self.plan.old)
@@ -118,20 +119,20 @@ class Bounce:
                 rests = self._offline()
             else:
                 for stage in self.plan.stages:
-                    for process in dice.shuffled(processes):
+                    for process in scheduler.shuffled(processes):
                         rests = self._bounce(process, stage)
             world.network = world.setup.network
             if self.options.faults:
-                self._heal()
+                self._end_faults()
                 rests = self.settle()
             rests = rests and self._drain()
         ends = len(world.trace)
         if rests and world.force_rebalance():
             self.settle()
-        return self._judge(ends)
+        return self._outcome(ends)
 
     def settle(self) -> bool:
-        """Wait for the group to come to rest, and write down whether it did."""
+        """Wait for the group to come to rest; returns whether it did."""
         world = self.world
         if world.run(until=world.is_settled, within_ms=_SETTLE_MS):
             leader = world.leader()
@@ -144,7 +145,7 @@ class Bounce:
             name = leader.name if leader else ""
             world.record(Settled(world.now_ms, generation, name, used))
             if not self.options.dimensions.is_default:
-                world.record(world.rested())
+                world.record(rested(world))
             return True
         restless = [thread.name for thread in world.threads if not thread.is_resting]
         why = f"waiting for {', '.join(restless)}" if restless else "somebody left is remembered"
@@ -152,7 +153,7 @@ class Bounce:
         return False
 
     def _drain(self) -> bool:
-        """Wait for follow-ups while copies warm up; tells whether the group came to rest."""
+        """Wait for follow-ups while copies warm up; returns whether the group came to rest."""
         world, dimensions = self.world, self.options.dimensions
         if not dimensions.has_copies:
             return True
@@ -160,7 +161,7 @@ class Bounce:
             self.options.partitions, hops=not find_program(self.plan.new).is_native
         )
         rounds = 0
-        while rounds <= bound and (due_ms := world.next_followup_ms()) is not None:
+        while rounds <= bound and (due_ms := next_followup_ms(world)) is not None:
             world.run_for(due_ms - world.now_ms)
             rounds += 1
             if not self.settle():
@@ -169,19 +170,19 @@ class Bounce:
         return True
 
     def _bounce(self, process: int, stage: Stage) -> bool:
-        """Bounce one process; tells whether the group came to rest after it."""
-        world, dice = self.world, self.dice
-        self._strike(process)
+        """Bounce one process; returns whether the group came to rest after it."""
+        world, scheduler = self.world, self.scheduler
+        self._draw_faults(process)
         world.stop(process)
-        long = dice.happens(0.25)
-        world.run_for(dice.delay(15_000, 60_000) if long else dice.delay(200, 8_000))
+        long = scheduler.happens(0.25)
+        world.run_for(scheduler.delay(15_000, 60_000) if long else scheduler.delay(200, 8_000))
         if not world.is_up(process):
             world.start(process, stage.release, stage.upgrade_from)
         else:  # a fault brought it back as it was: bounce it as it should be
             world.stop(process)
             world.start(process, stage.release, stage.upgrade_from)
-        if self.options.faults and dice.happens(0.3):
-            world.run_for(dice.delay(0, 20_000))  # an operator who does not wait
+        if self.options.faults and scheduler.happens(0.3):
+            world.run_for(scheduler.delay(0, 20_000))  # an operator who does not wait
             return False
         return self.settle()
 
@@ -189,14 +190,14 @@ class Bounce:
         stage = self.plan.stages[-1]
         for process in range(self.options.members):
             self.world.stop(process)
-        self.world.run_for(self.dice.delay(60_000, 120_000))
+        self.world.run_for(self.scheduler.delay(60_000, 120_000))
         for process in range(self.options.members):
             self.world.start(process, stage.release, stage.upgrade_from)
         return self.settle()
 
-    def _strike(self, process: int) -> None:
+    def _draw_faults(self, process: int) -> None:
         """Draw the faults of the next bounce."""
-        world, dice, faults = self.world, self.dice, self.options.faults
+        world, scheduler, faults = self.world, self.scheduler, self.options.faults
         if not faults:
             return
         world.network = replace(
@@ -206,14 +207,14 @@ class Bounce:
             late=0.10 if "delay" in faults else 0.0,
         )
         for fault in FAULTS:
-            if fault not in faults or not dice.happens(_FAULT_CHANCE):
+            if fault not in faults or not scheduler.happens(_FAULT_CHANCE):
                 continue
-            victim = dice.delay(0, self.options.members - 1)
-            at_ms, down_ms = dice.delay(0, 15_000), dice.delay(500, 20_000)
+            victim = scheduler.delay(0, self.options.members - 1)
+            at_ms, down_ms = scheduler.delay(0, 15_000), scheduler.delay(500, 20_000)
             if fault == "pause":
                 world.do_later(at_ms, "pause", victim)
             elif fault == "slow":
-                world.do_later(at_ms, "slow_down", victim, dice.delay(100, 5_000))
+                world.do_later(at_ms, "slow_down", victim, scheduler.delay(100, 5_000))
             elif fault == "crash":
                 world.do_later(at_ms, "kill", victim)
                 world.do_later(at_ms + down_ms, "restart", victim)
@@ -222,9 +223,9 @@ class Bounce:
             elif fault == "coordinator":
                 world.do_later(at_ms, "move_coordinator")
             elif fault == "disk":
-                world.do_later(dice.delay(0, 200), "lose_disk", process)
+                world.do_later(scheduler.delay(0, 200), "lose_disk", process)
 
-    def _heal(self) -> None:
+    def _end_faults(self) -> None:
         """Let every process run the last stage, at its normal speed."""
         stage = self.plan.stages[-1]
         for process in range(self.options.members):
@@ -234,20 +235,20 @@ class Bounce:
             if not self.world.is_up(process):
                 self.world.start(process, stage.release, stage.upgrade_from)
 
-    def _judge(self, ends: int) -> Outcome:
-        """Judge all that happened; the bounce itself ends at this place of the trace."""
+    def _outcome(self, ends: int) -> Outcome:
+        """Check the whole trace; the bounce ends at index `ends`, before the forced rebalance."""
         world, options, plan = self.world, self.options, self.plan
         trace, afterwards = tuple(world.trace[:ends]), tuple(world.trace[ends:])
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
         counted = count_rebalances(trace)
         broken = check_trace(world.trace, world.task_of)
         if not options.dimensions.is_default:
-            broken += [one for event in world.trace for one in check_dimensions(event)]
+            broken += [violation for event in world.trace for violation in check_dimensions(event)]
         broken += check_settles(world.trace)
         broken += check_resting_versions(trace, plan.resting_versions, is_uniform=plan.is_uniform)
         broken += check_final_version(afterwards, plan.final_version)
         missing = [thread.name for thread in world.threads if not thread.is_up]
-        if not any(one.rule == "nobody dies" for one in broken):
+        if not any(violation.rule == "nobody dies" for violation in broken):
             broken += check_everybody_is_up(missing, at_ms=world.now_ms)
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)

@@ -1,9 +1,8 @@
-"""The rules that no step may break: pure functions over what happened so far and what happens now.
+"""Safety rules, which no step may break: functions of the trace so far and of the next event.
 
-`Evidence` is what the trace says up to a point, and nothing but the trace; a rule looks at it and
-at the next happening and returns the sentence of what is broken, or None. A search that branches
-copies the evidence along with its world. Liveness, which is a question about whole traces, is in
-`liveness`.
+`Evidence` holds what the trace says up to a point. A rule gets it and the next event, and returns a
+sentence that says what is broken, or None. A search that branches copies the evidence with its
+world. Rules about whole traces (liveness) are in `liveness`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -45,7 +44,7 @@ class Evidence:
         owned, tasks: thread -> what it runs.
         versions: thread -> what it reads and writes; natives: threads of ours.
         led_by_native: whether the last leader was one of ours.
-        cached: static members that were given the answer of their former self.
+        cached: static members that were given the answer of before their restart.
         future: threads that had written above what the last leader reads.
     """
 
@@ -76,41 +75,41 @@ class Evidence:
         )
 
     def processes_in_group(self, thread: str) -> bool:
-        """Whether the thread is a member now: one that was expired is a zombie, and is fenced."""
+        """Whether the thread is a member now; one that expired is not, and is fenced."""
         return self.member_ids.get(thread, "") in self.members
 
     def add(self, happening: Happening) -> None:
-        """Take the next happening in."""
+        """Add the next event."""
         taker = _TAKERS.get(type(happening))
         if taker is not None:
             taker(self, happening)
 
 
-def _take_started(evidence: Evidence, one: Started) -> None:
-    evidence.versions[one.thread] = one.versions
-    (evidence.natives.add if one.is_native else evidence.natives.discard)(one.thread)
+def _take_started(evidence: Evidence, event: Started) -> None:
+    evidence.versions[event.thread] = event.versions
+    (evidence.natives.add if event.is_native else evidence.natives.discard)(event.thread)
 
 
-def _take_ended(evidence: Evidence, one: Ended) -> None:
-    evidence.owned.pop(one.thread, None)
-    evidence.tasks.pop(one.thread, None)
+def _take_ended(evidence: Evidence, event: Ended) -> None:
+    evidence.owned.pop(event.thread, None)
+    evidence.tasks.pop(event.thread, None)
 
 
-def _take_took(evidence: Evidence, one: Took) -> None:
-    evidence.member_ids[one.thread] = one.member_id
-    evidence.owned[one.thread] = set(one.partitions)
-    evidence.tasks[one.thread] = set(one.active_tasks)
+def _take_took(evidence: Evidence, event: Took) -> None:
+    evidence.member_ids[event.thread] = event.member_id
+    evidence.owned[event.thread] = set(event.partitions)
+    evidence.tasks[event.thread] = set(event.active_tasks)
 
 
-def _take_gave(evidence: Evidence, one: Gave) -> None:
+def _take_gave(evidence: Evidence, event: Gave) -> None:
     owned, tasks = evidence.owned, evidence.tasks
-    owned[one.thread] = owned.get(one.thread, set()).difference(one.partitions)
-    tasks[one.thread] = tasks.get(one.thread, set()).difference(one.tasks)
+    owned[event.thread] = owned.get(event.thread, set()).difference(event.partitions)
+    tasks[event.thread] = tasks.get(event.thread, set()).difference(event.tasks)
 
 
-def _take_answered(evidence: Evidence, one: Answered) -> None:
-    evidence.led_by_native = one.leader_is_native
-    evidence.future = one.future
+def _take_answered(evidence: Evidence, event: Answered) -> None:
+    evidence.led_by_native = event.leader_is_native
+    evidence.future = event.future
 
 
 def _take_group_event(evidence: Evidence, event: GroupEvent) -> None:
@@ -141,50 +140,51 @@ _TAKERS: dict[type, Callable[[Evidence, Any], None]] = {
 }
 
 
-def one_owner(evidence: Evidence, one: Took) -> str | None:
+def one_owner(evidence: Evidence, event: Took) -> str | None:
     """A partition is processed by one member of the group at a time.
 
-    Whoever is no member any more, and does not know it, is fenced when it commits; that holds for
-    the one who takes, a late answer perhaps, and for the one who has.
+    A thread that is no longer a member, and does not know it yet, is fenced when it commits. So
+    neither the thread that takes the partition nor the one that has it counts then.
     """
-    if one.member_id not in evidence.members:
+    if event.member_id not in evidence.members:
         return None
     for thread, owned in evidence.owned.items():
-        if thread != one.thread and not owned.isdisjoint(one.partitions):
-            both = sorted(owned.intersection(one.partitions))
+        if thread != event.thread and not owned.isdisjoint(event.partitions):
+            both = sorted(owned.intersection(event.partitions))
             if evidence.processes_in_group(thread):
-                return f"{one.thread} took {_named(both)}, which {thread} still processes"
+                return f"{event.thread} took {_named(both)}, which {thread} still processes"
     return None
 
 
-def one_active(evidence: Evidence, one: Took) -> str | None:
+def one_active(evidence: Evidence, event: Took) -> str | None:
     """A task is active on one member of the group at a time; as with partitions."""
-    if one.member_id not in evidence.members:
+    if event.member_id not in evidence.members:
         return None
     for thread, tasks in evidence.tasks.items():
-        if thread != one.thread and not tasks.isdisjoint(one.active_tasks):
-            both = sorted(tasks.intersection(one.active_tasks))
+        if thread != event.thread and not tasks.isdisjoint(event.active_tasks):
+            both = sorted(tasks.intersection(event.active_tasks))
             if evidence.processes_in_group(thread):
-                return f"{one.thread} runs {', '.join(map(str, both))}, which {thread} runs too"
+                return f"{event.thread} runs {', '.join(map(str, both))}, which {thread} runs too"
     return None
 
 
-def answered_within_used(evidence: Evidence, one: Answered) -> str | None:
+def answered_within_used(evidence: Evidence, event: Answered) -> str | None:
     """No member is answered above the version that it wrote."""
     del evidence
-    for answer, used in zip(one.answers, one.used_versions, strict=True):
+    for answer, used in zip(event.answers, event.used_versions, strict=True):
         if 0 < used < answer.version:
             return (
-                f"{answer.thread} wrote v{used} and was answered in v{answer.version} ({one.rule})"
+                f"{answer.thread} wrote v{used} and was answered in v{answer.version} "
+                f"({event.rule})"
             )
     return None
 
 
-def answered_in_lowest(evidence: Evidence, one: Answered) -> str | None:
+def answered_in_lowest(evidence: Evidence, event: Answered) -> str | None:
     """JVM members with tasks are answered in nothing above the lowest version that one wrote."""
     pairs = [
         (answer, used)
-        for answer, used in zip(one.answers, one.used_versions, strict=True)
+        for answer, used in zip(event.answers, event.used_versions, strict=True)
         if used > 0 and answer.thread not in evidence.natives
     ]
     lowest = min((used for _, used in pairs), default=0)
@@ -192,46 +192,53 @@ def answered_in_lowest(evidence: Evidence, one: Answered) -> str | None:
         if answer.version > lowest and answer.content in ("normal", "previous"):
             return (
                 f"{answer.thread} was answered in v{answer.version}, and the lowest version that a"
-                f" JVM member wrote is v{lowest} ({one.rule})"
+                f" JVM member wrote is v{lowest} ({event.rule})"
             )
     return None
 
 
-def sets_what_it_speaks(evidence: Evidence, one: Took) -> str | None:
+def sets_what_it_speaks(evidence: Evidence, event: Took) -> str | None:
     """A member sets its used version only to one that it reads and writes."""
-    known = evidence.versions.get(one.thread, ())
-    if one.used_after in known:
+    known = evidence.versions.get(event.thread, ())
+    if event.used_after in known:
         return None
-    return f"{one.thread} set its version to v{one.used_after} and knows {known[0]} to {known[-1]}"
+    return (
+        f"{event.thread} set its version to v{event.used_after} and knows {known[0]} to {known[-1]}"
+    )
 
 
-def answers_are_readable(evidence: Evidence, one: Took) -> str | None:
+def answers_are_readable(evidence: Evidence, event: Took) -> str | None:
     """Every answer can be read and followed by the member that gets it."""
     del evidence
-    return f"{one.thread} cannot follow its answer: {one.failure}" if one.failure else None
+    return f"{event.thread} cannot follow its answer: {event.failure}" if event.failure else None
 
 
-def nobody_is_refused(evidence: Evidence, one: Took) -> str | None:
+def nobody_is_refused(evidence: Evidence, event: Took) -> str | None:
     """No member is answered with an error."""
     del evidence
-    return f"{one.thread} was answered with error {one.error_code}" if one.error_code else None
+    return (
+        f"{event.thread} was answered with error {event.error_code}" if event.error_code else None
+    )
 
 
-def nobody_dies(evidence: Evidence, one: Ended) -> str | None:
-    """Nobody ends unless an operator says so."""
+def nobody_dies(evidence: Evidence, event: Ended) -> str | None:
+    """No thread ends unless an operator stops it."""
     del evidence
-    return f"{one.thread} died: {one.how}" if one.failed else None
+    return f"{event.thread} died: {event.how}" if event.failed else None
 
 
-def nothing_is_forgotten(evidence: Evidence, one: Settled) -> str | None:
-    """In a settled group every partition is processed, and who has it runs its task."""
-    del one
+def nothing_is_forgotten(evidence: Evidence, event: Settled) -> str | None:
+    """In a settled group every partition has an owner, and the owner runs its task."""
+    del event
     task_of = evidence.task_of
     idle = sorted(task_of.keys() - set().union(*evidence.owned.values()))
     if idle:
         return f"the group is settled and nobody processes {_named(idle)}"
     for thread, owned in sorted(evidence.owned.items()):
-        wanted, running = {task_of[one] for one in owned}, evidence.tasks.get(thread, set())
+        wanted, running = (
+            {task_of[partition] for partition in owned},
+            evidence.tasks.get(thread, set()),
+        )
         if wanted != running:
             return (
                 f"the group is settled, and {thread} has the partitions of"
@@ -240,31 +247,32 @@ def nothing_is_forgotten(evidence: Evidence, one: Settled) -> str | None:
     return None
 
 
-def nobody_stays_future(evidence: Evidence, one: Settled) -> str | None:
-    """In a settled group nobody writes above what the leader reads: its state is placed blindly."""
-    del one
+def nobody_stays_future(evidence: Evidence, event: Settled) -> str | None:
+    """In a settled group no member writes above what the leader reads, or its state is unknown."""
+    del event
     if not evidence.future:
         return None
     return f"the group is settled, and its leader cannot read {', '.join(evidence.future)}"
 
 
-def natives_do_not_rejoin(evidence: Evidence, one: Rejoined) -> str | None:
+def natives_do_not_rejoin(evidence: Evidence, event: Rejoined) -> str | None:
     """No member of ours rejoins only for a version while one of ours leads (beyond KIP-268).
 
-    Whose body the leader could not read comes down once. The answer that a restarted static member
-    is handed was meant for its former self, whatever that was, and may make it rejoin.
+    A member whose subscription the leader could not read rejoins once, with a lower version. The
+    answer that a restarted static member is given was made before its restart, and may make it
+    rejoin.
     """
-    is_ours = one.thread in evidence.natives and evidence.led_by_native
-    is_cached = evidence.member_ids.get(one.thread) in evidence.cached
-    is_let_be = is_cached or one.thread in evidence.future
-    if not is_ours or is_let_be or one.cause != Cause.VERSION:
+    is_ours = event.thread in evidence.natives and evidence.led_by_native
+    is_cached = evidence.member_ids.get(event.thread) in evidence.cached
+    is_let_be = is_cached or event.thread in evidence.future
+    if not is_ours or is_let_be or event.cause != Cause.VERSION:
         return None
-    return f"{one.thread} rejoins under a leader of ours only to write v{one.used_after}"
+    return f"{event.thread} rejoins under a leader of ours only to write v{event.used_after}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafetyRule:
-    """A rule, and the kind of happening that can break it."""
+    """A rule, and the kind of event that can break it."""
 
     name: str
     on: type
@@ -290,7 +298,7 @@ SAFETY: tuple[SafetyRule, ...] = (
 def check_step(
     evidence: Evidence, happening: Happening, rules: Iterable[SafetyRule] = SAFETY
 ) -> list[Broken]:
-    """Ask every rule about one happening, then take it into the evidence."""
+    """Check one event by every rule, then add it to the evidence."""
     kind = type(happening)
     broken = []
     for rule in rules:
@@ -307,7 +315,7 @@ def check_trace(
     task_of: Mapping[TopicPartition, TaskId],
     rules: Iterable[SafetyRule] = SAFETY,
 ) -> list[Broken]:
-    """Ask every rule about every step of a trace, from its first."""
+    """Check every event of a trace, from its first, by every rule."""
     evidence = Evidence(task_of=task_of)
     by_kind: dict[type, list[SafetyRule]] = {}
     for rule in rules:

@@ -1,7 +1,7 @@
 """What a bounce cost: pauses, state to restore, tasks that moved, bytes on the wire.
 
-A partition pauses from the moment that its owner gives it up, or dies, until another has it and has
-read its state; records go on being written meanwhile. Counted from the first settled group on.
+A partition pauses from the moment that its owner gives it up, or ends, until another owner has
+restored its state; records are still written meanwhile. Counted from the first settled group on.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,10 +40,10 @@ def cost_of(trace: Iterable[Happening], *, records_per_second: int) -> Cost:
         records_per_second: written to each partition.
     """
     sums = _Sums()
-    for one in trace:
-        adder = _ADDERS.get(type(one))
+    for event in trace:
+        adder = _ADDERS.get(type(event))
         if adder is not None:
-            adder(sums, one)
+            adder(sums, event)
     return Cost(
         pause_ms=sum(sums.pauses),
         longest_pause_ms=max(sums.pauses, default=0),
@@ -56,7 +56,7 @@ def cost_of(trace: Iterable[Happening], *, records_per_second: int) -> Cost:
 
 @dataclass(slots=True)
 class _Sums:
-    """What has been added up; nothing counts before the first settled group."""
+    """Sums so far; nothing counts before the first settled group."""
 
     counts: bool = False
     idle_since: dict[TopicPartition, int] = field(default_factory=dict)
@@ -67,35 +67,35 @@ class _Sums:
     moved: int = 0
     bytes: int = 0
 
-    def took(self, one: Took) -> None:
-        process = process_of(one.thread)
-        for partition in one.gained:
-            since_ms = self.idle_since.pop(partition, one.at_ms)
+    def took(self, event: Took) -> None:
+        process = process_of(event.thread)
+        for partition in event.gained:
+            since_ms = self.idle_since.pop(partition, event.at_ms)
             if self.counts:
-                self.pauses.append(one.at_ms - since_ms + one.restore_ms)
+                self.pauses.append(event.at_ms - since_ms + event.restore_ms)
                 self.moved += self.last_process.get(partition, process) != process
-            self.owner[partition], self.last_process[partition] = one.thread, process
-        self.restored += one.restored if self.counts else 0
+            self.owner[partition], self.last_process[partition] = event.thread, process
+        self.restored += event.restored if self.counts else 0
 
-    def gave(self, one: Gave) -> None:
-        self._release(one, one.partitions)
+    def gave(self, event: Gave) -> None:
+        self._release(event, event.partitions)
 
-    def ended(self, one: Ended) -> None:
-        self._release(one, tuple(self.owner))
+    def ended(self, event: Ended) -> None:
+        self._release(event, tuple(self.owner))
 
-    def wrote(self, one: Wrote) -> None:
-        self.bytes += one.size if self.counts else 0
+    def wrote(self, event: Wrote) -> None:
+        self.bytes += event.size if self.counts else 0
 
-    def answered(self, one: Answered) -> None:
-        self.bytes += sum(answer.size for answer in one.answers) if self.counts else 0
+    def answered(self, event: Answered) -> None:
+        self.bytes += sum(answer.size for answer in event.answers) if self.counts else 0
 
     def settled(self, _: Settled) -> None:
         self.counts = True
 
-    def _release(self, one: Gave | Ended, partitions: Iterable[TopicPartition]) -> None:
+    def _release(self, event: Gave | Ended, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
-            if self.owner.get(partition) == one.thread:
-                self.idle_since[partition] = one.at_ms
+            if self.owner.get(partition) == event.thread:
+                self.idle_since[partition] = event.at_ms
                 del self.owner[partition]
 
 
@@ -110,7 +110,7 @@ _ADDERS: dict[type, Callable[[_Sums, Any], None]] = {
 
 
 def process_of(thread: str) -> str:
-    """Name of the process that a thread belongs to: its lane without the number.
+    """Return the process of a thread: the thread's name without its number.
 
     >>> process_of("a2")
     'a'

@@ -1,8 +1,7 @@
 """Rules of groups with dimensions: cooperative members, routing, copies, answers that are kept.
 
-Each rule looks at one happening, which holds all that it needs, so that a search may ask it in any
-state. What `checkers` asks - nobody runs what another runs, nothing is forgotten - is asked of such
-groups as well.
+Each rule gets one event, which holds all that it needs, so that a search can check it in any state.
+The rules of `checkers` hold for such groups as well.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,22 +26,22 @@ _HOSTS_SINCE = 2
 _STANDBY_HOSTS_SINCE = 6
 
 
-def revoked_before_given(one: Decided) -> str | None:
+def revoked_before_given(event: Decided) -> str | None:
     """A leader of ours gives no partition to a member while another one still has it (KIP-429)."""
-    if not one.leader_is_native:
+    if not event.leader_is_native:
         return None
-    for member in one.members:
+    for member in event.members:
         gained = set(member.partitions).difference(member.owned)
-        for other in one.members:
+        for other in event.members:
             if other.thread != member.thread and not gained.isdisjoint(other.owned):
                 both = _named(gained.intersection(other.owned))
                 return f"{member.thread} is given {both}, which {other.thread} has not given up"
     return None
 
 
-def reports_what_it_holds(one: Decided) -> str | None:
+def reports_what_it_holds(event: Decided) -> str | None:
     """A member names the routing view that it holds; without one it asks for a whole view."""
-    for member in one.members:
+    for member in event.members:
         if member.reported != member.holds:
             return (
                 f"{member.thread} reports {_view(member.reported)} and holds {_view(member.holds)}"
@@ -50,70 +49,70 @@ def reports_what_it_holds(one: Decided) -> str | None:
     return None
 
 
-def form_fits_report(one: Decided) -> str | None:
+def form_fits_report(event: Decided) -> str | None:
     """A delta or a reference is sent only to a member that says that it holds a view."""
-    for member in one.members:
+    for member in event.members:
         if member.reported is None and member.form in ("delta", "reference"):
             return f"{member.thread} reports no view and is sent a {member.form}"
     return None
 
 
-def gets_its_own_answer(one: Followed) -> str | None:
-    """Whoever takes an answer, a static member that was restarted too, gets what was meant for it.
+def gets_its_own_answer(event: Followed) -> str | None:
+    """A thread that takes an answer, restarted static members included, gets its own part.
 
-    A static member gets what its former self got in the generation that goes on.
+    A restarted static member gets what it got before in the same generation.
     """
-    if one.decided is None or not one.is_followed:
+    if event.decided is None or not event.is_followed:
         return None
-    meant = [m.partitions for m in one.decided.members if m.thread == one.thread]
-    if not meant or one.partitions in meant:
+    meant = [m.partitions for m in event.decided.members if m.thread == event.thread]
+    if not meant or event.partitions in meant:
         return None
     return (
-        f"{one.thread} took {_named(one.partitions)} in generation {one.decided.generation}, whose"
-        f" leader gave it {_named(meant[-1])}"
+        f"{event.thread} took {_named(event.partitions)} in generation {event.decided.generation},"
+        f" whose leader gave it {_named(meant[-1])}"
     )
 
 
-def routes_as_decided(one: Followed) -> str | None:
-    """Under a leader of ours nobody routes by anything but what the leader decided, or by nothing.
+def routes_as_decided(event: Followed) -> str | None:
+    """Under a leader of ours a member routes as the leader decided, or not at all.
 
     A delta or a reference against another view than the member holds is never acted upon.
     """
-    decided = one.decided
-    if decided is None or not (one.is_followed and decided.leader_is_native):
+    decided = event.decided
+    if decided is None or not (event.is_followed and decided.leader_is_native):
         return None
-    forms = {member.form for member in decided.members if member.thread == one.thread}
-    if one.active and not one.has_view and forms & {"full", "delta", "reference"}:
-        return f"{one.thread} holds no view and routes all the same"
+    forms = {member.form for member in decided.members if member.thread == event.thread}
+    if event.active and not event.has_view and forms & {"full", "delta", "reference"}:
+        return f"{event.thread} holds no view and routes all the same"
     for kind, has, wants in (
-        ("active tasks", one.active, decided.active),
-        ("standby tasks", one.standby, decided.standby),
+        ("active tasks", event.active, decided.active),
+        ("standby tasks", event.standby, decided.standby),
     ):
         if has and has != wants:
-            return f"{one.thread} routes by other {kind} than decided: {_difference(has, wants)}"
+            return f"{event.thread} routes by other {kind} than decided: {_difference(has, wants)}"
     return None
 
 
-def endpoints_at_rest(one: Rested) -> str | None:
-    """Whoever gets host maps knows the endpoint of each living member, and no other."""
-    wanted = {host for host, _ in _served(one, lambda member: member.partitions)}
-    for member in one.members:
+def endpoints_at_rest(event: Rested) -> str | None:
+    """A member that gets host maps knows the endpoint of each member, and no other."""
+    wanted = {host for host, _ in _served(event, lambda member: member.partitions)}
+    for member in event.members:
         found = {host for host, _ in member.active}
-        if found != wanted and (found or _must_route(member, one)):
+        if found != wanted and (found or _must_route(member, event)):
             missing, dead = sorted(wanted - found), sorted(found - wanted)
-            said = [f"does not know {_hosts(missing)}"] if missing else []
-            said += [f"knows {_hosts(dead)}, where nobody is"] if dead else []
-            return f"the group rests, and {member.thread} {' and '.join(said)}"
+            problems = [f"does not know {_hosts(missing)}"] if missing else []
+            problems += [f"knows {_hosts(dead)}, where nobody is"] if dead else []
+            return f"the group rests, and {member.thread} {' and '.join(problems)}"
     return None
 
 
-def owners_at_rest(one: Rested) -> str | None:
-    """Whoever gets routing knows for every task the process that runs it, and those with a copy."""
-    inputs = {p.partition: p for member in one.members for p in member.partitions}
-    active = _served(one, lambda member: member.partitions)
-    standby = _served(one, lambda member: (inputs[t.partition] for t in member.standby_tasks))
-    for member in one.members:
-        if not member.active and not _must_route(member, one):
+def owners_at_rest(event: Rested) -> str | None:
+    """A member that gets routing knows for every task the process that runs it, and its copies."""
+    inputs = {p.partition: p for member in event.members for p in member.partitions}
+    active = _served(event, lambda member: member.partitions)
+    standby = _served(event, lambda member: (inputs[t.partition] for t in member.standby_tasks))
+    for member in event.members:
+        if not member.active and not _must_route(member, event):
             continue
         if member.active != active:
             why = _difference(member.active, active)
@@ -124,55 +123,55 @@ def owners_at_rest(one: Rested) -> str | None:
     return None
 
 
-def standbys_as_asked(one: Rested) -> str | None:
+def standbys_as_asked(event: Rested) -> str | None:
     """At rest each task has as many copies as asked, as far as there are processes for them.
 
     While tasks are warmed up there are more, by max.warmup.replicas at most.
     """
-    if one.standbys is None:
+    if event.standbys is None:
         return None
-    copies = _copies(one)
-    processes = {member.process for member in one.members}
-    wanted = min(one.standbys, len(processes) - 1)
+    copies = _copies(event)
+    processes = {member.process for member in event.members}
+    wanted = min(event.standbys, len(processes) - 1)
     more = 0
-    for task, _ in _actives(one):
+    for task, _ in _actives(event):
         found = len(copies.get(task, ()))
         if found < wanted:
             return f"the group rests, and {task} has {found} of {wanted} standby copies"
         more += found - wanted
-    most = 0 if one.is_quiet else one.warmups
+    most = 0 if event.is_quiet else event.warmups
     if more > most:
         return f"the group rests with {more} copies above {wanted} a task, and {most} may warm up"
     return None
 
 
-def warmups_as_marked(one: Rested) -> str | None:
+def warmups_as_marked(event: Rested) -> str | None:
     """Members of ours know which of their copies are warm-ups: those above what is asked for.
 
     JVM members, and their leaders, do not tell the two apart.
     """
-    if one.standbys is None or not all(m.hears_of_warmups for m in one.members):
+    if event.standbys is None or not all(m.hears_of_warmups for m in event.members):
         return None
     marked: dict[TaskId, int] = {}
-    for member in one.members:
+    for member in event.members:
         for task in member.warmup_tasks:
             if task not in member.standby_tasks:
                 return f"{member.thread} warms {task} up and has no copy of it"
             marked[task] = marked.get(task, 0) + 1
-    if marked and one.is_quiet:
+    if marked and event.is_quiet:
         return f"the group rests, and {min(marked)} is warmed up still"
-    for task, places in sorted(_copies(one).items()):
-        if len(places) - marked.get(task, 0) > one.standbys:
+    for task, places in sorted(_copies(event).items()):
+        if len(places) - marked.get(task, 0) > event.standbys:
             return f"{task} has {len(places)} copies, of which {marked.get(task, 0)} are warm-ups"
     return None
 
 
-def standby_elsewhere(one: Rested) -> str | None:
+def standby_elsewhere(event: Rested) -> str | None:
     """No copy is on the process that runs the task, and none twice on one process."""
-    if one.standbys is None:
+    if event.standbys is None:
         return None
-    running = dict(_actives(one))
-    for task, places in sorted(_copies(one).items()):
+    running = dict(_actives(event))
+    for task, places in sorted(_copies(event).items()):
         if running.get(task) in places:
             return f"{task} runs on a process that has a standby copy of it"
         if len(set(places)) != len(places):
@@ -180,16 +179,16 @@ def standby_elsewhere(one: Rested) -> str | None:
     return None
 
 
-def warmups_end(one: Drained) -> str | None:
-    """Warm-ups are promoted within the promised number of rebalances, and then there is rest."""
-    if one.rounds <= one.bound:
+def warmups_end(event: Drained) -> str | None:
+    """Warm-ups are promoted within the bound of rebalances, after which the group is at rest."""
+    if event.rounds <= event.bound:
         return None
-    return f"follow-up rebalances do not end: {one.rounds} so far, {one.bound} are promised"
+    return f"follow-up rebalances do not end: {event.rounds} so far, {event.bound} are promised"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DimensionRule:
-    """A rule, and the kind of happening that can break it."""
+    """A rule, and the kind of event that can break it."""
 
     name: str
     on: type
@@ -215,7 +214,7 @@ DIMENSION_RULES: Final = (
 def check_dimensions(
     happening: Happening, rules: Iterable[DimensionRule] = DIMENSION_RULES
 ) -> list[Broken]:
-    """Ask every rule about one happening."""
+    """Check one event by every rule."""
     kind = type(happening)
     broken = []
     for rule in rules:
@@ -226,36 +225,36 @@ def check_dimensions(
     return broken
 
 
-def _must_route(member: AtRest, one: Rested) -> bool:
-    """Whether a member is sent hosts in any case; version 1 has no room for any."""
-    return one.has_room and member.answered >= _HOSTS_SINCE
+def _must_route(member: AtRest, event: Rested) -> bool:
+    """Whether a member must be sent hosts; version 1 has no field for them."""
+    return event.has_room and member.answered >= _HOSTS_SINCE
 
 
-def _served(one: Rested, of: Callable[[AtRest], Iterable[TopicPartition]]) -> Hosts:
+def _served(event: Rested, of: Callable[[AtRest], Iterable[TopicPartition]]) -> Hosts:
     """Host -> partitions of the members that run there."""
-    return hosts_of((member.endpoint, of(member)) for member in one.members)
+    return hosts_of((member.endpoint, of(member)) for member in event.members)
 
 
-def _actives(one: Rested) -> list[tuple[TaskId, int]]:
+def _actives(event: Rested) -> list[tuple[TaskId, int]]:
     """Each task with the process that runs it."""
-    return [(task, member.process) for member in one.members for task in member.active_tasks]
+    return [(task, member.process) for member in event.members for task in member.active_tasks]
 
 
-def _copies(one: Rested) -> dict[TaskId, list[int]]:
+def _copies(event: Rested) -> dict[TaskId, list[int]]:
     """Task -> processes that have a standby copy of it, or warm it up."""
     found: dict[TaskId, list[int]] = {}
-    for member in one.members:
+    for member in event.members:
         for task in member.standby_tasks:
             found.setdefault(task, []).append(member.process)
     return found
 
 
 def _difference(has: Hosts, wants: Hosts) -> str:
-    """The first host that two maps do not agree about."""
-    there, wanted = dict(has), dict(wants)
-    for host in sorted({*there, *wanted}):
-        if there.get(host) != wanted.get(host):
-            found = _named(there[host]) if host in there else "no such host"
+    """Return the first host at which two maps differ."""
+    known, wanted = dict(has), dict(wants)
+    for host in sorted({*known, *wanted}):
+        if known.get(host) != wanted.get(host):
+            found = _named(known[host]) if host in known else "no such host"
             right = _named(wanted[host]) if host in wanted else "no such host"
             return f"{_hosts([host])}: {found} instead of {right}"
     return "nothing"

@@ -1,8 +1,8 @@
-"""What a simulation leaves behind: one frozen value per thing that happened, in order.
+"""Events of a simulation: one frozen value for each thing that happened.
 
-The trace is a list of these and of the coordinator's own `GroupEvent`s. Checkers, costs and the
-printed lines are functions over it and see nothing else. Threads are called by the name of their
-lane; times are milliseconds of the simulated clock.
+The trace is a list of these and of the coordinator's `GroupEvent`s, in order. Checkers, costs and
+printed lines are functions of the trace alone. Threads go by their names; times are milliseconds of
+the simulated clock.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class Started(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A thread is gone: `how` is stop, kill, or why it failed; what it ran, it runs no more."""
+    """A thread ended, and runs nothing any more: `how` is stop, kill, or why it failed."""
 
     at_ms: int
     thread: str
@@ -62,7 +62,7 @@ class Answered(NamedTuple):
     """A leader answered its group.
 
     `used_versions` are the versions that the members wrote, in the order of `answers`; `withheld`
-    are partitions that nobody got because their owner has yet to give them up.
+    are partitions that no member got, because their owner has yet to give them up.
     """
 
     at_ms: int
@@ -127,7 +127,7 @@ class Rejoined(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Nothing is left to do: every thread took part in the same generation."""
+    """The group is at rest: every thread is in the same generation."""
 
     at_ms: int
     generation: int
@@ -144,7 +144,7 @@ class Unsettled(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """A fault, or an operator's doing that no other value tells."""
+    """A fault, or an action of the operator that no other event covers."""
 
     at_ms: int
     thread: str
@@ -152,7 +152,7 @@ class Happened(NamedTuple):
 
 
 class Hindrance(Enum):
-    """What a fault does to the time of a member."""
+    """How a fault delays a member."""
 
     STANDSTILL = "stands still"
     SLOW = "thinks before each sync"
@@ -161,7 +161,7 @@ class Hindrance(Enum):
 
 
 class Hindered(NamedTuple):
-    """A fault costs a member this time; `ms` 0 ends what goes on. Nothing prints it."""
+    """A fault delays a member by this time; `ms` 0 ends a delay. It is not printed."""
 
     at_ms: int
     thread: str
@@ -174,7 +174,7 @@ Hosts = tuple[tuple[HostInfo, Partitions], ...]
 
 
 def hosts_of(served: Iterable[tuple[HostInfo | None, Iterable[TopicPartition]]]) -> Hosts:
-    """Return who serves what, of members in any order; one without an endpoint is left out."""
+    """Return host -> partitions of members, without those that have no endpoint."""
     found: dict[HostInfo, set[TopicPartition]] = {}
     for endpoint, partitions in served:
         if endpoint is not None:
@@ -183,7 +183,7 @@ def hosts_of(served: Iterable[tuple[HostInfo | None, Iterable[TopicPartition]]])
 
 
 class Given(NamedTuple):
-    """What one member said to a leader and got: `form` is that of the routing view in its answer.
+    """What one member wrote to a leader, and its answer; `form`: of the routing view in the answer.
 
     `owned` are the partitions that it has not given up (KIP-429); `reported` is the view that it
     holds by its subscription, as epoch and checksum, `holds` the one that it does hold; None: none.
@@ -203,7 +203,7 @@ class Decided(NamedTuple):
     """What a leader made of its group, in a simulation with dimensions; follows an `Answered`.
 
     `active` and `standby` are the hosts of its members with what they were given. `names_stalled`:
-    it warns of copies that came no nearer, which it does not wait for.
+    it warns of copies that made no progress, which it does not wait for.
     """
 
     at_ms: int
@@ -235,7 +235,7 @@ class Followed(NamedTuple):
 
 
 class AtRest(NamedTuple):
-    """One thread of a group at rest, and what it goes by; `answered` is the version it got.
+    """One thread of a group at rest: its tasks and routing; `answered` is the version it got.
 
     `endpoint` is None, too, where its subscription had no room for it. `hears_of_warmups`: it and
     the leader that answered it are ours, so that its answer says which copies are warm-ups.
@@ -258,7 +258,7 @@ class Rested(NamedTuple):
     """A group with dimensions has come to rest; follows a `Settled`.
 
     `standbys` and `warmups` are num.standby.replicas and max.warmup.replicas, None: copies are not
-    judged. `has_room`: all routing fits the group's record. `is_quiet`: no follow-up is due, and
+    checked. `has_room`: all routing fits the group's record. `is_quiet`: no follow-up is due, and
     the leader's own answer has room for one, which JVM leaders have from version 7 on, and it warns
     of no copies that it does not wait for.
     """
@@ -301,7 +301,7 @@ Happening = (
 
 
 class Cause:
-    """Why a member joins, as its JoinGroup says it; the coordinator repeats it in its history."""
+    """Why a member joins: the reason in its JoinGroup and in the coordinator's events."""
 
     STARTED = "started"
     STOPPED = "stopped"

@@ -1,4 +1,4 @@
-"""Many seeds on all cores: pure work, handed out in chunks, summed up in the order of the seeds."""
+"""Many seeds on all cores: run in chunks, summed up in the order of the seeds."""
 
 import gc
 import os
@@ -17,13 +17,13 @@ from system_tests.sim.narrate import outcome_lines, replay_command
 from system_tests.sim.plan import BounceOptions
 
 _CHUNK = 25
-# Traces of failures that a chunk hands back; of the rest the command that replays them.
+# Failures of a chunk whose traces are returned; the others have only their replay command.
 _KEPT_TRACES = 3
 # Objects made before the garbage collector looks for cycles: worlds make very many, and few cycles.
 _GARBAGE = 50_000
 
 _Options = TypeVar("_Options")
-_Outcome = TypeVar("_Outcome", bound="Judged")
+_Outcome = TypeVar("_Outcome", bound="Checked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Failure:
     Attributes:
         seed: which; old, new: the releases that it ran.
         rule, sentence: the first rule that was broken, and how.
-        known: ids of what history knows of such a path.
+        known: ids of known Kafka issues of such a path.
         replay: the one command that shows it again.
         lines: the trace and the verdict, for the first few failures of a chunk.
     """
@@ -50,13 +50,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """What a worker hands back: how many seeds it ran, and those that failed."""
+    """What a worker returns: how many seeds it ran, and those that failed."""
 
     seeds: int
     failures: tuple[Failure, ...]
 
 
-class Judged(Protocol):
+class Checked(Protocol):
     """The outcome of one seed."""
 
     @property
@@ -68,7 +68,7 @@ class Judged(Protocol):
         """Every rule that was broken, the first one first."""
 
 
-def judge_seeds(
+def check_seeds(
     seeds: Sequence[int],
     *,
     run: Callable[[int], _Outcome],
@@ -77,7 +77,7 @@ def judge_seeds(
     lines: Callable[[_Outcome], Sequence[str]],
     known: Callable[[_Outcome], tuple[str, ...]] = lambda _: (),
 ) -> Chunk:
-    """Run one experiment a seed; the others are asked of outcomes that broke a rule only.
+    """Run one experiment for each seed; the other functions get outcomes that broke a rule.
 
     Args:
         seeds: which to run.
@@ -85,7 +85,7 @@ def judge_seeds(
         releases: the old and the new one.
         replay: the one command that shows it again.
         lines: the trace and the verdict; asked of the first few failures.
-        known: ids of what history knows of such a path.
+        known: ids of known Kafka issues of such a path.
     """
     failures: list[Failure] = []
     for seed in seeds:
@@ -110,8 +110,8 @@ def judge_seeds(
 
 
 def run_seeds(options: BounceOptions, seeds: Sequence[int]) -> Chunk:
-    """Run one bounce a seed."""
-    return judge_seeds(
+    """Run one bounce for each seed."""
+    return check_seeds(
         seeds,
         run=lambda seed: run_bounce(replace(options, seed=seed)),
         releases=lambda outcome: (outcome.plan.old, outcome.plan.new),
@@ -128,10 +128,10 @@ def leave_interrupts_to_the_parent() -> None:
 
 @contextmanager
 def rare_garbage(objects: int = _GARBAGE) -> Iterator[None]:
-    """Collect garbage seldom inside.
+    """Return a context in which the garbage collector runs rarely.
 
     Args:
-        objects: that are made, and are still there, between two looks at the youngest.
+        objects: new objects between two collections of the youngest generation.
     """
     thresholds = gc.get_threshold()
     gc.set_threshold(objects, *thresholds[1:])
@@ -143,7 +143,7 @@ def rare_garbage(objects: int = _GARBAGE) -> Iterator[None]:
 
 def _begin_work() -> None:
     leave_interrupts_to_the_parent()
-    gc.freeze()  # what was imported is no garbage
+    gc.freeze()  # imported modules stay
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
 
 

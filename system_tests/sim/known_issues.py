@@ -1,7 +1,7 @@
-"""What history knows to go wrong, and in which groups: rows, looked up before a pair is drawn.
+"""Known Kafka issues, and the groups that have them: rows, looked up before releases are drawn.
 
-A row never changes what happens; it only says that a finding would be no news. The drawing of
-releases leaves such groups out, and a finding in one that was asked for is told with its id.
+A row changes no simulation. Groups that match one are not drawn, and a failure in a group that was
+asked for names the issue.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ class Shape:
     Attributes:
         old, new: releases.
         threads: in each process; static: members carry instance ids.
-        faults: what may strike.
-        offline: nobody is in the group with somebody of the other release.
+        faults: what may go wrong.
+        offline: members of both releases are never in the group at the same time.
     """
 
     old: Release
@@ -33,16 +33,16 @@ class Shape:
         return issue in self.old.open_issues or issue in self.new.open_issues
 
     def is_led_by(self, *models: LeaderModel) -> bool:
-        """Whether one of the releases leads like that."""
+        """Whether one of the releases has this leader model."""
         return self.old.leader_model in models or self.new.leader_model in models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """One row: the issue, when it can strike, and the sentence."""
+    """One row: the issue, the groups that can have it, and a sentence."""
 
     issue: str
-    strikes: Callable[[Shape], bool]
+    matches: Callable[[Shape], bool]
     why: str
 
 
@@ -51,7 +51,7 @@ _PATHS: dict[tuple[str, str], UpgradePath] = {}
 
 
 def path_between(old: Release, new: Release) -> UpgradePath:
-    """Return what `probing.upgrade_path` does, once for each pair of names."""
+    """Return `probing.upgrade_path` of two releases, computed once for each pair of names."""
     names = (old.name, new.name)
     path = _PATHS.get(names)
     if path is None:
@@ -64,12 +64,12 @@ _RESTARTS = frozenset({"crash", "leader", "coordinator"})
 KNOWN: tuple[Known, ...] = (
     Known(
         issue="no path",
-        strikes=lambda s: not s.offline and not path_between(s.old, s.new).possible,
+        matches=lambda s: not s.offline and not path_between(s.old, s.new).possible,
         why="the release table has no rolling path between the two",
     ),
     Known(
         issue="static rollback",
-        strikes=lambda s: (
+        matches=lambda s: (
             s.static
             and not s.offline
             and (
@@ -82,7 +82,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         issue="repeated tasks",
-        strikes=lambda s: (
+        matches=lambda s: (
             s.threads > 1
             and s.is_led_by(
                 LeaderModel.EMPTY_AND_OWN, LeaderModel.EMPTY_AND_LOWEST, LeaderModel.SEPARATE_TASKS
@@ -92,12 +92,12 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         issue="KAFKA-14382",
-        strikes=lambda s: bool(s.faults) and s.has_open("KAFKA-14382"),
+        matches=lambda s: bool(s.faults) and s.has_open("KAFKA-14382"),
         why="a follow-up fires while a rebalance is running, a slow member misses the answer",
     ),
     Known(
         issue="KAFKA-9525",
-        strikes=lambda s: (
+        matches=lambda s: (
             s.static
             and not s.offline
             and "KAFKA-9525" in s.new.open_issues
@@ -108,19 +108,19 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         issue="KAFKA-9821",
-        strikes=lambda s: s.static and bool(s.faults & _RESTARTS) and s.has_open("KAFKA-9821"),
+        matches=lambda s: s.static and bool(s.faults & _RESTARTS) and s.has_open("KAFKA-9821"),
         why="the member that gives partitions up alone knows that a follow-up is due, and forgets"
         " it when it is restarted",
     ),
     Known(
         issue="fenced by a failover",
-        strikes=lambda s: s.static and "coordinator" in s.faults,
+        matches=lambda s: s.static and "coordinator" in s.faults,
         why="the new coordinator knows the member id from before the last restart of a static"
         " member, and fences the present one",
     ),
     Known(
         issue="KAFKA-10455",
-        strikes=lambda s: s.static and bool(s.faults) and s.has_open("KAFKA-10455"),
+        matches=lambda s: s.static and bool(s.faults) and s.has_open("KAFKA-10455"),
         why="a rejoin with the same bytes is ignored by the coordinator",
     ),
 )
@@ -128,5 +128,5 @@ KNOWN: tuple[Known, ...] = (
 
 
 def known_issues(shape: Shape) -> tuple[str, ...]:
-    """Return what history knows to go wrong in such a group; often nothing."""
-    return tuple(row.issue for row in KNOWN if row.strikes(shape))
+    """Return the ids of the known issues of such a group."""
+    return tuple(row.issue for row in KNOWN if row.matches(shape))

@@ -1,13 +1,13 @@
-"""Questions about whole traces: does it settle, in which version, and what did the version cost.
+"""Rules about whole traces: the group settles, in which version, after how many rebalances.
 
 A generation is counted from the first settled group on, under the first cause that holds:
 
-- *membership*: somebody was started, stopped, expired or forgotten since the one before, or the
+- *membership*: a member was started, stopped, expired or removed since the one before, or the
   coordinator moved;
-- *version*: somebody rejoined to write another version, or the same one again because the answer
+- *version*: a member rejoined to write another version, or the same one again because the answer
   came in a lower one;
-- *followup*: somebody rejoined because a task moves, a host is missing, or a time had come;
-- *repeated*: somebody had missed an answer, or lost a connection, and joined again.
+- *followup*: a member rejoined because a task moves, a host is missing, or a follow-up was due;
+- *repeated*: a member missed an answer, or lost a connection, and joined again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,19 +39,19 @@ def count_rebalances(trace: Iterable[Happening]) -> Rebalances:
     found: dict[str, list[int]] = {_MEMBERSHIP: [], _VERSION: [], _FOLLOWUP: [], "": []}
     causes: set[str] = set()
     counts = False
-    for one in trace:
-        if isinstance(one, Settled):
+    for event in trace:
+        if isinstance(event, Settled):
             counts = True
-        elif not isinstance(one, GroupEvent):
+        elif not isinstance(event, GroupEvent):
             continue
-        elif one.kind is EventKind.GENERATION_COMPLETED:
+        elif event.kind is EventKind.GENERATION_COMPLETED:
             cause = next((c for c in (_MEMBERSHIP, _VERSION, _FOLLOWUP) if c in causes), "")
             if counts:
-                found[cause].append(one.generation)
+                found[cause].append(event.generation)
             causes.clear()
-        elif one.kind in _COMES_OR_GOES:
-            causes.add(_CAUSE_BY_REASON.get(one.reason, ""))
-        elif one.kind in _ALWAYS_MEMBERSHIP:
+        elif event.kind in _COMES_OR_GOES:
+            causes.add(_CAUSE_BY_REASON.get(event.reason, ""))
+        elif event.kind in _ALWAYS_MEMBERSHIP:
             causes.add(_MEMBERSHIP)
     return Rebalances(
         membership=tuple(found[_MEMBERSHIP]),
@@ -66,18 +66,18 @@ def check_settles(trace: Iterable[Happening]) -> list[Broken]:
     return [
         Broken(
             rule="settles",
-            at_ms=one.at_ms,
-            sentence=f"the group did not settle within {one.within_ms} ms: {one.why}",
+            at_ms=event.at_ms,
+            sentence=f"the group did not settle within {event.within_ms} ms: {event.why}",
         )
-        for one in trace
-        if isinstance(one, Unsettled)
+        for event in trace
+        if isinstance(event, Unsettled)
     ]
 
 
 def check_resting_versions(
     trace: Sequence[Happening], resting_versions: Sequence[int], *, is_uniform: bool = True
 ) -> list[Broken]:
-    """Where the group last rests, all write a version that the path allows; if uniform, the same.
+    """In its last rest all members write a version that the path allows; if uniform, the same.
 
     Args:
         trace: up to where the group rests after the last bounce.
@@ -96,7 +96,7 @@ def check_resting_versions(
 
 
 def check_final_version(trace: Sequence[Happening], final_version: int) -> list[Broken]:
-    """After the rebalance that was forced at the end, everybody writes exactly this version.
+    """After the rebalance that is forced at the end, every member writes exactly this version.
 
     Args:
         trace: of that rebalance; one in which the group does not settle breaks another rule.
@@ -109,11 +109,11 @@ def check_final_version(trace: Sequence[Happening], final_version: int) -> list[
 
 
 def check_everybody_is_up(missing: Sequence[str], *, at_ms: int) -> list[Broken]:
-    """Where the operator has done all, every thread runs: nobody has ended without a word.
+    """After the operator's last step every thread runs.
 
     Args:
         missing: threads that do not run then.
-        at_ms: when that was seen.
+        at_ms: when that was checked.
     """
     if not missing:
         return []
@@ -122,7 +122,7 @@ def check_everybody_is_up(missing: Sequence[str], *, at_ms: int) -> list[Broken]
 
 
 def _last_settled(trace: Sequence[Happening]) -> Settled | None:
-    return next((one for one in reversed(trace) if isinstance(one, Settled)), None)
+    return next((event for event in reversed(trace) if isinstance(event, Settled)), None)
 
 
 def _final_versions(settled: Settled, promise: str) -> Broken:

@@ -1,4 +1,4 @@
-"""From what happened to the lines of the trace: seven symbols, one lane a thread."""
+"""A trace as text: one line an event, one column a thread, seven symbols."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -23,82 +23,87 @@ from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_h
 
 
 class Narrator(LaneNarrator):
-    """Tells a bounce; remembers what each wrote."""
+    """Makes lines of events; keeps what each thread wrote for the line of its generation."""
 
     def __init__(self, lanes: Sequence[str]) -> None:
-        """Begin with everybody down."""
+        """Begin with all threads down."""
         super().__init__(lanes, _TELLERS)
         self._wrote: dict[str, str] = {}
 
-    def started(self, one: Started) -> Iterator[TraceLine]:
+    def started(self, event: Started) -> Iterator[TraceLine]:
         """`+`: a release, its latest version, its pin."""
-        self.down.discard(one.thread)
-        pin = f", upgrade.from {one.upgrade_from}" if one.upgrade_from else ""
-        text = f"start, release {one.release} (latest v{one.latest_version}{pin})"
-        yield self.line(one.at_ms, text, {one.thread: Symbol.STARTS})
+        self.down.discard(event.thread)
+        pin = f", upgrade.from {event.upgrade_from}" if event.upgrade_from else ""
+        text = f"start, release {event.release} (latest v{event.latest_version}{pin})"
+        yield self.line(event.at_ms, text, {event.thread: Symbol.STARTS})
 
-    def ended(self, one: Ended) -> Iterator[TraceLine]:
-        """`!`: stopped, killed, or why it died."""
-        text = f"dies: {one.how}" if one.failed else one.how
-        yield self.line(one.at_ms, text, {one.thread: Symbol.STOPS})
-        self.down.add(one.thread)
+    def ended(self, event: Ended) -> Iterator[TraceLine]:
+        """`!`: stopped, killed, or why it failed."""
+        text = f"dies: {event.how}" if event.failed else event.how
+        yield self.line(event.at_ms, text, {event.thread: Symbol.STOPS})
+        self.down.add(event.thread)
 
-    def wrote(self, one: Wrote) -> Iterator[TraceLine]:
+    def wrote(self, event: Wrote) -> Iterator[TraceLine]:
         """Remember for the line of the next generation."""
-        supported = one.latest_supported_version
-        said = f"/{supported}" if supported > 0 else ""
-        self._wrote[one.thread] = f"{one.thread}:v{one.used_version}{said}"
+        supported = event.latest_supported_version
+        suffix = f"/{supported}" if supported > 0 else ""
+        self._wrote[event.thread] = f"{event.thread}:v{event.used_version}{suffix}"
         yield from ()
 
-    def answered(self, one: Answered) -> Iterator[TraceLine]:
+    def answered(self, event: Answered) -> Iterator[TraceLine]:
         """`*`: who joined with what, and what the leader makes of it."""
-        self.generation = one.generation
-        threads = sorted(answer.thread for answer in one.answers)
+        self.generation = event.generation
+        threads = sorted(answer.thread for answer in event.answers)
         joined = " ".join(self._wrote.get(thread, thread) for thread in threads)
-        future = f"  future {' '.join(sorted(one.future))}" if one.future else ""
-        leads = {one.thread: Symbol.LEADS}
-        yield self.line(one.at_ms, f"join {joined}{future}", leads)
-        common = one.commonly_supported_version
+        future = f"  future {' '.join(sorted(event.future))}" if event.future else ""
+        leads = {event.thread: Symbol.LEADS}
+        yield self.line(event.at_ms, f"join {joined}{future}", leads)
+        common = event.commonly_supported_version
         offered = f" common v{common}" if common > 0 else ""
-        versions = sorted({answer.version for answer in one.answers})
-        said = " and ".join(f"v{version}" for version in versions)
-        withheld = f", {len(one.withheld)} withheld" if one.withheld else ""
-        yield self.line(one.at_ms, f"assign {said}{offered}  {one.rule}{withheld}", leads)
+        versions = sorted({answer.version for answer in event.answers})
+        versions_text = " and ".join(f"v{version}" for version in versions)
+        withheld = f", {len(event.withheld)} withheld" if event.withheld else ""
+        yield self.line(
+            event.at_ms, f"assign {versions_text}{offered}  {event.rule}{withheld}", leads
+        )
 
-    def rejoined(self, one: Rejoined) -> Iterator[TraceLine]:
+    def rejoined(self, event: Rejoined) -> Iterator[TraceLine]:
         """`^` and `v`: another version; `.`: the same one again."""
-        before, after = one.used_before, one.used_after
+        before, after = event.used_before, event.used_after
         symbol = Symbol.UPGRADES if after > before else Symbol.DOWNGRADES
         if after == before:
-            text, acting = f"rejoin at v{after}  {one.rule}", {}
+            text, acting = f"rejoin at v{after}  {event.rule}", {}
         else:
             word = "upgrade" if after > before else "downgrade"
-            text, acting = f"{word} v{before} -> v{after}, rejoin  {one.rule}", {one.thread: symbol}
+            text, acting = (
+                f"{word} v{before} -> v{after}, rejoin  {event.rule}",
+                {event.thread: symbol},
+            )
         if not acting:
-            text = f"{one.thread}: {text}"
-        yield self.line(one.at_ms, text, acting)
+            text = f"{event.thread}: {text}"
+        yield self.line(event.at_ms, text, acting)
 
-    def took(self, one: Took) -> Iterator[TraceLine]:
-        """A line only where the version changes without a rejoin, or nothing can be made of it."""
-        if one.failure:
-            yield self.line(one.at_ms, f"{one.thread} cannot follow: {one.failure}")
+    def took(self, event: Took) -> Iterator[TraceLine]:
+        """A line where the version changes without a rejoin, or the answer is not usable."""
+        if event.failure:
+            yield self.line(event.at_ms, f"{event.thread} cannot follow: {event.failure}")
 
-    def settled(self, one: Settled) -> Iterator[TraceLine]:
-        """Say with which versions, once all rest."""
-        used = " ".join(f"{name}:v{version}" for name, version in one.used_versions)
-        yield self.line(one.at_ms, f"settled {used}")
+    def settled(self, event: Settled) -> Iterator[TraceLine]:
+        """The versions of a group at rest."""
+        used = " ".join(f"{name}:v{version}" for name, version in event.used_versions)
+        yield self.line(event.at_ms, f"settled {used}")
 
-    def unsettled(self, one: Unsettled) -> Iterator[TraceLine]:
-        """Say who is restless."""
-        yield self.line(one.at_ms, f"not settled within {one.within_ms} ms: {one.why}")
+    def unsettled(self, event: Unsettled) -> Iterator[TraceLine]:
+        """The threads that are not at rest."""
+        yield self.line(event.at_ms, f"not settled within {event.within_ms} ms: {event.why}")
 
-    def happened(self, one: Happened) -> Iterator[TraceLine]:
-        """Tell faults."""
-        text = f"{one.thread} {one.text}" if one.thread else one.text
-        yield self.line(one.at_ms, text)
+    def happened(self, event: Happened) -> Iterator[TraceLine]:
+        """A fault."""
+        text = f"{event.thread} {event.text}" if event.thread else event.text
+        yield self.line(event.at_ms, text)
 
     def group_event(self, event: GroupEvent) -> Iterator[TraceLine]:
-        """Tell what the coordinator does on its own."""
+        """What the coordinator does by itself."""
         match event.kind:
             case EventKind.MEMBER_EXPIRED:
                 yield self.line(event.at_ms, f"{event.member_id} expires: {event.reason}")
@@ -125,14 +130,14 @@ _TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
 
 
 def trace_lines(lanes: Sequence[str], trace: Iterable[Happening]) -> list[str]:
-    """Tell a trace as text: the legend, the header, one line an event."""
+    """Return a trace as text: the legend, the header, one line an event."""
     narrator = Narrator(lanes)
-    told = [format_line(line, members=lanes) for line in narrator.lines(trace)]
-    return [LEGEND, format_header(lanes), *told]
+    body = [format_line(line, members=lanes) for line in narrator.lines(trace)]
+    return [LEGEND, format_header(lanes), *body]
 
 
 def outcome_lines(outcome: Outcome) -> list[str]:
-    """Tell the trace and the verdict, and for a failure how to see it again."""
+    """Return the trace and the verdict as text, and the replay command of a failure."""
     path = outcome.plan.text
     counted, cost = outcome.rebalances, outcome.cost
     lines = [*trace_lines(outcome.lanes, (*outcome.trace, *outcome.afterwards)), ""]
@@ -183,7 +188,7 @@ def _drawn(outcome: Outcome) -> str:
 
 
 def replay_command(outcome: Outcome) -> str:
-    """Return the one command that runs exactly this again."""
+    """Return the command that runs exactly this again."""
     asked = outcome.asked
     parts = [f"rolling-bounce simulate --seed {asked.seed}"]
     parts += [f"--from {asked.old}"] if asked.old else []
@@ -199,7 +204,7 @@ def replay_command(outcome: Outcome) -> str:
 
 
 def outcome_document(outcome: Outcome) -> dict[str, object]:
-    """One bounce as plain types with stable names."""
+    """Return one bounce as JSON-compatible values with stable keys."""
     drawn: dict[str, object] = {}
     if outcome.asked.draw_all:
         drawn = {"drawn": {"static": outcome.options.static, **asdict(outcome.options.dimensions)}}

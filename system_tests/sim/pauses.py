@@ -3,16 +3,16 @@
 A pause begins when the owner gives the partition up, ends, or stands still, and ends when another
 owner, or the same one again, has restored the state. Terms of its bound:
 
-- rebalance: each generation that was completed while nobody owned the partition, at its limit;
+- rebalance: each generation that was completed while the partition had no owner, at its limit;
 - session: members that ended or stand still without leaving the group are waited for until their
   sessions run out (`silence`);
 - restore: reading the state; no more than the nearest copy needs where a member has one that the
-  leader has to prefer (`Took.restore_limit_ms`), and nobody was restoring the task before: whoever
-  restores an active task reports it as running;
+  leader has to prefer (`Took.restore_limit_ms`), and no thread was restoring the task before: a
+  thread that restores an active task reports it as running;
 - faults: a lost message costs what its sender needs to notice it, a late one its delay, a lost
   heartbeat the time until the next, a slow member its delay in each generation, and a coordinator
   that moves one more rebalance;
-- nobody up: all members were down or stood still, or the coordinator waited for more members of
+- no member up: all members were down or stood still, or the coordinator waited for more members of
   an empty group.
 """
 
@@ -53,9 +53,9 @@ class _Pause:
     """A partition that is not processed.
 
     Attributes:
-        from_ms, stopped, member: when, by what, whose doing.
-        idle_ms: when nobody has owned it since; gaps: when nobody owned it before.
-        restore_ms: how long it was restored before, in vain.
+        from_ms, stopped, member: since when, by what, of which member.
+        idle_ms: since when it has no owner; gaps: earlier times without an owner.
+        restore_ms: how long earlier owners restored it without finishing.
         limit_ms: how much of that counts.
     """
 
@@ -80,7 +80,7 @@ class _Restoring:
 
 @dataclass(slots=True)
 class _Slowness:
-    """A member whose answers are late by so much, until it is started anew."""
+    """How late a member's answers are, until it is started again."""
 
     thread: str
     ms: int
@@ -90,7 +90,7 @@ class _Slowness:
 
 @dataclass(slots=True, kw_only=True)
 class _Watch:
-    """What a trace says about pauses, up to a point."""
+    """Pauses of a trace up to a point."""
 
     silences: Silences
     is_bounded: bool
@@ -112,27 +112,27 @@ class _Watch:
     replaced: set[str] = field(default_factory=set)
     found: list[PartitionPause] = field(default_factory=list)
 
-    def started(self, one: Started) -> None:
-        self.up.add(one.thread)
-        self.still.discard(one.thread)
-        self.note_who_is_up(one.at_ms)
+    def started(self, event: Started) -> None:
+        self.up.add(event.thread)
+        self.still.discard(event.thread)
+        self.note_who_is_up(event.at_ms)
         for slowness in self.slow:
-            if slowness.thread == one.thread:
-                slowness.to_ms = min(slowness.to_ms, one.at_ms)
-        latest = find_program(one.release).latest_version
-        self.looks_at_lags[one.thread] = one.is_native or latest >= OFFSET_SUMS_SINCE
+            if slowness.thread == event.thread:
+                slowness.to_ms = min(slowness.to_ms, event.at_ms)
+        latest = find_program(event.release).latest_version
+        self.looks_at_lags[event.thread] = event.is_native or latest >= OFFSET_SUMS_SINCE
 
-    def ended(self, one: Ended) -> None:
-        if self.silences.is_clean(one):
+    def ended(self, event: Ended) -> None:
+        if self.silences.is_clean(event):
             stopped = Stopped.CLEAN_STOP
         else:
-            stopped = Stopped.SILENT_STOP if one.how == "stop" else Stopped.CRASH
-        self.release(one.at_ms, one.thread, tuple(self.owner), stopped)
-        self.up.discard(one.thread)
-        self.note_who_is_up(one.at_ms)
+            stopped = Stopped.SILENT_STOP if event.how == "stop" else Stopped.CRASH
+        self.release(event.at_ms, event.thread, tuple(self.owner), stopped)
+        self.up.discard(event.thread)
+        self.note_who_is_up(event.at_ms)
 
     def note_who_is_up(self, at_ms: int) -> None:
-        """Somebody came, went, or stands still."""
+        """Note which threads are up; called when one starts, ends, or stands still."""
         is_down = self.up <= self.still
         if is_down and self.down_since is None:
             self.down_since = at_ms
@@ -140,15 +140,15 @@ class _Watch:
             self.down.append((self.down_since, at_ms))
             self.down_since = None
 
-    def hindered(self, one: Hindered) -> None:
-        if one.kind is Hindrance.STANDSTILL:
-            self.release(one.at_ms, one.thread, tuple(self.owner), Stopped.STANDSTILL)
-            self.still.add(one.thread)
-            self.note_who_is_up(one.at_ms)
-        elif one.kind is Hindrance.SLOW:
-            self.slow.append(_Slowness(one.thread, one.ms, one.at_ms))
+    def hindered(self, event: Hindered) -> None:
+        if event.kind is Hindrance.STANDSTILL:
+            self.release(event.at_ms, event.thread, tuple(self.owner), Stopped.STANDSTILL)
+            self.still.add(event.thread)
+            self.note_who_is_up(event.at_ms)
+        elif event.kind is Hindrance.SLOW:
+            self.slow.append(_Slowness(event.thread, event.ms, event.at_ms))
         else:
-            self.faults.append((one.at_ms, one.ms))
+            self.faults.append((event.at_ms, event.ms))
 
     def group_event(self, event: GroupEvent) -> None:
         match event.kind:
@@ -166,26 +166,26 @@ class _Watch:
             case _:
                 pass
 
-    def answered(self, one: Answered) -> None:
-        is_new = self.looks_at_lags.get(one.thread, False)
-        self.prefers[one.generation] = is_new and min(one.used_versions) >= OFFSET_SUMS_SINCE
+    def answered(self, event: Answered) -> None:
+        is_new = self.looks_at_lags.get(event.thread, False)
+        self.prefers[event.generation] = is_new and min(event.used_versions) >= OFFSET_SUMS_SINCE
 
-    def took(self, one: Took) -> None:
-        ready_ms = one.at_ms + one.restore_ms
-        prefers = self.prefers.get(one.generation, False) and one.member_id not in self.replaced
-        limit_ms = one.restore_limit_ms if prefers else one.restore_ms
-        for partition in one.gained:
-            self.resume(partition, one.at_ms, ready_ms, limit_ms)
-            self.owner[partition] = one.thread
-        for partition in one.partitions:
+    def took(self, event: Took) -> None:
+        ready_ms = event.at_ms + event.restore_ms
+        prefers = self.prefers.get(event.generation, False) and event.member_id not in self.replaced
+        limit_ms = event.restore_limit_ms if prefers else event.restore_ms
+        for partition in event.gained:
+            self.resume(partition, event.at_ms, ready_ms, limit_ms)
+            self.owner[partition] = event.thread
+        for partition in event.partitions:
             if partition in self.idle:  # it was fenced, and had not noticed
-                self.resume(partition, one.at_ms, one.at_ms, 0)
-                self.owner[partition] = one.thread
+                self.resume(partition, event.at_ms, event.at_ms, 0)
+                self.owner[partition] = event.thread
 
-    def gave(self, one: Gave) -> None:
-        self.release(one.at_ms, one.thread, one.partitions, Stopped.REBALANCE)
-        for partition in one.partitions:
-            if self.owner.get(partition) == one.thread:
+    def gave(self, event: Gave) -> None:
+        self.release(event.at_ms, event.thread, event.partitions, Stopped.REBALANCE)
+        for partition in event.partitions:
+            if self.owner.get(partition) == event.thread:
                 del self.owner[partition]
 
     def settled(self, _: Settled) -> None:
@@ -194,7 +194,7 @@ class _Watch:
     def release(
         self, at_ms: int, thread: str, partitions: Iterable[TopicPartition], stopped: Stopped
     ) -> None:
-        """A thread processes its partitions no more; what it has not restored pauses on."""
+        """A thread stops processing partitions; those that it was restoring still pause."""
         for partition in partitions:
             if self.owner.get(partition) != thread:
                 continue
@@ -210,7 +210,7 @@ class _Watch:
             self.idle.setdefault(partition, _Pause(at_ms, stopped, thread, at_ms))
 
     def resume(self, partition: TopicPartition, at_ms: int, ready_ms: int, limit_ms: int) -> None:
-        """Somebody has the partition, and processes it once it is restored."""
+        """A thread has the partition, and processes it once it is restored."""
         restoring = self.restoring.pop(partition, None)
         if restoring is not None:
             self.close(partition, restoring)
@@ -221,7 +221,7 @@ class _Watch:
             self.restoring[partition] = _Restoring(pause, at_ms, ready_ms, limit_ms)
 
     def wake(self, now_ms: int) -> None:
-        """Threads that stood still go on with what they still own."""
+        """Threads that stood still continue with what they still own."""
         for thread, at_ms in self.silences.wake(now_ms):
             self.still.discard(thread)
             self.note_who_is_up(at_ms)
@@ -229,7 +229,7 @@ class _Watch:
                 self.resume(partition, at_ms, at_ms, 0)
 
     def close(self, partition: TopicPartition, restoring: _Restoring) -> None:
-        """The pause is over."""
+        """End a pause."""
         pause = restoring.pause
         if not self.counts:
             return
@@ -248,7 +248,7 @@ class _Watch:
         )
 
     def finish(self, now_ms: int) -> None:
-        """The trace is over: what pauses still is judged as if it went on now."""
+        """End the trace: pauses that are still open end now."""
         self.wake(now_ms)
         for partition in sorted(self.idle):
             self.resume(partition, now_ms, now_ms, 0)
@@ -256,7 +256,7 @@ class _Watch:
             self.close(partition, self.restoring[partition])
 
     def bound(self, pause: _Pause, restore_ms: int) -> PauseBound:
-        """Add up what the gaps of a pause may take."""
+        """Return the bound of a pause: the sum of what its gaps may take."""
         rebalance_ms = session_ms = fault_ms = down_ms = 0
         for from_ms, to_ms in pause.gaps:
             generations = max(1, _within(self.generations, from_ms, to_ms))
@@ -311,13 +311,13 @@ def pauses_of(
     """
     watch = _Watch(silences=Silences(static=static), is_bounded=is_bounded)
     now_ms = 0
-    for one in trace:
-        now_ms = one.at_ms
+    for event in trace:
+        now_ms = event.at_ms
         watch.wake(now_ms)
-        adder = _ADDERS.get(type(one))
+        adder = _ADDERS.get(type(event))
         if adder is not None:
-            adder(watch, one)
-        watch.silences.add(one)
+            adder(watch, event)
+        watch.silences.add(event)
     watch.finish(now_ms)
     return tuple(watch.found)
 
@@ -325,7 +325,7 @@ def pauses_of(
 def check_pauses(pauses: Iterable[PartitionPause]) -> list[Broken]:
     """No partition pauses longer than its bound."""
     return [
-        Broken(rule="pauses within the bound", at_ms=int(one.from_ms), sentence=str(one))
-        for one in pauses
-        if not one.is_within
+        Broken(rule="pauses within the bound", at_ms=int(pause.from_ms), sentence=str(pause))
+        for pause in pauses
+        if not pause.is_within
     ]

@@ -1,4 +1,4 @@
-"""What one experiment is asked to do, and the path that follows from it."""
+"""Options of one experiment, and the upgrade path that follows from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ class BounceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """From where, through which stages, to which versions.
+    """An upgrade path: the first release, the bounces, the versions at the end.
 
     Attributes:
         old: what every process runs at first.
@@ -72,7 +72,7 @@ class Plan:
             bounce.
         is_uniform: they all write the same then. Members of ours need not: each is answered in what
             it wrote, and writes another version at the next rebalance, whenever that comes.
-        final_version: the latest version that all members support; everybody writes it after one
+        final_version: the latest version that all members support; all of them write it after one
             more rebalance.
     """
 
@@ -103,9 +103,10 @@ def version_bound(*, threads: int, stages: int) -> int:
     """Return how many rebalances for the version a bounce may cost under Kafka's rules.
 
     One per bounced thread and one at the end, in each stage. That holds where the operator waits
-    for the group to settle between members: requests of one generation meet, since whoever hears of
-    a rebalance writes its new version in it. Thousands of drawn bounces stayed within it. Nothing
-    holds it where messages are lost or members are slow (KAFKA-14382), so it is not asked there.
+    for the group to settle between members: a member that hears of a rebalance writes its new
+    version in it, so that requests of one generation share a rebalance. Thousands of drawn bounces
+    stayed within the bound. It does not hold where messages are lost or members are slow
+    (KAFKA-14382), and is not checked there.
     """
     return stages * (threads + 1)
 
@@ -148,8 +149,8 @@ def plan_bounce(options: BounceOptions) -> Plan:
 def _by_way_of_eager(stages: tuple[Bounce, ...], old: Release, new: Release) -> tuple[Bounce, ...]:
     """Add the bounce in which cooperative members of ours are eager beside releases up to 2.3.
 
-    A leader up to 2.3 hands a partition on while a cooperative owner still has it. So members of
-    ours are eager until the last such program is gone, and before the first one comes (KIP-429).
+    A leader up to 2.3 assigns a partition to another member while a cooperative owner still has it.
+    So native members are eager as long as such a program may be in the group (KIP-429).
     """
     eager = Bounce(release="", upgrade_from=_EAGER_PIN, reasons=())
     if new.is_native and _is_eager(old) and stages[0].upgrade_from is None:
@@ -165,15 +166,15 @@ def _is_eager(release: Release) -> bool:
 
 def _resting(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
     resting = [*reversed(new.native_versions), new.latest_version]
-    # Static members before KIP-568 cannot force a rebalance: who unsubscribes and comes back is
-    # handed its old answer, so the group stays where it was until somebody comes or goes.
+    # Static members before KIP-568 cannot force a rebalance: after unsubscribing each is
+    # given its old answer, so the group stays as it was until a member joins or leaves.
     if options.static and behaviour_of(new.name, None).forces_by_leaving:
         resting.append(old.latest_version)
     return tuple(dict.fromkeys(resting))
 
 
 def shape_of(options: BounceOptions, old: Release, new: Release) -> Shape:
-    """Return the group as the rows of history look at it."""
+    """Return the group as the rows of known issues describe it."""
     return Shape(
         old=old,
         new=new,
@@ -185,18 +186,18 @@ def shape_of(options: BounceOptions, old: Release, new: Release) -> Shape:
 
 
 def should_work(options: BounceOptions, old: Release, new: Release) -> bool:
-    """Tell whether history knows nothing against this path in a group of this shape."""
+    """Tell whether no known issue speaks against this path in a group of this shape."""
     if options.static and not all(behaviour_of(r.name, None).may_be_static for r in (old, new)):
         return False
     return old.name != new.name and not known_issues(shape_of(options, old, new))
 
 
-def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
+def draw(options: BounceOptions, scheduler: Scheduler) -> BounceOptions:
     """Fill in the releases that the options leave open.
 
     Raises:
         ReleaseError: a release does not exist.
-        OptionError: history knows something against every pair.
+        OptionError: every pair has a known issue.
     """
     if options.draw_all:
         options = _draw_group(options)
@@ -205,9 +206,9 @@ def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
     if old is not None and new is not None:
         return replace(options, old=old.name, new=new.name)
     for _ in range(_DRAWS):
-        one, other = old or dice.choose(RELEASES), new or dice.choose(RELEASES)
-        if should_work(options, one, other):
-            return replace(options, old=one.name, new=other.name)
+        first, other = old or scheduler.choose(RELEASES), new or scheduler.choose(RELEASES)
+        if should_work(options, first, other):
+            return replace(options, old=first.name, new=other.name)
     raise OptionError(
         "history knows something against every pair of releases in such a group; name both with"
         " --from and --to, or leave a fault out"

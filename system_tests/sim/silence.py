@@ -1,7 +1,7 @@
-"""Members that the coordinator still counts though they say nothing any more, and for how long.
+"""Silent members: those that ended or stand still, and that the coordinator still counts.
 
 A rebalance waits for such a member until its session runs out. Its session is counted from its last
-sign of life, and again whenever the coordinator counts it again: when a generation is completed in
+request, and again whenever the coordinator counts it again: when a generation is completed in
 which a join of it was waiting, when a rebalance starts while a sync of it was waiting, and when
 another broker loads the group.
 """
@@ -18,7 +18,7 @@ from system_tests.sim.world.setup import INSTANCE
 
 @dataclass(slots=True)
 class Silence:
-    """One member that fell silent.
+    """One member that sends nothing any more, while the coordinator still counts it.
 
     Attributes:
         from_ms: when; session_ms: its session timeout; deadline_ms: when its session runs out.
@@ -38,7 +38,7 @@ class Silence:
 
 @dataclass(slots=True, kw_only=True)
 class Silences:
-    """Who is silent, from what happened so far.
+    """The silent members of a trace up to a point.
 
     Attributes:
         static: members carry a group.instance.id, so that none leaves the group when it stops.
@@ -67,49 +67,49 @@ class Silences:
     still_until: dict[str, int] = field(default_factory=dict)
     is_completing: bool = False
 
-    def add(self, one: Happening) -> None:
-        """Take the next happening in."""
-        adder = _ADDERS.get(type(one))
+    def add(self, event: Happening) -> None:
+        """Add the next event."""
+        adder = _ADDERS.get(type(event))
         if adder is not None:
-            adder(self, one)
+            adder(self, event)
 
     def longest_wait_ms(self, from_ms: int, to_ms: int) -> int:
         """How long, from a time on, a rebalance may wait for members that are silent until then."""
         waits = (
-            one.waited_until_ms - from_ms
-            for one in self.found
-            if one.from_ms <= to_ms and (one.to_ms is None or one.to_ms >= from_ms)
+            silence.waited_until_ms - from_ms
+            for silence in self.found
+            if silence.from_ms <= to_ms and (silence.to_ms is None or silence.to_ms >= from_ms)
         )
         return max(0, max(waits, default=0))
 
-    def is_clean(self, one: Ended) -> bool:
+    def is_clean(self, event: Ended) -> bool:
         """Whether a thread ended so that it left the group."""
-        return one.how == "stop" and one.thread in self.leaving
+        return event.how == "stop" and event.thread in self.leaving
 
     def wake(self, now_ms: int) -> list[tuple[str, int]]:
-        """Let those go on that stood still for as long as they had to; threads, and since when."""
+        """End the standstills that are over; returns (thread, since when it runs again)."""
         awake = [(name, at_ms) for name, at_ms in self.still_until.items() if at_ms <= now_ms]
         for thread, at_ms in awake:
             del self.still_until[thread]
-            self._heard(self.current.get(thread, ""), at_ms)
+            self._end_silence(self.current.get(thread, ""), at_ms)
         return awake
 
-    def _started(self, one: Started) -> None:
-        behaviour = behaviour_of(one.release, one.upgrade_from)
-        self.sessions[one.thread] = behaviour.session_timeout_ms
+    def _started(self, event: Started) -> None:
+        behaviour = behaviour_of(event.release, event.upgrade_from)
+        self.sessions[event.thread] = behaviour.session_timeout_ms
         leaves = behaviour.leaves_on_close and not self.static
-        (self.leaving.add if leaves else self.leaving.discard)(one.thread)
+        (self.leaving.add if leaves else self.leaving.discard)(event.thread)
 
-    def _ended(self, one: Ended) -> None:
-        if not self.is_clean(one):
-            self._fall_silent(one.thread, one.at_ms)
-        self.still_until.pop(one.thread, None)
-        self.current.pop(one.thread, None)
+    def _ended(self, event: Ended) -> None:
+        if not self.is_clean(event):
+            self._fall_silent(event.thread, event.at_ms)
+        self.still_until.pop(event.thread, None)
+        self.current.pop(event.thread, None)
 
-    def _hindered(self, one: Hindered) -> None:
-        if one.kind is Hindrance.STANDSTILL:
-            self.still_until[one.thread] = one.at_ms + one.ms
-            self._fall_silent(one.thread, one.at_ms)
+    def _hindered(self, event: Hindered) -> None:
+        if event.kind is Hindrance.STANDSTILL:
+            self.still_until[event.thread] = event.at_ms + event.ms
+            self._fall_silent(event.thread, event.at_ms)
 
     def _group_event(self, event: GroupEvent) -> None:
         now_ms, member_id = event.at_ms, event.member_id
@@ -149,7 +149,7 @@ class Silences:
                 silence.deadline_ms = at_ms + silence.session_ms
 
     def _named(self, names: dict[str, str], member_id: str, now_ms: int) -> None:
-        """A thread has a new member id, and does not speak for its former ones any more."""
+        """A thread has a new member id; its former ones are silent from now on."""
         thread = member_id.rsplit("-", 1)[0].removesuffix(INSTANCE)
         names[member_id] = self.threads[member_id] = thread
         self.timeouts[member_id] = self.sessions.get(thread, 0)
@@ -163,7 +163,7 @@ class Silences:
             for member_id in [
                 m for m in names if m == event.member_id or f"member {m}:" in event.reason
             ]:
-                self._heard(member_id, event.at_ms)
+                self._end_silence(member_id, event.at_ms)
                 del names[member_id]
 
     def _fall_silent(self, thread: str, at_ms: int) -> None:
@@ -178,7 +178,7 @@ class Silences:
             self.silent[member_id] = silence
             self.found.append(silence)
 
-    def _heard(self, member_id: str, at_ms: int) -> None:
+    def _end_silence(self, member_id: str, at_ms: int) -> None:
         silence = self.silent.pop(member_id, None)
         if silence is not None:
             silence.to_ms = at_ms

@@ -1,4 +1,4 @@
-"""What went wrong, and the figures of what went well: values that the verdict is made of."""
+"""Findings and figures of a soak: the values that its checks look at."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _KEPT = 200
 
 
 class Trouble(StrEnum):
-    """What a finding is about; each has a check of the verdict."""
+    """What a finding is about; each has a check."""
 
     RECORDS = "records"
     OWNERS = "owners"
@@ -24,7 +24,7 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that may not happen.
+    """One violation of what a soak promises.
 
     Attributes:
         at_s: since the soak began.
@@ -39,13 +39,14 @@ class Finding:
 
 @dataclass(slots=True)
 class Figures:
-    """What was done and what it cost, so far; in memory that does not grow.
+    """Disturbances and their cost so far, in memory that does not grow.
 
     Attributes:
-        disturbances: by kind; recoveries_s: by kind, each time until the group had recovered.
+        disturbances: how many, by kind.
+        recoveries_s: by kind, each time until the group had recovered.
         waits_ms: by kind, the longest time that a written record waited.
-        rebalances: by cause; calm: those that came while nothing was done.
-        findings: the first ones; all are counted in `troubles`.
+        rebalances: by cause; calm: those without a disturbance.
+        findings: the first ones; `troubles` counts all.
     """
 
     disturbances: Counter[str] = field(default_factory=Counter)
@@ -60,47 +61,48 @@ class Figures:
     troubles: Counter[Trouble] = field(default_factory=Counter)
 
     def note_recovery(self, kind: str, seconds: float) -> None:
-        """The group has recovered."""
+        """Note that the group has recovered."""
         self.settled += 1
         self.recoveries_s.setdefault(kind, []).append(round(seconds, 3))
 
     def note_window(self, kind: str, window: Window) -> None:
-        """What happened from one settled group to the next was judged."""
+        """Note what happened from one settled group to the next."""
         self.rebalances.update(rebalances_of(window))
         self.moves += window.moves
         self.excused += window.excused
         self.waits_ms[kind] = max(self.waits_ms.get(kind, 0.0), window.longest_wait_ms)
 
     def note_finding(self, finding: Finding) -> None:
-        """Something went wrong."""
+        """Note a finding."""
         self.troubles[finding.trouble] += 1
         if len(self.findings) < _KEPT:
             self.findings.append(finding)
 
     def of(self, trouble: Trouble) -> tuple[Finding, ...]:
-        """Return the kept findings of one sort."""
-        return tuple(one for one in self.findings if one.trouble is trouble)
+        """Return the kept findings about one trouble."""
+        return tuple(finding for finding in self.findings if finding.trouble is trouble)
 
-    def told(self, trouble: Trouble) -> str | None:
-        """Say the first finding of one sort and how many there were; None without any."""
+    def sentence(self, trouble: Trouble) -> str | None:
+        """Return the first finding about one trouble, and how many there were; None without any."""
         if not self.troubles[trouble]:
             return None
-        # Only so many are kept: those of other sorts may have taken all the room.
-        first = next((one.sentence for one in self.of(trouble)), f"{trouble}: see the events")
+        # The kept findings may all be about other troubles.
+        kept = (finding.sentence for finding in self.of(trouble))
+        first = next(kept, f"{trouble}: see the events")
         return f"{first} ({self.troubles[trouble]} times in all)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakOutcome:
-    """What came of it.
+    """The result of a soak.
 
     Attributes:
-        figures: what was done, what it cost, what was wrong.
+        figures: disturbances, their cost, and findings.
         coverages: what was processed, partition by partition.
-        growths: of every process that lived long.
-        unjudged: gauge -> why it cannot be judged, a sentence for each process.
+        growths: of every long-lived process.
+        undecided: gauge -> why it cannot be decided, a sentence for each process.
         gauge_failures: what could not be measured, a sentence each.
-        unsettled: why the group was not settled at the end, or None.
+        unsettled: why the group is not settled at the end, or None.
         early: why it ended before its time, or None.
         seconds: from the first settled group to the last.
         journal_bytes: size of the JSON lines; broker_bytes: of a real broker's folder at the end.
@@ -114,7 +116,7 @@ class SoakOutcome:
     seconds: float
     journal_bytes: int
     broker_bytes: int | None = None
-    unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    undecided: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gauge_failures: tuple[str, ...] = ()
 
 

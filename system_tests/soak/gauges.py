@@ -1,7 +1,7 @@
-"""Memory, descriptors and threads of processes that live long: sampled, thinned, judged.
+"""Memory, descriptors and threads of long-lived processes: sampled, thinned, compared.
 
 A process that leaks grows for ever; one that warms up grows and stops. So the first quarter of its
-life is compared with the last one. The bounds are stated here and printed with the verdict.
+samples is compared with the last one. The bounds are stated here and printed with the verdict.
 """
 
 import threading
@@ -35,11 +35,11 @@ THREADS = 16.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """A gauge in the first quarter of its samples against the last, both as medians.
+    """A gauge in the first and in the last quarter of its samples, both as medians.
 
     Attributes:
         per_hour: slope of the straight line through all samples.
-        bound: how much more the last may be than the first.
+        bound: the largest accepted growth from the first to the last.
     """
 
     process: str
@@ -53,7 +53,7 @@ class Growth:
 
     @property
     def ok(self) -> bool:
-        """Whether it grew no more than it may."""
+        """Whether it grew by no more than the bound."""
         return self.last - self.first <= self.bound
 
 
@@ -68,7 +68,7 @@ class Series:
     _seen: int = 0
 
     def add(self, at_s: float, value: float) -> None:
-        """Take in one sample."""
+        """Add one sample."""
         self._seen += 1
         if self._seen % self._every:
             return
@@ -78,7 +78,7 @@ class Series:
             self._every *= 2
 
     def growth(self) -> Growth | None:
-        """Compare the ends; None where there are too few samples to say anything."""
+        """Compare the ends; return None if there are too few samples."""
         if len(self.points) < _LEAST_SAMPLES:
             return None
         quarter = len(self.points) // _QUARTER
@@ -107,11 +107,11 @@ class Gauges:
     """Samples processes from a thread of its own.
 
     Args:
-        processes: what to look at now, as (name, process id) pairs; asked before every look. A name
-            with another id than before is another process: its series begins again.
-        every_s: between two looks.
-        tell: gets every look, name -> gauge -> value.
-        warm_up_s: what is seen before is told, and not judged.
+        processes: returns what to sample, as (name, process id) pairs; called before every sample.
+            A name with another id than before is another process: its series begins again.
+        every_s: between two samples.
+        on_sample: gets every sample, name -> gauge -> value.
+        warm_up_s: samples before this are passed on, and not compared.
     """
 
     def __init__(
@@ -119,13 +119,13 @@ class Gauges:
         processes: Callable[[], Sequence[tuple[str, int]]],
         *,
         every_s: float,
-        tell: Callable[[Mapping[str, Mapping[str, float]]], None],
+        on_sample: Callable[[Mapping[str, Mapping[str, float]]], None],
         warm_up_s: float = 0.0,
     ) -> None:
-        self._judged_from_s = monotonic() + warm_up_s
+        self._compared_from_s = monotonic() + warm_up_s
         self._processes = processes
         self._every_s = every_s
-        self._tell = tell
+        self._on_sample = on_sample
         self._series: dict[tuple[str, str], Series] = {}
         self._known: dict[str, psutil.Process] = {}
         self._failures: dict[str, None] = {}
@@ -133,11 +133,11 @@ class Gauges:
         self._thread = threading.Thread(target=self._run, name="gauges", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start sampling."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop sampling."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -149,14 +149,14 @@ class Gauges:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What could not be measured, one sentence each, the first one first."""
+        """What could not be measured, one sentence each, in order."""
         return tuple(self._failures)
 
-    def unjudged(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the processes with too few samples to be judged; call it after `stop`.
+    def undecided(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the processes with too few samples to compare; call it after `stop`.
 
         Returns:
-            Gauge -> a sentence for each process; without the gauges that can be judged everywhere.
+            Gauge -> a sentence for each process; a gauge without such processes is left out.
         """
         found: dict[str, list[str]] = {}
         for gauge in GAUGES:
@@ -168,8 +168,8 @@ class Gauges:
                     found.setdefault(gauge, []).append(sentence)
         return {gauge: tuple(sentences) for gauge, sentences in found.items()}
 
-    def look(self) -> None:
-        """Take one sample of everything."""
+    def sample(self) -> None:
+        """Sample all processes once."""
         at_s = monotonic()
         seen: dict[str, Mapping[str, float]] = {}
         for name, pid in self._processes():
@@ -177,12 +177,12 @@ class Gauges:
             if values is None:
                 continue
             seen[name] = values
-            if at_s < self._judged_from_s:
+            if at_s < self._compared_from_s:
                 continue
             for gauge, value in values.items():
                 series = self._series.setdefault((name, gauge), Series(process=name, gauge=gauge))
                 series.add(at_s, value)
-        self._tell(seen)
+        self._on_sample(seen)
 
     def _sample(self, name: str, pid: int) -> Mapping[str, float] | None:
         process = self._known.get(name)
@@ -198,20 +198,20 @@ class Gauges:
                     "threads": float(process.num_threads()),
                 }
         except psutil.NoSuchProcess:
-            return None  # it has just ended; whoever watches it says so
-        except Exception as error:  # noqa: BLE001 the other processes are still to be measured
-            self._failures[f"{name} cannot be measured: {_said(error)}"] = None
+            return None  # it has just ended, which is reported elsewhere
+        except Exception as error:  # noqa: BLE001 the other processes are still measured
+            self._failures[f"{name} cannot be measured: {_text(error)}"] = None
             return None
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                self.look()
-            except Exception as error:  # noqa: BLE001 a thread that ends would not be missed
-                self._failures[f"a look at the processes failed: {_said(error)}"] = None
+                self.sample()
+            except Exception as error:  # noqa: BLE001 the thread must go on
+                self._failures[f"sampling the processes failed: {_text(error)}"] = None
             self._stopping.wait(self._every_s)
 
 
-def _said(error: Exception) -> str:
-    """One line; the same for the same failure, whenever it comes."""
+def _text(error: Exception) -> str:
+    """Return one line, the same for the same failure."""
     return f"{type(error).__name__}: {shown(str(error))}"

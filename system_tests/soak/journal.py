@@ -1,4 +1,4 @@
-"""The events of a soak as JSON lines, each on the disk at once: a stopped run is not lost."""
+"""Writes the events of a soak as JSON lines, each at once: those of a stopped run are kept."""
 
 import json
 import threading
@@ -7,14 +7,14 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 
 
 class Journal:
     """Writes one JSON object a line, from any thread; without a path it writes nothing.
 
     Raises:
-        SurroundingsError: the file cannot be made.
+        EnvironmentFailureError: the file cannot be created.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -28,7 +28,7 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("w", encoding="utf-8")
         except OSError as error:
-            raise SurroundingsError(
+            raise EnvironmentFailureError(
                 f"{path} cannot be written: {error.strerror}; choose another --out"
             ) from error
 

@@ -1,13 +1,24 @@
-"""The numbers of one soak, and the members that live through it."""
+"""The options of one soak, each declared once, and the members that live through it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from system_tests.live import CLIENTS, MIXED, LiveOptions, member_names
+from system_tests.live import CLIENT, CLIENTS, MIXED, member_names
+from system_tests.option_fields import (
+    MAX_MEMBERS,
+    RATE,
+    SEED,
+    SETTLE_TIMEOUT,
+    broker_text,
+    option,
+    session_timeout_text,
+)
 
 NATIVE = "native"
 """The release of this program, which the group begins with and long-lived members keep."""
+EMBEDDED = "embedded"
+"""What ``--broker`` calls the embedded broker."""
 SPARE_LANES = 2
-"""How many members may come on top of those that it begins with."""
+"""How many members may be added to those that the group begins with."""
 _RETENTION_S = 180.0
 WARM_UP_S = _RETENTION_S + 60.0
 """How long processes grow in any case: a broker fills up, and each loads what it needs."""
@@ -17,41 +28,67 @@ _RETENTION_MIN = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakOptions:
-    """What the operator asked for; times in the unit of their name.
+    """The numbers of one soak; times in the unit of their name.
 
     Attributes:
         broker: the release of a real Kafka to start, or None for the embedded one.
         client: the library that members run on, or "mixed".
+        heartbeat_ms: interval between the heartbeats of a member.
         calm_s: how long the group is left alone after it has settled, at least; twice that at most.
         settle_timeout_s: how long it may take to settle.
-        quiet_ms: how long a group must stay as it is to pass for settled.
-        sample_s: between two looks at memory and descriptors.
+        quiet_ms: how long a group must not change before it counts as settled.
+        sample_s: between two samples of memory and descriptors.
     """
 
-    minutes: float = 60.0
-    members: int = 4
-    partitions: int = 6
-    rate: float = 200.0
-    seed: int = 7
-    broker: str | None = None
-    client: str = CLIENTS[0]
-    session_timeout_ms: int = 6000
+    minutes: float = field(
+        default=60.0,
+        metadata=option(
+            "Duration; a disturbance that has begun is finished.", least=0.1, most=60 * 24 * 30
+        ),
+    )
+    members: int = field(
+        default=4,
+        metadata=option(
+            "Processes; up to two more are added and removed.",
+            least=3,
+            most=MAX_MEMBERS - SPARE_LANES,
+        ),
+    )
+    partitions: int = field(
+        default=6, metadata=option("Partitions of the source topic.", least=1, most=200)
+    )
+    rate: float = field(default=200.0, metadata=RATE)
+    seed: int = field(default=7, metadata=SEED)
+    broker: str | None = field(
+        default=None, metadata=broker_text("embedded|kafka:RELEASE", none=EMBEDDED)
+    )
+    client: str = field(default=CLIENTS[0], metadata=CLIENT)
+    session_timeout_ms: int = field(default=6000, metadata=session_timeout_text(least=2000))
     heartbeat_ms: int = 300
-    calm_s: float = 4.0
-    settle_timeout_s: float = 60.0
+    calm_s: float = field(
+        default=4.0,
+        metadata=option(
+            "Minimum seconds between disturbances; the maximum is twice as many.",
+            flag="--calm",
+            least=0,
+            most=3600,
+        ),
+    )
+    settle_timeout_s: float = field(default=60.0, metadata=SETTLE_TIMEOUT)
     quiet_ms: float = 1000.0
     sample_s: float = 5.0
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All lanes; the last ones are spare."""
+        """Names of all members; the last `SPARE_LANES` do not run at first."""
         return member_names(self.members + SPARE_LANES)
 
     @property
     def long_lived(self) -> tuple[str, ...]:
         """Members that are never bounced or killed: one on each client.
 
-        Only where one leads it may be paused, since a leader that is never put out leads for ever.
+        They are paused only while one of them leads: a leader that is never removed would lead for
+        ever.
         """
         return self.names[: len(CLIENTS) if self.client == MIXED else 1]
 
@@ -60,18 +97,3 @@ class SoakOptions:
         """How much of a partition the broker keeps: three minutes of records."""
         per_partition = self.rate / self.partitions * _BYTES_PER_RECORD * _RETENTION_S
         return max(_RETENTION_MIN, round(per_partition))
-
-    def as_live(self) -> LiveOptions:
-        """Say it to those who start members and write records."""
-        return LiveOptions(
-            members=self.members,
-            client=self.client,
-            partitions=self.partitions,
-            rate=self.rate,
-            seed=self.seed,
-            broker=self.broker,
-            session_timeout_ms=self.session_timeout_ms,
-            heartbeat_ms=self.heartbeat_ms,
-            settle_timeout_s=self.settle_timeout_s,
-            quiet_ms=self.quiet_ms,
-        )

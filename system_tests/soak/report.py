@@ -1,4 +1,4 @@
-"""The end of a soak, for a person and for a program."""
+"""The result of a soak as text and as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _SHOWN_FINDINGS = 20
 def summary_lines(
     outcome: SoakOutcome, verdict: Verdict, options: SoakOptions
 ) -> Iterator[tuple[str, str]]:
-    """Write figures and verdict, the last line says it in one sentence; with rich styles."""
+    """Return the lines of figures and verdict with their rich styles, a summary last."""
     yield from ((line, "") for line in figure_lines(outcome))
     yield "", ""
     width = max(len(check.name) for check in verdict.checks)
@@ -33,13 +33,13 @@ def summary_lines(
     what = f"{outcome.seconds / 60:.1f} minutes, {count} disturbances, seed {options.seed}"
     if outcome.early is not None:
         what += f"; ended early: {outcome.early}"
-    if open_questions := _not_judged(verdict):
-        what += f"; not judged: {', '.join(open_questions)}"
+    if open_questions := _undecided(verdict):
+        what += f"; not decided: {', '.join(open_questions)}"
     yield (f"good: {what}", _GOOD) if verdict.ok else (f"bad: {what}", _BAD)
 
 
 def figure_lines(outcome: SoakOutcome) -> Iterator[str]:
-    """Write the tables: what was done, what it cost, what grew."""
+    """Return the tables: disturbances, rebalances, growth."""
     figures = outcome.figures
     yield f"  {'disturbance':<32}{'times':>6}{'recovery median':>17}{'worst':>9}{'waited':>9}"
     for kind, times in sorted(figures.disturbances.items()):
@@ -51,7 +51,7 @@ def figure_lines(outcome: SoakOutcome) -> Iterator[str]:
     causes = figures.rebalances
     yield (
         f"  {causes.total()} rebalances: {causes['membership']} for members that left or came, "
-        f"{causes['version']} for the version, {causes['repeated']} said again, "
+        f"{causes['version']} for the version, {causes['repeated']} repeated, "
         f"{causes['followup']} follow-ups or others; {figures.calm} in calm"
     )
     yield f"  {figures.moves} moves of tasks between settled groups"
@@ -71,14 +71,14 @@ def figure_lines(outcome: SoakOutcome) -> Iterator[str]:
 
 
 def outcome_json(outcome: SoakOutcome, verdict: Verdict, options: SoakOptions) -> str:
-    """Write one JSON document: stable names, plain types, no newline at its end."""
+    """Return one JSON document, without a newline at its end."""
     return json.dumps(outcome_document(outcome, verdict, options), indent=2)
 
 
 def outcome_document(
     outcome: SoakOutcome, verdict: Verdict, options: SoakOptions
 ) -> Mapping[str, object]:
-    """Gather the figures and the verdict as plain values."""
+    """Return figures and verdict as plain values."""
     figures = outcome.figures
     return {
         "seed": options.seed,
@@ -106,25 +106,25 @@ def outcome_document(
             {
                 "name": check.name,
                 "ok": _state(check),
-                "judged": check.is_judged,
+                "decided": check.is_decided,
                 "sentence": check.sentence,
                 "numbers": dict(check.numbers),
             }
             for check in verdict.checks
         ],
-        "not_judged": _not_judged(verdict),
+        "undecided": _undecided(verdict),
         "gauge_failures": list(outcome.gauge_failures),
         "findings": [asdict(finding) for finding in figures.findings],
     }
 
 
 def _state(check: Check) -> bool | None:
-    """Whether a check is good; None where it was not judged."""
-    return check.ok if check.is_judged else None
+    """Return whether a check is good; None if it was not decided."""
+    return check.ok if check.is_decided else None
 
 
-def _not_judged(verdict: Verdict) -> list[str]:
-    return [check.name for check in verdict.checks if not check.is_judged]
+def _undecided(verdict: Verdict) -> list[str]:
+    return [check.name for check in verdict.checks if not check.is_decided]
 
 
 def _growth(growth: Growth) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """What happens to the group, drawn from one seed: the same seed, the same disturbances.
 
-Kinds are dealt from a shuffled pack, so that each comes as often as the pack says, and again only
-after all others did. Nothing here looks at the group: who leads is known to the hands alone, so
-"the leader" stays a word.
+Kinds are drawn from a shuffled list, the pack, so that each is as frequent as in the pack, and
+occurs again only after all others. Nothing here depends on the state of the group: which member
+is "the leader" is decided when the disturbance is applied.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,15 +59,15 @@ _LEAST_MEMBERS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """One thing that is done; then the group must settle, and has `calm_s` for itself.
+    """One disturbance; then the group must settle, and is left alone for `calm_s`.
 
     Attributes:
         number: from 1.
-        victim: the member it happens to; None: the leader, or nobody in particular. With a fault of
-            the broker: it is restarted meanwhile, so that there is a rebalance to be disturbed.
+        victim: the member that is disturbed; None: the leader, or no member. With a fault of the
+            broker, the victim is restarted meanwhile, so that the fault disturbs a rebalance.
         release: of a bounce; order: of a bounce, as `rolling-bounce live` names it.
         share: how strong, from 0 to 1; each kind has its own scale.
-        at_once: a killed member comes back before the group has noticed.
+        at_once: a killed member is restarted before the coordinator notices.
     """
 
     number: int
@@ -81,22 +81,22 @@ class Disturbance:
 
 
 def draw_schedule(options: SoakOptions) -> Iterator[Disturbance]:
-    """Deal disturbances for ever."""
-    dice = Random(options.seed)  # noqa: S311 an experiment is repeatable, not secret
+    """Draw disturbances without end."""
+    rng = Random(options.seed)  # noqa: S311 an experiment is repeatable, not secret
     pack = EMBEDDED_PACK if options.broker is None else REAL_PACK
     up, release, number = list(options.names[: options.members]), NATIVE, 0
     while True:
-        for drawn in dice.sample(pack, len(pack)):
+        for drawn in rng.sample(pack, len(pack)):
             number += 1
             kind = _possible(drawn, up, options)
             victim, to = None, None
             if kind is Kind.BOUNCE:
-                release = to = _next_release(release, dice)
+                release = to = _next_release(release, rng)
             elif kind is Kind.GROW:
-                victim = dice.choice([name for name in options.names if name not in up])
+                victim = rng.choice([name for name in options.names if name not in up])
                 up.append(victim)
-            elif kind in _WITH_VICTIM or (kind in _FAULTS and dice.random() < _HALF):
-                victim = dice.choice(_disturbable(up, options))
+            elif kind in _WITH_VICTIM or (kind in _FAULTS and rng.random() < _HALF):
+                victim = rng.choice(_disturbable(up, options))
             if kind is Kind.SHRINK and victim is not None:
                 up.remove(victim)
             yield Disturbance(
@@ -104,15 +104,15 @@ def draw_schedule(options: SoakOptions) -> Iterator[Disturbance]:
                 kind=kind,
                 victim=victim,
                 release=to,
-                order=dice.choice(_ORDERS),
-                share=round(dice.random(), 3),
-                at_once=dice.random() < _HALF,
-                calm_s=round(options.calm_s * (1 + dice.random()), 1),
+                order=rng.choice(_ORDERS),
+                share=round(rng.random(), 3),
+                at_once=rng.random() < _HALF,
+                calm_s=round(options.calm_s * (1 + rng.random()), 1),
             )
 
 
 def free_path(old: str, new: str) -> bool:
-    """Whether a group gets from one release to another in one bounce without a pin."""
+    """Return whether a group gets from one release to another in one bounce without a pin."""
     try:
         stages = plan_path(old, new, Switches()).stages
     except PathError:
@@ -120,16 +120,16 @@ def free_path(old: str, new: str) -> bool:
     return len(stages) == 1 and stages[0].upgrade_from is None
 
 
-def _next_release(current: str, dice: Random) -> str:
-    """Draw a release that may stand beside the current one and beside ours, in both directions.
+def _next_release(current: str, rng: Random) -> str:
+    """Draw a release that can be mixed with the current one and with the native one.
 
     A long-lived member stays native, so that most groups of a soak are mixed ones. Half of the
-    bounces are to a release of ours, the others to any.
+    bounces are to a native release, the others to any.
     """
     names = [release.name for release in RELEASES if release.name != current]
     ours = [release.name for release in RELEASES if release.is_native and release.name != current]
-    drawn = dice.sample(ours if dice.random() < _HALF else names, len(ours))
-    for name in (*drawn, *dice.sample(names, len(names))):
+    drawn = rng.sample(ours if rng.random() < _HALF else names, len(ours))
+    for name in (*drawn, *rng.sample(names, len(names))):
         beside_ours = name == NATIVE or (free_path(NATIVE, name) and free_path(name, NATIVE))
         if beside_ours and free_path(current, name):
             return name
@@ -137,7 +137,7 @@ def _next_release(current: str, dice: Random) -> str:
 
 
 def _possible(kind: Kind, up: Sequence[str], options: SoakOptions) -> Kind:
-    """A group has its bounds: where nobody can go another one comes, and the other way round."""
+    """Return the kind, or its opposite if the group cannot grow or shrink any more."""
     if kind is Kind.GROW and len(up) == len(options.names):
         return Kind.SHRINK
     least = max(_LEAST_MEMBERS, options.members - 1, len(options.long_lived) + 1)

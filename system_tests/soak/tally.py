@@ -1,8 +1,8 @@
-"""The books of a soak: everything the members say, counted in memory that does not grow.
+"""Counts the reports of the members of a soak, in memory that does not grow.
 
-Records are runs of offsets, which melt into one run as gaps close. All else is kept from one
-settled group to the next, judged then by the functions that judge a live bounce, and dropped but
-for what the next judgement begins with: who owns what since when, and the last generation of each.
+Records are runs of offsets, which become one run as gaps close. All other reports are kept from
+one settled group to the next, checked then by the functions that check a live bounce, and dropped
+except for what the next check begins with: the owners and the last generation of each member.
 """
 
 import threading
@@ -32,10 +32,10 @@ from system_tests.rebalances import Rebalances
 
 
 class Written:
-    """The end of each partition, and since when the records that nobody has done yet are there.
+    """The end of each partition, and since when its unprocessed records wait.
 
-    The producer's thread notes, the main thread asks. An acknowledgement may come after the record
-    was processed already; it waited for no time then.
+    The producer's thread writes it, the main thread reads it. An acknowledgement may arrive after
+    the record was processed; the record waited for no time then.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -46,7 +46,7 @@ class Written:
         self.acknowledged = 0
 
     def note(self, partition: int, offset: int, at_ms: float) -> None:
-        """A record was acknowledged."""
+        """Note that a record was acknowledged."""
         with self._lock:
             self.acknowledged += 1
             self._ends[partition] = max(self._ends[partition], offset + 1)
@@ -54,7 +54,7 @@ class Written:
                 self._waiting[partition].append((offset, at_ms))
 
     def take(self, partition: int, last_offset: int, began_ms: float) -> float:
-        """A batch was processed; return for how many ms its oldest record had waited."""
+        """Note that a batch was processed; return for how many ms its oldest record had waited."""
         oldest_ms = began_ms
         with self._lock:
             self._done[partition] = max(self._done[partition], last_offset + 1)
@@ -66,19 +66,19 @@ class Written:
     def ends(self) -> dict[int, int]:
         """Return, per partition, the offset after the last acknowledged one.
 
-        All below it are records: a broker hands out offsets without holes.
+        All lower offsets are records: a broker assigns offsets without gaps.
         """
         with self._lock:
             return dict(self._ends)
 
     def behind(self) -> int:
-        """Return how many acknowledged records wait."""
+        """Return how many acknowledged records are unprocessed."""
         with self._lock:
             return sum(len(waiting) for waiting in self._waiting.values())
 
 
 class OffsetRuns:
-    """Offsets of one partition that were processed, as disjoint runs in order."""
+    """Processed offsets of one partition, as disjoint runs in order."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
@@ -89,7 +89,7 @@ class OffsetRuns:
         return len(self._firsts)
 
     def add(self, first: int, last: int) -> None:
-        """Take in one batch, both offsets included."""
+        """Add one batch, both offsets included."""
         end = last + 1
         low = bisect_left(self._ends, first)
         high = low
@@ -106,7 +106,7 @@ class OffsetRuns:
         return self._ends[0] if self._firsts and self._firsts[0] == 0 else 0
 
     def missing(self, produced: int) -> tuple[tuple[int, int], ...]:
-        """Return the runs of offsets below `produced` that nobody processed."""
+        """Return the runs of unprocessed offsets below `produced`."""
         found, at = [], 0
         for first, end in zip(self._firsts, self._ends, strict=True):
             if first > at and at < produced:
@@ -119,9 +119,9 @@ class OffsetRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """A process was stopped (SIGSTOP) and went on again; it knows of nothing that came between."""
+    """The process of a member was paused (SIGSTOP) and resumed; it noticed nothing meanwhile."""
 
-    life: Incarnation
+    incarnation: Incarnation
     from_ms: float
     to_ms: float
 
@@ -132,7 +132,7 @@ class Window:
 
     Attributes:
         rebalances: by cause.
-        doubles: two owners at a time that nothing excuses; excused: those that a stall explains.
+        doubles: two owners at a time; excused: how many more were caused by a stall.
         moves: tasks that have another owner than at the end of the window before.
         longest_wait_ms: of a written record.
     """
@@ -145,12 +145,12 @@ class Window:
 
 
 class Tally:
-    """The books; used by the main thread only.
+    """The counts of a soak; used by the main thread only.
 
     Args:
-        written: what the producer notes.
+        written: the records that the producer wrote.
         partitions: of the topic.
-        zombie_ms: for how long a member that was stalled may not know it is out.
+        zombie_ms: how long a stalled member may not know that the group has removed it.
     """
 
     def __init__(self, written: Written, *, partitions: int, zombie_ms: float) -> None:
@@ -168,7 +168,7 @@ class Tally:
         self._committed_before = dict(self.committed)
 
     def take(self, reports: Iterable[Report]) -> None:
-        """Count what members have said."""
+        """Count the reports of members."""
         for report in reports:
             match report.event:
                 case RecordsProcessed() as batch:
@@ -185,7 +185,7 @@ class Tally:
                     self._reports.append(report)
 
     def note_stall(self, stall: Stall) -> None:
-        """A process was stopped for a while."""
+        """Record that a process was paused for a while."""
         self._stalls.append(stall)
 
     def coverages(self) -> tuple[Coverage, ...]:
@@ -201,18 +201,18 @@ class Tally:
         )
 
     def committed_unprocessed(self, *, at_end: bool = False) -> dict[int, tuple[int, int]]:
-        """Find partitions whose committed offset is above a record that nobody processed.
+        """Find partitions whose committed offset is above an unprocessed record.
 
-        Pipes of several processes are not read in order of time, so what is asked about is what was
-        committed when this was asked last, or at the end all.
+        Pipes of several processes are not read in order of time, so this checks what was committed
+        at the previous call; at the end, all.
 
         Returns:
-            Partition -> (first record that was not processed, committed offset).
+            Partition -> (first unprocessed offset, committed offset).
         """
-        asked = self.committed if at_end else self._committed_before
+        checked = self.committed if at_end else self._committed_before
         found = {
             partition: (self.runs[partition].following(), offset)
-            for partition, offset in sorted(asked.items())
+            for partition, offset in sorted(checked.items())
             if self.runs[partition].following() < offset
         }
         self._committed_before = dict(self.committed)
@@ -226,12 +226,12 @@ class Tally:
         ended_ms: Mapping[Incarnation, float],
         now_ms: float,
     ) -> Window:
-        """Judge what came since the last settled group, and forget it.
+        """Check what happened since the last settled group, and forget it.
 
         Args:
             owners: partition -> member, in the settled group.
             generation: of the settled group.
-            ended_ms: lives that ended since.
+            ended_ms: incarnations that ended since.
             now_ms: monotonic.
         """
         reports = [*self._carried, *self._reports]
@@ -261,7 +261,7 @@ class Tally:
         return window
 
     def _is_excused(self, double: DoubleOwnership, reports: Sequence[Report]) -> bool:
-        """Whether one of the two had been stalled, and owned by an older generation.
+        """Return whether one of the two owners was stalled, and owned by an older generation.
 
         Two owners of one generation are never excused.
         """
@@ -270,23 +270,23 @@ class Tally:
         )
         if first == second:
             return False
-        lives = {_life(double.first), _life(double.second)}
+        incarnations = {_incarnation(double.first), _incarnation(double.second)}
         return any(
-            stall.life in lives
+            stall.incarnation in incarnations
             and stall.from_ms <= double.second.from_ms <= stall.to_ms + self._zombie_ms
             for stall in self._stalls
         )
 
 
-def _life(interval: OwnershipInterval) -> Incarnation:
+def _incarnation(interval: OwnershipInterval) -> Incarnation:
     return interval.member, interval.incarnation
 
 
 def _generation_of(interval: OwnershipInterval, reports: Iterable[Report]) -> int | None:
-    """The generation whose assignment began the interval."""
+    """Return the generation whose assignment began the interval."""
     found = None
     for report in reports:
-        if (report.member, report.incarnation) != _life(interval):
+        if (report.member, report.incarnation) != _incarnation(interval):
             continue
         if report.at_ms > interval.from_ms:
             break
@@ -302,26 +302,30 @@ def _carried(
     ended_ms: Mapping[Incarnation, float],
     now_ms: float,
 ) -> list[Report]:
-    """What the next judgement begins with: of each life its last generation and what it owns."""
+    """Return what the next check begins with: of each incarnation its generation and partitions."""
     last: dict[Incarnation, Report] = {}
     decided: dict[Incarnation, Report] = {}
     leader: tuple[Report, Incarnation] | None = None
     for report in reports:
-        life = (report.member, report.incarnation)
-        if life in ended_ms:
+        incarnation = (report.member, report.incarnation)
+        if incarnation in ended_ms:
             continue
         if isinstance(report.event, AnswersDecided):
-            decided[life] = report
+            decided[incarnation] = report
         elif isinstance(report.event, AssignmentTaken):
-            last[life] = report
-            if life in decided:
-                leader = (decided.pop(life), life)
-    carried = [report for life, report in sorted(last.items()) if not leader or life != leader[1]]
+            last[incarnation] = report
+            if incarnation in decided:
+                leader = (decided.pop(incarnation), incarnation)
+    carried = [
+        report
+        for incarnation, report in sorted(last.items())
+        if not leader or incarnation != leader[1]
+    ]
     if leader is not None:
         carried = [leader[0], last[leader[1]], *carried]
     for interval in intervals:
-        life = _life(interval)
-        if interval.to_ms >= now_ms and life in last:
+        incarnation = _incarnation(interval)
+        if interval.to_ms >= now_ms and incarnation in last:
             owned = PartitionsAssigned(partitions=(interval.partition,))
-            carried.append(replace(last[life], at_ms=interval.from_ms, event=owned))
+            carried.append(replace(last[incarnation], at_ms=interval.from_ms, event=owned))
     return carried

@@ -1,4 +1,4 @@
-"""The changelog of the counts, as Kafka Streams writes it."""
+"""Reads the changelog of the counts, in the format of Kafka Streams."""
 
 import struct
 from collections import Counter
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from kafka import KafkaConsumer, TopicPartition
 
 COUNT = struct.Struct(">q")
-"""What Kafka's LongSerializer writes."""
+"""The format of Kafka's LongSerializer."""
 
 _POLL_MS = 1000
 
 
 def read_counts(bootstrap_servers: str, topic: str, partitions: Iterable[int]) -> Counter[bytes]:
-    """Read the last value of every key of a changelog, up to its end as of now."""
+    """Return the last value of every key of a changelog, up to its current end."""
     wheres = [TopicPartition(topic, partition) for partition in partitions]
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap_servers, fetch_max_wait_ms=100, metrics_enabled=False

@@ -1,6 +1,6 @@
-"""What a real broker says about a group: the raw blobs of its members, decoded by us.
+"""DescribeGroups of a real broker, with the members' metadata and assignments decoded.
 
-An observer's view: it works for groups without any member of ours.
+It also works for groups without native members.
 """
 
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ _THREAD_SUFFIX = "-StreamThread-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """One member: what it wrote when it last joined, and what it was answered.
+    """One member with its last subscription and assignment.
 
     Attributes:
-        client: its client id, without what Kafka Streams appends for a thread.
+        client: its client id, without the thread suffix of Kafka Streams.
     """
 
     client: str
@@ -41,28 +41,28 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroup:
-    """The group's state as the coordinator spells it, and its members if it is `Stable`."""
+    """The group's state as in DescribeGroups, and its members if it is `Stable`."""
 
     state: str
     members: tuple[DescribedMember, ...]
 
     @property
     def used_versions(self) -> Mapping[str, int]:
-        """Client -> the version that its subscription is written in."""
+        """Version of each client's subscription."""
         return {member.client: member.subscription.version for member in self.members}
 
     @property
     def answered_versions(self) -> Mapping[str, int]:
-        """Client -> the version that it was answered in."""
+        """Version of each client's assignment."""
         return {member.client: member.assignment.version for member in self.members}
 
 
 def describe_group(bootstrap_servers: str, group_id: str) -> DescribedGroup:
-    """Ask the coordinator.
+    """Return the description of a group by its coordinator.
 
     Raises:
         BrokerError: no broker answers.
-        DecodeError: a member of the group does not speak our protocol.
+        DecodeError: the bytes of a member are not those of Kafka Streams.
     """
     with open_admin(Target(servers=(bootstrap_servers,))) as admin:
         group = ask_for_group(admin, group_id)

@@ -1,23 +1,23 @@
-"""Fetch beforehand what the tests of the real world use: `python -m system_tests.support.fetch`.
+"""Download the jars of the tests marked `real`: `python -m system_tests.support.fetch`.
 
-With `--pin` it also writes the checksums of all of it to `checksums.txt`. A jar that is not pinned
-yet is refused; check it and pin it beside the jars first, as the message says.
+With `--pin` it also writes the checksums of all jars to `checksums.txt`. A jar without a pinned
+checksum is refused; check it and pin it first, as the message says.
 """
 
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 from system_tests.real import PINS, broker_jars, broker_release, sha256, streams_jars, tools_jars
 
 BROKERS = ("kafka:3.9", "kafka:4")
 STREAMS = ("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2", "3.9.1", "4.3.1")
-_EXIT_SURROUNDINGS = 3
+_EXIT_ENVIRONMENT = 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fetch; say what is there, one line a release; return the exit status."""
+    """Download the jars, print one line per release, and return the exit status."""
     found: dict[str, Path] = {}
     try:
         for name, jars in _all_jars():
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str]) -> int:
             size_mb = sum(jar.stat().st_size for jar in jars) / 1e6
             sys.stdout.write(f"{name:<22}{len(jars):>3} jars {size_mb:>6.1f} MB\n")
             sys.stdout.flush()
-    except SurroundingsError as error:
+    except EnvironmentFailureError as error:
         sys.stderr.write(f"{error}\n")
-        return _EXIT_SURROUNDINGS
+        return _EXIT_ENVIRONMENT
     if "--pin" in arguments:
         head = PINS.read_text(encoding="utf-8").splitlines()[0]
         rows = [f"{sha256(jar)}  {name}" for name, jar in sorted(found.items())]

@@ -1,7 +1,7 @@
-"""One group on a real broker: JVM members and members of ours that count the same words.
+"""A group on a real broker: JVM members and native members that count the same words.
 
-Topics are made beforehand, the internal ones too, so that any member may lead. Words are written
-all the while; at the end the changelog must say of each word how often it was written.
+All topics, also internal ones, are created first, so that any member may be leader. Words are
+produced during the whole test; at the end the changelog must hold the count of each word.
 """
 
 import uuid
@@ -28,7 +28,7 @@ from system_tests.support.word_count import (
 )
 
 PARTITIONS = 4
-_RATE = 100.0
+_RATE = 50.0
 _QUIET_S = 1.0
 _LOOK_S = 0.1
 _FIRST_PORT = 7001
@@ -39,9 +39,9 @@ class RealGroup:
     """Members of one group, by name; use it as a context manager.
 
     Args:
-        bootstrap_servers: of a real broker.
-        folder: for state and logs of the members.
-        session_timeout_ms: of all members.
+        bootstrap_servers: address of a real broker.
+        folder: directory for state and logs of the members.
+        session_timeout_ms: session timeout of all members.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RealGroup:
         self.bootstrap_servers = bootstrap_servers
         self.application_id = f"word-count-{uuid.uuid4().hex[:8]}"
         self.members: dict[str, RealMember] = {}
-        self.lives: list[RealMember] = []
+        self.started: list[RealMember] = []
         self._folder = folder
         self._session_timeout_ms = session_timeout_ms
         self._endpoints: dict[str, str] = {}
@@ -63,18 +63,18 @@ class RealGroup:
         )
 
     def __enter__(self) -> Self:
-        """Begin to write words."""
+        """Start to produce words."""
         self._producer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill what is left."""
+        """Kill all members that still run."""
         self._producer.close()
-        for member in self.lives:
+        for member in self.started:
             member.kill()
 
     def start(self, name: str, release: str, **config: Any) -> RealMember:
-        """Start a member, with the state folder and the process id of its former life."""
+        """Start a member; after a restart it has its former state directory and process id."""
         endpoint = self._endpoints.setdefault(
             name, f"127.0.0.1:{_FIRST_PORT + len(self._endpoints)}"
         )
@@ -95,7 +95,7 @@ class RealGroup:
             log=folder / "log",
         )
         self.members[name] = member
-        self.lives.append(member)
+        self.started.append(member)
         return member
 
     def stop(self, name: str) -> None:
@@ -103,21 +103,21 @@ class RealGroup:
         self.members.pop(name).stop()
 
     def describe(self) -> DescribedGroup:
-        """What the coordinator says about the group."""
+        """Return the coordinator's description of the group."""
         return describe_group(self.bootstrap_servers, self.application_id)
 
     def settle(self, *, timeout_s: float = 150.0) -> DescribedGroup:
         """Wait until every task runs exactly once and nothing changes for a second.
 
         Raises:
-            NotInTime: it did not settle; the message says why.
+            NotInTime: the group did not settle in time; the message says why.
         """
         deadline = monotonic() + timeout_s
         quiet_since = monotonic()
         before: object = None
         while monotonic() < deadline:
             reason = self._unsettled()
-            now = tuple(len(member.reports) for member in self.lives)
+            now = tuple(len(member.reports) for member in self.started)
             if reason is not None or now != before:
                 before, quiet_since = now, monotonic()
             elif monotonic() - quiet_since >= _QUIET_S:
@@ -134,10 +134,10 @@ class RealGroup:
         )
 
     def wait(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:
-        """Wait for something of the whole group.
+        """Wait until `found()` is true.
 
         Raises:
-            NotInTime: it did not come.
+            NotInTime: it was not true in time.
         """
         deadline = monotonic() + timeout_s
         while not found():
@@ -146,18 +146,18 @@ class RealGroup:
             sleep(_LOOK_S)
 
     def failures(self) -> dict[str, list[str]]:
-        """Why stream threads died, by member; empty where none did."""
-        return {m.name: m.failures for m in self.lives if m.failures}
+        """Return why stream threads failed, by member; only members with failures."""
+        return {m.name: m.failures for m in self.started if m.failures}
 
     def poison(self, partition: int) -> None:
-        """Write the word that no JVM member survives."""
+        """Produce the word that makes JVM members fail."""
         producer = KafkaProducer(bootstrap_servers=self.bootstrap_servers, metrics_enabled=False)
         topic = words_topic(self.application_id)
         producer.send(topic, value=POISON.encode(), partition=partition)
         producer.close()
 
     def finish(self) -> tuple[Counter[str], Counter[str]]:
-        """Write no more and wait until everything is counted; return words written and counted.
+        """Stop producing, wait until all words are counted; return (produced, counted) words.
 
         Raises:
             NotInTime: words are missing after a minute.

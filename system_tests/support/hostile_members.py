@@ -1,4 +1,4 @@
-"""A live group with one member that writes bytes of its own making, for tests."""
+"""Members of a group in which one member writes invalid bytes, for tests."""
 
 import random
 import threading
@@ -63,25 +63,26 @@ _CLIENT = {
 
 class _Errors(TasksListener):
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.sentences: list[str] = []
 
     def on_error(self, why: str) -> None:
-        self.said.append(why)
+        self.sentences.append(why)
 
 
 class HonestMember:
-    """A consumer of ours in a thread; it commits what it has processed.
+    """A native consumer in a thread; it commits what it has processed.
 
     Attributes:
-        seen: what its assignor observed; errors: what its application was told.
-        offsets: partition -> offset behind the last record that it processed.
-        ended: why its thread ended, or None.
+        observations: events of its assignor.
+        offsets: partition -> offset after the last processed record.
+        records: number of processed records by partition.
+        ended: error of its last poll, or None.
     """
 
     def __init__(
         self, servers: Sequence[str], number: int, protocol: Literal["eager", "cooperative"]
     ) -> None:
-        self.seen: list[Observation] = []
+        self.observations: list[Observation] = []
         self.listener = _Errors()
         self.offsets: dict[int, int] = {}
         self.records: Counter[int] = Counter()
@@ -93,9 +94,9 @@ class HonestMember:
             rebalance_protocol=protocol,
             endpoint=f"honest-{number}:80",
             listener=self.listener,
-            observer=self.seen.append,
+            observer=self.observations.append,
             internal_topics=None,
-            strategy=sticky,  # nobody looks at the changelogs, so lags are not known
+            strategy=sticky,  # changelogs are not read, so lags are unknown
         )
         self._consumer = KafkaConsumer(
             TOPIC,
@@ -112,8 +113,8 @@ class HonestMember:
 
     @property
     def errors(self) -> list[str]:
-        """What `on_error` was told."""
-        return self.listener.said
+        """Sentences passed to `on_error`."""
+        return self.listener.sentences
 
     def close(self) -> None:
         """Leave the group."""
@@ -146,7 +147,7 @@ class HonestMember:
 
 
 class _Writer(AbstractPartitionAssignor):  # type: ignore[misc] # the client is untyped
-    """Writes the blob that it is told to, and takes whatever comes."""
+    """Writes the given metadata, and accepts every assignment."""
 
     name = "stream"
 
@@ -172,11 +173,11 @@ class _Writer(AbstractPartitionAssignor):  # type: ignore[misc] # the client is 
 
 
 class HostileMember:
-    """A consumer in a thread that joins with the bytes that it is told to write.
+    """A consumer in a thread that joins with given metadata.
 
     Args:
-        servers: of the cluster.
-        claims_all: it says in the consumer protocol that it owns every partition, always.
+        servers: addresses of the cluster.
+        claims_all: it claims to own every partition, in the consumer protocol.
     """
 
     def __init__(self, servers: Sequence[str], *, claims_all: bool) -> None:
@@ -186,7 +187,7 @@ class HostileMember:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def write(self, blob: bytes) -> None:
-        """Join with these bytes; joins again where it is in the group already."""
+        """Join, or rejoin, with these bytes."""
         self._writer.blob = blob
         if self._consumer is None:
             self._consumer = KafkaConsumer(
@@ -202,7 +203,7 @@ class HostileMember:
 
     @property
     def answers(self) -> int:
-        """How many answers it got."""
+        """Number of assignments that it received."""
         return self._writer.taken
 
     def close(self) -> None:
@@ -222,7 +223,7 @@ class HostileMember:
 
 
 def hostile_blobs(count: int, *, seed: int = 1) -> Iterator[bytes]:
-    """Subscriptions that no program of Kafka Streams writes: chosen ones, then mutated ones."""
+    """Yield subscriptions that Kafka Streams never writes: chosen ones, then mutated ones."""
     values = [
         StreamsMember(
             find_release(kind),
@@ -233,18 +234,18 @@ def hostile_blobs(count: int, *, seed: int = 1) -> Iterator[bytes]:
     ]
     chosen = [data for value in values for data in _chosen(value)]
     yield from chosen[:count]
-    random_ = random.Random(seed)  # noqa: S311 no secret
+    rng = random.Random(seed)  # noqa: S311 no secret
     plain = [encode_subscription(value) for value in values]
     left = count - len(chosen)
     while left > 0:
-        data = _mutated(random_, random_.choice(plain))
-        if not _stops_everybody(data):
+        data = _mutated(rng, rng.choice(plain))
+        if not _stops_application(data):
             yield data
             left -= 1
 
 
 def _chosen(value: Subscription) -> Iterator[bytes]:
-    """Values that once stopped a leader, starved a group or made it rebalance for ever."""
+    """Yield values that once stopped a leader or caused endless rebalances."""
     everything = TaskOffsetSums.from_mapping({TaskId(0, p): RUNNING for p in range(PARTITIONS)})
     for endpoint in ("h:" + "1" * 5_000, f"h:{2**31}", "é" * 20_000 + ":1", "localhost", "a\nb:1"):
         yield encode_subscription(replace(value, user_endpoint=endpoint))
@@ -263,29 +264,29 @@ def _chosen(value: Subscription) -> Iterator[bytes]:
     ):
         native = replace(value.native, **changed)
         yield encode_subscription(replace(value, native=native, task_offset_sums=everything))
-    # In Kafka's layouts it would be larger than what a broker takes for the whole group.
+    # In Kafka's layouts it would exceed the size limit of the group's record.
     many = TaskOffsetSums.from_columns([0] * 80_000, range(80_000), [RUNNING] * 80_000)
     native = replace(value.native, sizes=(80_000,), latest_supported_version=101)
     value = replace(value, version=101, latest_supported_version=101)
     yield encode_subscription(replace(value, native=native, task_offset_sums=many))
 
 
-def _mutated(random_: random.Random, data: bytes) -> bytes:
+def _mutated(rng: random.Random, data: bytes) -> bytes:
     changed = bytearray(data)
-    for _ in range(random_.randrange(1, 8)):
-        place = random_.randrange(len(changed))
-        match random_.randrange(3):
+    for _ in range(rng.randrange(1, 8)):
+        place = rng.randrange(len(changed))
+        match rng.randrange(3):
             case 0:
-                changed[place] = random_.randrange(256)
+                changed[place] = rng.randrange(256)
             case 1:
-                changed.insert(place, random_.randrange(256))
+                changed.insert(place, rng.randrange(256))
             case _ if len(changed) > 1:
                 del changed[place + 1 :]
     return bytes(changed)
 
 
-def _stops_everybody(data: bytes) -> bool:
-    """Whether it asks the whole application to stop, which every member may (KIP-671)."""
+def _stops_application(data: bytes) -> bool:
+    """Whether it shuts the application down, which every member may do (KIP-671)."""
     try:
         value = decode_subscription(data)
     except DecodeError:

@@ -1,4 +1,4 @@
-"""Real consumers whose group follows a feature of its brokers (KIP-584), for tests."""
+"""Consumers whose group follows a feature of its brokers (KIP-584), for tests."""
 
 import threading
 import time
@@ -27,18 +27,18 @@ class LevelMember:
     """A consumer in a thread that polls until it is closed.
 
     Args:
-        servers: of the cluster; it looks for levels at `servers[node]`.
-        topic, group: what it reads, as whom.
-        release: which it emulates.
+        servers: addresses of the cluster.
+        node: index of the server that it polls for levels.
+        topic, group: topic that it reads, and its group id.
+        release: release that it emulates.
         levels: level of `FEATURE` -> levels of the group.
-        settings: of the assignor, in place of those here.
+        settings: further arguments of the assignor.
 
     Attributes:
-        assignor, consumer: its own.
-        seen: what its assignor observed.
-        levels_written: (version, level of the protocol that it went by, 0 for none) of each of its
-            subscriptions.
-        looked_at: when it looked for levels, in seconds of the monotonic clock.
+        assignor, consumer: assignor and Kafka consumer.
+        observations: events of its assignor.
+        levels_written: for each subscription: (version, level of the protocol, 0 if unknown).
+        polled_at: times at which it polled for levels, in seconds of the monotonic clock.
         error: why it stopped, or None.
     """
 
@@ -53,9 +53,9 @@ class LevelMember:
         levels: Mapping[int, Mapping[str, int]] = LEVELS,
         settings: Mapping[str, Any] = MappingProxyType({"level_poll_s": 0.5}),
     ) -> None:
-        self.seen: list[Observation] = []
+        self.observations: list[Observation] = []
         self.levels_written: list[tuple[int, int]] = []
-        self.looked_at: list[float] = []
+        self.polled_at: list[float] = []
         self._source = ClusterFeature(servers[node], FEATURE, levels)
         self.error: str | None = None
         self.assignor = StreamsAssignor(
@@ -64,7 +64,7 @@ class LevelMember:
             release=release,
             observer=self._observe,
             internal_topics=None,
-            level_source=self._look,
+            level_source=self._poll,
             **settings,
         )
         self.consumer = KafkaConsumer(
@@ -72,7 +72,7 @@ class LevelMember:
             bootstrap_servers=list(servers),
             group_id=group,
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=60_000,  # no scenario is about a member that is put out
+            session_timeout_ms=60_000,  # no session may expire in these tests
             heartbeat_interval_ms=200,
         )
         self.assignor.attach(self.consumer)
@@ -88,34 +88,36 @@ class LevelMember:
             self.error = str(error)
 
     def _observe(self, event: Observation) -> None:
-        self.seen.append(event)
+        self.observations.append(event)
         if isinstance(event, SubscriptionWritten):
             level = self.assignor.levels.level_of(ASSIGNMENT_PROTOCOL)
             self.levels_written.append((event.version, level))
 
-    def _look(self) -> FinalizedLevels:
-        self.looked_at.append(time.monotonic())
+    def _poll(self) -> FinalizedLevels:
+        self.polled_at.append(time.monotonic())
         return self._source()
 
     @property
-    def looks(self) -> int:
-        """How often it has looked for levels."""
-        return len(self.looked_at)
+    def polls(self) -> int:
+        """Number of polls for levels."""
+        return len(self.polled_at)
 
     @property
     def epoch(self) -> int:
-        """Of the levels that it goes by."""
+        """Epoch of the levels that it uses."""
         return self.assignor.levels.epoch
 
     @property
     def written(self) -> list[int]:
         """The version of each of its subscriptions."""
-        return [event.version for event in self.seen if isinstance(event, SubscriptionWritten)]
+        return [
+            event.version for event in self.observations if isinstance(event, SubscriptionWritten)
+        ]
 
     @property
     def generation(self) -> int:
-        """Of the last answer that it took, or -1 while it waits for one."""
-        for event in reversed(tuple(self.seen)):
+        """Generation of its last assignment; -1 while it waits for one."""
+        for event in reversed(tuple(self.observations)):
             if isinstance(event, SubscriptionWritten):
                 break
             if isinstance(event, AssignmentTaken):
@@ -123,13 +125,13 @@ class LevelMember:
         return -1
 
     def since(self, generation: int) -> list[tuple[str, int]]:
-        """What it did after it took the answer of a generation.
+        """Return its events after the assignment of a generation.
 
-        Returns: ("wrote", version) for each subscription, ("took", generation) for each answer and
-            ("writes next", version) behind it.
+        Returns: ("wrote", version) for each subscription; ("took", generation) for each assignment,
+            followed by ("writes next", version).
         """
         trace: list[tuple[str, int]] = []
-        for event in tuple(self.seen):
+        for event in tuple(self.observations):
             if isinstance(event, SubscriptionWritten):
                 trace.append(("wrote", event.version))
             elif isinstance(event, AssignmentTaken):
@@ -153,7 +155,7 @@ def until(holds: Callable[[], bool], what: Callable[[], object]) -> None:
     """Wait for a condition.
 
     Raises:
-        TimeoutError: it did not come; `what()` says how things are.
+        TimeoutError: it did not hold in time; the message has `what()`.
     """
     end = time.monotonic() + LIMIT_S
     while not holds():
@@ -163,7 +165,7 @@ def until(holds: Callable[[], bool], what: Callable[[], object]) -> None:
 
 
 def finalize(servers: Sequence[str], level: int, kind: UpdateKind = UpdateKind.UPGRADE) -> None:
-    """Change the level of `FEATURE` as an operator would, at the controller.
+    """Change the level of `FEATURE` with an UpdateFeatures request.
 
     Raises:
         RuntimeError: the cluster refused.

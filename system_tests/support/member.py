@@ -1,6 +1,6 @@
-"""A real member as a test sees it: a process that reports what happens to it.
+"""A member process of the tests marked `real`; it reports its events.
 
-Start members from the main thread: the kernel's rope is tied to the thread that forked.
+Start members from the main thread: the kernel ends them when the thread that forked ends.
 """
 
 import threading
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from system_tests.live import events
 from system_tests.live.events import Event, Report
-from system_tests.live.member_process import Heard, MemberProcess, ProcessEnded
+from system_tests.live.member_process import MemberProcess, Message, ProcessEnded
 from system_tests.support.word_count import RealConfig
 
 _NATIVE_MEMBER = "system_tests.support.native_member"
@@ -23,27 +23,29 @@ _Kind = TypeVar("_Kind", bound=Event)
 
 
 class NotInTime(Exception):
-    """What a test waited for did not come; the message says who, what and how long."""
+    """A condition did not hold in time; the message names member, condition and time."""
 
 
 class RealMember(MemberProcess):
-    """One life of one member, a JVM or one of ours.
+    """A process of a member, JVM or native, from start to end.
 
     Attributes:
-        reports: everything that it reported, in order.
+        reports: all its reports, in order.
     """
 
     def __init__(self, config: RealConfig, *, log: Path) -> None:
         self.config = config
         self.reports: list[Report] = []
-        self._heard = threading.Condition()
+        self._event_added = threading.Condition()
         self._has_ended = False
         module = _NATIVE_MEMBER if config.is_native else _JVM_MEMBER
-        super().__init__(config, incarnation=0, hear=self._take, module=module, log=log)
+        super().__init__(
+            config.name, config, incarnation=0, receive=self._take, module=module, log=log
+        )
 
     @property
     def state(self) -> str:
-        """A JVM member's last `KafkaStreams.State`; of ours RUNNING once it has an assignment."""
+        """Last `KafkaStreams.State` of a JVM member; RUNNING for a native one with assignment."""
         if self.config.is_native:
             last, asked = self._last(events.AssignmentTaken), self._last(events.RejoinRequested)
             if last is None or (asked is not None and asked.at_ms > last.at_ms):
@@ -66,39 +68,41 @@ class RealMember(MemberProcess):
 
     @property
     def failures(self) -> list[str]:
-        """Why its stream threads died, if they did."""
+        """Why its stream threads failed; empty if none did."""
         return [event.why for event in self.all(events.MemberFailed)]
 
     def all(self, kind: type[_Kind]) -> list[_Kind]:
-        """Everything that it reported of one kind, in order."""
-        return [one.event for one in tuple(self.reports) if isinstance(one.event, kind)]
+        """Return all its events of one kind, in order."""
+        return [report.event for report in tuple(self.reports) if isinstance(report.event, kind)]
 
     def wait_for(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:
-        """Wait until `found()` is true; it is asked whenever the member reports something.
+        """Wait until `found()` is true; it is called after every report of the member.
 
         Raises:
-            NotInTime: it was not in time, or the member ended before.
+            NotInTime: it was not true in time, or the member ended before.
         """
         deadline = monotonic() + timeout_s
-        with self._heard:
+        with self._event_added:
             while not found():
                 left = deadline - monotonic()
                 if left <= 0 or self._has_ended:
                     break
-                self._heard.wait(min(left, 0.2))
+                self._event_added.wait(min(left, 0.2))
         if not found():
             raise NotInTime(f"{self.name}: {what} did not come in {timeout_s:.0f} s{self.tail()}")
 
     def hosts(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         """Ask what it knows about who hosts which partitions."""
-        asked = len(self.all(events.HostsTold))
-        self._tell("hosts")
-        self.wait_for("an answer", lambda: len(self.all(events.HostsTold)) > asked, timeout_s=5.0)
-        return self.all(events.HostsTold)[-1].hosts
+        asked = len(self.all(events.HostsReported))
+        self._send("hosts")
+        self.wait_for(
+            "an answer", lambda: len(self.all(events.HostsReported)) > asked, timeout_s=5.0
+        )
+        return self.all(events.HostsReported)[-1].hosts
 
     def ask_to_stop(self) -> None:
         """Begin to stop it cleanly; a JVM would not for a signal."""
-        self._tell("stop")
+        self._send("stop")
 
     def stop(self) -> None:
         """Stop it cleanly; kill it if that takes longer than 20 s."""
@@ -107,25 +111,25 @@ class RealMember(MemberProcess):
         self.kill()
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone and everything that it reported is here."""
+        """Kill it with SIGKILL, and wait until it has ended and all its reports have arrived."""
         super().kill()
-        with self._heard:
-            self._heard.wait_for(lambda: self._has_ended, _END_S)
+        with self._event_added:
+            self._event_added.wait_for(lambda: self._has_ended, _END_S)
 
     def tail(self) -> str:
         """The end of its log, for messages."""
         return "".join(f"\n  {line}" for line in self.last_lines)
 
-    def _take(self, heard: Heard) -> None:
-        with self._heard:
-            match heard:
+    def _take(self, message: Message) -> None:
+        with self._event_added:
+            match message:
                 case Report():
-                    self.reports.append(heard)
+                    self.reports.append(message)
                 case ProcessEnded():
                     self._has_ended = True
                 case _:
-                    self.last_lines.append(str(heard))
-            self._heard.notify_all()
+                    self.last_lines.append(str(message))
+            self._event_added.notify_all()
 
     def _last(self, kind: type[Event]) -> Report | None:
         return next((r for r in reversed(tuple(self.reports)) if isinstance(r.event, kind)), None)

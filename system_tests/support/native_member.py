@@ -1,10 +1,10 @@
-"""A member of ours that runs the same tasks as a JVM member, on the same state.
+"""A native member that runs the same tasks as a JVM member, with the same state.
 
 `python -m system_tests.support.native_member` reads a `RealConfig` from its standard input, then
-commands, as `jvm/member.py` does, and reports what its assignor observes.
+commands, like `jvm/member.py`, and reports the events of its assignor.
 
-The state of a task is restored from its changelog before the first record; batches are written and
-flushed before they are committed: at least once, as a JVM member by default.
+The state of a task is restored from its changelog before its first record. Output is flushed before
+offsets are committed: at-least-once, the default of Kafka Streams.
 """
 
 import os
@@ -21,13 +21,14 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor import sticky
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.adapters.membership import EmbeddedAssignor
+from assignor.adapters.membership import EmbeddedMember
 from assignor.rebalance import Routing
 from encoding import RebalanceError
+from system_tests.json_lines import read_line
 from system_tests.live import events
 from system_tests.live.members.config import CLIENT_SETTINGS
 from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
-from system_tests.live.members.work import observe
+from system_tests.live.members.work import reporting_observer
 from system_tests.support.counts import COUNT, read_counts
 from system_tests.support.word_count import (
     RealConfig,
@@ -44,7 +45,7 @@ _EXIT_FAILED = 1
 
 
 class _Tasks:
-    """The stores of the tasks that run here, and the writing of what follows from a record."""
+    """State stores of the running tasks; processes records and produces their output."""
 
     def __init__(self, config: RealConfig) -> None:
         self._bootstrap_servers = config.bootstrap_servers
@@ -72,7 +73,7 @@ class _Tasks:
                     self._stores.pop(where.partition, None)
 
     def process(self, where: TopicPartition, records: Sequence[ConsumerRecord]) -> bool:
-        """Process one batch; False if the partition went away meanwhile."""
+        """Process a batch; return False if the partition was revoked meanwhile."""
         with self._lock:
             if where not in self._owned:
                 return False
@@ -117,7 +118,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the client i
 
 
 def build_assignor(config: RealConfig, report: Reporter) -> StreamsAssignor:
-    """Build the assignor, which reports what it observes."""
+    """Return the assignor; it reports its events."""
     return StreamsAssignor(
         word_count(config.application_id),
         application_id=config.application_id,
@@ -130,12 +131,12 @@ def build_assignor(config: RealConfig, report: Reporter) -> StreamsAssignor:
         num_standby_replicas=config.num_standby_replicas,
         internal_topics=None,  # made before the group starts, as its tests count rebalances
         strategy=sticky,  # nobody looks at the changelogs, so lags are not known
-        observer=observe(report),
+        observer=reporting_observer(report),
     )
 
 
 def run(config: RealConfig, report: Reporter) -> int:
-    """Be a member until told to stop; return the exit status."""
+    """Run the member until it is stopped; return the exit status."""
     stopping = threading.Event()
     assignor = build_assignor(config, report)
     tasks = _Tasks(config)
@@ -152,7 +153,7 @@ def run(config: RealConfig, report: Reporter) -> int:
     assignor.attach(consumer)
     topics = (words_topic(config.application_id), repartition_topic(config.application_id))
     for topic in topics:
-        consumer.partitions_for_topic(topic)  # a leader that does not know it has nothing to give
+        consumer.partitions_for_topic(topic)  # a leader without its metadata assigns nothing
     consumer.subscribe(topics, listener=_Listener(tasks))
     threading.Thread(target=_obey, args=(assignor, report, stopping), daemon=True).start()
     try:
@@ -182,11 +183,11 @@ def _step(consumer: KafkaConsumer, tasks: _Tasks) -> None:
         consumer.commit(offsets)
 
 
-def _obey(assignor: EmbeddedAssignor, report: Reporter, stopping: threading.Event) -> None:
+def _obey(assignor: EmbeddedMember, report: Reporter, stopping: threading.Event) -> None:
     for line in sys.stdin:
         if line.strip() != "hosts":
             break
-        report(events.HostsTold(hosts=_hosts(assignor.routing)))
+        report(events.HostsReported(hosts=_hosts(assignor.routing)))
     stopping.set()
 
 
@@ -201,9 +202,9 @@ def _hosts(routing: Routing) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def main() -> int:
-    """Read the configuration, tie this process to its parent, run."""
+    """Read the configuration, end with the parent process, run."""
     report = Reporter()
-    config = RealConfig.from_json(sys.stdin.readline())
+    config = read_line(RealConfig, sys.stdin.readline())
     ask_kernel_to_end_with_parent()
     return run(config, report)
 
@@ -211,4 +212,4 @@ def main() -> int:
 if __name__ == "__main__":
     status = main()
     sys.stderr.flush()
-    os._exit(status)  # the reader of commands may hang in its pipe
+    os._exit(status)  # the thread that reads commands may be blocked

@@ -1,37 +1,36 @@
-"""The application that JVM members and members of ours run in one group: words are counted.
+"""The word count application that JVM members and native members run in one group.
 
-Subtopology 0 reads the words and writes each under itself as key to the repartition topic;
-subtopology 1 counts them in a store with a changelog, and writes every count to `count-of-words`.
-Kafka Streams names the internal topics after the store, and so does our topology.
+Subtopology 0 reads words and writes each to the repartition topic, with the word as key.
+Subtopology 1 counts them in a store with a changelog, and writes every count to the output topic.
+Internal topics are named after the store, as in Kafka Streams.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 
 from assignor import Topology
 
 STORE = "counts"
 POISON = "poison"
-"""The word that no JVM member survives."""
+"""The word that makes JVM members fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealConfig:
-    """What one member process is told: one line of JSON on its standard input.
+    """The configuration of a member process: one line of JSON on its standard input.
 
     Attributes:
-        name: client id, and the name of the member in a test.
-        release: of Kafka Streams, or "native".
-        process_id: of a member of ours; a JVM member keeps its own in `state_dir`.
-        leaves_group: whether a JVM member says so when it stops, as Kafka Streams by itself does
-            not; without it the group waits for the session to end.
-        start_version: of a member of ours, as `StreamsAssignor` takes it.
-        cooperative: whether a member of ours gives up only what moves (KIP-429).
-        hold_back: whether a member of ours holds its group at version 11.
-        when_failed: what a JVM member of 2.8 or newer does when a thread dies: a
+        name: client id, and name of the member in a test.
+        release: release of Kafka Streams, or "native".
+        process_id: process id of a native member; a JVM member has its own in `state_dir`.
+        leaves_group: a JVM member sends LeaveGroup when it stops (not the default of Kafka
+            Streams); otherwise its session has to expire.
+        start_version: `start_version` of a native member's `StreamsAssignor`.
+        cooperative: a native member uses cooperative rebalancing (KIP-429).
+        hold_back: a native member holds its group at version 11.
+        when_failed: reaction of a JVM member, from 2.8 on, to a failed thread: a
             `StreamThreadExceptionResponse`.
-        settings: further settings, Kafka's names and values as text.
+        settings: further Kafka settings, by name, values as text.
     """
 
     name: str
@@ -54,49 +53,32 @@ class RealConfig:
 
     @property
     def is_native(self) -> bool:
-        """Whether this is a member of ours."""
+        """Whether this is a native member."""
         return self.release == "native"
-
-    def to_json(self) -> str:
-        """Write one line."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, line: str) -> "RealConfig":
-        """Read one line.
-
-        Raises:
-            ValueError: not JSON, or not the attributes of a member.
-        """
-        found = json.loads(line)
-        names = {one.name for one in fields(cls)}
-        if not isinstance(found, dict) or set(found) != names:
-            raise ValueError(f"a member's configuration is one JSON object with {sorted(names)}")
-        return cls(**found)
 
 
 def words_topic(application_id: str) -> str:
-    """Name the topic that is counted."""
+    """Return the name of the input topic."""
     return f"{application_id}-words"
 
 
 def counts_topic(application_id: str) -> str:
-    """Name the topic that every count is written to."""
+    """Return the name of the output topic."""
     return f"{application_id}-out"
 
 
 def repartition_topic(application_id: str) -> str:
-    """Name the topic between the two subtopologies."""
+    """Return the name of the topic between the two subtopologies."""
     return f"{application_id}-{STORE}-repartition"
 
 
 def changelog_topic(application_id: str) -> str:
-    """Name the changelog of the counts."""
+    """Return the name of the changelog topic."""
     return f"{application_id}-{STORE}-changelog"
 
 
 def word_count(application_id: str) -> Topology:
-    """Build the topology as a member of ours sees it; ids are those of Kafka Streams."""
+    """Return the topology of a native member; its subtopology ids are those of Kafka Streams."""
     return (
         Topology()
         .add_repartition_topic(STORE)

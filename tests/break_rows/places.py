@@ -1,8 +1,7 @@
-"""Named breaks of the product's code: where they are, and a copy of the sources with one of them.
+"""Named breaks of the product's code: their places, and a copy of the sources with a break.
 
-A break is a replacement of text inside one function, class or module-level value, called by its
-qualified name. It fails loudly when its place has moved: what it replaces must be there exactly
-once.
+A break replaces text inside one function, class or module-level value, given by its qualified name.
+If the place does not contain the old text exactly once, an error is raised.
 """
 
 import ast
@@ -18,7 +17,7 @@ PRODUCT: Final = ("assignor", "encoding", "probing", "spark_assign", "system_tes
 
 
 class MovedError(Exception):
-    """A break whose place is not there any more."""
+    """The place of a break does not exist any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +26,10 @@ class Break:
 
     Attributes:
         row: id in tests/kips.toml.
-        says: what is wrong with the product then, in a few words.
-        place: `module:qualified.name` of what is changed.
-        old: text in it, there exactly once; new: what stands there instead.
-        worlds: in which the row's marked tests must go red; empty: all that the row names.
+        says: the resulting fault of the product, in a few words.
+        place: `module:qualified.name` of the changed code.
+        old: text that occurs there exactly once; new: its replacement.
+        worlds: worlds in which the row's marked tests must fail; empty: all worlds of the row.
     """
 
     row: str
@@ -52,48 +51,49 @@ def read_breaks() -> tuple[Break, ...]:
     return tuple(Break(**{**row, "worlds": tuple(row.get("worlds", ()))}) for row in table["break"])
 
 
-def path_of(one: Break) -> str:
+def path_of(break_: Break) -> str:
     """File of a break, relative to the root.
 
     Raises:
-        MovedError: there is no such module, or it is none of the product's.
+        MovedError: there is no such module, or it is not part of the product.
     """
-    module = one.place.partition(":")[0]
+    module = break_.place.partition(":")[0]
     if module.split(".")[0] not in PRODUCT:
-        raise MovedError(f"{one.name}: {module} is no module of the product")
+        raise MovedError(f"{break_.name}: {module} is no module of the product")
     path = module.replace(".", "/")
     for candidate in (f"{path}.py", f"{path}/__init__.py"):
         if (ROOT / candidate).is_file():
             return candidate
-    raise MovedError(f"{one.name}: there is no module {module}")
+    raise MovedError(f"{break_.name}: there is no module {module}")
 
 
-def broken_source(one: Break) -> str:
+def broken_source(break_: Break) -> str:
     """The text of the file with the break.
 
     Raises:
-        MovedError: the place is not there, or does not hold the old text exactly once.
+        MovedError: the place does not exist, or does not contain the old text exactly once.
     """
-    path = path_of(one)
+    path = path_of(break_)
     source = (ROOT / path).read_text(encoding="utf-8")
-    first, last = _lines_of(one, ast.parse(source))
+    first, last = _lines_of(break_, ast.parse(source))
     lines = source.splitlines(keepends=True)
     text = "".join(lines[first - 1 : last])
-    if text.count(one.old) != 1:
+    if text.count(break_.old) != 1:
         raise MovedError(
-            f"{one.name}: {one.place} in {path} has the old text {text.count(one.old)} times"
+            f"{break_.name}: {break_.place} in {path} has the old text"
+            f" {text.count(break_.old)} times"
         )
-    changed = text.replace(one.old, one.new)
+    changed = text.replace(break_.old, break_.new)
     return "".join(lines[: first - 1]) + changed + "".join(lines[last:])
 
 
-def _lines_of(one: Break, tree: ast.Module) -> tuple[int, int]:
+def _lines_of(break_: Break, tree: ast.Module) -> tuple[int, int]:
     """First and last line of the place, decorators included."""
     node: ast.AST = tree
-    for name in one.place.partition(":")[2].split("."):
+    for name in break_.place.partition(":")[2].split("."):
         found = [child for child in ast.iter_child_nodes(node) if name in _names(child)]
         if len(found) != 1:
-            raise MovedError(f"{one.name}: {one.place} is there {len(found)} times")
+            raise MovedError(f"{break_.name}: {break_.place} is there {len(found)} times")
         node = found[0]
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(d.lineno for d in decorators)])  # type: ignore[attr-defined]  # ast
@@ -111,7 +111,7 @@ def _names(node: ast.AST) -> tuple[str, ...]:
 
 
 def copy_sources(to: Path) -> None:
-    """A copy of what git tracks; what is fetched or installed stays where it is, linked."""
+    """Copy all files that git tracks, and link the folder of downloaded jars."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -19,7 +19,7 @@ ANSWER = encode_assignment(Assignment(version=4, active_tasks=(TaskId(0, 1),))).
 QUESTION = json.dumps({"kind": "assignment", "hex": ANSWER}) + "\n"
 FIELDS = '{"kind": "assignment", "version": 4, "fields": {"active_tasks": [[0, 1, null]]}}\n'
 COMMANDS = all_commands()
-LEAVES = [(path, one) for path, one in COMMANDS if not isinstance(one, click.Group)]
+LEAVES = [(path, command) for path, command in COMMANDS if not isinstance(command, click.Group)]
 OPTIONS = [
     (path, option)
     for path, command in COMMANDS
@@ -95,7 +95,7 @@ def test_every_command_speaks_to_people_and_to_programs(row):
 def test_help_is_readable_on_80_columns_and_has_examples_and_the_exit_status(row, monkeypatch):
     path, _ = row
     monkeypatch.setenv("COLUMNS", "80")
-    program = next(one for one in PROGRAMS if one.name == path[0])
+    program = next(candidate for candidate in PROGRAMS if candidate.name == path[0])
     text = CliRunner().invoke(program, [*path[1:], "--help"]).stdout
     assert [line for line in text.splitlines() if len(line) > 80] == []
     parts = [text.index(f"\n{part}:\n") for part in ("Options", "Examples", "Exit status")]
@@ -110,18 +110,18 @@ def test_every_command_tells_its_exit_statuses(row):
     assert {0, 2, 3} <= command.exits.keys() <= {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.name)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda command: command.name)
 def test_a_group_says_of_a_command_what_the_command_says(program):
     for name, row in program.subcommands.items():
         command = program.get_command(click.Context(program, info_name=program.name), name)
         assert row.sentence == command.get_short_help_str(limit=200), name
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.name)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda command: command.name)
 def test_every_program_has_a_version_and_completion(program):
     run = CliRunner()
-    told = run.invoke(program, ["--version"]).stdout
-    assert re.fullmatch(rf"{program.name}, version \S+\n", told)
+    output = run.invoke(program, ["--version"]).stdout
+    assert re.fullmatch(rf"{program.name}, version \S+\n", output)
     assert f"_{program.name.upper().replace('-', '_')}_COMPLETE" in (
         run.invoke(program, ["completion", "bash"]).stdout
     )
@@ -183,8 +183,8 @@ def folder(tmp_path, monkeypatch):
         ("groups.jsonl", group),
         ("group.json", group),
         ("answers.jsonl", answer := answer_of(group)),
-        ("ours.jsonl", answer),
-        ("theirs.jsonl", answer),
+        ("before.jsonl", answer),
+        ("after.jsonl", answer),
         ("questions", QUESTION),
         ("blobs.jsonl", QUESTION),
         ("fields.jsonl", FIELDS),
@@ -221,7 +221,7 @@ def test_an_example_does_what_it_says(program, line, folder):
     typed = (folder / stdin).read_bytes() if stdin else QUESTION.encode()
     if "--hex -" in line:
         typed = b"0000000c0000000c"
-    run = next(one for one in PROGRAMS if one.name == program)
+    run = next(command for command in PROGRAMS if command.name == program)
     done = CliRunner().invoke(run, words, input=typed)
     expected = next((status for part, status in STATUS.items() if part in " ".join(words)), 0)
     assert done.exit_code in (expected if isinstance(expected, tuple) else (expected,)), done.output
@@ -231,7 +231,7 @@ def test_an_example_does_what_it_says(program, line, folder):
 @pytest.mark.parametrize(("program", "line"), list(examples()))
 def test_every_example_is_a_command_that_there_is(program, line):
     words, _ = words_of(program, line)
-    command = next(one for one in PROGRAMS if one.name == program)
+    command = next(candidate for candidate in PROGRAMS if candidate.name == program)
     context = click.Context(command, info_name=program)
     while isinstance(command, click.Group) and words:
         command, words = command.get_command(context, words[0]), words[1:]

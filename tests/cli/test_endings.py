@@ -53,8 +53,8 @@ COLOUR = {"NO_COLOR", "FORCE_COLOR", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL",
 
 
 def run(program, *words, **settings):
-    told = {"capture_output": True, "timeout": WAIT_S, "env": environment()} | settings
-    return subprocess.run(argv(program, *words), check=False, **told)
+    options = {"capture_output": True, "timeout": WAIT_S, "env": environment()} | settings
+    return subprocess.run(argv(program, *words), check=False, **options)
 
 
 def on_a_terminal(arguments, *, env, press=None, wait_s=WAIT_S):
@@ -170,8 +170,8 @@ def test_a_wide_table_is_not_cut_in_a_pipe(tmp_path):
         client["rack"] = racks[number % len(racks)]
     file = tmp_path / "wide.jsonl"
     file.write_text(json.dumps(group) + "\n")
-    told = run("assignor", "assign", "--problem", str(file)).stdout.decode()
-    assert [rack for rack in racks[: len(group["clients"])] if rack not in told] == []
+    output = run("assignor", "assign", "--problem", str(file)).stdout.decode()
+    assert [rack for rack in racks[: len(group["clients"])] if rack not in output] == []
 
 
 def test_ctrl_c_ends_a_command_that_reads_with_one_line():
@@ -257,16 +257,16 @@ def test_bash_completes(tmp_path, program, words, expected):
     assert expected <= set(completed(tmp_path, program, words))
 
 
-def asked(program, words):
-    """What a program answers a shell behind these words."""
-    command = next(one for one in COMMANDS if one.name == program)
+def completions(program, words):
+    """Return what a program completes after these words."""
+    command = next(candidate for candidate in COMMANDS if candidate.name == program)
     variables = {
         f"_{program.replace('-', '_').upper()}_COMPLETE": "bash_complete",
         "COMP_WORDS": f"{program} {words} ",
         "COMP_CWORD": str(len(words.split()) + 1),
     }
-    told = CliRunner(env=variables).invoke(command, []).stdout
-    return [tuple(line.split(",", 1)) for line in told.splitlines()]
+    output = CliRunner(env=variables).invoke(command, []).stdout
+    return [tuple(line.split(",", 1)) for line in output.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def asked(program, words):
     ],
 )
 def test_commands_releases_and_strategies_are_completed(program, words, expected):
-    assert {("plain", word) for word in expected} <= set(asked(program, words))
+    assert {("plain", word) for word in expected} <= set(completions(program, words))
 
 
 @pytest.mark.parametrize(
@@ -298,26 +298,26 @@ def test_commands_releases_and_strategies_are_completed(program, words, expected
     ],
 )
 def test_files_and_folders_are_left_to_the_shell(program, words, kind):
-    assert asked(program, words)[0][0] == kind
+    assert completions(program, words)[0][0] == kind
 
 
 @every_program
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_get_their_lines(program, shell):
-    command = next(one for one in COMMANDS if one.name == program)
-    told = CliRunner().invoke(command, ["completion", shell]).stdout
-    assert f"{program.replace('-', '_').upper()}_COMPLETE={shell}_complete" in told
+    command = next(candidate for candidate in COMMANDS if candidate.name == program)
+    output = CliRunner().invoke(command, ["completion", shell]).stdout
+    assert f"{program.replace('-', '_').upper()}_COMPLETE={shell}_complete" in output
 
 
 @pytest.mark.parametrize(
-    ("program", "words", "status", "said"),
+    ("program", "words", "status", "message"),
     [
         ("assignor", "asign", 2, "no such command 'asign'; did you mean assign?"),
         ("assignor", "assign --problm x", 2, "no such option --problm; did you mean --problem?"),
         ("assignor", "assign --problem {tmp}/none", 2, "No such file or directory"),
         ("assignor", "assign --problem {tmp}", 2, "Is a directory"),
-        ("assignor", "explain --problem {empty}", 2, "no group in the file"),
-        ("assignor", "diff --problem {empty}", 2, "no group in the file"),
+        ("assignor", "explain --problem {empty}", 2, "the file has no group"),
+        ("assignor", "diff --problem {empty}", 2, "the file has no group"),
         ("assignor", "size --problem {empty}", 2, "line 1, column 1"),
         ("assignor", "negotiate --members 1", 2, "member 1 is '1'"),
         ("assignor", "negotiate --members 2/2 --release 2.33", 2, "the nearest known releases are"),
@@ -333,12 +333,12 @@ def test_other_shells_get_their_lines(program, shell):
         ("spark-assign", "batch --in x", 2, "missing option '--out'"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(program, words, status, said, tmp_path):
+def test_what_makes_no_sense_is_one_sentence(program, words, status, message, tmp_path):
     empty = tmp_path / "empty"
     empty.write_text("")
-    command = next(one for one in COMMANDS if one.name == program)
+    command = next(candidate for candidate in COMMANDS if candidate.name == program)
     done = CliRunner().invoke(command, words.format(tmp=tmp_path, empty=empty, join=JOIN).split())
     assert (done.exit_code, done.stdout) == (status, "")
     assert done.stderr.startswith(program)
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

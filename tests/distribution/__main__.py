@@ -1,10 +1,9 @@
-"""Install the wheel with no extra, and with each by itself, on several Pythons, and use it.
+"""Install the wheel without extras and with each single extra, on several Pythons, and use it.
 
     python -m tests.distribution --pythons "3.11 3.12 3.13" [--extras "kafka report"] [--dist dist]
 
-A Python is a version that lies on the PATH, or a path. Every environment is made by pip, as a user
-makes it, so a package index must be reachable. Exit status: 0 all is well, 1 something is wrong,
-3 a Python is not there or pip failed.
+A Python is a version on the PATH, or a path. pip creates every environment, so a package index must
+be reachable. Exit status: 0 all checks hold, 1 a check fails, 3 a Python is missing or pip failed.
 """
 
 import shutil
@@ -24,11 +23,11 @@ from tests.distribution.environments import NotInstalled, find_python, installed
 
 EXTRAS = ("", *WITH)
 PROGRAM = ROOT / "tests/typing/api.py"
-FAULTY, NO_SURROUNDINGS = 1, 3
+FAULTY, ENVIRONMENT_FAILED = 1, 3
 
 
 def types_wrong_with(python, folder):
-    """A user's program against the installed types, strictly; what mypy says, or None."""
+    """Check a user's program against the installed types; mypy's errors, or None."""
     shutil.copy(PROGRAM, folder / "program.py")
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder / "cache"]
     command += ["--python-executable", python, "program.py"]
@@ -37,7 +36,7 @@ def types_wrong_with(python, folder):
 
 
 def tried(wheel, extra, python, home):
-    """(checks, what is wrong, seconds to install, seconds in all) of one environment."""
+    """(number of checks, failures, seconds to install, seconds in total) of one environment."""
     began = time.monotonic()
     own = installed(wheel, extra, home / "venv", python=python)
     ready = time.monotonic()
@@ -57,7 +56,7 @@ def run(wheel, pythons, extras, say):
                 try:
                     count, wrong, install, whole = tried(wheel, extra, python, Path(home))
                 except NotInstalled as error:
-                    count, wrong, status = 0, [f"pip: {error}"], NO_SURROUNDINGS
+                    count, wrong, status = 0, [f"pip: {error}"], ENVIRONMENT_FAILED
             verdict = f"{len(wrong)} of {count} checks fail" if wrong else f"{count} checks hold"
             if count:
                 verdict += f"; {install:.0f} s to install, {whole:.0f} s in all"
@@ -69,13 +68,15 @@ def run(wheel, pythons, extras, say):
 
 @click.command(help=__doc__.split("\n\n", maxsplit=1)[0])
 @click.option("--pythons", default="3.11 3.12 3.13", show_default=True, help="Versions or paths.")
-@click.option("--extras", help="Only these; `none` is the wheel by itself. [all]")
-@click.option("--dist", type=click.Path(path_type=Path), help="Holds the wheel. [built anew]")
+@click.option("--extras", help="Only these; `none`: without extras. [default: all]")
+@click.option(
+    "--dist", type=click.Path(path_type=Path), help="Folder of the wheel. [default: build it]"
+)
 def main(pythons, extras, dist):
     found = [(wanted, find_python(wanted)) for wanted in pythons.split()]
     absent = [wanted for wanted, python in found if python is None]
-    chosen = tuple("" if one == "none" else one for one in (extras or "").split()) or EXTRAS
-    if unknown := [one for one in chosen if one not in EXTRAS]:
+    chosen = tuple("" if extra == "none" else extra for extra in (extras or "").split()) or EXTRAS
+    if unknown := [extra for extra in chosen if extra not in EXTRAS]:
         raise click.UsageError(f"no checks for {unknown}; known: none, {', '.join(WITH)}")
 
     def say(python, extra, verdict, wrong):
@@ -86,8 +87,8 @@ def main(pythons, extras, dist):
     with tempfile.TemporaryDirectory() as folder:
         if dist is None:
             build(ROOT, dist := Path(folder))
-        here = [pair for pair in found if pair[1] is not None]
-        rows, status = run(archives_in(dist).wheel.resolve(), here, chosen, say)
+        present = [pair for pair in found if pair[1] is not None]
+        rows, status = run(archives_in(dist).wheel.resolve(), present, chosen, say)
     table = Table("Python", "extra", "outcome", title="the wheel outside its checkout")
     for row in rows:
         table.add_row(*row)
@@ -98,7 +99,7 @@ def main(pythons, extras, dist):
             'interpreters by path: --pythons "3.11 PATH"',
             err=True,
         )
-    sys.exit(status or (NO_SURROUNDINGS if absent else 0))
+    sys.exit(status or (ENVIRONMENT_FAILED if absent else 0))
 
 
 if __name__ == "__main__":

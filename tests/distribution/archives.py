@@ -1,4 +1,4 @@
-"""Building wheel and sdist, and what lies in them."""
+"""Build wheel and sdist, and list their contents."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ class Archives:
 
 
 def build(source, target, *kinds):
-    """Build from a folder, by the tools of this environment; nothing is fetched."""
+    """Build archives from a folder with the tools of this environment; without network."""
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", target, *kinds, source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -29,7 +29,7 @@ def build(source, target, *kinds):
 
 
 def archives_in(folder):
-    """The wheel and the sdist in a folder that holds one of each."""
+    """The only wheel and the only sdist of a folder."""
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return Archives(wheel=wheel, sdist=sdist)
 
@@ -41,25 +41,25 @@ def wheel_files(path):
 
 
 def metadata(path):
-    """The wheel's own description."""
+    """Metadata of the wheel."""
     files = wheel_files(path)
     (name,) = [name for name in files if name.endswith(".dist-info/METADATA")]
     return message_from_bytes(files[name])
 
 
 def needs(path):
-    """What the wheel requires, extras included, as texts."""
+    """Requirements of the wheel, including extras, as texts."""
     return metadata(path).get_all("Requires-Dist")
 
 
 def sdist_files(path):
-    """Names of all files, without the folder that they are in."""
+    """Names of all files, without their common folder."""
     with tarfile.open(path) as archive:
-        return {one.name.partition("/")[2] for one in archive.getmembers() if one.isfile()}
+        return {entry.name.partition("/")[2] for entry in archive.getmembers() if entry.isfile()}
 
 
 def unpack(path, target):
-    """Unpack an sdist; the folder that holds its pyproject.toml."""
+    """Unpack an sdist; return the folder with its pyproject.toml."""
     with tarfile.open(path) as archive:
         archive.extractall(target, filter="data")
     (folder,) = target.iterdir()
@@ -67,7 +67,7 @@ def unpack(path, target):
 
 
 def project_files():
-    """All files that git keeps or would add: what is ignored is nobody's."""
+    """All files that git tracks or would add; ignored files are left out."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}

@@ -1,4 +1,4 @@
-"""What a user of the installed wheel does, outside the checkout: commands, and what they say."""
+"""Checks of the installed wheel outside the checkout: commands and their expected output."""
 
 import json
 import os
@@ -23,7 +23,7 @@ PROBLEM = {
     "subtopologies": {"0": {"sources": ["orders"], "changelogs": ["orders-store"]}},
     "clients": {"ada": {"active": ["0_0", "0_1", "0_2", "0_3"]}, "bob": {}},
 }
-# Prints what a front door brought along that its user did not ask for.
+# Fails if the import of a package's front door imports heavy packages or starts threads.
 FRONT_DOORS = """
 import importlib, sys, threading
 for name in {doors!r}:
@@ -164,7 +164,7 @@ WITHOUT_JAVA = Check(
 
 
 def checks_for(extra):
-    """All that is tried where nothing (`""`) or one extra is installed."""
+    """The checks of an environment with one extra, or without extras (`""`)."""
     if not extra:
         return (*BASE, *(check for checks in WITHOUT.values() for check in checks))
     if extra == "spark" and not has_java():
@@ -177,7 +177,7 @@ def has_java():
 
 
 def wrong_with(check, python, folder):
-    """Run one check with the scripts beside `python`; what is wrong, or None."""
+    """Run one check with the scripts beside `python`; return the failure, or None."""
     scripts = Path(python).parent
     if check.run:
         program, *words = check.run.split()

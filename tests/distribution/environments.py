@@ -1,4 +1,4 @@
-"""Clean virtual environments with the wheel and nothing, or one extra, beside it."""
+"""Create virtual environments with the wheel, without extras or with one."""
 
 import json
 import re
@@ -18,20 +18,20 @@ _PIP = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet")
 
 
 class NotInstalled(RuntimeError):
-    """pip could not install the wheel; its last lines say why."""
+    """pip could not install the wheel; the message has its last lines."""
 
 
 def find_python(wanted):
-    """The interpreter for `3.12`, or for a path; None where there is none."""
+    """The interpreter of a version such as `3.12`, or of a path; None if there is none."""
     found = shutil.which(f"python{wanted}" if re.fullmatch(r"\d+\.\d+", wanted) else wanted)
-    # A version manager leaves names of versions that are not switched on, too.
+    # A version manager may have commands of versions that are not enabled.
     if found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:
         return None
     return found
 
 
 def installed(wheel, extra, folder, *, python):
-    """An environment made by pip, as a user makes it; the path of its interpreter."""
+    """Create an environment with pip, as a user does; return the path of its interpreter."""
     own = _made(folder, python)
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
     done = subprocess.run([own, *_PIP, wanted], capture_output=True, text=True, check=False)
@@ -41,17 +41,17 @@ def installed(wheel, extra, folder, *, python):
 
 
 def linked(wheel, extra, folder):
-    """The same without a network: what the wheel requires is linked from this environment.
+    """As `installed`, without network: the wheel's requirements are linked from this environment.
 
-    Nothing else of this environment is seen there, so a requirement that nobody names is missing.
+    Other packages of this environment are not visible, so undeclared requirements are missing.
     """
     own = _made(folder, sys.executable, "--without-pip")
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", own]
     command += ["install", "--quiet", "--no-deps", "--no-index", wheel]
     subprocess.run(command, capture_output=True, text=True, check=True)
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    said = subprocess.run([own, "-c", code], capture_output=True, text=True, check=True)
-    site = Path(said.stdout.strip())
+    done = subprocess.run([own, "-c", code], capture_output=True, text=True, check=True)
+    site = Path(done.stdout.strip())
     for name in sorted(_closure(needs(wheel), extra)):
         _link(name, site)
     return own
@@ -63,7 +63,7 @@ def _made(folder, python, *options):
 
 
 def _closure(needs, extra):
-    """Names of all distributions that these requirements mean, and theirs."""
+    """Names of all distributions that these requirements need, directly or indirectly."""
     found, todo = set(), [(needs, extra)]
     while todo:
         texts, asked = todo.pop()
@@ -76,16 +76,16 @@ def _closure(needs, extra):
 
 
 def _link(name, site):
-    """Link what lies at the top of a distribution: packages, modules, metadata."""
+    """Link the top-level packages, modules and metadata of a distribution."""
     files = distribution(name).files or ()
     for top in sorted({file.parts[0] for file in files if file.parts[0] not in {"..", "bin"}}):
-        there = Path(distribution(name).locate_file(top)).resolve()
-        if not (site / top).exists() and there.exists() and top != "__pycache__":
-            (site / top).symlink_to(there)
+        location = Path(distribution(name).locate_file(top)).resolve()
+        if not (site / top).exists() and location.exists() and top != "__pycache__":
+            (site / top).symlink_to(location)
 
 
 def workplace(folder):
-    """A folder outside the checkout, with the files that the checks name."""
+    """Create a folder outside the checkout with the files that the checks use."""
     folder.mkdir()
     (folder / "problem.json").write_text(json.dumps(PROBLEM) + "\n")
     return folder

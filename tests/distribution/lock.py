@@ -1,8 +1,8 @@
-"""Writes `requirements.lock`: `python -m tests.distribution.lock PYTHON ...`, one of each version.
+"""Write `requirements.lock`: `python -m tests.distribution.lock PYTHON ...`, one per version.
 
-Asks pip of each interpreter what it would install within `constraints.txt`, for every extra, and
-keeps versions and SHA-256 of the archives; nothing is installed. The index is the one that pip is
-configured with, and is not written down. Run it on Linux x86-64 after `constraints.txt` changed.
+The pip of each interpreter reports what it would install within `constraints.txt`, for every extra;
+versions and SHA-256 of the archives are written, nothing is installed. pip uses its configured
+index, which is not written to the file. Run it on Linux x86-64 after `constraints.txt` changed.
 """
 
 import json
@@ -23,7 +23,7 @@ HEAD = """\
 
 
 def report(python: str) -> tuple[str, list[dict[str, Any]]]:
-    """Return an interpreter's version, as `3.11`, and what its pip would install."""
+    """Return an interpreter's version, such as `3.11`, and what its pip would install."""
     extras = ",".join(sorted(_project()["optional-dependencies"]))
     command = [
         *(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
@@ -31,8 +31,8 @@ def report(python: str) -> tuple[str, list[dict[str, Any]]]:
         *("--constraint", str(ROOT / "constraints.txt"), f"{ROOT}[{extras}]"),
     ]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=ROOT)
-    told = json.loads(done.stdout)
-    return told["environment"]["python_version"], told["install"]
+    report = json.loads(done.stdout)
+    return report["environment"]["python_version"], report["install"]
 
 
 def lock_text(reports: Iterable[tuple[str, list[dict[str, Any]]]]) -> str:

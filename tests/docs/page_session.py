@@ -1,4 +1,4 @@
-"""Runs the blocks of one page (see `pages.py`) in a directory that looks like a checkout."""
+"""Run the blocks of one page (see `pages.py`) in a directory that looks like a checkout."""
 
 import json
 import os
@@ -18,14 +18,14 @@ from tests.docs.pages import ROOT, agrees, masked, pattern_of
 
 SHOWN_PORT = "9092"
 PORTS = (20_000, 32_000)
-# Generous: nothing here says how fast a machine is.
+# Far above the time that any command needs.
 COMMAND_S = 300
 PRINTS_S = 300
 
 
 @dataclass
 class Background:
-    """A command that goes on, with what it has printed in a file."""
+    """A command in the background; a file has its output."""
 
     command: str
     process: subprocess.Popen
@@ -38,7 +38,7 @@ class Background:
 
 @dataclass
 class PageSession:
-    """One reader: a directory, a port, commands that go on, and Python so far."""
+    """One run of a page: a directory, a port, background commands, and Python blocks so far."""
 
     directory: Path
     port: str = ""
@@ -47,19 +47,23 @@ class PageSession:
 
     def __post_init__(self):
         self.port = str(free_port())
-        for one in ROOT.iterdir():
-            if not one.name.startswith("."):
-                (self.directory / one.name).symlink_to(one)
+        for entry in ROOT.iterdir():
+            if not entry.name.startswith("."):
+                (self.directory / entry.name).symlink_to(entry)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for one in self.running:
-            end(one, signal.SIGKILL)
+        for command in self.running:
+            end(command, signal.SIGKILL)
 
     def run(self, block):
-        """Do what a block says; AssertionError where it does not hold."""
+        """Run one block.
+
+        Raises:
+            AssertionError: its output or exit status differs from the page.
+        """
         if block.why_not:
             return
         for holds, do in (
@@ -75,44 +79,44 @@ class PageSession:
                 return
 
     def remember(self, block):
-        """Python is run at the end, at once."""
+        """Store a Python block; all of them run at the end, in one process."""
         self.python.append("\n" * (block.line - 1) + block.body)
 
     def signal(self, block):
-        """End a command in the background."""
+        """Send a signal to a background command and wait for its end."""
         end(self.named(block.body), signal.SIGINT if block.kind == "stop" else signal.SIGKILL)
 
     def printed_next(self, block):
-        """Wait for more of a command in the background."""
+        """Wait for more output of a background command."""
         self.await_output(self.named(block.marked("then prints:")), block.body, block)
 
     def save(self, block):
-        """Write a block to a file; a link into the checkout is replaced, never written through."""
+        """Write a block to a file; replace a link into the checkout instead of following it."""
         path = self.directory / block.marked("file")
         if path.is_symlink():
             path.unlink()
-        path.write_text(self.ours(block.body), encoding="utf-8")
+        path.write_text(self.with_own_port(block.body), encoding="utf-8")
 
     def check(self, block):
-        """Run commands to their ends and compare."""
+        """Run commands to their end and compare their output."""
         for command, shown in block.commands:
             self.check_one(command, shown, block)
 
     def check_one(self, command, shown, block):
-        """Run a command to its end and compare; over and over where it is marked so."""
+        """Run a command to its end and compare its output; with the mark `until`, repeat it."""
         deadline = time.monotonic() + PRINTS_S
         while True:
-            status, said = self.printed(command)
-            if holds(block, shown, status, said):
+            status, output = self.printed(command)
+            if holds(block, shown, status, output):
                 return
             can_wait = block.marked("until") is not None and time.monotonic() < deadline
-            assert can_wait, f"{block}: {command} ended with {status}\n{said}"
+            assert can_wait, f"{block}: {command} ended with {status}\n{output}"
             time.sleep(0.2)
 
     def printed(self, command):
-        """Exit status of a command, and all that it printed."""
+        """Return the exit status of a command and its whole output."""
         done = subprocess.run(
-            ["bash", "-c", self.ours(command)],
+            ["bash", "-c", self.with_own_port(command)],
             cwd=self.directory,
             env=environment(),
             capture_output=True,
@@ -121,15 +125,15 @@ class PageSession:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        return done.returncode, self.theirs(done.stdout + done.stderr)
+        return done.returncode, self.with_shown_port(done.stdout + done.stderr)
 
     def start(self, block):
-        """Start commands that go on, and wait for what they are shown to print."""
+        """Start background commands, and wait for the output that the page shows."""
         for command, shown in block.commands:
             output = self.directory / f".printed-{len(self.running)}"
             with output.open("wb") as file:
                 process = subprocess.Popen(
-                    ["bash", "-c", f"exec {self.ours(command)}"],
+                    ["bash", "-c", f"exec {self.with_own_port(command)}"],
                     cwd=self.directory,
                     env=environment(),
                     stdout=file,
@@ -139,29 +143,29 @@ class PageSession:
             self.running.append(Background(command, process, output))
             self.await_output(self.running[-1], shown, block)
 
-    def await_output(self, one, shown, block):
-        """Wait until these lines have come, in this order; others may come between them."""
+    def await_output(self, command, shown, block):
+        """Wait until these lines were printed in this order, with any lines between them."""
         lines = "".join(f"...\n{line}\n" for line in shown.splitlines())
         wanted = pattern_of(lines, shape=block.marked("shape") is not None)
         deadline = time.monotonic() + PRINTS_S
         while True:
-            said = self.theirs(one.text())
+            text = self.with_shown_port(command.text())
             if block.marked("shape") is not None:
-                said = "".join(f"{masked(line)}\n" for line in said.splitlines())
-            found = wanted.match(said, one.seen)
+                text = "".join(f"{masked(line)}\n" for line in text.splitlines())
+            found = wanted.match(text, command.seen)
             if found is not None:
-                one.seen = found.end()
+                command.seen = found.end()
                 return
-            assert one.process.poll() is None, f"{block}: {one.command} ended\n{said}"
-            assert time.monotonic() < deadline, f"{block}: {one.command} printed\n{said}"
+            assert command.process.poll() is None, f"{block}: {command.command} ended\n{text}"
+            assert time.monotonic() < deadline, f"{block}: {command.command} printed\n{text}"
             time.sleep(0.05)
 
     def named(self, start):
-        """The last command in the background that begins so."""
-        return next(one for one in reversed(self.running) if one.command.startswith(start))
+        """Return the last background command that starts with a text."""
+        return next(item for item in reversed(self.running) if item.command.startswith(start))
 
     def run_python(self, page):
-        """Run all Python of the page, in order, in one process of its own."""
+        """Run all Python blocks of the page, in order, in one separate process."""
         if not self.python:
             return
         script = textwrap.dedent("""
@@ -174,7 +178,7 @@ class PageSession:
             os._exit(0)  # threads of consumers that a page never closes
         """)
         (self.directory / ".python.json").write_text(
-            json.dumps([page, [self.ours(one) for one in self.python]]), encoding="utf-8"
+            json.dumps([page, [self.with_own_port(text) for text in self.python]]), encoding="utf-8"
         )
         done = subprocess.run(
             [sys.executable, "-c", script, ".python.json"],
@@ -187,47 +191,47 @@ class PageSession:
         )
         assert done.returncode == 0, f"{page}\n{done.stdout}{done.stderr}"
 
-    def ours(self, text):
-        """With this session's port."""
+    def with_own_port(self, text):
+        """Return the text with this session's port."""
         return re.sub(rf"\b{SHOWN_PORT}\b", self.port, text)
 
-    def theirs(self, text):
-        """With the port that the page shows."""
+    def with_shown_port(self, text):
+        """Return the text with the port that the page shows."""
         return re.sub(rf"\b{self.port}\b", SHOWN_PORT, text)
 
 
-def holds(block, shown, status, said):
-    """Whether a command ended and printed as the block has it."""
+def holds(block, shown, status, output):
+    """Return whether exit status and output of a command equal those of the block."""
     if status != int(block.marked("exit") or 0):
         return False
     shape = block.marked("shape") is not None
     if shape or block.marked("exact") is not None:
-        return agrees(said, shown, shape=shape)
-    return not shown or agrees(said, f"{shown.splitlines()[0]}\n...", shape=True)
+        return agrees(output, shown, shape=shape)
+    return not shown or agrees(output, f"{shown.splitlines()[0]}\n...", shape=True)
 
 
-def end(one, number):
-    """Send a signal, and wait for the end."""
-    if one.process.poll() is None:
-        one.process.send_signal(number)
+def end(command, number):
+    """Send a signal to a background command, and wait for its end."""
+    if command.process.poll() is None:
+        command.process.send_signal(number)
         try:
-            one.process.wait(PRINTS_S)
+            command.process.wait(PRINTS_S)
         except subprocess.TimeoutExpired:
-            one.process.kill()
-            one.process.wait()
+            command.process.kill()
+            command.process.wait()
 
 
 def environment():
-    """The commands of this interpreter first in the path; plain output of a known width."""
+    """Return an environment with this interpreter's commands, plain output and a fixed width."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     names = {"PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
     return {**os.environ, **names}
 
 
 def free_port():
-    """A port that nobody listens on, below those that systems give to outgoing connections."""
+    """Return a free port below the range that systems use for outgoing connections."""
     while True:
         port = random.randint(*PORTS)  # noqa: S311 no secret
-        with socket.socket() as one, suppress(OSError):
-            one.bind(("127.0.0.1", port))
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
             return port

@@ -1,25 +1,25 @@
-"""The blocks of a Markdown page, and a session that runs them as a reader would, top to bottom.
+"""The blocks of a Markdown page. `page_session.py` runs them from top to bottom, as a reader would.
 
-Every fenced block has a language. `console` (commands behind `$ `, with what they print), `sh`
-(commands alone) and `python` blocks run; `text`, `json` and `properties` are shown only. What is
-printed begins with the first line that is shown, numbers aside; the rest is as one run had it. A
-comment right above a block says more, several words with commas between:
+Every fenced block has a language. Blocks of kind `console` (commands after `$ `, with their
+output), `sh` (commands alone) and `python` run; `text`, `json`, `properties` and `mermaid` are only
+shown. By default, only the first shown line of an output is compared, without numbers. A comment
+directly above a block changes this; it has marks, separated by commas:
 
-exact            all that is printed equals what is shown. A shown line `...` stands for any lines,
-                 and ` ... ` within a line, or `...` at its end, for anything.
-shape            the same, once numbers and the width of columns are masked.
-exit N           the exit status, 0 otherwise.
-until            the command is repeated until it prints that.
-background       the command stays while the page lasts; the lines that are shown come, in order,
-                 others between them (with `shape`, numbers aside).
-file NAME        the block is saved under this name, in the directory where commands run.
-slow             run with the whole suite only.
-not run: WHY     options and modules are checked, nothing else.
+exact            the whole output equals the shown one. A shown line `...` stands for any lines,
+                 and ` ... ` within a line, or `...` at its end, for any text.
+shape            as exact, after numbers and column widths are masked.
+exit N           the exit status; 0 without this mark.
+until            the command is repeated until its output agrees.
+background       the command runs until the page ends; the shown lines must appear in this order,
+                 with any lines between them (with `shape`, without numbers).
+file NAME        the block is saved under this name, in the working directory of the commands.
+slow             the block runs only with the whole suite.
+not run: WHY     only options and modules are checked.
 
-Comments that stand alone act on commands in the background, named by how they begin:
-`<!-- stop: COMMAND -->` is Ctrl-C, `<!-- kill: COMMAND -->` is SIGKILL, and `<!-- then prints:
-COMMAND -->` above a `text` block says that these lines come next. `<!-- then: CODE -->` is Python
-behind the blocks before it. Port 9092 becomes a free port, and is 9092 again in what is compared.
+A comment that stands alone acts on a background command, named by its start: `<!-- stop: COMMAND
+-->` sends Ctrl-C, `<!-- kill: COMMAND -->` sends SIGKILL, and `<!-- then prints: COMMAND -->` above
+a `text` block demands that these lines follow. `<!-- then: CODE -->` runs Python code after the
+blocks before it. Port 9092 becomes a free port, and is 9092 again in compared output.
 """
 
 import re
@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = frozenset({"console", "sh", "python"})
-SHOWN = frozenset({"text", "json", "properties"})
+SHOWN = frozenset({"text", "json", "properties", "mermaid"})
 _PART = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>[^\n]*)\n(?P<body>.*?)^```$"
     r"|^<!-- (?P<act>stop|kill|then): (?P<what>[^\n]*) -->$",
@@ -39,7 +39,7 @@ _NOT_RUN = "not run: "
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One fenced block of a page, or a comment that acts (`kind` is its word, `body` the rest)."""
+    """One fenced block of a page, or an acting comment (`kind` is its word, `body` the rest)."""
 
     page: str
     line: int
@@ -52,13 +52,13 @@ class Block:
         return f"{self.page}:{self.line}"
 
     def marked(self, word):
-        """What stands behind a mark, or None without it."""
+        """Return the text after a mark, or None without the mark."""
         found = [mark for mark in self.marks if mark == word or mark.startswith(f"{word} ")]
         return found[0].removeprefix(word).strip() if found else None
 
     @property
     def commands(self):
-        """Pairs of a command and the output that is shown for it."""
+        """Return pairs of a command and its shown output."""
         if self.kind == "sh":
             return [(line, "") for line in joined(self.body).splitlines() if is_command(line)]
         found = []
@@ -71,12 +71,12 @@ class Block:
 
 
 def is_command(line):
-    """Whether a line of a `sh` block says something."""
+    """Return whether a line of a `sh` block is a command."""
     return bool(line.strip()) and not line.startswith("#")
 
 
 def joined(body, prompt=""):
-    """Commands that go on behind a backslash as one line each."""
+    """Return the text with continued commands as one line each."""
     lines = []
     for line in body.splitlines():
         last = lines[-1] if lines else ""
@@ -88,7 +88,7 @@ def joined(body, prompt=""):
 
 
 def blocks(path):
-    """All blocks of a page and the comments that act, in order."""
+    """Return all blocks and acting comments of a page, in order."""
     text = path.read_text(encoding="utf-8")
     found = []
     for part in _PART.finditer(text):
@@ -110,30 +110,30 @@ def blocks(path):
 
 
 def pages():
-    """The README and every page of docs/."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """Return the README and every page below docs/."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def pattern_of(shown, *, shape=False):
-    """A regular expression for what may be printed where this is shown."""
+    """Return a regular expression for the output that agrees with a shown output."""
     parts = []
     for line in shown.rstrip().splitlines():
-        said = masked(line) if shape else line.rstrip()
-        if said.strip() == "...":
+        wanted = masked(line) if shape else line.rstrip()
+        if wanted.strip() == "...":
             parts.append(r"(?:.*\n)*?")
         else:
-            gaps = re.split(r"\s+\.\.\.(?:\s+|$)|\.\.\.$", said)
+            gaps = re.split(r"\s+\.\.\.(?:\s+|$)|\.\.\.$", wanted)
             parts.append(".*".join(re.escape(gap) for gap in gaps) + r"\n")
     return re.compile("".join(parts))
 
 
 def masked(line):
-    """Numbers as 0, runs of blanks as one."""
+    """Return a line with numbers as 0 and runs of blanks as one blank."""
     return " ".join(re.sub(r"\d[\d,.]*", "0", line).split())
 
 
 def agrees(printed, shown, *, shape=False):
-    """Whether all that was printed is what is shown."""
+    """Return whether the whole output agrees with the shown one."""
     lines = [masked(line) if shape else line.rstrip() for line in printed.strip("\n").splitlines()]
     while lines and not lines[-1]:
         lines.pop()

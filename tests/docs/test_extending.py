@@ -1,4 +1,4 @@
-"""docs/extending.md: every name of ours beside one of KIP-924 can be imported."""
+"""docs/extending.md: every name of this project beside a name of KIP-924 can be imported."""
 
 import importlib
 import re
@@ -36,7 +36,7 @@ def found(dotted):
         except ModuleNotFoundError:
             continue
         for name in parts[cut:]:
-            if is_dataclass(value) and name in {one.name for one in fields(value)}:
+            if is_dataclass(value) and name in {item.name for item in fields(value)}:
                 return name
             value = getattr(value, name)
         return value
@@ -44,7 +44,7 @@ def found(dotted):
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_every_name_of_ours_can_be_imported(name):
+def test_every_name_can_be_imported(name):
     assert found(name) is not None
 
 

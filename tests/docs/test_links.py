@@ -22,7 +22,8 @@ def anchors(path):
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
         name = re.sub(r"[^\w\- ]", "", text).strip().replace(" ", "-")
         same = sum(
-            one == name or re.fullmatch(rf"{re.escape(name)}-\d+", one) is not None for one in found
+            anchor == name or re.fullmatch(rf"{re.escape(name)}-\d+", anchor) is not None
+            for anchor in found
         )
         found.append(f"{name}-{same}" if same else name)
     return found
@@ -46,9 +47,10 @@ def test_links_lead_somewhere(path):
 
 
 def test_every_page_of_the_docs_is_in_their_index():
-    named = {link.partition("#")[0] for link in links(ROOT / "docs/README.md")}
-    there = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert there - named == set()
+    docs = ROOT / "docs"
+    named = {link.partition("#")[0] for link in links(docs / "README.md")}
+    found = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    assert found - named == {"README.md"}
 
 
 def test_headings_become_anchors_as_on_code_hosts(tmp_path):

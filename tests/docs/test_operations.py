@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import inspect
 import json
 import re
 from dataclasses import fields
@@ -12,8 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from assignor import AssignmentConfig
-from assignor.adapters.membership.embedded import EmbeddedAssignor
-from assignor.adapters.membership.member import SharedAssignor
+from assignor.adapters.membership import OPTION_GROUPS
 from assignor.config import dotted
 from assignor.embedding.errors import _FATAL
 from assignor.observe.prometheus import PrometheusHook
@@ -21,9 +19,8 @@ from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
 PACKAGES = ("assignor", "probing", "encoding")
-# Behind every constructor of a member, or for tests.
-UNTOLD = {"self", "topology", "application_id", "observer", "release", "remembered_version"}
-UNTOLD |= {"levels", "settings"}
+# Options for tests.
+FOR_TESTS = {"observer", "release"}
 
 
 def rows(heading):
@@ -44,26 +41,24 @@ def test_every_metric_is_in_the_table_with_its_labels():
 
 
 def test_every_setting_is_in_the_table_with_its_default():
-    defaults = {dotted(one.name): one.default for one in fields(AssignmentConfig)}
-    said = {name.strip("`"): default for name, default, _ in rows("Settings")}
+    defaults = {dotted(item.name): item.default for item in fields(AssignmentConfig)}
+    documented = {name.strip("`"): default for name, default, _ in rows("Settings")}
     words = {(): "empty", "none": "none"}
-    assert said == {name: words.get(value) or json.dumps(value) for name, value in defaults.items()}
+    assert documented == {
+        name: words.get(value) or json.dumps(value) for name, value in defaults.items()
+    }
 
 
 def test_every_argument_of_a_member_is_in_the_table():
     part = PAGE.partition("Arguments of `StreamsAssignor`")[2].partition("\nOf the consumer")[0]
-    said = {
+    documented = {
         name
         for line in part.splitlines()
         if line.startswith("| `")
         for name in re.findall(r"`(\w+)`", line.split(" | ")[0])
     }
-    known = {
-        name
-        for kind in (SharedAssignor, EmbeddedAssignor)
-        for name in inspect.signature(kind.__init__).parameters
-    }
-    assert said == known - UNTOLD
+    known = {option.name for kind in OPTION_GROUPS.values() for option in fields(kind)}
+    assert documented == known - FOR_TESTS
 
 
 def test_loggers_that_are_named_are_modules_that_log():
@@ -76,30 +71,30 @@ def texts(path):
     """Every text of a module, with a mark where a value is filled in; neighbours are joined."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
-            parts = (one.value if isinstance(one, ast.Constant) else "\0" for one in node.values)
+            parts = (part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
             yield "".join(map(str, parts))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
 @pytest.fixture(scope="module")
-def said():
+def code_texts():
     paths = [path for name in PACKAGES for path in sorted(Path(ROOT / name).rglob("*.py"))]
     return [text for path in paths for text in texts(path)]
 
 
-MESSAGES = [row[0] for row in rows("Of members and leaders of ours")]
+MESSAGES = [row[0] for row in rows("Native members and leaders")]
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_messages_of_ours_are_in_the_code(said, message):
+def test_messages_are_in_the_code(code_texts, message):
     pieces = [piece.strip(" ();:") for piece in message.strip("`").split("...")]
     wanted = re.compile(".*".join(map(re.escape, pieces)), re.DOTALL)
     assert len("".join(pieces)) > 8
-    assert any(wanted.search(text) for text in said)
+    assert any(wanted.search(text) for text in code_texts)
 
 
 def test_errors_that_end_a_member_are_among_the_messages():
-    told = PAGE.partition("### Of Kafka's clients and brokers")[2]
+    section = PAGE.partition("### Kafka's clients and brokers")[2]
     kafkas = {name for name in _FATAL if name.startswith(("Fenced", "Group", "Topic", "Incons"))}
-    assert {name for name in kafkas if name not in told} == set()
+    assert {name for name in kafkas if name not in section} == set()

@@ -1,4 +1,4 @@
-"""Blocks of docs/ run and print what they show, or say why not; commands are spelled right."""
+"""Blocks of docs/ run and print what they show, or say why not; all commands in pages exist."""
 
 import importlib.util
 import re
@@ -12,7 +12,7 @@ from system_tests.cli.main import main as bounce_main
 from tests.docs.page_session import PageSession
 from tests.docs.pages import ROOT, RUN, SHOWN, blocks, pages
 
-DOCS = [path for path in pages() if path.parent.name == "docs"]
+DOCS = [path for path in pages() if ROOT / "docs" in path.parents]
 ALL = [*pages(), ROOT / "CONTRIBUTING.md"]
 PROGRAMS = {"assignor": assignor_main, "rolling-bounce": bounce_main, "spark-assign": spark_main}
 GENERATED = {path.stem for path in (ROOT / "docs/generators").glob("*.py")}
@@ -33,7 +33,7 @@ def needs_processes(path):
 def parameters(paths):
     marks = (pytest.mark.loop, pytest.mark.slow)
     return [
-        pytest.param(path, id=path.stem, marks=marks if needs_processes(path) else ())
+        pytest.param(path, id=name_of(path), marks=marks if needs_processes(path) else ())
         for path in paths
     ]
 
@@ -88,7 +88,7 @@ def test_marks_are_spelled_right_and_blocks_that_do_not_run_say_why(path):
 
 
 def commands(path):
-    """Commands of blocks that do not run, and those in the text, with where they stand."""
+    """Yield the commands in blocks and in the text, each with its position."""
     for block in blocks(path):
         if block.kind in ("sh", "console"):
             for command, _ in block.commands:
@@ -99,7 +99,7 @@ def commands(path):
 
 
 def wrong_with(command):
-    """What is wrong with one of our commands, or None; anything else is not looked at."""
+    """Return what is wrong with a command of this project, or None; ignore other commands."""
     words = re.split(r"[|;>]", command)[0].split()
     if words[:2] == ["python", "-m"] and len(words) > 2:
         name = words[2]
@@ -115,7 +115,7 @@ def wrong_with(command):
 
 
 def wrong_option(command, words):
-    """The first option or subcommand that does not exist."""
+    """Return the first option or subcommand that does not exist, or None."""
     while isinstance(command, click.Group):
         if not words or words[0].startswith("-") or not words[0].replace("-", "").islower():
             break
@@ -123,7 +123,7 @@ def wrong_option(command, words):
         if sub is None:
             return f"no subcommand {words[0]}"
         command, words = sub, words[1:]
-    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    known = {name for item in command.params for name in (*item.opts, *item.secondary_opts)}
     known |= {"--help", "-h", "--version"}
     given = [word.split("=")[0].rstrip(",.;:)") for word in words if word.startswith("--")]
     wrong = [name for name in given if name not in known]

@@ -1,4 +1,4 @@
-"""Registers the summary of the golden vectors, unless the root conftest has done so already."""
+"""Register the summary of the golden vectors, unless the root conftest did."""
 
 from tests.encoding import golden_summary
 

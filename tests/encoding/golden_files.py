@@ -1,9 +1,9 @@
-"""Bytes that real Kafka Streams classes wrote and read, of 16 releases. Never made by our code.
+"""Golden vectors: bytes that the Kafka Streams classes of 16 releases wrote and read.
 
 `golden/subscription.jsonl.gz` and `assignment.jsonl.gz`: one vector per line, with `hex`, the
 canonical `fields` that 3.9.1 reads, `wire_sorted` (the lists ascend on the wire, so a sorting
 encoder gives the same bytes) and `trailing_bytes`. `edge.jsonl.gz`: unknown, invalid, truncated and
-odd input with the outcome per release.
+unusual input with the outcome per release.
 """
 
 import gzip
@@ -69,7 +69,7 @@ def vectors(kind):
 
 
 def groups(versions):
-    """(kind, release, version) of every group of vectors that there must be."""
+    """(kind, release, version) of every expected group of vectors."""
     return [
         (kind, release, version)
         for kind in ("subscription", "assignment")

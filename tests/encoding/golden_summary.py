@@ -1,7 +1,6 @@
-"""A pytest plugin: prints how many golden vectors agreed, by kind, release and version.
+"""A pytest plugin that prints the number of matching golden vectors by kind, release and version.
 
-The numbers travel as user properties of the test reports, so they arrive on the controller of
-pytest-xdist as well.
+The numbers are user properties of the test reports, so pytest-xdist sends them to its controller.
 """
 
 from collections import Counter

@@ -1,8 +1,7 @@
-"""Hypothesis strategies for native blobs and trailers, made by walking the native table.
+"""Hypothesis strategies for native blobs and trailers, generated from the native schema.
 
-`native_row` draws a value for a row by its wire type, so a new row is covered the moment it is in
-the table, and a new type fails here by name. Fields that both parts of a value can hold are drawn
-by the same rows: the table says where they are written, the values say where they live.
+`native_row` draws a value for a row by its wire type. New rows of the schema are covered
+automatically; a new type fails here with its name.
 """
 
 from dataclasses import fields
@@ -119,7 +118,7 @@ def native_assignments(draw, version_of=native_versions):
 
 @st.composite
 def native_parts(draw, kind, version_of=native_versions):
-    """What a trailer can say beyond Kafka's fields."""
+    """Native parts of trailers."""
     version = draw(version_of)
     inner, _ = _split(kind, draw(native_rows(kind, version)))
     if kind == "subscription":

@@ -1,8 +1,8 @@
-"""Hypothesis strategies for blobs in Kafka's layouts, made by walking the schema table.
+"""Hypothesis strategies for blobs in Kafka's layouts, generated from the schema.
 
-`wire_rows` draws, for every row of a version, a value of its wire type, so a new row or type is
-covered the moment it is in the table. `subscriptions` and `assignments` turn such rows into values.
-The native layouts have their own strategies in `strategies_native`.
+`wire_rows` draws a value for every row of a version by its wire type, so new rows are covered
+automatically. `subscriptions` and `assignments` turn such rows into values. The strategies of
+native layouts are in `native_strategies`.
 """
 
 from uuid import UUID
@@ -26,8 +26,8 @@ _int32 = _small | st.integers(-(2**31), 2**31 - 1)
 _int64 = st.sampled_from((-2, -3, 0)) | st.integers(-(2**63), 2**63 - 1)
 _plain = st.text("abcxyz-.0123456789", max_size=12)
 _any_text = _plain | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-# Java's writers keep halves of surrogate pairs in these two; hypothesis draws no pairs of halves,
-# which would come back as one character.
+# Java's writers keep unpaired surrogates in these two types. hypothesis draws single surrogates
+# only, because two adjacent ones are read back as one character.
 _any_units = _any_text | st.text(st.characters(categories=["Cs"]), min_size=1, max_size=1)
 
 LEAVES = {

@@ -1,4 +1,4 @@
-"""Whatever one member writes, at the level of fields and of bytes, the others keep their tasks."""
+"""A hostile subscription, as fields or as bytes, does not harm the other members."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What fuzzing found, each as the shortest bytes that show it. The inputs are in the corpus too."""
+"""Findings of fuzzing, each as its shortest bytes. The inputs are in the corpus, too."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def blob(version, body):
 @pytest.mark.parametrize("since", [b"\xc3", b"\xff", b"\xcf" + b"\xff" * 8, b"\xa1x"])
 @pytest.mark.parametrize("version", [101, 102, 103, 104])
 def test_a_readable_since_that_is_no_count_is_refused_by_every_reader(version, since):
-    # The decoder looked at key 0 of later versions only, the explainer at all of them.
+    # The decoder checked key 0 of later versions only, the explainer key 0 of all versions.
     data = blob(version, b"\x81\x00" + since)
     for decode in (decode_subscription, decode_assignment):
         with pytest.raises(DecodeError, match=r"key 0 \(readable_since, count\)"):
@@ -35,7 +35,7 @@ def test_a_readable_since_of_nil_is_the_used_version():
 
 
 def test_sizes_that_only_later_readers_understand_are_explained_as_not_read():
-    # The explainer read the task numbering of bodies that the decoder leaves alone.
+    # The explainer read the task numbering of bodies that the decoder does not read.
     data = blob(104, b"\x81\x07\xc4\x01\x80")
     assert decode_subscription(data) == FutureSubscription(104, 104)
     pieces = list(explain("subscription", data))
@@ -46,7 +46,7 @@ def test_sizes_that_only_later_readers_understand_are_explained_as_not_read():
 
 
 def test_a_list_in_place_of_a_value_that_is_not_read_is_explained():
-    # Looking up the name of a value took every value for hashable: TypeError.
+    # The look-up of a value's name assumed hashable values: TypeError.
     data = blob(104, b"\x81\x0f\x90")
     assert decode_subscription(data) == FutureSubscription(104, 104)
     assert list(explain("subscription", data))[-1].value == []

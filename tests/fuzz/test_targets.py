@@ -1,4 +1,4 @@
-"""The fuzz targets over the whole corpus, and the fuzzer itself for a while."""
+"""The fuzz targets with the whole corpus, and a short run of the fuzzer."""
 
 import os
 import re

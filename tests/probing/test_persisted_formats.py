@@ -1,4 +1,4 @@
-"""Which persistent version is written, and when there is no way back (KIP-384)."""
+"""Which persistent version is written, and when a rollback is impossible (KIP-384)."""
 
 import itertools
 
@@ -59,7 +59,7 @@ def test_the_default_is_the_message_format_which_may_not_be_above(message, setti
 @pytest.mark.kip("384-3", "core")
 def test_a_message_format_above_is_refused_with_both_settings_and_what_to_do():
     assert decide(2, 1).why == (
-        "message.format.version=2 is above persistent.metadata.version=1; raise the second, or"
+        "message.format.version=2 is above persistent.metadata.version=1; raise the second or"
         " lower the first"
     )
 
@@ -68,7 +68,7 @@ def test_a_message_format_above_is_refused_with_both_settings_and_what_to_do():
 def test_lowering_what_was_written_is_refused_with_what_and_when():
     decision = decide(1, 1, written=2)
     assert (decision.version, decision.rule) == (None, "no way back")
-    assert "persistent.metadata.version=1 would go back" in decision.why
+    assert "persistent.metadata.version=1 cannot be lowered" in decision.why
     assert "version 2 was first written here at 2023-11-14T22:13:20+00:00" in decision.why
     assert decide(1, 2, written=2).version == 2
     assert decide(1, 1, written=1).version == 1
@@ -108,7 +108,7 @@ def test_raising_both_versions_together_is_allowed_and_said_to_close_the_way_bac
     decision = decide(1, 2, written=1, wire=True)
     assert (decision.version, decision.rule) == (2, "raised with the wire")
     assert decision.closes_way_back
-    assert "the way back to an older release closes" in decision.why
+    assert "the first write makes a rollback impossible" in decision.why
     alone = decide(1, 2, written=1)
     assert (alone.version, alone.rule, alone.closes_way_back) == (2, "raised", True)
     assert not decide(1, 2, written=2, wire=True).closes_way_back
@@ -118,13 +118,13 @@ def test_raising_both_versions_together_is_allowed_and_said_to_close_the_way_bac
 @pytest.mark.kip("384-4", "core")
 @pytest.mark.parametrize("store", Store)
 def test_only_an_incompatible_change_waits_for_the_setting(store):
-    formats = [one for one in PERSISTED_FORMATS if one.store is store]
+    formats = [row for row in PERSISTED_FORMATS if row.store is store]
     for version in PERSISTENT_VERSIONS:
         written = format_to_write(store, version)
-        between = [one for one in formats if one.since > version and one.number <= written]
-        assert all(one.is_compatible for one in between)
-        above = [one for one in formats if one.number == written + 1]
-        assert all(one.since > version and not one.is_compatible for one in above)
+        between = [row for row in formats if row.since > version and row.number <= written]
+        assert all(row.is_compatible for row in between)
+        above = [row for row in formats if row.number == written + 1]
+        assert all(row.since > version and not row.is_compatible for row in above)
     assert format_to_write(Store.FEATURE_LOG, 1) == 2
     assert format_to_write(Store.PROCESS_ID, 1) == 2
     assert format_to_write(Store.CHECKPOINT, 1) == 1
@@ -135,7 +135,7 @@ def test_every_format_of_a_store_is_read_and_numbers_have_no_holes(store):
     known = formats_to_read(store)
     assert known == tuple(range(1, len(known) + 1))
     assert format_to_write(store, max(PERSISTENT_VERSIONS)) == known[-1]
-    since = [one.since for one in PERSISTED_FORMATS if one.store is store]
+    since = [row.since for row in PERSISTED_FORMATS if row.store is store]
     assert since == sorted(since)
     assert since[0] == 1
 

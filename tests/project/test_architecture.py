@@ -13,22 +13,23 @@ from spark_assign.tables.errors import BadTable
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LINES = 200
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 # Folders of the assignor that talk to a client, a terminal, a disk or a log.
 WITH_IO = {"adapters", "cli", "embedding", "levels", "observe", "stores"}
 
 SECTIONS = re.split(r"^#{2,3} (.+)$", PAGE, flags=re.MULTILINE)
 TEXT_BY_SECTION = {"": SECTIONS[0], **dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))}
-SAID = [
-    (section, said)
+MENTIONS = [
+    (section, name)
     for section, text in TEXT_BY_SECTION.items()
-    for said in re.findall(r"(?<!`)`([^`\n]+)`", text)
+    for name in re.findall(r"(?<!`)`([^`\n]+)`", text)
 ]
-PATHS = [one for one in SAID if re.fullmatch(r"[\w*/]+\.py|[\w/]+/", one[1])]
+PATHS = [mention for mention in MENTIONS if re.fullmatch(r"[\w*/]+\.py|[\w/]+/", mention[1])]
 NAMES = [
     found[1]
-    for _, said in SAID
-    if (found := re.fullmatch(r"([A-Z][a-z]\w+|[a-z]+_[a-z_]+)(?:\(.*\))?", said))
+    for _, name in MENTIONS
+    if (found := re.fullmatch(r"([A-Z][a-z]\w+|[a-z]+_[a-z_]+)(?:\(.*\))?", name))
 ]
 
 
@@ -49,8 +50,13 @@ def test_every_name_is_defined():
 
 def test_one_rebalance_is_followed_from_the_join_to_the_tasks():
     [tour] = [t for title, t in TEXT_BY_SECTION.items() if title.startswith("One rebalance")]
-    assert len(re.findall(r"^\d+\. \*\*", tour, re.MULTILINE)) == 11
-    assert all(re.search(r"`[\w/]+\.py`", step) for step in re.split(r"^\d+\. ", tour)[1:])
+    steps = re.split(r"^\d+\. ", tour, flags=re.MULTILINE)[1:]
+    assert len(steps) == 10
+    assert all(re.search(r"`[\w/]+(?:\.py|/)`", step) for step in steps)
+
+
+def test_the_page_is_short():
+    assert len(PAGE.splitlines()) <= LINES
 
 
 def test_every_dependency_has_its_reason():
@@ -58,15 +64,17 @@ def test_every_dependency_has_its_reason():
     asked = [*SETTINGS["build-system"]["requires"], *project["dependencies"]]
     for extra in project["optional-dependencies"].values():
         asked += extra
-    wanted = {re.match(r"[\w-]+", one)[0] for one in asked}
+    wanted = {re.match(r"[\w-]+", requirement)[0] for requirement in asked}
     rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|", TEXT_BY_SECTION[SECTIONS[-2]], re.MULTILINE)
-    told = {name for row in rows[2:] for name in re.sub(r"\(.*?\)", "", row).split(", ")}
-    assert {name.strip() for name in told} == wanted
+    explained = {name for row in rows[2:] for name in re.sub(r"\(.*?\)", "", row).split(", ")}
+    assert {name.strip() for name in explained} == wanted
 
 
 def test_the_assignor_has_no_folder_that_may_do_io_unseen():
     contracts = SETTINGS["tool"]["importlinter"]["contracts"]
-    [core] = [one for one in contracts if one["name"] == "the assignor's core does no I/O"]
+    [core] = [
+        contract for contract in contracts if contract["name"] == "the assignor's core does no I/O"
+    ]
     folders = {path.parent.name for path in (ROOT / "assignor").glob("*/__init__.py")}
     assert {f"assignor.{name}" for name in folders - WITH_IO} == set(core["source_modules"])
 

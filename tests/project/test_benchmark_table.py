@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_goal_is_met_up_to_the_goal_itself():
     assert [at_most("p", "n", value, 3).met for value in (2, 3, 3.01)] == [True, True, False]
     assert [at_least("p", "n", value, 3).met for value in (2.99, 3, 4)] == [False, True, True]
-    assert at_most("p", "n", 2, 3, judged=False).met is None
+    assert at_most("p", "n", 2, 3, has_goal=False).met is None
 
 
 def part(code):
@@ -33,7 +33,7 @@ at_most("part", "figure", 2, 1)
 raise SystemExit(3)
 """
     found = run(part(code), quick=True, problems=None)
-    assert [row.name for row in found] == ["figure", "broke off"]
+    assert [row.name for row in found] == ["figure", "failed"]
 
 
 def test_a_part_that_missed_a_goal_has_not_broken_off():
@@ -46,7 +46,7 @@ raise SystemExit(at_most("part", "figure", 2, 1).met is False)
 
 
 def test_every_module_that_says_rows_is_run_by_a_part():
-    started = {word.removesuffix(".py").replace("/", ".") for one in PARTS for word in one.run}
+    started = {word.removesuffix(".py").replace("/", ".") for part in PARTS for word in part.run}
     says = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
         for path in (ROOT / "benchmarks").rglob("*.py")

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 MODULE_LINES = 350
 FUNCTION_LINES = 60
-README_LINES = 200
+README_LINES = 160
 
 
 def tracked(*suffixes):

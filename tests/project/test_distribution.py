@@ -61,8 +61,12 @@ def test_the_wheel_brings_three_commands(wheel):
 
 
 def test_nothing_but_an_extra_brings_a_client_spark_or_a_plotting_library(archives):
-    needed = [one for one in map(Requirement, needs(archives.wheel)) if one.marker is None]
-    assert {one.name for one in needed} == {
+    needed = [
+        requirement
+        for requirement in map(Requirement, needs(archives.wheel))
+        if requirement.marker is None
+    ]
+    assert {requirement.name for requirement in needed} == {
         "click",
         "filelock",
         "msgpack",
@@ -100,7 +104,14 @@ def test_every_extra_and_every_python_that_is_promised_is_tried():
 @pytest.mark.parametrize(
     "extra",
     # With a client it bounces real processes.
-    ["", "aiokafka", pytest.param("kafka", marks=pytest.mark.loop), "metrics", "report"],
+    [
+        "",
+        pytest.param("kafka", marks=pytest.mark.loop),
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("aiokafka", "metrics", "report")
+        ),
+    ],
 )
 def test_the_wheel_works_in_a_clean_environment(extra, archives, tmp_path):
     python = linked(archives.wheel, extra, tmp_path / "venv")

@@ -1,8 +1,21 @@
 """Rows, marks and the printed page agree."""
 
+import ast
 from collections import Counter
+from types import SimpleNamespace
 
-from tests.ledger import ROOT, WORLDS, proved_worlds, read_deviations, read_marks, read_rows
+import pytest
+
+import conftest
+from tests.ledger import (
+    ROOT,
+    WORLDS,
+    marks_in,
+    proved_worlds,
+    read_deviations,
+    read_marks,
+    read_rows,
+)
 
 
 def test_row_ids_are_unique_and_worlds_are_known():
@@ -28,7 +41,58 @@ def test_a_row_is_done_exactly_when_every_world_has_a_marked_test():
 def test_every_deviation_names_rows_and_is_printed_with_its_reason():
     rows = {row.id for row in read_rows()}
     page = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
-    for one in read_deviations():
-        assert one.rows
-        assert set(one.rows) <= rows
-        assert f"| {one.text} | {one.here} | {one.reason} |" in page
+    for deviation in read_deviations():
+        assert deviation.rows
+        assert set(deviation.rows) <= rows
+        assert f"| {deviation.text} | {deviation.here} | {deviation.reason} |" in page
+
+
+def ledger_after(*node_ids):
+    ledger = conftest._Ledger(["core"])
+    for node_id in node_ids:
+        ledger.pytest_runtest_logreport(
+            SimpleNamespace(nodeid=node_id, when="call", outcome="passed")
+        )
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("ran", "proved"),
+    [
+        ("tests/a/test_x.py::test_it", {"tests/a/test_x.py::test_it"}),
+        ("tests/a/test_x.py::test_it[b::c-1]@group", {"tests/a/test_x.py::test_it"}),
+        (
+            "tests/a/test_x.py::TestOther::test_it[1]@group",
+            {"tests/a/test_x.py::TestOther::test_it", "tests/a/test_x.py::TestOther"},
+        ),
+        ("tests/a/test_x.py::test_it_too", set()),
+        ("tests/a/test_x.py_more::test_it", set()),
+    ],
+)
+def test_a_mark_is_proved_by_its_own_test_only(ran, proved):
+    marks = {
+        "tests/a/test_x.py::test_it",
+        "tests/a/test_x.py::TestOther::test_it",
+        "tests/a/test_x.py::TestOther",
+    }
+    ledger = ledger_after(ran)
+    assert {mark for mark in marks if ledger._outcome(mark) == {"passed"}} == proved
+    assert all(ledger._outcome(mark) == {"not run"} for mark in marks - proved)
+
+
+def test_marks_of_methods_name_their_class():
+    source = """
+@pytest.mark.kip("1-1", "core")
+class TestA:
+    @pytest.mark.kip("1-2", "core")
+    def test_it(self): ...
+
+@pytest.mark.kip("1-3", "sim")
+async def test_it(): ...
+"""
+    found = {mark.row: mark.test for mark in marks_in(ast.parse(source), "tests/test_x.py")}
+    assert found == {
+        "1-1": "tests/test_x.py::TestA",
+        "1-2": "tests/test_x.py::TestA::test_it",
+        "1-3": "tests/test_x.py::test_it",
+    }

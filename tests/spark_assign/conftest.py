@@ -1,4 +1,4 @@
-"""One Spark session for all tests of the job; without Java they are skipped with one sentence."""
+"""One Spark session for all tests; without Java they are skipped with one sentence."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""How users write against the public API; checked by mypy, never run."""
+"""A user's program for the public API; checked by mypy, never run."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -26,7 +26,7 @@ from probing import LeaderDecision, MemberVersions, Release, decide_answers, fin
 
 
 class Application(TasksListener):
-    """Overrides what it needs."""
+    """Overrides some callbacks."""
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Read the tasks."""
@@ -41,7 +41,7 @@ class Application(TasksListener):
 
 
 def everything_here(state: GroupState) -> TaskAssignment:
-    """A strategy of one's own: `sticky`, looked at."""
+    """A custom strategy that calls `sticky`."""
     assignment = sticky(state)
     first: int = int(assignment.active[0])
     print(state.clients[first])
@@ -50,10 +50,10 @@ def everything_here(state: GroupState) -> TaskAssignment:
 
 def read(data: bytes) -> str:
     """Narrow the two kinds of subscription."""
-    said: Subscription | FutureSubscription = decode_subscription(data)
-    if isinstance(said, FutureSubscription):
-        return f"future {said.version}"
-    return said.user_endpoint or str(said.process_id)
+    subscription: Subscription | FutureSubscription = decode_subscription(data)
+    if isinstance(subscription, FutureSubscription):
+        return f"future {subscription.version}"
+    return subscription.user_endpoint or str(subscription.process_id)
 
 
 def write() -> bytes:

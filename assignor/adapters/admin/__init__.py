@@ -1,4 +1,4 @@
-"""Questions to live clusters by kafka-python: groups, offsets, feature levels, level topics."""
+"""Requests to live clusters with kafka-python: groups, offsets, feature levels, level topics."""
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Target, open_admin
 from assignor.adapters.admin.features import read_all_features, read_features, update_features

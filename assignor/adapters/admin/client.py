@@ -1,8 +1,8 @@
-"""An admin client of kafka-python with a deadline, whose failures are sentences.
+"""A kafka-python admin client with a deadline and readable error messages.
 
-Before the client is made the bootstrap servers are tried (`probe.py`). Questions are coroutines
-that run on the client's own thread; what passes by itself (a coordinator that moves, a node that
-comes up) is asked again until the deadline.
+The bootstrap servers are checked first (`probe.py`). Requests are coroutines that run on the
+client's own thread. After a retriable error (a coordinator that moves, a node that starts) they are
+repeated until the deadline.
 """
 
 import asyncio
@@ -30,21 +30,21 @@ _RETRY_S: Final = 0.1
 
 
 class BrokerError(Exception):
-    """The cluster cannot be asked, or does not answer; one sentence with what was tried."""
+    """A request to the cluster failed or timed out; the message names servers and request."""
 
 
 class NotAuthorized(BrokerError):
-    """The cluster answers, and its answer is that this user may not."""
+    """The user is not authorized, or its login is rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A cluster to ask.
+    """A cluster, and how to connect to it.
 
     Attributes:
         servers: bootstrap servers, `host:port`.
-        settings: keyword arguments for a kafka-python client, as `client_settings` makes them.
-        timeout_ms: for all that is asked together.
+        settings: keyword arguments for a kafka-python client, from `client_settings`.
+        timeout_ms: time limit for all requests together.
     """
 
     servers: tuple[str, ...]
@@ -53,7 +53,7 @@ class Target:
 
     @property
     def spelled(self) -> str:
-        """The servers in one word for messages."""
+        """The servers as comma-separated text, for messages."""
         return ",".join(self.servers)
 
 
@@ -61,8 +61,8 @@ class Admin:
     """A connected admin client; make it with `open_admin`.
 
     Attributes:
-        client: kafka-python's.
-        target: whom it asks.
+        client: the kafka-python client.
+        target: the cluster.
     """
 
     def __init__(self, client: KafkaAdminClient, target: Target) -> None:
@@ -71,19 +71,19 @@ class Admin:
         self._deadline = time.monotonic() + target.timeout_ms / 1000
 
     def again(self) -> None:
-        """Start the clock anew, for the next look of a series."""
+        """Restart the time limit, for the next of several inspections."""
         self._deadline = time.monotonic() + self.target.timeout_ms / 1000
 
     def ask(self, doing: str, question: Ask[_Answer]) -> _Answer:
-        """Run one question on the client's thread and return its answer.
+        """Run a request on the client's thread and return its result.
 
         Args:
-            doing: for the message, as in "describe the group".
-            question: a coroutine function that takes kafka-python's client.
+            doing: verb phrase for messages, such as "describe the group".
+            question: a coroutine function that takes the kafka-python client.
 
         Raises:
-            NotAuthorized: the cluster refuses this user.
-            BrokerError: it does not answer in time, or not with an answer.
+            NotAuthorized: the user is not authorized.
+            BrokerError: the request failed or timed out.
         """
         while True:
             left = self._deadline - time.monotonic()
@@ -108,11 +108,11 @@ class Admin:
 
 @contextmanager
 def open_admin(target: Target) -> Iterator[Admin]:
-    """Connect, and close at the end of the `with` block.
+    """Yield a connected client; close it at the end of the `with` block.
 
     Raises:
-        BrokerError: no server answers; each is named with what happened there.
-        NotAuthorized: user name and password are refused.
+        BrokerError: no server answers; the message names each server and its error.
+        NotAuthorized: the login is rejected.
     """
     started = time.monotonic()
     _probe(target)
@@ -131,10 +131,10 @@ def open_admin(target: Target) -> Iterator[Admin]:
             **({"client_id": "assignor"} | dict(target.settings)),
         )
     except (KafkaError, ValueError, OSError) as error:
-        # The client that could not bootstrap has a thread already, and nobody else to end it.
-        for one in made:
-            one.close()
-            one._manager._net.stop()  # noqa: SLF001 as the admin client's own close() does
+        # A client that cannot bootstrap has already started its thread, which must be stopped here.
+        for kafka_client in made:
+            kafka_client.close()
+            kafka_client._manager._net.stop()  # noqa: SLF001 as the admin client's own close() does
         raise _as_broker_error(error, "connect", target) from error
     try:
         yield Admin(client, target)
@@ -144,35 +144,35 @@ def open_admin(target: Target) -> Iterator[Admin]:
 
 
 def _probe(target: Target) -> None:
-    """Refuse where no server is of use."""
+    """Check the servers; raise if none can be used."""
     tried = try_servers(target.servers, target.settings, target.timeout_ms / 1000)
     if not tried:
         return
     refusals = {server: why for server, why in tried.items() if why.is_refusal}
     if refusals:
-        raise NotAuthorized(f"no broker lets this user in: {spelled(refusals)}")
+        raise NotAuthorized(f"every broker rejects the login: {spelled(refusals)}")
     raise BrokerError(f"no broker can be reached: {spelled(tried)}")
 
 
 def _as_broker_error(error: Exception, doing: str, target: Target) -> BrokerError:
-    """The sentence for what the client raised; the first row that holds."""
+    """Return the error for an exception of the client; the first condition that holds decides."""
     seconds = f"{target.timeout_ms / 1000:g} s"
     protocol = target.settings.get("security_protocol", "PLAINTEXT")
     if isinstance(error, SaslAuthenticationFailedError):
         mechanism = target.settings.get("sasl_mechanism", "SASL")
         return NotAuthorized(
-            f"{target.spelled} refuses the user name or password ({mechanism}); "
-            "look at sasl.jaas.config"
+            f"{target.spelled} rejects the user name or password ({mechanism}); "
+            "check sasl.jaas.config"
         )
     if isinstance(error, AuthorizationError):
         name = getattr(error, "message", "") or type(error).__name__
         return NotAuthorized(f"not authorized to {doing} ({name}); ask for the permission")
     if isinstance(error, KafkaTimeoutError) and doing == "connect":
         return BrokerError(
-            f"{target.spelled} takes connections, but no broker answered in {seconds}; "
-            f"see whether it speaks {protocol} (security.protocol)"
+            f"{target.spelled} accepts connections, but no broker answered within {seconds}; "
+            f"check that its listener uses security.protocol {protocol}"
         )
     if isinstance(error, KafkaTimeoutError | asyncio.TimeoutError):
-        return BrokerError(f"{target.spelled} did not {doing} within {seconds}; try --timeout")
-    said = str(error).strip() or type(error).__name__
-    return BrokerError(f"{target.spelled} could not {doing}: {said}")
+        return BrokerError(f"{target.spelled} did not {doing} within {seconds}; raise --timeout")
+    reason = str(error).strip() or type(error).__name__
+    return BrokerError(f"{target.spelled} could not {doing}: {reason}")

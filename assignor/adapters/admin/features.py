@@ -1,7 +1,7 @@
-"""Feature levels of a Kafka cluster, asked and updated through kafka-python (KIP-584, KIP-778).
+"""Reading and updating feature levels of a Kafka cluster with kafka-python (KIP-584, KIP-778).
 
-The client's own methods lose the error code of a refusal and name no node, so the requests are sent
-as they are. What a broker answers becomes values of `probing.features`.
+kafka-python's own methods lose error codes and cannot address a node, so this module sends the
+protocol requests itself. Responses become values of `probing.features`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,26 +30,26 @@ from probing.features import (
     advertised_range,
 )
 
-_Told = TypeVar("_Told")
+_Answer = TypeVar("_Answer")
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _FEATURES_SINCE: Final = 3
 _DRY_RUN_SINCE: Final = 1
 _NO_DRY_RUN: Final = (
-    "the brokers know no dry run (UpdateFeatures version 0; Kafka 3.3 brought it), so nothing was"
-    " sent; compare the level with `assignor features describe`"
+    "the brokers do not support a dry run (UpdateFeatures version 1, since Kafka 3.3), so nothing"
+    " was sent; compare the level with `assignor features describe`"
 )
 _SOFTWARE: Final = "streams-rebalance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldFeatures:
-    """What one node tells.
+class NodeFeatures:
+    """The feature levels that one node reports.
 
     Attributes:
-        node: who, for people: `broker 1 at 127.0.0.1:9092`.
-        supported: range by feature, of that node.
-        finalized: levels of the cluster as that node knows them, with their epoch; none without an
-            epoch of 0 or more (KIP-778).
+        node: the node, for messages: `broker 1 at 127.0.0.1:9092`.
+        supported: feature -> range that the node supports.
+        finalized: finalized levels of the cluster and their epoch, as known to the node; unknown
+            if the epoch is below 0 (KIP-778).
     """
 
     node: str
@@ -59,11 +59,12 @@ class ToldFeatures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateAnswer:
-    """What the controller answers about one feature.
+    """The controller's answer for one feature.
 
     Attributes:
-        error: Kafka's name of the error, "" if it was, or would be, done.
-        why: the controller's own sentence.
+        feature: name of the feature.
+        error: Kafka's name of the error; "" if the update succeeded, or in a dry run would.
+        why: the controller's error message.
     """
 
     feature: str
@@ -73,20 +74,20 @@ class UpdateAnswer:
 
 def read_features(
     admin: Admin, *, broker: int | None = None, from_controller: bool = False
-) -> ToldFeatures:
-    """Ask a node for what it supports and what is finalized.
+) -> NodeFeatures:
+    """Return the supported and finalized levels that one node reports.
 
     Args:
-        admin: the cluster.
-        broker: node id of the broker to ask; None for any.
-        from_controller: ask the active controller, not a broker.
+        admin: the connected admin client.
+        broker: node id of the broker to ask; None: any broker.
+        from_controller: ask the active controller instead of a broker.
 
     Raises:
-        BrokerError, NotAuthorized: see `Admin.ask`; or the node is older than Kafka 2.7, or the
-            cluster has no such broker now.
+        BrokerError, NotAuthorized: as in `Admin.ask`; also if the node is older than Kafka 2.7, or
+            the cluster has no such broker now.
     """
 
-    async def ask(client: KafkaAdminClient) -> ToldFeatures:
+    async def ask(client: KafkaAdminClient) -> NodeFeatures:
         manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
         if from_controller:
             node_id = await _controller(client)
@@ -96,27 +97,27 @@ def read_features(
             raise NodeNotReadyError("no node is connected")
         return await _ask_node(client, node_id)
 
-    return _asked(admin, ask)
+    return _run_request(admin, ask)
 
 
-def read_all_features(admin: Admin) -> tuple[ToldFeatures, ...]:
-    """Ask every live broker for what it supports and what is finalized, by node id.
+def read_all_features(admin: Admin) -> tuple[NodeFeatures, ...]:
+    """Return the levels that every live broker reports, sorted by node id.
 
     Raises:
-        BrokerError, NotAuthorized: as of `read_features`; one broker does not answer in time.
+        BrokerError, NotAuthorized: as in `read_features`; also if one broker does not answer.
     """
 
-    async def ask(client: KafkaAdminClient) -> tuple[ToldFeatures, ...]:
+    async def ask(client: KafkaAdminClient) -> tuple[NodeFeatures, ...]:
         manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
         response = await manager.send(MetadataRequest(topics=[]))
         nodes = sorted(broker.node_id for broker in response.brokers)
         return tuple([await _ask_node(client, node) for node in nodes])
 
-    return _asked(admin, ask)
+    return _run_request(admin, ask)
 
 
-async def _ask_node(client: KafkaAdminClient, node_id: Any) -> ToldFeatures:
-    """Ask one node."""
+async def _ask_node(client: KafkaAdminClient, node_id: Any) -> NodeFeatures:
+    """Return the levels that one node reports."""
     manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
     request = ApiVersionsRequest(
         client_software_name=_SOFTWARE, client_software_version="0", min_version=_FEATURES_SINCE
@@ -125,39 +126,43 @@ async def _ask_node(client: KafkaAdminClient, node_id: Any) -> ToldFeatures:
         response = await manager.send(request, node_id=node_id)
     except IllegalSaslStateError as error:
         where = _spelled(manager.cluster.broker_metadata(node_id))
-        raise BrokerError(f"{where} is not secured as the brokers are; ask a broker") from error
+        raise BrokerError(
+            f"{where} has other security settings than the brokers; ask a broker"
+        ) from error
     if response.error_code:
         raise for_code(response.error_code)
-    return _told(_spelled(manager.cluster.broker_metadata(node_id)), response)
+    return _node_features(_spelled(manager.cluster.broker_metadata(node_id)), response)
 
 
-def _asked(admin: Admin, ask: Ask[_Told]) -> _Told:
-    """Ask, and say what an answer without levels means."""
+def _run_request(admin: Admin, ask: Ask[_Answer]) -> _Answer:
+    """Run a request for feature levels; raise a specific error for brokers without levels."""
     try:
-        return admin.ask("tell its feature levels", ask)
+        return admin.ask("report its feature levels", ask)
     except BrokerError as error:
         if isinstance(error.__cause__, IncompatibleBrokerVersion):
-            raise BrokerError("this broker has no feature levels; they came with 2.7") from error
+            raise BrokerError(
+                "the broker has no feature levels; they need Kafka 2.7 or newer"
+            ) from error
         raise
 
 
 def update_features(
     admin: Admin, updates: Sequence[FeatureUpdate], *, dry_run: bool
 ) -> tuple[UpdateAnswer, ...]:
-    """Ask the controller to change levels: all of them or none (since Kafka 3.3).
+    """Send updates to the controller, which applies all or none (since Kafka 3.3).
 
     Args:
-        admin: the cluster.
-        updates: one a feature.
-        dry_run: let it say what would come of it, and do nothing.
+        admin: the connected admin client.
+        updates: one update per feature.
+        dry_run: the controller only validates the updates.
 
     Returns:
-        One answer a feature, in the order of the updates. A dry run on brokers whose UpdateFeatures
-        knows none (version 0, before Kafka 3.3) is refused for each, and no update is sent.
+        One answer per update, in the same order. A dry run with brokers before Kafka 3.3, which do
+        not support it, is an error for each update, and nothing is sent.
 
     Raises:
         NotAuthorized: the user may not alter the cluster.
-        BrokerError: see `Admin.ask`.
+        BrokerError: as in `Admin.ask`.
     """
 
     async def ask(client: KafkaAdminClient) -> tuple[UpdateAnswer, ...]:
@@ -177,7 +182,7 @@ def update_features(
             min_version=_DRY_RUN_SINCE if dry_run else 0,
         )
         response = await client._send_request_to_controller(  # noqa: SLF001 no public way to the errors
-            request, get_errors_fn=lambda told: [for_code(told.error_code)], raise_errors=False
+            request, get_errors_fn=lambda answer: [for_code(answer.error_code)], raise_errors=False
         )
         return _answers(updates, response)
 
@@ -193,41 +198,44 @@ def update_features(
 
 
 def _answers(updates: Sequence[FeatureUpdate], response: Any) -> tuple[UpdateAnswer, ...]:
-    """One answer a feature; an error of the whole request is everybody's.
+    """Return one answer per update; an error of the whole request applies to each update.
 
     Raises:
-        KafkaError: the answer is not about features: rights, a controller that moved.
+        KafkaError: the error is not about features: authorization, or a controller that moved.
     """
     whole = for_code(response.error_code)
     code = response.error_code
     if code and not _is_about_features(code):
         raise whole(response.error_message or whole.description)
-    told = {row.feature: row for row in response.results or []}
+    row_by_feature = {row.feature: row for row in response.results or []}
     answers = []
     for update in updates:
-        row = told.get(update.feature)
+        row = row_by_feature.get(update.feature)
         found = code or (row.error_code if row is not None else 0)
         if found and not _is_about_features(found):
             raise for_code(found)(row.error_message if row is not None else "")
-        said = response.error_message if code else row.error_message if row is not None else ""
+        message = response.error_message if code else row.error_message if row is not None else ""
         name = for_code(found).message if found else ""
-        answers.append(UpdateAnswer(feature=update.feature, error=name, why=(said or "").strip()))
+        answers.append(
+            UpdateAnswer(feature=update.feature, error=name, why=(message or "").strip())
+        )
     return tuple(answers)
 
 
 def _is_about_features(code: int) -> bool:
-    """INVALID_REQUEST, INVALID_UPDATE_VERSION, FEATURE_UPDATE_FAILED, UNSUPPORTED_VERSION."""
+    """Return whether the controller rejected an update, so that the error is its answer."""
+    # UNSUPPORTED_VERSION, INVALID_REQUEST, INVALID_UPDATE_VERSION, FEATURE_UPDATE_FAILED
     return code in (35, 42, 95, 96)
 
 
 async def _live(client: KafkaAdminClient, broker: int) -> int:
-    """The node id, if the cluster has this broker now.
+    """Return the node id if the cluster has this broker now.
 
     Raises:
-        BrokerError: it has not; the sentence names those that it has.
+        BrokerError: it does not; the message lists the brokers.
     """
-    told = await client._get_cluster_metadata([])  # noqa: SLF001 as above
-    found = sorted(one["node_id"] for one in told["brokers"])
+    metadata = await client._get_cluster_metadata([])  # noqa: SLF001 as above
+    found = sorted(node["node_id"] for node in metadata["brokers"])
     if broker not in found:
         raise BrokerError(
             f"the cluster has no broker {broker} now; it has {', '.join(map(str, found))}"
@@ -236,9 +244,10 @@ async def _live(client: KafkaAdminClient, broker: int) -> int:
 
 
 async def _controller(client: KafkaAdminClient) -> Any:
-    """The node id of the active controller, made known to the client; KRaft brokers do not name it.
+    """Return the active controller's node id, after adding its address to the client's metadata.
 
-    Where there is no quorum (KIP-595) the controller is the broker that metadata names.
+    KRaft brokers do not report the controller's address. Without a quorum (KIP-595) the controller
+    is the broker that the metadata names.
     """
     manager = client._manager  # noqa: SLF001 as above
     topic = DescribeQuorumRequest.TopicData
@@ -263,7 +272,7 @@ async def _controller(client: KafkaAdminClient) -> Any:
                 node_id=name, host=where.host, port=where.port, rack=None
             )
             return name
-    raise KafkaError(f"the quorum names no address of its leader {leader}")
+    raise KafkaError(f"the quorum reports no address of its leader {leader}")
 
 
 def _spelled(node: Any) -> str:
@@ -273,7 +282,7 @@ def _spelled(node: Any) -> str:
     return f"{name} at {node.host}:{node.port}"
 
 
-def _told(node: str, response: Any) -> ToldFeatures:
+def _node_features(node: str, response: Any) -> NodeFeatures:
     ranges = {
         row.name: advertised_range(row.min_version, row.max_version)
         for row in response.supported_features or []
@@ -287,7 +296,7 @@ def _told(node: str, response: Any) -> ToldFeatures:
             if row.max_version_level > 0
         }
         finalized = FinalizedLevels(levels=levels, epoch=epoch)
-    return ToldFeatures(
+    return NodeFeatures(
         node=node,
         supported={name: found for name, found in sorted(ranges.items()) if found is not None},
         finalized=finalized,

@@ -1,8 +1,8 @@
-"""Questions about groups to a live cluster, answered with values of `assignor.inspection`.
+"""Requests about groups to a live cluster; the results are values of `assignor.inspection`.
 
-kafka-python's own methods show user data as escaped text, so the requests are sent as they are and
-the bytes are kept. What may be forbidden beside the group itself (offsets, topics, settings) is
-given up with a sentence; the group is shown all the same.
+kafka-python's own methods decode user data as text, so this module sends the protocol requests
+itself and keeps the bytes. If the user may not read offsets, topics or settings, that part is
+unknown, and a sentence says so; the group is still shown.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,15 +25,18 @@ _TOPIC_RESOURCE: Final = 2
 _LIMIT_NAME: Final = "max.message.bytes"
 _LATEST: Final = -1
 _MOVED: Final = (3, 5, 6, 9)
-_DIGITS_MOST: Final = 10  # of a number of bytes that a broker takes
-"""Error codes of a partition whose leader is on its way to another broker."""
+"""Error codes of a partition whose leader moves to another broker."""
+_DIGITS_MOST: Final = 10
+"""Most digits of max.message.bytes."""
 
 
 def list_groups(admin: Admin) -> list[DescribedGroup]:
-    """Every group of the cluster, sorted, without members; types and states where told.
+    """Return every group of the cluster, sorted, without members.
+
+    Types and states are empty if the brokers do not report them.
 
     Raises:
-        BrokerError, NotAuthorized: see `Admin.ask`.
+        BrokerError, NotAuthorized: as in `Admin.ask`.
     """
 
     async def ask(client: KafkaAdminClient) -> list[DescribedGroup]:
@@ -55,10 +58,10 @@ def list_groups(admin: Admin) -> list[DescribedGroup]:
 
 
 def describe_group(admin: Admin, group_id: str) -> DescribedGroup:
-    """One group with the bytes of its members; one that is not known is `Dead`.
+    """Return one group with its members' metadata bytes; an unknown group has state `Dead`.
 
     Raises:
-        BrokerError, NotAuthorized: see `Admin.ask`.
+        BrokerError, NotAuthorized: as in `Admin.ask`.
     """
 
     async def ask(client: KafkaAdminClient) -> DescribedGroup:
@@ -71,7 +74,7 @@ def describe_group(admin: Admin, group_id: str) -> DescribedGroup:
             row = (await manager.send(request, node_id=nodes[group_id])).groups[0]
             _raise(row.error_code, fine=(_GROUP_ID_NOT_FOUND,))
         except BrokerResponseError:
-            # The coordinator may have moved: find it again when asked again.
+            # The coordinator may have moved; look it up again at the next try.
             manager.cluster._coordinators.clear()  # noqa: SLF001 the client has no other way
             raise
         return _group(row)
@@ -82,15 +85,15 @@ def describe_group(admin: Admin, group_id: str) -> DescribedGroup:
 def cluster_facts(
     admin: Admin, group_id: str, topics_of: Callable[[Iterable[str]], set[str]]
 ) -> ClusterFacts:
-    """What the cluster says beside the group: topics, offsets, the limit of the group's record.
+    """Return a group's topics and offsets, and the size limit of the group's record.
 
     Args:
-        admin: whom to ask.
-        group_id: the group.
-        topics_of: picks the topics that belong to the group out of all names.
+        admin: the connected admin client.
+        group_id: the group id.
+        topics_of: selects the group's topics from all topic names.
 
     Raises:
-        BrokerError: the cluster does not answer any more.
+        BrokerError: the cluster does not answer.
     """
     unknown: list[str] = []
     topics = _allowed(unknown, {}, lambda: _topics(admin, topics_of))
@@ -168,8 +171,8 @@ def _committed(admin: Admin, group_id: str) -> dict[TopicPartition, int]:
     async def ask(client: KafkaAdminClient) -> dict[TopicPartition, int]:
         found = await client._async_list_group_offsets({group_id: None})  # noqa: SLF001 as above
         return {
-            TopicPartition(one.topic, one.partition): int(row.offset)
-            for one, row in found[group_id].items()
+            TopicPartition(partition.topic, partition.partition): int(row.offset)
+            for partition, row in found[group_id].items()
         }
 
     return admin.ask(f"show the offsets of group {group_id}", ask)
@@ -179,14 +182,14 @@ def _end_offsets(admin: Admin, partitions: set[TopicPartition]) -> dict[TopicPar
     async def ask(client: KafkaAdminClient) -> dict[TopicPartition, int]:
         if not partitions:
             return {}
-        wanted = [KafkaPartition(*one) for one in sorted(partitions)]
+        wanted = [KafkaPartition(*partition) for partition in sorted(partitions)]
         leaders = await client._async_get_leader_for_partitions(wanted)  # noqa: SLF001 as above
         found: dict[TopicPartition, int] = {}
         for node, own in sorted(leaders.items()):
             response = await client._manager.send(_ends_request(own), node_id=node)  # noqa: SLF001 as above
             for topic in response.topics:
                 for row in topic.partitions:
-                    # A partition that moves is asked for at the next look.
+                    # The offset of a partition that moves stays unknown.
                     _raise(row.error_code, fine=_MOVED)
                     if not row.error_code:
                         found[TopicPartition(topic.name, row.partition_index)] = int(row.offset)
@@ -217,7 +220,7 @@ def _ends_request(partitions: Iterable[KafkaPartition]) -> ListOffsetsRequest:
 
 
 def _record_limit(admin: Admin) -> int | None:
-    """Greatest record of the topic that groups are kept in; None where it is not to be had."""
+    """Return max.message.bytes of the offsets topic; None if it cannot be read."""
 
     async def ask(client: KafkaAdminClient) -> int | None:
         request = DescribeConfigsRequest(
@@ -235,9 +238,9 @@ def _record_limit(admin: Admin) -> int | None:
             return None
         for row in response.results:
             _raise(row.error_code, fine=_MOVED)
-            for one in row.configs or ():
-                if one.name == _LIMIT_NAME and _is_count(str(one.value)):
-                    return int(one.value)
+            for setting in row.configs or ():
+                if setting.name == _LIMIT_NAME and _is_count(str(setting.value)):
+                    return int(setting.value)
         return None
 
     return admin.ask("describe the settings of the offsets topic", ask)

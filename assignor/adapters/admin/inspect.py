@@ -1,4 +1,4 @@
-"""Inspection of groups of a live cluster: asked by `groups.py`, read by `assignor.inspection`."""
+"""Inspection of groups of a live cluster: `groups.py` queries, `assignor.inspection` decodes."""
 
 import time
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ _LOOK_S: Final = 0.2
 
 
 def look_at_group(admin: Admin, group_id: str) -> GroupInspection:
-    """One group, once it is settled, or as it is when half of the time is over.
+    """Return the inspection of one group; wait until it has settled, at most half the time limit.
 
     Raises:
-        BrokerError, NotAuthorized: the cluster does not tell.
+        BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
     """
     end = time.monotonic() + admin.target.timeout_ms / 2000
     group = describe_group(admin, group_id)
@@ -39,12 +39,12 @@ def look_at_group(admin: Admin, group_id: str) -> GroupInspection:
 
 
 def look_at_all_groups(admin: Admin) -> Iterator[GroupInspection]:
-    """Every group of the cluster, sorted, as each is now; the clock starts anew for each.
+    """Yield the inspection of every group, sorted; the time limit restarts for each group.
+
+    A group that cannot be described or inspected is yielded with the error as its summary.
 
     Raises:
-        BrokerError, NotAuthorized: the cluster does not list them, or does not answer any more. A
-            group that may not be described, or whose inspection fails, is yielded with that as its
-            summary and its finding.
+        BrokerError, NotAuthorized: the cluster does not list the groups, or does not answer.
     """
     for listed in list_groups(admin):
         admin.again()
@@ -54,29 +54,29 @@ def look_at_all_groups(admin: Admin) -> Iterator[GroupInspection]:
             yield _failed(listed, "not-told", str(error))
         except BrokerError:
             raise
-        except Exception as error:  # noqa: BLE001 a defect at one group hides no other group
+        except Exception as error:  # noqa: BLE001 an error in one group must not hide the others
             why = f"cannot be inspected: {type(error).__name__}: {error}"
             yield _failed(listed, "failed", why)
 
 
 def _failed(listed: DescribedGroup, kind: str, why: str) -> GroupInspection:
-    """A group of which only the name is known, and why."""
+    """Return the inspection of a group of which only the name is known."""
     sentence = shown(why, limit=None)
-    told = Finding(kind=kind, sentence=sentence)
-    return GroupInspection(described=listed, summary=sentence, findings=(told,))
+    finding = Finding(kind=kind, sentence=sentence)
+    return GroupInspection(described=listed, summary=sentence, findings=(finding,))
 
 
 def _listed(admin: Admin, group_id: str) -> DescribedGroup | None:
-    """The group as it is listed, whatever its kind; None where it is not, or nobody tells."""
+    """Return the group as listed; None if it is not listed or may not be."""
     try:
         listed = list_groups(admin)
     except NotAuthorized:
         return None
-    return next((one for one in listed if one.group_id == group_id), None)
+    return next((group for group in listed if group.group_id == group_id), None)
 
 
 def _as_listed(group: DescribedGroup, listed: DescribedGroup | None) -> DescribedGroup:
-    """Add its kind; its state too where the coordinator shows no classic group of that name."""
+    """Return the group with the listed type, and with the listed state if it is not classic."""
     if listed is None:
         return group
     group = replace(group, group_type=listed.group_type)

@@ -1,6 +1,6 @@
-"""Where a member looks for finalized levels: its group's own log, or a feature of the cluster.
+"""Level sources for a member: its group's feature log, or a feature of the cluster.
 
-Each look opens a client and closes it again; a member looks once a minute.
+Each call opens and closes a client; a member calls its source once a minute.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ class GroupLevels:
     """The levels that `assignor features --group` finalizes, in the group's feature log.
 
     Args:
-        bootstrap_servers: `host:port`, one or more with commas between.
-        group: the group's id.
-        settings: security settings of a kafka-python client.
-        timeout_ms: for one look.
+        bootstrap_servers: `host:port`, comma separated.
+        group: the group id.
+        settings: security settings for a kafka-python client.
+        timeout_ms: time limit of one call.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class GroupLevels:
         self._group = group
 
     def __call__(self) -> FinalizedLevels:
-        """Look.
+        """Return the group's finalized levels.
 
         Raises:
             BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
@@ -47,7 +47,7 @@ class GroupLevels:
             return FeatureTopic(admin, self._group).look().state.levels
 
     def raise_minimums(self, members: Sequence[NodeSupport]) -> None:
-        """Raise each minimum that all members have come to; for the group's leader.
+        """Raise each minimum that all members support; only the group's leader calls this.
 
         Args:
             members: every member of the group, with what it supports.
@@ -61,15 +61,15 @@ class GroupLevels:
 
 
 class ClusterFeature:
-    """A feature of the brokers that switches levels of the group (KIP-584's client story).
+    """Group levels that follow a feature of the brokers (KIP-584, features used by clients).
 
     Args:
-        bootstrap_servers: `host:port`, one or more with commas between.
-        feature: of the cluster, such as `transaction.version`.
-        levels: level of that feature -> level by feature of ours; the highest that is reached
-            counts, and below all of them nothing is finalized.
-        settings: security settings of a kafka-python client.
-        timeout_ms: for one look.
+        bootstrap_servers: `host:port`, comma separated.
+        feature: feature of the cluster, such as `transaction.version`.
+        levels: level of that feature -> levels of our features. The entry with the highest reached
+            level applies; below all entries nothing is finalized.
+        settings: security settings for a kafka-python client.
+        timeout_ms: time limit of one call.
     """
 
     def __init__(
@@ -86,17 +86,17 @@ class ClusterFeature:
         self._levels = {level: dict(ours) for level, ours in levels.items()}
 
     def __call__(self) -> FinalizedLevels:
-        """Look; the epoch is that of the cluster's features.
+        """Return the group's levels, with the epoch of the cluster's features.
 
         Raises:
             BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
         """
         with open_admin(self._target) as admin:
-            told = read_features(admin)
-        now = told.finalized.level_of(self._feature)
+            features = read_features(admin)
+        now = features.finalized.level_of(self._feature)
         reached = max((level for level in self._levels if level <= now), default=None)
         return FinalizedLevels(
-            levels={} if reached is None else self._levels[reached], epoch=told.finalized.epoch
+            levels={} if reached is None else self._levels[reached], epoch=features.finalized.epoch
         )
 
 

@@ -1,7 +1,7 @@
-"""The feature log of a group in its topic, read and written through kafka-python.
+"""Reading and writing a group's feature log topic with kafka-python.
 
-Nothing stays open: a look reads the topic from its start to its end, which is a handful of records;
-a change is acknowledged when all replicas have it and it was read again.
+No client stays open. A read consumes the whole topic, which has a few records. A change is complete
+when all in-sync replicas have it and it has been read back.
 """
 
 import time
@@ -45,8 +45,8 @@ class FeatureTopic:
     """The feature log of one group.
 
     Args:
-        admin: the cluster; its deadline holds for each look and each change.
-        group: the group's id.
+        admin: the connected admin client; its time limit applies to each read and each change.
+        group: the group id.
     """
 
     def __init__(self, admin: Admin, group: str) -> None:
@@ -54,7 +54,7 @@ class FeatureTopic:
         self._partition = TopicPartition(topic_name(group), 0)
 
     def look(self) -> TopicView:
-        """Read what the topic says; nothing where there is no topic.
+        """Return the state in the topic; an empty state if the topic does not exist.
 
         Raises:
             BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
@@ -76,11 +76,11 @@ class FeatureTopic:
         *,
         minimums: Mapping[str, int] = NO_MINIMUMS,
     ) -> TopicChange:
-        """Write a change that was decided on a view; it counts when this returns.
+        """Write a change of the state in `view`; it is effective when this returns.
 
         Raises:
-            BrokerError, NotAuthorized: as of `look`; whether it counts is told by another look.
-            StoreError: an unknown level, or somebody else was first.
+            BrokerError, NotAuthorized: as in `look`; read again to see whether it is effective.
+            StoreError: a level is unknown, or a concurrent change came first.
         """
         change = change_record(
             view, levels, note, nonce=uuid4().hex, members=members, minimums=minimums
@@ -97,13 +97,13 @@ class FeatureTopic:
         return change
 
     def raise_minimums(self, nodes: Sequence[NodeSupport]) -> Mapping[str, int]:
-        """Raise each minimum that all members of the group have come to (KIP-584); which rose.
+        """Raise each minimum that all members support (KIP-584); return the raised minimums.
 
         Args:
             nodes: every member, with what it supports.
 
         Raises:
-            BrokerError, NotAuthorized, StoreError: as of `change`.
+            BrokerError, NotAuthorized, StoreError: as in `change`.
         """
         view = self.look()
         minimums = raised_minimums(view.state.levels, view.state.minimums, nodes)
@@ -130,7 +130,7 @@ class FeatureTopic:
             while consumer.position(self._partition, timeout_ms=limit_ms) < end:
                 if time.monotonic() > deadline:
                     raise BrokerError(
-                        f"{self._partition.topic} was not read in time; try --timeout"
+                        f"topic {self._partition.topic} was not read in time; raise --timeout"
                     )
                 for rows in consumer.poll(timeout_ms=_READ_MS).values():
                     found += (
@@ -155,7 +155,7 @@ class FeatureTopic:
         )
         try:
             for key, value in rows:
-                # One after the other: the order of what is deleted counts.
+                # One after the other, because deletions must stay in order.
                 sent = producer.send(self._partition.topic, key=key, value=value, partition=0)
                 sent.get(limit_ms / 1000)
         finally:
@@ -184,7 +184,7 @@ class FeatureTopic:
         except TopicAlreadyExistsError:
             pass
         except KafkaError as error:
-            raise self._failure(error, "make") from error
+            raise self._failure(error, "create") from error
         deadline = time.monotonic() + self._admin.target.timeout_ms / 1000
         while not self._exists() and time.monotonic() < deadline:
             time.sleep(_READ_MS / 1000)
@@ -193,5 +193,5 @@ class FeatureTopic:
         name = self._partition.topic
         if isinstance(error, AuthorizationError):
             return NotAuthorized(f"not authorized to {doing} topic {name}; ask for the permission")
-        said: Any = str(error).strip() or type(error).__name__
-        return BrokerError(f"{self._admin.target.spelled} could not {doing} topic {name}: {said}")
+        reason: Any = str(error).strip() or type(error).__name__
+        return BrokerError(f"{self._admin.target.spelled} could not {doing} topic {name}: {reason}")

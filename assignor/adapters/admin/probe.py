@@ -1,7 +1,7 @@
-"""Trying each bootstrap server before a client is made: TCP, TLS, login, each with its own words.
+"""A check of each bootstrap server before a client is created: TCP, TLS and SASL login.
 
-kafka-python says of all of these only that time is over, after all of it; a wrong password it does
-not even notice, since the broker closes the connection together with its answer.
+kafka-python reports each of these failures only as a timeout, when the time limit is over. It also
+misses a wrong password, because the broker closes the connection together with its response.
 """
 
 import socket
@@ -35,18 +35,18 @@ _UNSUPPORTED_MECHANISM: Final = 33
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why a server is of no use; `is_refusal`: it answers, and refuses the login."""
+    """Why a server cannot be used; `is_refusal`: it answers, but rejects the login."""
 
     why: str
     is_refusal: bool = False
 
 
 class _Refused(Exception):
-    """The server answers, and refuses the login."""
+    """The server answers, but rejects the login."""
 
 
 def split_server(server: str) -> tuple[str, int] | None:
-    """Host and port of `host:port`, `[host]:port` or `host`; None if it is none of them.
+    """Return host and port of `host:port`, `[host]:port` or `host`; None if it is malformed.
 
     >>> split_server("[::1]:9093")
     ('::1', 9093)
@@ -66,16 +66,16 @@ def split_server(server: str) -> tuple[str, int] | None:
 
 
 def parse_servers(text: str) -> tuple[str, ...]:
-    """The servers of a comma-separated list.
+    """Return the servers of a comma-separated list.
 
     Raises:
-        ValueError: there is none, or one is not `host:port`.
+        ValueError: the list is empty, or an entry is not `host:port`.
     """
     servers: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
     wrong = [server for server in servers if split_server(server) is None]
     if wrong or not servers:
         raise ValueError(
-            f"{shown((wrong or [text])[0])!r} is no server; give host:port[,host:port]"
+            f"{shown((wrong or [text])[0])!r} is not a server; give host:port[,host:port]"
         )
     return tuple(servers)
 
@@ -83,12 +83,12 @@ def parse_servers(text: str) -> tuple[str, ...]:
 def try_servers(
     servers: Sequence[str], settings: Mapping[str, Any], timeout_s: float
 ) -> dict[str, Failure]:
-    """Try servers until one is of use; what was wrong with each, empty where one is.
+    """Check servers until one can be used; return the failure of each, or {} if one can be used.
 
     Args:
-        servers: as `parse_servers` returns them.
+        servers: result of `parse_servers`.
         settings: keyword arguments for a kafka-python client.
-        timeout_s: for all of them; each gets at most five seconds.
+        timeout_s: time limit for all servers; each has at most five seconds.
     """
     deadline = time.monotonic() + timeout_s
     tried: dict[str, Failure] = {}
@@ -102,7 +102,7 @@ def try_servers(
 
 
 def spelled(tried: Mapping[str, Failure]) -> str:
-    """Each server with what was wrong."""
+    """Return each server with its failure, as text."""
     return "; ".join(f"{server}: {failure.why}" for server, failure in tried.items())
 
 
@@ -116,18 +116,18 @@ def _try(server: str, settings: Mapping[str, Any], limit_s: float) -> Failure | 
     except _Refused as error:
         return Failure(why=str(error), is_refusal=True)
     except TimeoutError:
-        return Failure(why=f"no answer in {limit_s:.3g} s")
+        return Failure(why=f"no answer within {limit_s:.3g} s")
     except ssl.SSLCertVerificationError as error:
         return Failure(why=f"its certificate is not trusted: {error.verify_message}")
     except ssl.SSLError as error:
-        return Failure(why=f"no TLS is spoken there: {error.reason or error}")
+        return Failure(why=f"the TLS handshake failed: {error.reason or error}")
     except (OSError, UnicodeError) as error:
         return Failure(why=(getattr(error, "strerror", None) or str(error)).lower())
     return None
 
 
 def _shake_hands(connection: socket.socket, host: str, settings: Mapping[str, Any]) -> None:
-    """TLS and login, as far as the settings ask for them."""
+    """Do the TLS handshake and the SASL login, if the settings require them."""
     context = settings.get("ssl_context")
     if context is not None:
         connection = context.wrap_socket(connection, server_hostname=host)
@@ -140,10 +140,10 @@ def _shake_hands(connection: socket.socket, host: str, settings: Mapping[str, An
 
 
 def _log_in(connection: socket.socket, host: str, settings: Mapping[str, Any]) -> None:
-    """Log in and forget it; a server that does not answer to that is left to the client.
+    """Try the SASL login; a server that does not answer the handshake is left to the client.
 
     Raises:
-        _Refused: the mechanism is not enabled there, or the login is refused.
+        _Refused: the server does not enable the mechanism, or rejects the login.
     """
     name = settings["sasl_mechanism"]
     answer = _ask(connection, SaslHandshakeRequest(mechanism=name), SaslHandshakeResponse, 1)
@@ -151,7 +151,7 @@ def _log_in(connection: socket.socket, host: str, settings: Mapping[str, Any]) -
         return
     if answer.error_code == _UNSUPPORTED_MECHANISM:
         enabled = ", ".join(sorted(answer.mechanisms)) or "none"
-        raise _Refused(f"{name} is not enabled there ({enabled}); look at sasl.mechanism")
+        raise _Refused(f"{name} is not enabled (enabled: {enabled}); check sasl.mechanism")
     mechanism = get_sasl_mechanism(name)(host=host, **settings)
     number = _HANDSHAKE_VERSION
     while not mechanism.is_done():
@@ -159,21 +159,23 @@ def _log_in(connection: socket.socket, host: str, settings: Mapping[str, Any]) -
         request = SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes())
         answer = _ask(connection, request, SaslAuthenticateResponse, number)
         if answer is None:
-            # A broker closes the connection behind its refusal, which may be lost with it.
+            # A broker closes the connection after a rejection, and the response may be lost.
             raise _Refused(
-                f"it hangs up at the login ({name}), as for a wrong user name or password; "
-                "look at sasl.jaas.config"
+                f"the connection was closed during the login ({name}), as after a wrong user name "
+                "or password; check sasl.jaas.config"
             )
         if answer.error_code:
-            raise _Refused(f"user name or password is refused ({name}); look at sasl.jaas.config")
+            raise _Refused(
+                f"the user name or password is rejected ({name}); check sasl.jaas.config"
+            )
         try:
             mechanism.receive(bytes(answer.auth_bytes))
         except (KafkaError, ValueError, LookupError) as error:
-            raise _Refused(f"its part of {name} is wrong: {error}") from None
+            raise _Refused(f"its {name} response is invalid: {error}") from None
 
 
 def _ask(connection: socket.socket, request: Any, response: Any, number: int) -> Any:
-    """Send a request and read its answer; None where the server hangs up instead."""
+    """Send a request and return the response; None if the server closes the connection."""
     is_handshake = isinstance(request, SaslHandshakeRequest)
     version = _HANDSHAKE_VERSION if is_handshake else _AUTHENTICATE_VERSION
     request.API_VERSION = version

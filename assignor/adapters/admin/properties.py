@@ -1,11 +1,11 @@
-"""Java properties files as Kafka's own tools take them, turned into settings of kafka-python.
+"""Conversion of Java properties files for Kafka's tools into kafka-python settings.
 
-One table says what is read; everything else is refused with the nearest name, since a setting that
-is quietly ignored is worst where it should have protected something. Certificates are PEM, in
-files or in the properties themselves (KIP-651): Python reads no Java key stores.
+An unknown key is an error, and the message suggests the nearest known one: a security setting must
+not be ignored silently. Certificates must be PEM, in files or inline (KIP-651); Python cannot read
+Java key stores.
 
-Errors say the name of a setting and what is allowed. Of values they show numbers of milliseconds
-only, since a password is easily written behind the wrong name.
+Messages contain the key and the allowed values. Of given values they show only milliseconds,
+because a password may have been written after the wrong key.
 """
 
 import difflib
@@ -23,7 +23,7 @@ from assignor.errors import ConfigError
 from encoding import shown
 
 FILE_LIMIT: Final = 1 << 20
-"""Bytes of a properties file, or of a PEM file that it names."""
+"""Most bytes of a properties file, or of a PEM file that it names."""
 
 _DIGITS_MOST: Final = 10  # of a number of milliseconds below 2**31
 _KEY_MOST: Final = 80  # characters of an unknown key in an error
@@ -69,37 +69,36 @@ KNOWN_KEYS: Final = tuple(
         )
     )
 )
-"""Every key that is taken, sorted."""
+"""All supported keys, sorted."""
 
 Properties = Mapping[str, str]
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """The keys and values of a properties file.
+    """Return the keys and values of a properties file.
 
     Raises:
-        ConfigError: it cannot be read, is too long, or has a broken escape.
+        ConfigError: the file cannot be read, is too large, or has an invalid escape.
     """
-    # Java reads these files as Latin-1; escapes stand for all else.
+    # Java reads these files as Latin-1; other characters are escaped.
     text = _bytes_of(path, shown(path)).decode("latin-1")
     try:
         return dict(javaproperties.loads(text))
     except ValueError:
         raise ConfigError(
-            f"{shown(path)} is no Java properties file: behind a \\u there are to be four "
-            "hexadecimal digits; write a backslash of a value as \\\\"
+            f"{shown(path)} is not a valid Java properties file: \\u must be followed by four "
+            "hexadecimal digits; write a backslash in a value as \\\\"
         ) from None
 
 
 def client_settings(properties: Properties) -> dict[str, Any]:
-    """Keyword arguments of a kafka-python client for these properties.
+    """Return the keyword arguments of a kafka-python client for these properties.
 
-    `bootstrap.servers` and `default.api.timeout.ms` are the caller's: they are not turned into
-    anything here.
+    `bootstrap.servers` and `default.api.timeout.ms` are left to the caller.
 
     Raises:
-        ConfigError: an unknown key (with the nearest known one), a value that makes no sense, a
-            mechanism or a kind of key store that is not supported, or a file that cannot be read.
+        ConfigError: a key is unknown, a value is invalid, a SASL mechanism or key store type is not
+            supported, or a file cannot be read.
     """
     _check_keys(properties)
     protocol = _one_of(properties, "security.protocol", _PROTOCOLS, "PLAINTEXT")
@@ -115,23 +114,23 @@ def client_settings(properties: Properties) -> dict[str, Any]:
     elif "sasl.jaas.config" in properties or "sasl.mechanism" in properties:
         raise ConfigError(
             f"sasl settings are given, but security.protocol is {protocol}; "
-            "set it to SASL_SSL (or SASL_PLAINTEXT), or leave them out"
+            "set it to SASL_SSL (or SASL_PLAINTEXT), or remove the sasl settings"
         )
     if protocol.endswith("SSL"):
         settings["ssl_context"] = _ssl_context(properties)
     elif any(key in properties for key in _SSL_KEYS):
         raise ConfigError(
             f"ssl settings are given, but security.protocol is {protocol}; "
-            "set it to SSL or SASL_SSL, or leave them out"
+            "set it to SSL or SASL_SSL, or remove the ssl settings"
         )
     return settings
 
 
 def whole_number(key: str, text: str) -> int:
-    """A number of milliseconds, 1 or more.
+    """Return a number of milliseconds, 1 or more.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: the text is not such a number.
     """
     is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_MOST
     if not (is_number and 0 < int(text) < 2**31):
@@ -143,8 +142,8 @@ def _check_keys(properties: Properties) -> None:
     for key in sorted(properties):
         if key not in KNOWN_KEYS:
             near = difflib.get_close_matches(key[:_KEY_MOST], KNOWN_KEYS, n=1, cutoff=0.6)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(KNOWN_KEYS)}"
-            raise ConfigError(f"{shown(key, limit=_KEY_MOST)} is not supported here; {hint}")
+            hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(KNOWN_KEYS)}"
+            raise ConfigError(f"{shown(key, limit=_KEY_MOST)} is not supported; {hint}")
 
 
 def _one_of(properties: Properties, key: str, allowed: tuple[str, ...], default: str) -> str:
@@ -163,7 +162,7 @@ def _not_supported(key: str, allowed: Iterable[str]) -> ConfigError:
 def _sasl(properties: Properties) -> dict[str, Any]:
     if "sasl.mechanism" not in properties:
         raise ConfigError(
-            "sasl.mechanism is missing (Kafka's default GSSAPI is not supported here); "
+            "sasl.mechanism is missing (Kafka's default GSSAPI is not supported); "
             f"set one of {', '.join(_MODULE_BY_MECHANISM)}"
         )
     mechanism = _one_of(properties, "sasl.mechanism", tuple(_MODULE_BY_MECHANISM), "")
@@ -176,27 +175,27 @@ def _sasl(properties: Properties) -> dict[str, Any]:
 
 
 def jaas_login(text: str, mechanism: str) -> tuple[str, str]:
-    """User name and password of a `sasl.jaas.config`.
+    """Return user name and password of a `sasl.jaas.config`.
 
-    One entry: `package.Module flag key="value" ... ;`. Messages never show a value.
+    It must have one entry: `package.Module flag key="value" ... ;`. Messages never show a value.
 
     Raises:
-        ConfigError: it is not of that form, is of another mechanism's module, or lacks one of them.
+        ConfigError: the entry is malformed, has another mechanism's module, or lacks a value.
     """
     module = _MODULE_BY_MECHANISM[mechanism]
-    form = f'sasl.jaas.config is to be `...{module} required username="..." password="...";`'
+    form = f'sasl.jaas.config must be `...{module} required username="..." password="...";`'
     words = shlex.shlex(text, posix=True, punctuation_chars=";")
     words.whitespace_split, words.commenters = True, ""
     try:
         found = list(words)
     except ValueError:
-        raise ConfigError(f"{form}; a quote is left open") from None
+        raise ConfigError(f"{form}; a quote is not closed") from None
     if found.count(";") != 1 or found[-1:] != [";"] or len(found) < 3:  # noqa: PLR2004 name flag ;
-        raise ConfigError(f"{form}; it is one entry that ends with a semicolon")
+        raise ConfigError(f"{form}; it must be one entry that ends with a semicolon")
     name = found[0].rsplit(".", 1)[-1]
     if name != module:
         other = name if name in _MODULE_BY_MECHANISM.values() else "another module"
-        raise ConfigError(f"{form}; it names {other}, and sasl.mechanism is {mechanism}")
+        raise ConfigError(f"{form}; it names {other}, but sasl.mechanism is {mechanism}")
     options = dict(option.partition("=")[::2] for option in found[2:-1])
     missing = [key for key in ("username", "password") if not options.get(key)]
     if missing:
@@ -208,7 +207,7 @@ def _ssl_context(properties: Properties) -> ssl.SSLContext:
     for key in _STORE_PASSWORDS:
         if properties.get(key):
             raise ConfigError(
-                f"{key} is for Java key stores, which cannot be read here; convert the store to "
+                f"{key} is for Java key stores, which are not supported; convert the store to "
                 "PEM (keytool -importkeystore to PKCS12, then openssl pkcs12) and set type PEM"
             )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -218,7 +217,7 @@ def _ssl_context(properties: Properties) -> ssl.SSLContext:
     if algorithm.lower() not in ("", "https"):
         raise ConfigError(
             "ssl.endpoint.identification.algorithm has a value that is not supported; give https, "
-            "or nothing for no check of the host's name"
+            "or an empty value to disable the host name check"
         )
     context.check_hostname = bool(algorithm)
     trusted = _pem(properties, "truststore", "ssl.truststore.certificates")
@@ -229,7 +228,8 @@ def _ssl_context(properties: Properties) -> ssl.SSLContext:
             context.load_verify_locations(cadata=trusted)
     except (ssl.SSLError, ValueError):
         raise ConfigError(
-            "the trust store has no certificate in PEM form; give ssl.truststore.location another"
+            "the trust store has no PEM certificate; check ssl.truststore.location or "
+            "ssl.truststore.certificates"
         ) from None
     _load_own(context, properties)
     return context
@@ -246,7 +246,7 @@ def _limit_versions(context: ssl.SSLContext, properties: Properties) -> None:
 
 
 def _load_own(context: ssl.SSLContext, properties: Properties) -> None:
-    """Load the client's own certificate and key, where there are any."""
+    """Load the client's certificate and key, if they are given."""
     chain = properties.get("ssl.keystore.certificate.chain")
     key = properties.get("ssl.keystore.key")
     if (chain is None) != (key is None):
@@ -258,17 +258,17 @@ def _load_own(context: ssl.SSLContext, properties: Properties) -> None:
     if own is None:
         return
     password = properties.get("ssl.key.password")
-    # Python loads private keys from files only. mkstemp's are for this user alone.
+    # Python loads private keys only from files; only this user can read the file of mkstemp.
     handle, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(handle, "w", encoding="ascii", errors="replace") as file:
             file.write(own)
-        # Without a password openssl would ask the terminal for it.
+        # Without this callback openssl would prompt for a password.
         context.load_cert_chain(name, password=password if password is not None else _no_password)
     except (ssl.SSLError, ValueError):
         raise ConfigError(
-            "the key store does not hold a private key and its certificate in PEM form that "
-            "ssl.key.password opens; give ssl.keystore.location another"
+            "the key store has no PEM private key with its certificate, or ssl.key.password does "
+            "not decrypt the key; check ssl.keystore.location"
         ) from None
     finally:
         Path(name).unlink()
@@ -281,31 +281,31 @@ def _no_password() -> str:
 def _pem(
     properties: Properties, store: str, inline_key: str | None, *, inline: str | None = None
 ) -> str | None:
-    """PEM text of a store, from the properties or from its file; None where there is none."""
+    """Return the PEM text of a store, inline or from its file; None if no store is given."""
     location = properties.get(f"ssl.{store}.location")
     kind = properties.get(f"ssl.{store}.type", "PEM").upper()
     if inline_key is not None:
         inline = properties.get(inline_key)
     if location is not None and inline is not None:
-        raise ConfigError(f"the {store} is given as a file and in the properties; give one of them")
+        raise ConfigError(f"the {store} is given as a file and inline; give only one of them")
     if location is None:
         return inline
-    said = f"the file that ssl.{store}.location names"
-    text = _bytes_of(Path(location), said).decode("ascii", errors="replace")
+    file_name = f"the file that ssl.{store}.location names"
+    text = _bytes_of(Path(location), file_name).decode("ascii", errors="replace")
     if kind != "PEM" or "-----BEGIN" not in text:
         raise ConfigError(
-            f"ssl.{store}.location is no PEM file, or ssl.{store}.type is not PEM; convert it "
+            f"ssl.{store}.location is not a PEM file, or ssl.{store}.type is not PEM; convert it "
             f"(keytool -importkeystore to PKCS12, then openssl pkcs12) and set ssl.{store}.type=PEM"
         )
     return text
 
 
-def _bytes_of(path: Path, said: str) -> bytes:
+def _bytes_of(path: Path, file_name: str) -> bytes:
     try:
         with path.open("rb") as file:
             raw = file.read(FILE_LIMIT + 1)
     except OSError as error:
-        raise ConfigError(f"{said} cannot be read: {error.strerror or error}") from None
+        raise ConfigError(f"{file_name} cannot be read: {error.strerror or error}") from None
     if len(raw) > FILE_LIMIT:
-        raise ConfigError(f"{said} has more than {FILE_LIMIT} bytes; give a smaller file")
+        raise ConfigError(f"{file_name} has more than {FILE_LIMIT} bytes; give a smaller file")
     return raw

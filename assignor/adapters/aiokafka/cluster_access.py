@@ -1,7 +1,7 @@
-"""`ClusterAccess` by aiokafka: clients of its own, on an event loop of the thread that looks.
+"""`ClusterAccess` by aiokafka: clients of its own, on an event loop of the reading thread.
 
-Used by the thread of `LeaderProvider` only; the application's event loop never hears of it. The
-clients rebootstrap as the consumer does under a supervisor (KIP-1102).
+Used by the thread of `LeaderProvider` only, never on the application's event loop. The clients
+rebootstrap as the consumer does under a supervisor (KIP-1102).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from encoding import TopicPartition
 _DEADLINE_S = 10.0
 _POLL_S = 0.05
 _EXISTS = 36
-# What a client keeps of its settings, by their names.
+# Settings that a client keeps as private attributes.
 _KEPT = (
     "bootstrap_servers",
     "request_timeout_ms",
@@ -35,8 +35,8 @@ _KEPT = (
     "security_protocol",
     "ssl_context",
 )
-# The loop stands still between two looks, and so does what comes for a client, but no clock. It is
-# the deadline of a question that ends a connection which is stuck.
+# The loop, and with it every client, stands still between two requests while clocks go on, so that
+# this trigger would mean nothing. The deadline of a request ends a stuck connection.
 _NO_TRIGGER_MS = 2**31 - 1
 _Value = TypeVar("_Value")
 
@@ -65,7 +65,7 @@ class AIOKafkaAccess:
         """Connect.
 
         Raises:
-            ClusterUnavailable: nobody answered within the deadline.
+            ClusterUnavailable: no broker answered within the deadline.
         """
         self._settings = dict(settings)
         self._group_id = group_id
@@ -74,14 +74,18 @@ class AIOKafkaAccess:
         self._consumer: Any = None
         self._supervisors: list[Any] = []
         try:
-            self._asked(f"no broker of {settings['bootstrap_servers']} answered", self._open())
+            self._run_request(
+                f"no broker of {settings['bootstrap_servers']} answered", self._open()
+            )
         except ClusterUnavailable:
             self.close()
             raise
 
     def partition_counts(self, topics: Sequence[str]) -> Mapping[str, int]:
-        """Partitions of the topics that exist."""
-        rows = self._asked("topic metadata cannot be read", self._rows(topics)) if topics else []
+        """Return topic -> number of partitions, for the topics that exist."""
+        rows = (
+            self._run_request("topic metadata cannot be read", self._rows(topics)) if topics else []
+        )
         return {
             row["topic"]: len(row["partitions"])
             for row in rows
@@ -89,15 +93,15 @@ class AIOKafkaAccess:
         }
 
     def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
-        """`cleanup.policy` of the topics; nothing where this user may not describe settings."""
+        """Return topic -> `cleanup.policy`; nothing where this user may not describe settings."""
         asked = [
             ConfigResource(ConfigResourceType.TOPIC, topic, configs={"cleanup.policy": None})
             for topic in topics
         ]
         try:
-            responses = self._asked("settings", self._admin.describe_configs(asked))
+            responses = self._run_request("settings", self._admin.describe_configs(asked))
         except ClusterUnavailable:
-            # Only a check more: without the right to describe settings, the counts must do.
+            # Optional check: without the right to describe settings, counts are checked alone.
             return {}
         return {
             name: values[0][1]
@@ -109,7 +113,7 @@ class AIOKafkaAccess:
     def create_topics(
         self, topics: Sequence[InternalTopic], *, replication_factor: int
     ) -> Mapping[str, str]:
-        """Create topics, and wait until they have leaders."""
+        """Create topics, wait until they have leaders; return topic -> why it was not created."""
         named = ", ".join(topic.name for topic in topics)
         wanted = [
             NewTopic(topic.name, topic.partitions, 1, topic_configs=dict(topic.configs))
@@ -118,32 +122,32 @@ class AIOKafkaAccess:
         for topic in wanted:
             # The constructor refuses -1, the broker's own default; the request takes it (KIP-464).
             topic.replication_factor = replication_factor
-        said = self._asked(f"{named} cannot be created", self._admin.create_topics(wanted))
+        created = self._run_request(f"{named} cannot be created", self._admin.create_topics(wanted))
         failed = {
             name: f"internal topic {name} cannot be created: {text or f'error {error}'}; grant "
             "CREATE on the cluster or create it yourself"
-            for name, error, text in (tuple(row)[:3] for row in said.topic_errors)
-            # Another leader was faster: its topic is checked like any that was there before.
+            for name, error, text in (tuple(row)[:3] for row in created.topic_errors)
+            # Another leader created it meanwhile; it is checked like any existing topic.
             if error not in {0, _EXISTS}
         }
         made = [topic.name for topic in topics if topic.name not in failed]
-        self._asked(f"{', '.join(made)} got no leaders", self._led(made))
+        self._run_request(f"{', '.join(made)} got no leaders", self._led(made))
         return failed
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """End offsets, uncommitted records included."""
+        """Return partition -> end offset, uncommitted records included."""
         asked = [ClientPartition(p.topic, p.partition) for p in partitions]
-        said = self._asked("end offsets cannot be read", self._consumer.end_offsets(asked))
-        return {TopicPartition(p.topic, p.partition): at for p, at in said.items()}
+        offsets = self._run_request("end offsets cannot be read", self._consumer.end_offsets(asked))
+        return {TopicPartition(p.topic, p.partition): at for p, at in offsets.items()}
 
     def committed(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """The group's committed offsets."""
+        """Return partition -> committed offset of the group, 0 where it has none."""
         asked = [ClientPartition(p.topic, p.partition) for p in partitions]
-        said = self._asked(
+        offsets = self._run_request(
             "committed offsets cannot be read",
             self._admin.list_consumer_group_offsets(self._group_id, partitions=asked),
         )
-        found = {TopicPartition(p.topic, p.partition): at.offset for p, at in said.items()}
+        found = {TopicPartition(p.topic, p.partition): at.offset for p, at in offsets.items()}
         return {partition: max(0, found.get(partition, 0)) for partition in partitions}
 
     def close(self) -> None:
@@ -155,7 +159,7 @@ class AIOKafkaAccess:
         for client, close in ((self._consumer, "stop"), (self._admin, "close")):
             if client is not None:
                 with suppress(ClusterUnavailable):
-                    self._asked("closing failed", getattr(client, close)())
+                    self._run_request("closing failed", getattr(client, close)())
         self._loop.close()
 
     async def _open(self) -> None:
@@ -173,8 +177,8 @@ class AIOKafkaAccess:
         return [row for row in rows if row["topic"] in topics]
 
     async def _led(self, topics: Sequence[str]) -> None:
-        """Until every partition has a leader; the deadline ends it."""
-        while not await self._have_leaders(topics):  # noqa: ASYNC110 the cluster tells nobody
+        """Wait until every partition has a leader; the deadline ends it."""
+        while not await self._have_leaders(topics):  # noqa: ASYNC110 clusters send no event
             await asyncio.sleep(_POLL_S)
 
     async def _have_leaders(self, topics: Sequence[str]) -> bool:
@@ -182,7 +186,7 @@ class AIOKafkaAccess:
         leaders = [part["leader"] for row in rows for part in row["partitions"]]
         return len(rows) == len(topics) and min(leaders, default=0) >= 0
 
-    def _asked(self, what: str, work: Coroutine[Any, Any, _Value]) -> _Value:
+    def _run_request(self, what: str, work: Coroutine[Any, Any, _Value]) -> _Value:
         try:
             return self._loop.run_until_complete(asyncio.wait_for(work, _DEADLINE_S))
         except (KafkaError, OSError, TimeoutError) as error:

@@ -1,9 +1,9 @@
-"""A poll loop for aiokafka that ends when it should, and never spins.
+"""A poll loop for aiokafka that ends on fatal errors, and waits after all others.
 
 `AIOKafkaConsumer.getmany` raises what its background tasks ended with at every call, thousands of
 times a second. aiokafka does not know Kafka's error for a fenced member; it calls that, and other
-things, an unknown error. A member that was refused leaves the group: as one that no longer polls
-it would hold up every rebalance until `max_poll_interval_ms`.
+errors, an unknown error. A member that was refused leaves the group: one that no longer polls would
+delay every rebalance until `max_poll_interval_ms`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ async def polled(
     timeout_ms: int = POLL_MS,
     stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Mapping[Any, list[Any]]]:
-    """What `getmany` returns, empty batches too, until there is a reason to stop.
+    """Yield what `getmany` returns, empty batches too, until the member has to stop.
 
     Args:
         consumer: a started `AIOKafkaConsumer` with this assignor attached.
@@ -41,8 +41,8 @@ async def polled(
         stop: ends the loop when set.
 
     Raises:
-        MemberStopped: the member cannot go on; the message says why, and what to do. One that was
-            refused leaves the group.
+        MemberStopped: the member cannot go on; the message says why, and what to do. A refused
+            member leaves the group.
     """
     ended, errors = stop or asyncio.Event(), PollErrors()
     failing_since_s: float | None = None
@@ -71,7 +71,7 @@ async def polled(
 
 
 def _patience_s(consumer: Any) -> float:
-    """How long unknown errors may go on: a session of a static member; others are never fenced."""
+    """Return how long unknown errors may last: a session; only static members are fenced."""
     if getattr(consumer, "_group_instance_id", None) is None:
         return float("inf")
     return float(getattr(consumer, "_session_timeout_ms", 10_000)) / 1000

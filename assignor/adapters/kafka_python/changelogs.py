@@ -1,7 +1,7 @@
 """State by its changelog, with kafka-python: restored to the end, or kept warm as a standby.
 
-A consumer of its own, without a group, follows the changelog partitions of some tasks and hands the
-records to their stores. It belongs to one thread.
+A consumer of its own, without a group, follows the changelog partitions of some tasks and passes
+the records to their stores. Use it on one thread.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _RECOVERY = ("metadata_recovery_strategy", "metadata_recovery_rebootstrap_trigge
 
 
 class RestoredStore(Protocol):
-    """What a changelog is read into.
+    """A store that a changelog is read into.
 
     Attributes:
         changelog: the partition that has its records.
@@ -29,7 +29,7 @@ class RestoredStore(Protocol):
     position: int
 
     def restore(self, records: list[Any]) -> None:
-        """Take `ConsumerRecord`s of the changelog, and set `position` behind them."""
+        """Apply `ConsumerRecord`s of the changelog, and set `position` to the offset after them."""
         ...
 
 
@@ -37,12 +37,12 @@ class ChangelogReader:
     """Follows changelog partitions.
 
     Args:
-        settings: of a `KafkaConsumer`, as the application's own; what is of a group is left out.
+        settings: of a `KafkaConsumer`, as the application's own; group settings are left out.
             `metadata_recovery_strategy` and `metadata_recovery_rebootstrap_trigger_ms` may be
-            among them: the consumer rebootstraps as one under a supervisor (KIP-1102).
+            among them: the consumer rebootstraps as a supervised one does (KIP-1102).
 
     Raises:
-        RebootstrapConfigError: one of those two has a value that no client could follow.
+        RebootstrapConfigError: one of those two has an invalid value.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -65,21 +65,22 @@ class ChangelogReader:
             raise
 
     def read(self, stores: Iterable[RestoredStore], *, to_the_end: bool = False) -> int:
-        """Hand what is new to the stores.
+        """Pass new records to the stores.
 
         Args:
             stores: at most one a changelog partition.
-            to_the_end: come back when they have all that was there when this was called, as before
-                a task runs; else with what is at hand, as a standby does now and then.
+            to_the_end: return when the stores have every record that existed at the call, as before
+                a task runs; else read what has arrived, as a standby does at intervals.
 
         Returns:
-            How many records there were.
+            Number of records that were read.
 
         Raises:
             KafkaError: the cluster cannot be read.
         """
         by_partition = {
-            ClientPartition(one.changelog.topic, one.changelog.partition): one for one in stores
+            ClientPartition(store.changelog.topic, store.changelog.partition): store
+            for store in stores
         }
         self._follow(by_partition)
         if not by_partition:
@@ -92,7 +93,7 @@ class ChangelogReader:
                 by_partition[partition].restore(records)
                 taken += len(records)
             # Positions, not records: the last offsets may hold none (compaction).
-            if all(self._consumer.position(one) >= end for one, end in ends.items()):
+            if all(self._consumer.position(each) >= end for each, end in ends.items()):
                 return taken
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """`ClusterAccess` by kafka-python: an admin client of its own, with a deadline for every call.
 
-Used by the thread of `LeaderProvider` only. The admin client is quick to give up: whoever waits for
-it can do without. It rebootstraps as the consumer does under a supervisor (KIP-1102).
+Used by the thread of `LeaderProvider` only. The admin client gives up after 10 s: a leader answers
+without these facts, too. It rebootstraps as the consumer does under a supervisor (KIP-1102).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,20 +45,20 @@ class KafkaAdminAccess:
         """Connect.
 
         Raises:
-            ClusterUnavailable: nobody answered within the deadline.
+            ClusterUnavailable: no broker answered within the deadline.
         """
         self._group_id = group_id
         self._servers = settings.get("bootstrap_servers")
-        self._admin: Any = self._asked(
+        self._admin: Any = self._run_request(
             f"no broker of {self._servers} answered", lambda: KafkaAdminClient(**settings)
         )
         self._supervisor = supervise_own(self._admin)
 
     def partition_counts(self, topics: Sequence[str]) -> Mapping[str, int]:
-        """Partitions of the topics that exist."""
+        """Return topic -> number of partitions, for the topics that exist."""
         if not topics:
             return {}
-        rows = self._asked(
+        rows = self._run_request(
             "topic metadata cannot be read", lambda: self._admin.describe_topics(list(topics))
         )
         return {
@@ -68,23 +68,23 @@ class KafkaAdminAccess:
         }
 
     def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
-        """`cleanup.policy` of the topics; nothing where this user may not describe settings."""
+        """Return topic -> `cleanup.policy`; nothing where this user may not describe settings."""
         asked = [ConfigResource("TOPIC", t, configs={"cleanup.policy": None}) for t in topics]
         try:
-            said = self._admin.describe_configs(asked, config_filter="all")
+            described = self._admin.describe_configs(asked, config_filter="all")
         except (KafkaError, OSError):
-            # Only a check more: without the right to describe settings, the counts must do.
+            # Optional check: without the right to describe settings, counts are checked alone.
             return {}
         return {
             topic: values["cleanup.policy"]["value"]
-            for topic, values in said.get("topic", {}).items()
+            for topic, values in described.get("topic", {}).items()
             if "cleanup.policy" in values
         }
 
     def create_topics(
         self, topics: Sequence[InternalTopic], *, replication_factor: int
     ) -> Mapping[str, str]:
-        """Create topics, and wait until they have leaders."""
+        """Create topics, wait until they have leaders; return topic -> why it was not created."""
         wanted = {
             topic.name: {
                 "num_partitions": topic.partitions,
@@ -93,7 +93,7 @@ class KafkaAdminAccess:
             }
             for topic in topics
         }
-        said = self._asked(
+        created = self._run_request(
             f"{', '.join(sorted(wanted))} cannot be created",
             lambda: self._admin.create_topics(wanted, raise_errors=False),
         )
@@ -102,33 +102,33 @@ class KafkaAdminAccess:
             f"{row.get('error_message') or 'error ' + str(row['error_code'])}; "
             "grant CREATE on the cluster or create it yourself, with "
             f"{wanted[row['name']]['num_partitions']} partitions"
-            for row in said["topics"]
-            # Another leader was faster: its topic is checked like any that was there before.
+            for row in created["topics"]
+            # Another leader created it meanwhile; it is checked like any existing topic.
             if row["error_code"] not in {0, _EXISTS}
         }
         made = sorted(wanted.keys() - failed.keys())
-        self._asked(
+        self._run_request(
             f"{', '.join(made)} got no leaders",
             lambda: self._admin.wait_for_topics(made, timeout_ms=_DEADLINE_MS),
         )
         return failed
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """End offsets, uncommitted records included."""
+        """Return partition -> end offset, uncommitted records included."""
         asked = {ClientPartition(p.topic, p.partition): OffsetSpec.LATEST for p in partitions}
-        said = self._asked(
+        offsets = self._run_request(
             "end offsets cannot be read",
             lambda: self._admin.list_partition_offsets(asked, timeout_ms=_DEADLINE_MS),
         )
-        return {TopicPartition(p.topic, p.partition): at.offset for p, at in said.items()}
+        return {TopicPartition(p.topic, p.partition): at.offset for p, at in offsets.items()}
 
     def committed(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """The group's committed offsets."""
+        """Return partition -> committed offset of the group, 0 where it has none."""
         asked = {self._group_id: [ClientPartition(p.topic, p.partition) for p in partitions]}
-        said = self._asked(
+        offsets = self._run_request(
             "committed offsets cannot be read", lambda: self._admin.list_group_offsets(asked)
         ).get(self._group_id, {})
-        found = {TopicPartition(p.topic, p.partition): at.offset for p, at in said.items()}
+        found = {TopicPartition(p.topic, p.partition): at.offset for p, at in offsets.items()}
         return {partition: max(0, found.get(partition, 0)) for partition in partitions}
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class KafkaAdminAccess:
         self._admin.close()
 
     @staticmethod
-    def _asked(what: str, call: Callable[[], _Value]) -> _Value:
+    def _run_request(what: str, call: Callable[[], _Value]) -> _Value:
         try:
             return call()
         except (KafkaError, OSError) as error:

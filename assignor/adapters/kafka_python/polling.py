@@ -1,9 +1,9 @@
-"""A poll loop for kafka-python that ends when it should, and never spins.
+"""A poll loop for kafka-python that ends on fatal errors, and waits after all others.
 
 `KafkaConsumer.poll` raises the same error again at once when a member is fenced or has no rights,
-and kafka-python makes no pause of its own. Here such an error ends the loop with one sentence, and
-all others are waited for. Whoever ends so leaves the group: as a member that no longer polls it
-would hold up every rebalance until `max_poll_interval_ms`.
+and kafka-python makes no pause of its own. Here such an error ends the loop with `MemberStopped`,
+and the next poll after any other error waits. A member that is ended leaves the group: one that no
+longer polls would delay every rebalance until `max_poll_interval_ms`.
 """
 
 import threading
@@ -23,7 +23,7 @@ from encoding import RebalanceError
 _log = line_logger(__name__)
 
 POLL_MS = 1000
-# How long a consumer is silent, at every look, before it counts as fenced.
+# How long a consumer sends no heartbeats, at every check, before it counts as fenced.
 _SILENT_S = 1.0
 
 
@@ -34,7 +34,7 @@ def polled(
     timeout_ms: int = POLL_MS,
     stop: threading.Event | None = None,
 ) -> Iterator[Mapping[Any, list[Any]]]:
-    """What `poll` returns, empty batches too, until there is a reason to stop.
+    """Yield what `poll` returns, empty batches too, until the member has to stop.
 
     Args:
         consumer: a `KafkaConsumer` with this assignor attached.
@@ -65,7 +65,7 @@ def polled(
         if assignor.failed is not None:
             _leave(consumer)
             raise MemberStopped(f"this member left the group for good: {assignor.failed}")
-        # Between two looks anything may last long, a poll or the application: one look is no proof.
+        # A poll or the application may take long between two checks: one check is no proof.
         now_s = time.monotonic()
         if not assignor.is_silent:
             silent_since_s = None
@@ -83,9 +83,9 @@ def _leave(consumer: Any) -> None:
 
 
 def commit_next(consumer: Any, next_offsets: Mapping[Any, int]) -> bool:
-    """Commit what is processed; False when the group went on without this member meanwhile.
+    """Commit what is processed; return False if the group has removed this member.
 
-    Then others own the partitions, and process again what was not committed.
+    Then other members own the partitions, and process again what was not committed.
 
     Args:
         consumer: a `KafkaConsumer`.

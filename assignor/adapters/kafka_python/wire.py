@@ -1,4 +1,4 @@
-"""Between kafka-python's values of the consumer protocol and ours."""
+"""From kafka-python's values of the consumer protocol to this package's, and back."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from encoding import TopicPartition
 
 
 def group_member(member: Any) -> GroupMember:
-    """Read a member as kafka-python shows it to the leader."""
+    """Return a member as kafka-python passes it to the leader."""
     metadata = member.metadata
     owned = getattr(metadata, "owned_partitions", None) or []
     return GroupMember(
@@ -28,7 +28,7 @@ def group_member(member: Any) -> GroupMember:
 
 
 def owned_entries(partitions: Iterable[TopicPartition]) -> list[Any]:
-    """Write what a member owns, as its subscription names it."""
+    """Return what a member owns, as its subscription lists it."""
     return [
         ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=numbers)
         for topic, numbers in by_topic(partitions)
@@ -36,7 +36,7 @@ def owned_entries(partitions: Iterable[TopicPartition]) -> list[Any]:
 
 
 def to_wire(answer: MemberAnswer) -> ConsumerProtocolAssignment:
-    """Turn an answer into what kafka-python sends with its SyncGroup."""
+    """Return an answer as kafka-python sends it with its SyncGroup."""
     return ConsumerProtocolAssignment(
         version=1,
         assigned_partitions=by_topic(answer.partitions),

@@ -1,19 +1,32 @@
 """What the adapters share: one group member beside any client that calls assignors."""
 
-from assignor.adapters.membership.client import ClientPort, Reporting
+from assignor.adapters.membership.client import ClientPort, ClusterMetadata
 from assignor.adapters.membership.client_bytes import readable_metadata, unusable_answer
-from assignor.adapters.membership.embedded import EmbeddedAssignor
-from assignor.adapters.membership.member import SharedAssignor
-from assignor.adapters.membership.options import offered_protocol
-from assignor.adapters.membership.rejoin_timer import Cancellable, FollowupTimer
+from assignor.adapters.membership.core import MembershipCore
+from assignor.adapters.membership.embedded import EmbeddedMember, new_membership
+from assignor.adapters.membership.keywords import MemberKeywords
+from assignor.adapters.membership.member import Membership, Resources
+from assignor.adapters.membership.options import OPTION_GROUPS, MemberOptions, member_options
+from assignor.adapters.membership.rejoin_timer import Cancellable, FollowupTimer, in_a_thread
+from assignor.adapters.membership.reports import Reporter
+from assignor.adapters.membership.setup import offered_protocol
 
 __all__ = [
+    "OPTION_GROUPS",
     "Cancellable",
     "ClientPort",
-    "EmbeddedAssignor",
+    "ClusterMetadata",
+    "EmbeddedMember",
     "FollowupTimer",
-    "Reporting",
-    "SharedAssignor",
+    "MemberKeywords",
+    "MemberOptions",
+    "Membership",
+    "MembershipCore",
+    "Reporter",
+    "Resources",
+    "in_a_thread",
+    "member_options",
+    "new_membership",
     "offered_protocol",
     "readable_metadata",
     "unusable_answer",

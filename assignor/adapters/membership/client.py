@@ -1,97 +1,50 @@
-"""Between the shared assignor and a client: what it can ask, and where its failures go."""
+"""What a member needs of its client: a few questions and requests, and a timer."""
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
-from assignor.logs import line_logger
-from assignor.observe import (
-    LoggingHook,
-    MemberFailed,
-    Observation,
-    Observer,
-    RebalanceHook,
-    RebalanceWatch,
-)
-from assignor.rebalance import TasksListener
-from encoding import TopicPartition, shown
+from assignor.adapters.membership.rejoin_timer import Cancellable
+from encoding import TopicPartition
 
-_log = line_logger(__name__)
-
-_KEPT_FAILURES = 20
+UNKNOWN_GENERATION = -1
+"""Generation of a member that is in no group, or whose client does not know it."""
 
 
 class ClientPort(Protocol):
-    """What an adapter can ask of its client; every method is quick and never raises."""
+    """What a member asks of its client; every method is quick and never raises.
+
+    One instance per consumer. `StreamsAssignor.attach` makes it; tests pass a fake.
+    """
 
     def request_rejoin(self) -> None:
         """Have the client join again as soon as it can."""
 
     def is_rebalancing(self) -> bool:
-        """Whether a rebalance is running, so that a request would be lost in it."""
+        """Whether a rebalance is running, in which a request to rejoin would be lost."""
 
     def has_lost_membership(self) -> bool:
-        """Whether the group went on without this member."""
+        """Whether the group removed this member."""
 
     def generation(self) -> int:
-        """Generation of the last join, also while its answers are being decided; -1 if unknown."""
+        """Generation of the last join, also while the leader still decides; -1 if unknown."""
 
     def owned_partitions(self) -> Iterable[TopicPartition]:
-        """Partitions that the client has been assigned and not given up."""
+        """Partitions that the client has been assigned and has not given up."""
+
+    def group_instance_id(self) -> str | None:
+        """Instance id of a static member (`group.instance.id`); None for a dynamic one."""
+
+    def start_timer(self, delay_s: float, call: Callable[[], None]) -> Cancellable:
+        """Have `call` called in `delay_s` seconds, on a thread or the client's event loop."""
 
 
-class Reporting:
-    """Tells observer, listener and log; whatever those raise goes no further.
+class ClusterMetadata(Protocol):
+    """What clients pass to a leading assignor: the topics that they know."""
 
-    Attributes:
-        failed: why an emulated release ended, or None; members of ours go on.
-        failures: the last things that went wrong, as sentences.
-    """
+    def partitions_for_topic(self, topic: str) -> Collection[int] | None:
+        """Partition numbers of a topic; None or nothing where the client knows none."""
 
-    def __init__(
-        self,
-        listener: TasksListener,
-        observer: Observer | None,
-        hooks: Sequence[RebalanceHook] | None,
-    ) -> None:
-        self._listener = listener
-        self._observer = observer
-        self._hooks = RebalanceWatch((LoggingHook(),) if hooks is None else hooks, time.monotonic)
-        self.failed: str | None = None
-        self.failures: list[str] = []
 
-    def _fail(self, why: str) -> None:
-        self.failed = why
-        self._observe(MemberFailed(why=why))
-        self._report(why)
-
-    def _report(self, why: str) -> None:
-        _log.error("%s", why)
-        self.failures = [*self.failures[1 - _KEPT_FAILURES :], why]
-        self._guarded(lambda: self._listener.on_error(why))
-
-    def _observe(self, observation: Observation) -> None:
-        self._guarded(lambda: self._hooks(observation))
-        if self._observer is not None:
-            observer = self._observer
-            self._guarded(lambda: observer(observation))
-
-    def _guarded(self, step: Callable[[], None]) -> None:
-        """Do a step; what it raises is that step's failure, and the next one is done all the same.
-
-        A SystemExit too: out of a callback it would end the client's thread, not the application.
-        KeyboardInterrupt, GeneratorExit, a cancelled task and MemoryError pass.
-        """
-        try:
-            step()
-        except MemoryError:
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 the client's own bookkeeping is next
-            self._remember_failure(error)
-
-    def _remember_failure(self, error: BaseException) -> str:
-        """Log what a step raised, being handled now; returns it as a sentence."""
-        _log.exception("a rebalance step failed")
-        sentence = shown(f"{type(error).__name__}: {error}")
-        self.failures = [*self.failures[1 - _KEPT_FAILURES :], sentence]
-        return sentence
+def partition_counts(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
+    """Return topic -> number of partitions as the client has it, 0 for an unknown topic."""
+    return {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(topics)}

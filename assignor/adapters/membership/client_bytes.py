@@ -1,4 +1,4 @@
-"""Bytes of the consumer protocol that a client would raise for, found before the client does."""
+"""Bytes of the consumer protocol that a client would raise for, replaced before it decodes them."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,7 +11,7 @@ Decode = Callable[[bytes], Any]
 
 
 def readable_metadata(data: bytes, decode: Decode) -> bytes:
-    """Return a member's metadata as the client decodes it, whatever the member wrote."""
+    """Return metadata that the client can decode, whatever the member wrote."""
     safe = safe_consumer_subscription(data)
     try:
         decode(safe)
@@ -21,7 +21,7 @@ def readable_metadata(data: bytes, decode: Decode) -> bytes:
 
 
 def unusable_answer(answer: bytes, decode: Decode, subscribed: Collection[str] | None) -> str:
-    """Return why the client cannot take an answer, or nothing.
+    """Return why the client cannot take an answer, or "".
 
     Args:
         answer: as the leader sent it.

@@ -1,111 +1,177 @@
-"""From the settings of a `StreamsAssignor` to what leader and member are made of."""
+"""Keyword options of a `StreamsAssignor`, grouped into frozen values."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal
-from uuid import UUID, uuid4, uuid5
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal
+from uuid import UUID
 
-from assignor.config import config_from_mapping
-from assignor.errors import ConfigError
-from assignor.placement import Strategy, strategy_of
-from assignor.rebalance import LeaderSettings, MemberIdentity
-from assignor.topology import Subtopology, Topology, is_topic_name
-from encoding import shown
-from probing import RebalanceProtocol, Release, find_release
+from assignor.embedding import InternalTopicSettings
+from assignor.levels import DEFAULT_EVERY_S, LevelSource
+from assignor.observe import Observer, RebalanceHook
+from assignor.placement import Strategy
+from assignor.rebalance import TasksListener
+from assignor.topology import Topology
 
-# Process ids of static members are names in this space.
-_STATIC_MEMBERS = UUID("8a7f0d2c-5b1e-4c39-9d64-30f1b6a27e55")
+KAFKA_STREAMS_TOPICS: Final = InternalTopicSettings()
 
 
-def leader_settings(
-    topology: Topology,
-    application_id: str,
-    release: str,
-    strategy: Strategy | str,
-    settings: Mapping[str, Any],
-) -> LeaderSettings:
-    """Resolve names and check numbers.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityOptions:
+    """What a member reports about itself.
 
-    Raises:
-        TopologyError, ConfigError, ReleaseError: what was given cannot be.
+    Attributes:
+        process_id: identity of the process, where there is no state directory. Give the same one
+            after a restart and to all consumers of a process, so that its tasks come back. Without
+            it a static member has one that follows from its `group.instance.id`, any other member
+            a random one.
+        endpoint: `host:port` where this member answers interactive queries.
+        client_tags: KIP-708 tags.
+        rack: the consumer's `client_rack`.
     """
-    if not (isinstance(application_id, str) and is_topic_name(application_id)):
-        raise ConfigError(
-            f"application_id={shown(repr(application_id))} is refused, since internal topics begin"
-            " with it; give 1 to 249 letters, digits, dots, underscores and hyphens"
-        )
-    subtopologies = topology.subtopologies(application_id)
-    internal = {name for part in subtopologies for name in _internal_topics(part)}
-    for name in sorted(internal):
-        if not is_topic_name(name):
-            raise ConfigError(
-                f"internal topic {shown(name)} has {len(name)} characters, and Kafka takes 249; "
-                "shorten application_id or the name of the store or repartition topic"
-            )
-    return LeaderSettings(
-        release=find_release(release),
-        subtopologies=subtopologies,
-        config=config_from_mapping(settings),
-        strategy=strategy_of(strategy),
+
+    process_id: UUID | None = None
+    endpoint: str | None = None
+    client_tags: Mapping[str, str] | None = None
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolOptions:
+    """Which versions a member writes, and how it moves partitions.
+
+    Attributes:
+        upgrade_from: as Kafka Streams' `upgrade.from`.
+        start_version: "latest" writes the latest native version at once (KIP-268's optimistic
+            start); the default starts at a version that every modern JVM leader reads.
+        rebalance_protocol: "eager" gives everything up before each rebalance, "cooperative" only
+            what moves (KIP-429). A value of `upgrade_from` up to 2.3 keeps a member eager.
+        release: whose versions and rules to follow; `native` unless a test emulates another.
+    """
+
+    upgrade_from: str | None = None
+    start_version: Literal["latest"] | None = None
+    rebalance_protocol: Literal["eager", "cooperative"] = "eager"
+    release: str = "native"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackOptions:
+    """What is called during a rebalance.
+
+    Attributes:
+        listener: called for changes of tasks; see `assignor.TasksListener`.
+        observer: called with every step of a rebalance; see `assignor.observe`.
+        hooks: called with whole rebalances; see `assignor.observe`. A line in the log by default.
+    """
+
+    listener: TasksListener | None = None
+    observer: Observer | None = None
+    hooks: Sequence[RebalanceHook] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderOptions:
+    """How a member leads.
+
+    Attributes:
+        strategy: a name, or `(GroupState) -> TaskAssignment`; without one `high_availability`, and
+            `fallback_prior` while lags cannot be read. Without internal topics lags are never
+            read: stateful tasks then stay where they run, with a warning; `sticky` moves and
+            restores them.
+        internal_topics: how changelogs and repartition topics are created. They exist, with the
+            right partition counts, before a task that needs them is assigned. None: the
+            application creates them, and lags are not known.
+    """
+
+    strategy: Strategy | str | None = None
+    internal_topics: InternalTopicSettings | None = KAFKA_STREAMS_TOPICS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateOptions:
+    """Where a member keeps its state, and in which formats.
+
+    Attributes:
+        state_dir: directory for state, locked for this process: its process id outlives restarts,
+            and so does the version that the group agreed on.
+        persistent_metadata_version: in which formats the state directory is written (KIP-384); None
+            is `message_format_version`. Once raised and written it cannot go back. A finalized
+            level of that name goes before it; where no level is finalized, all members write what
+            the leader writes, and never go back.
+        message_format_version: the conservative value; not above the other.
+    """
+
+    state_dir: str | Path | None = None
+    persistent_metadata_version: int | None = None
+    message_format_version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelOptions:
+    """Where finalized levels come from (KIP-584).
+
+    Attributes:
+        level_source: where finalized levels are kept (`GroupLevels`, `ClusterFeature`); a thread
+            polls it, and the group's leader rejoins when they change. Without one this member goes
+            by what the other members report.
+        level_poll_s: seconds between two polls, give or take a fifth.
+        hold_back: as long as nothing was ever finalized the whole group writes Kafka's newest
+            version at most, so that a release that knows no other can still join and lead.
+    """
+
+    level_source: LevelSource | None = None
+    level_poll_s: float = DEFAULT_EVERY_S
+    hold_back: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberOptions:
+    """All options of a member.
+
+    Attributes:
+        topology: what the application processes.
+        application_id: prefix of internal topics; normally the group id.
+        identity: what the member reports about itself.
+        protocol: versions and rebalance protocol.
+        callbacks: what is called during a rebalance.
+        leading: how the member leads.
+        state: the state directory.
+        levels: finalized levels.
+        settings: `num_standby_replicas=1` and others of `assignor.AssignmentConfig`.
+    """
+
+    topology: Topology
+    application_id: str
+    identity: IdentityOptions = field(default_factory=IdentityOptions)
+    protocol: ProtocolOptions = field(default_factory=ProtocolOptions)
+    callbacks: CallbackOptions = field(default_factory=CallbackOptions)
+    leading: LeaderOptions = field(default_factory=LeaderOptions)
+    state: StateOptions = field(default_factory=StateOptions)
+    levels: LevelOptions = field(default_factory=LevelOptions)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+OPTION_GROUPS: Final[Mapping[str, Any]] = {
+    "identity": IdentityOptions,
+    "protocol": ProtocolOptions,
+    "callbacks": CallbackOptions,
+    "leading": LeaderOptions,
+    "state": StateOptions,
+    "levels": LevelOptions,
+}
+"""Attribute of `MemberOptions` -> its class, whose fields are keyword options of a user."""
+
+
+def member_options(
+    topology: Topology, application_id: str, keywords: Mapping[str, Any]
+) -> MemberOptions:
+    """Group the keyword options of a `StreamsAssignor`; those of no group are `settings`."""
+    settings = dict(keywords)
+    groups = {
+        name: kind(**{f.name: settings.pop(f.name) for f in fields(kind) if f.name in settings})
+        for name, kind in OPTION_GROUPS.items()
+    }
+    return MemberOptions(
+        topology=topology, application_id=application_id, settings=settings, **groups
     )
-
-
-def _internal_topics(part: Subtopology) -> tuple[str, ...]:
-    return (*part.changelog_topics, *(topic.name for topic in part.repartition_topics))
-
-
-def identity_of(
-    process_id: UUID | None,
-    *,
-    endpoint: str | None,
-    rack: str | None,
-    client_tags: Mapping[str, str] | None,
-) -> MemberIdentity:
-    """Return what a member says about itself; a process without an id gets a random one.
-
-    Raises:
-        ConfigError: others could not read it; the message says what is allowed.
-    """
-    return MemberIdentity(
-        process_id=process_id or uuid4(),
-        user_endpoint=endpoint,
-        rack=rack,
-        client_tags=dict(client_tags) if isinstance(client_tags, Mapping) else client_tags or {},
-    )
-
-
-def static_identity(
-    identity: MemberIdentity, group_instance_id: str, *, application_id: str | None
-) -> MemberIdentity:
-    """Return the identity of a static member (KIP-345).
-
-    Args:
-        identity: as it is so far.
-        group_instance_id: the consumer's `group.instance.id`.
-        application_id: given where the process id is to follow from the two names, so that the
-            member is the same client after a restart that no rebalance told the leader of.
-    """
-    if application_id is None:
-        return replace(identity, instance_id=group_instance_id)
-    named = uuid5(_STATIC_MEMBERS, f"{application_id}/{group_instance_id}")
-    return replace(identity, instance_id=group_instance_id, process_id=named)
-
-
-def offered_protocol(
-    release: Release, upgrade_from: str | None, wanted: Literal["eager", "cooperative"]
-) -> RebalanceProtocol:
-    """Return how a member moves partitions: as wanted, unless its release or pin is eager.
-
-    Raises:
-        ConfigError: `wanted` is no protocol.
-        ReleaseError: the release does not accept this value of `upgrade.from`.
-    """
-    if wanted not in tuple(RebalanceProtocol):
-        names = ", ".join(repr(str(one.value)) for one in RebalanceProtocol)
-        raise ConfigError(f"rebalance_protocol={wanted!r} is unknown; give one of {names}")
-    row = release.started_with(upgrade_from)
-    if wanted == RebalanceProtocol.EAGER.value:
-        return RebalanceProtocol.EAGER
-    if row is not None:
-        return row.rebalance_protocol
-    return RebalanceProtocol.COOPERATIVE if release.is_native else release.rebalance_protocol

@@ -1,4 +1,4 @@
-"""Asking for a rebalance at a point in time, without ever disturbing one that is running.
+"""Asking for a rebalance at a point in time, never while one is running.
 
 A request that falls into a running rebalance would be lost with it or start an endless chain
 (KAFKA-14382), so the timer waits until the member is stable.
@@ -13,14 +13,14 @@ _RETRY_S = 0.1
 
 
 class Cancellable(Protocol):
-    """A call that is due later, as `threading.Timer` and asyncio's handles are."""
+    """A scheduled call, as `threading.Timer` and asyncio's handles are."""
 
     def cancel(self) -> object:
-        """Let it not happen."""
+        """Drop the call."""
 
 
 StartTimer = Callable[[float, Callable[[], None]], Cancellable]
-"""Has a function called in so many seconds."""
+"""(seconds, function) -> the scheduled call of the function."""
 
 
 def in_a_thread(delay_s: float, call: Callable[[], None]) -> Cancellable:
@@ -38,7 +38,7 @@ class FollowupTimer:
     Args:
         request_rejoin: asks the client for a rebalance.
         is_busy: whether a rebalance is running now.
-        start_timer: where the request comes from: a thread, or the client's event loop.
+        start_timer: schedules the request: on a thread, or on the client's event loop.
     """
 
     def __init__(

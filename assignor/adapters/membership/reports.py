@@ -1,13 +1,96 @@
-"""What the observer is told, made from what leader and member know."""
+"""What a member reports: to its listener, to observers and hooks, and to the log."""
 
-from assignor.observe import AnswersDecided, AssignmentTaken
-from assignor.rebalance import GroupAnswer, StreamsMember
-from encoding import Assignment, task_order
+import time
+from collections.abc import Callable, Sequence
+
+from assignor.logs import line_logger
+from assignor.observe import (
+    AnswersDecided,
+    AssignmentTaken,
+    LoggingHook,
+    MemberFailed,
+    Observation,
+    Observer,
+    RebalanceHook,
+    RebalanceWatch,
+)
+from assignor.rebalance import GroupAnswer, TasksHeld, TasksListener
+from encoding import Assignment, shown, task_order
 from probing import Content
+
+_log = line_logger(__name__)
+
+_KEPT_FAILURES = 20
+
+
+class Reporter:
+    """Calls listener, observer, hooks and log; what they raise is logged and goes no further.
+
+    Args:
+        listener: of the application.
+        observer: called with every observation, or None.
+        hooks: called with whole rebalances; None: one that writes a line into the log.
+
+    Attributes:
+        listener: as given.
+        observer: as given.
+        failed: why the member ended, or None while it goes on.
+        failures: the last 20 failures, as sentences.
+    """
+
+    def __init__(
+        self,
+        listener: TasksListener,
+        observer: Observer | None = None,
+        hooks: Sequence[RebalanceHook] | None = None,
+    ) -> None:
+        self.listener = listener
+        self.observer = observer
+        self._hooks = RebalanceWatch((LoggingHook(),) if hooks is None else hooks, time.monotonic)
+        self.failed: str | None = None
+        self.failures: list[str] = []
+
+    def fail(self, why: str) -> None:
+        """End the member: keep and report why."""
+        self.failed = why
+        self.observe(MemberFailed(why=why))
+        self.report(why)
+
+    def report(self, why: str) -> None:
+        """Report a failure to log and listener; called on any thread."""
+        _log.error("%s", why)
+        self._keep(why)
+        self.guarded(lambda: self.listener.on_error(why))
+
+    def observe(self, observation: Observation) -> None:
+        """Pass an observation to hooks and observer."""
+        self.guarded(lambda: self._hooks(observation))
+        if self.observer is not None:
+            observer = self.observer
+            self.guarded(lambda: observer(observation))
+
+    def guarded(self, step: Callable[[], None]) -> None:
+        """Do a step; keep and log what it raises, so that the next step is done all the same.
+
+        A SystemExit too: out of a callback it would end the client's thread, not the application.
+
+        Raises:
+            KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, MemoryError: as the step did.
+        """
+        try:
+            step()
+        except MemoryError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 the client's own bookkeeping is next
+            _log.exception("a rebalance step failed")
+            self._keep(shown(f"{type(error).__name__}: {error}"))
+
+    def _keep(self, sentence: str) -> None:
+        self.failures = [*self.failures[1 - _KEPT_FAILURES :], sentence]
 
 
 def decided(answer: GroupAnswer, *, seconds: float) -> AnswersDecided:
-    """Say what the leader decided, and how long that took."""
+    """Return the observation of what the leader decided, and how long that took."""
     decision = answer.decision
     answers = answer.answers.values()
     return AnswersDecided(
@@ -23,22 +106,29 @@ def decided(answer: GroupAnswer, *, seconds: float) -> AnswersDecided:
         joined=answer.joined,
         next_version=decision.next_version,
         empty_members=tuple(
-            one.member_id for one in decision.answers if one.content is Content.EMPTY
+            member.member_id for member in decision.answers if member.content is Content.EMPTY
         ),
-        placed_tasks=sum(len(set(one.assignment.active_tasks)) for one in answers),
-        placed_standbys=sum(len(one.assignment.standby_tasks) for one in answers),
+        placed_tasks=sum(len(set(each.assignment.active_tasks)) for each in answers),
+        placed_standbys=sum(len(each.assignment.standby_tasks) for each in answers),
         moved_tasks=answer.moved_tasks,
         waiting_members=tuple(sorted(answer.withheld)),
-        size=sum(len(one.user_data) for one in answers),
+        size=sum(len(each.user_data) for each in answers),
         seconds=seconds,
     )
 
 
-def taken(
-    assignment: Assignment, member: StreamsMember, generation: int, *, size: int
+def taken_observation(
+    assignment: Assignment, held: TasksHeld, *, generation: int, next_version: int, size: int
 ) -> AssignmentTaken:
-    """Say what a member took, after it did."""
-    held = member.held
+    """Return the observation of an assignment that a member took.
+
+    Args:
+        assignment: as the leader sent it.
+        held: the tasks that the member holds after it.
+        generation: of the rebalance.
+        next_version: that the member writes in its next subscription.
+        size: bytes of the assignment.
+    """
     return AssignmentTaken(
         generation=generation,
         version=assignment.version,
@@ -46,7 +136,7 @@ def taken(
         active_tasks=tuple(sorted(held.active, key=task_order)),
         standby_tasks=tuple(sorted(held.standby, key=task_order)),
         error_code=assignment.error_code,
-        next_version=member.state.used_version,
+        next_version=next_version,
         warmup_tasks=tuple(sorted(held.warmup, key=task_order)),
         size=size,
     )

@@ -1,7 +1,7 @@
 """Rebootstrap of Kafka clients (KIP-899, KIP-1102): what the supervisors share.
 
-`assignor.adapters.rebootstrap.kafka_python` and `.aiokafka` are front doors of their own, since
-each imports its client.
+Import `supervise` from `assignor.adapters.rebootstrap.kafka_python` or `.aiokafka`; each of them
+imports its Kafka client.
 """
 
 from assignor.adapters.rebootstrap.supervisor import (

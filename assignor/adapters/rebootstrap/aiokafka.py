@@ -5,10 +5,10 @@ await consumer.start()
 supervisor = supervise(consumer)
 ```
 
-aiokafka connects again at once, as often as it is asked to, one connection at a time, and gives one
-up after `request_timeout_ms`. Under a supervisor a node that failed is left alone for a growing
-while, nodes do not wait for each other, and a connection has the set-up timeouts of Kafka's own
-clients. What is needed of the client's insides is in this file alone, and checked by a test.
+aiokafka reconnects without back-off, opens one connection at a time, and gives up a connection
+after `request_timeout_ms`. A supervisor adds exponential reconnect back-off, parallel connections,
+and the connection set-up timeouts of Kafka's own clients. Only this file uses private parts of
+aiokafka; a test detects changes of them.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from probing.rebootstrap import (
 
 _TESTED_VERSION = "0.14"
 _NO_LEADER = -1
-# Reasons that say nothing about the node: it may be connected to again at once.
+# Reasons that are not the node's fault; the client may reconnect without back-off.
 _BLAMELESS = frozenset({CloseReason.IDLE_DROP, CloseReason.SHUTDOWN})
 _UNKNOWN_NODE_S = 0.1
 
@@ -52,10 +52,10 @@ _UNKNOWN_NODE_S = 0.1
 def supervise(
     client: Any, *, listener: Listener | None = None, **settings: Any
 ) -> "AiokafkaSupervisor":
-    """Let a started client go back to its bootstrap servers when its brokers are of no more use.
+    """Supervise a started client, so that it rebootstraps when none of its brokers is available.
 
     Args:
-        client: an `AIOKafkaConsumer`, `AIOKafkaProducer` or `AIOKafkaAdminClient`, started, of the
+        client: an `AIOKafkaConsumer`, `AIOKafkaProducer` or `AIOKafkaAdminClient`, started on the
             running event loop.
         listener: called on the event loop; it must not block.
         settings: `metadata_recovery_strategy`, `metadata_recovery_rebootstrap_trigger_ms`,
@@ -64,10 +64,10 @@ def supervise(
             Kafka's defaults.
 
     Raises:
-        TypeError: this is no client of aiokafka.
-        UntestedClientError: its version is not the one that this was written for.
-        RebootstrapConfigError: a setting is unknown, or has a value that no client could follow.
-        AlreadySupervisedError: it has a supervisor.
+        TypeError: `client` is not a client of aiokafka.
+        UntestedClientError: this version of aiokafka is not supported.
+        RebootstrapConfigError: a setting is unknown or out of range.
+        AlreadySupervisedError: the client already has a supervisor.
     """
     check_tested("aiokafka", aiokafka.__version__, tested=_TESTED_VERSION)
     config = rebootstrap_config({key.replace("_", "."): settings[key] for key in sorted(settings)})
@@ -78,19 +78,19 @@ def supervise(
             insides = client.client
         case _:
             raise TypeError(
-                f"{type(client).__name__} is no client of aiokafka; give an AIOKafkaConsumer, "
+                f"{type(client).__name__} is not a client of aiokafka; give an AIOKafkaConsumer, "
                 "an AIOKafkaProducer or an AIOKafkaAdminClient"
             )
     return AiokafkaSupervisor(insides, client, config, listener)
 
 
 def supervise_own(client: Any, **settings: Any) -> "AiokafkaSupervisor | None":
-    """As `supervise`, for a client that this package makes: see `supervised_if_tested`."""
+    """Supervise a client that this package created; see `supervised_if_tested`."""
     return supervised_if_tested(lambda: supervise(client, **settings))
 
 
 class AiokafkaSupervisor(RebootstrapSupervisor):
-    """Watches one `AIOKafkaClient`; made by `supervise`, used on the client's event loop only."""
+    """Supervises one `AIOKafkaClient`, on its event loop; `supervise` creates it."""
 
     def __init__(
         self, client: Any, owner: Any, config: RebootstrapConfig, listener: Listener | None
@@ -119,11 +119,11 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         if isinstance(owner, AIOKafkaAdminClient):
             client.ready = self._ready
         client.cluster.add_listener(self._metadata_came)
-        if client._md_update_fut is not None:  # it was asked for before this
+        if client._md_update_fut is not None:  # a metadata request is already pending
             self._see(MetadataWanted(now_ms=monotonic_ms()))
 
     def close(self) -> None:
-        """Let go of the client; call it before or after the client is stopped."""
+        """Stop supervising; call it before or after the client is stopped."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -137,10 +137,10 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
             self._client.cluster.remove_listener(self._metadata_came)
         self._changed.set()
 
-    # In the client's place
+    # Replacements of the client's methods
 
     async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:
-        """Return a connection, or None; wait where the node is to be left alone."""
+        """Return a connection, after the node's back-off; None if there is none."""
         key = (node_id, group)
         existing = self._conns.get(key)
         if existing is not None and existing.connected():
@@ -159,19 +159,20 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
             return await self._connect(name, node_id, group)
 
     async def _ready(self, node_id: Any, *, group: Any = 0) -> bool:
-        """Tell whether a node is connected, for an admin client.
+        """Return whether a node is connected, for an admin client.
 
-        It would ask for the former controller until `request_timeout_ms` is over.
+        Without the error an admin client would wait for the former controller until
+        `request_timeout_ms` is over.
 
         Raises:
-            NotControllerError: the node is gone; the client asks for metadata, and tries again.
+            NotControllerError: the metadata lacks the node; the client refreshes it and retries.
         """
         if self._name_of(node_id) is None:
             raise NotControllerError(f"node {node_id} is not in the cluster's metadata any more")
         return bool(await self._its_ready(node_id, group=group))
 
     async def _may_connect(self, name: str) -> bool:
-        """Wait until the node's back-off is over; False if it is not known any more by then."""
+        """Wait for the end of the node's back-off; return False if the node is not known then."""
         while not self._is_closed:
             link = self._state.nodes.get(name)
             now_ms = monotonic_ms()
@@ -190,7 +191,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
     async def _connect(self, name: str, node_id: Any, group: Any) -> Any:
         task = asyncio.ensure_future(self._its_get_conn(node_id, group=group))
         self._connecting[task] = name
-        self._see(ConnectionStarted(now_ms=monotonic_ms(), node=name, dice=self._dice.random()))
+        self._see(ConnectionStarted(now_ms=monotonic_ms(), node=name, jitter=self._rng.random()))
         try:
             connection = await task
         except asyncio.CancelledError:
@@ -198,12 +199,12 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
             if current is not None and current.cancelling():
                 task.cancel()
                 raise
-            return None  # a rebootstrap or its time limit ended it
+            return None  # a rebootstrap or the set-up timeout cancelled it
         finally:
             del self._connecting[task]
         now_ms = monotonic_ms()
         if connection is None:
-            self._see(ConnectionLost(now_ms=now_ms, node=name, dice=self._dice.random()))
+            self._see(ConnectionLost(now_ms=now_ms, node=name, jitter=self._rng.random()))
         else:
             self._see(ConnectionReady(now_ms=now_ms, node=name))
         return connection
@@ -223,7 +224,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
             ConnectionLost(
                 now_ms=monotonic_ms(),
                 node=node_name(connection.host, connection.port),
-                dice=self._dice.random(),
+                jitter=self._rng.random(),
                 back_off_ms=0 if reason in _BLAMELESS else None,
             )
         )
@@ -233,7 +234,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         self._see(MetadataReceived(now_ms=monotonic_ms(), nodes=nodes))
 
     async def _ask_for_demand(self) -> None:
-        """Ask a connected broker, in Metadata version 13, whether it demands a rebootstrap."""
+        """Ask a connected broker, by Metadata version 13, whether it demands a rebootstrap."""
         known = {broker.nodeId for broker in self._client.cluster.brokers()}
         able = [
             connection
@@ -244,8 +245,8 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         ]
         if not able:
             return
-        with suppress(KafkaError, TimeoutError):  # then the next metadata update asks again
-            # A fetch that waits for records would hold the answer up.
+        with suppress(KafkaError, TimeoutError):  # the next metadata update asks again
+            # A pending fetch request would delay the response.
             quiet = min(able, key=lambda connection: len(connection._requests))
             response = await quiet.send(DemandRequest)
             if response.error_code:
@@ -254,7 +255,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
                 )
                 self._see(demand)
 
-    # What the machine asks for
+    # Commands of the state machine
 
     def _close_all(self) -> None:
         for task in list(self._connecting):
@@ -287,9 +288,9 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         self._client.force_metadata_update()
 
     def _begin_again(self, hosts: list[tuple[str, int]]) -> None:
-        """Put the bootstrap servers in place of the brokers, as Java's client does.
+        """Replace the brokers by the bootstrap servers, as the Java client does.
 
-        Topics and partitions stay known, without leaders: a group leader may be about to need them.
+        Topics and partitions are kept without leaders, because a group leader may need them.
         """
         self._close_all()
         cluster = self._client.cluster
@@ -314,7 +315,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
 
     def _arm(self) -> None:
         super()._arm()
-        # Whoever waits for a node looks again.
+        # Wake the tasks that wait for a node.
         self._changed.set()
         self._changed.clear()
 

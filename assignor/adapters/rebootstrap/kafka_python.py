@@ -5,10 +5,10 @@ consumer = KafkaConsumer("words", bootstrap_servers="kafka.example:9092", group_
 supervisor = supervise(consumer)
 ```
 
-kafka-python has no hooks for this. What it needs of the client's insides is in this file alone:
-`supervise` refuses versions that it was not written for, and a test compares the source of every
-function it relies on. It works as Java's client does: the bootstrap servers take the place of the
-brokers in the client's metadata, and the client's own metadata refresh does the rest.
+kafka-python has no hooks for this, so the supervisor uses private parts of the client, only in this
+file. `supervise` rejects untested versions, and a test compares the source of every function that
+it relies on. As in the Java client, the bootstrap servers replace the brokers in the client's
+metadata, and the client's next metadata refresh finds the new brokers.
 """
 
 import threading
@@ -43,7 +43,7 @@ from probing.rebootstrap import (
 )
 
 _TESTED_VERSION = "3.0"
-# kafka-python's back-off between metadata requests is filed under this "node".
+# The node id under which kafka-python stores its back-off between metadata requests.
 _REFRESH = "metadata"
 _NO_LEADER = -1
 _SETUP_GRACE_MS = 1_000
@@ -57,22 +57,23 @@ def supervise(
     metadata_recovery_rebootstrap_trigger_ms: int = 300_000,
     listener: Listener | None = None,
 ) -> "KafkaPythonSupervisor":
-    """Let a client go back to its bootstrap servers when its brokers are of no more use.
+    """Supervise a client, so that it rebootstraps when none of its brokers is available.
 
-    Reconnect back-off and connection set-up timeouts are the client's own settings. kafka-python
-    lets a back-off grow to 30 s; set `reconnect_backoff_max_ms=1000`, as Kafka's clients have it.
+    Reconnect back-off and connection set-up timeouts are the client's own settings. kafka-python's
+    default for the longest back-off is 30 s; Kafka's is `reconnect_backoff_max_ms=1000`.
 
     Args:
         client: a `KafkaConsumer`, `KafkaProducer` or `KafkaAdminClient`.
-        metadata_recovery_strategy: `rebootstrap`, or `none` to report demands only.
-        metadata_recovery_rebootstrap_trigger_ms: how long metadata may fail to come.
+        metadata_recovery_strategy: `rebootstrap`; or `none`, to report the server's demands only.
+        metadata_recovery_rebootstrap_trigger_ms: time without metadata after which the client
+            rebootstraps.
         listener: called on the client's I/O thread; it must not block.
 
     Raises:
-        TypeError: this is no client of kafka-python.
-        UntestedClientError: its version is not the one that this was written for.
-        RebootstrapConfigError: a setting has a value that no client could follow.
-        AlreadySupervisedError: it has a supervisor.
+        TypeError: `client` is not a client of kafka-python.
+        UntestedClientError: this version of kafka-python is not supported.
+        RebootstrapConfigError: a setting is out of range.
+        AlreadySupervisedError: the client already has a supervisor.
     """
     check_tested("kafka-python", kafka.__version__, tested=_TESTED_VERSION)
     manager = _manager_of(client)
@@ -94,7 +95,7 @@ def supervise(
 
 
 def supervise_own(client: Any, **settings: Any) -> "KafkaPythonSupervisor | None":
-    """As `supervise`, for a client that this package makes: see `supervised_if_tested`."""
+    """Supervise a client that this package created; see `supervised_if_tested`."""
     return supervised_if_tested(lambda: supervise(client, **settings))
 
 
@@ -107,13 +108,13 @@ def _manager_of(client: Any) -> Any:
             return client._sender._client._manager
         case _:
             raise TypeError(
-                f"{type(client).__name__} is no client of kafka-python; give a KafkaConsumer, "
+                f"{type(client).__name__} is not a client of kafka-python; give a KafkaConsumer, "
                 "a KafkaProducer or a KafkaAdminClient"
             )
 
 
 class KafkaPythonSupervisor(RebootstrapSupervisor):
-    """Watches one connection manager; made by `supervise`."""
+    """Supervises one connection manager of kafka-python; `supervise` creates it."""
 
     def __init__(
         self, manager: Any, owner: Any, config: RebootstrapConfig, listener: Listener | None
@@ -139,19 +140,19 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         self._run(self._install)
 
     def close(self) -> None:
-        """Let go of the client; call it before or after the client is closed."""
-        with suppress(RuntimeError):  # its event loop has ended: nothing is left to let go
+        """Stop supervising; call it before or after the client is closed."""
+        with suppress(RuntimeError):  # the event loop has ended, so nothing remains to be done
             self._run(self._uninstall)
         self._is_closed = True
 
-    # On the client's event loop from here on
+    # Methods that run on the client's event loop
 
     def _install(self) -> None:
         brokers = self._cluster.brokers() or self._cluster.bootstrap_brokers()
         self._know(node_name(broker.host, broker.port) for broker in brokers)
         for holder, name, ours in self._hooks:
             setattr(holder, name, ours)
-        if self._cluster.metadata_refresh_in_progress:  # it was asked for before this
+        if self._cluster.metadata_refresh_in_progress:  # a metadata request is already pending
             self._see(MetadataWanted(now_ms=monotonic_ms()))
 
     def _uninstall(self) -> None:
@@ -171,8 +172,8 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         connection.init_future.add_callback(
             lambda _: self._see(ConnectionReady(now_ms=monotonic_ms(), node=name))
         )
-        # The client connects again at once to a node that closed on it; a failure to connect is
-        # reported by `update_backoff` right after this.
+        # The client reconnects at once after a closed connection. After a failed connection
+        # attempt `update_backoff` reports the back-off.
         connection.close_future.add_both(
             lambda _: self._see(ConnectionLost(now_ms=monotonic_ms(), node=name, back_off_ms=0))
         )
@@ -201,7 +202,7 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         self._see(MetadataReceived(now_ms=monotonic_ms(), nodes=nodes, error_code=error_code))
 
     def _failed_update(self, error: BaseException) -> None:
-        """Let whoever waits for metadata wait on: a failure would be raised from `poll`."""
+        """Keep waiting for metadata after a retriable error, which `poll` would raise otherwise."""
         is_pause = isinstance(error, RetriableError | MetadataEmptyBrokerList)
         if is_pause and self._state.config.strategy is RecoveryStrategy.REBOOTSTRAP:
             self._cluster._last_refresh_ms = time.monotonic() * 1_000
@@ -224,9 +225,9 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         threading.Thread(target=self._resolve, name="bootstrap-servers", daemon=True).start()
 
     def _resolve(self) -> None:
-        """Off the loop: look every name up; kafka-python itself would block its loop with it."""
+        """Resolve the bootstrap servers on a separate thread; kafka-python would block its loop."""
         found: dict[str, Any] = {}
-        with suppress(OSError, UnicodeError):  # nothing found: it is tried again after a back-off
+        with suppress(OSError, UnicodeError):  # nothing is resolved; a retry follows a back-off
             brokers = self._cluster._generate_bootstrap_brokers()
             found = {
                 node_id: broker
@@ -237,9 +238,9 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
             self._net.call_soon_threadsafe(lambda: self._begin_again(found))
 
     def _begin_again(self, brokers: dict[str, Any]) -> None:
-        """Put the bootstrap servers in place of the brokers, as Java's client does.
+        """Replace the brokers by the bootstrap servers, as the Java client does.
 
-        Topics and partitions stay known, without leaders: a group leader may be about to need them.
+        Topics and partitions are kept without leaders, because a group leader may need them.
         """
         if brokers and not self._is_closed:
             self._close_all()
@@ -252,7 +253,7 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
                     for partition in partitions.values():
                         partition.leader_id = _NO_LEADER
             if isinstance(self._owner, KafkaAdminClient):
-                # It remembers them for good, and would ask the old ones for ever.
+                # The admin client caches them without expiry.
                 self._owner._controller_id = None
                 cluster._coordinators.clear()
                 cluster._coordinator_brokers.clear()
@@ -279,18 +280,18 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         return conns
 
     def _name_of(self, node_id: Any) -> str | None:
-        """Return the node's name; None for the extra connection to a group coordinator."""
+        """Return the node's name; None for the separate connection to a group coordinator."""
         known = self._cluster._brokers.get(node_id)
         broker = known or self._cluster._bootstrap_brokers.get(node_id)
         return None if broker is None else node_name(broker.host, broker.port)
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Run on the client's loop, whichever thread drives it, and wait.
+        """Run a function on the client's event loop and wait for it.
 
         Raises:
-            RuntimeError: the loop has ended, or does not turn.
+            RuntimeError: the event loop has ended or is blocked.
         """
         done = threading.Event()
         self._manager.call_soon(work).add_both(lambda _: done.set())
         if not done.wait(_INSTALL_S):
-            raise RuntimeError(f"the client's event loop did not turn within {_INSTALL_S:.0f} s")
+            raise RuntimeError(f"the client's event loop was blocked for {_INSTALL_S:.0f} s")

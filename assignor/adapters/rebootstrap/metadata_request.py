@@ -1,7 +1,7 @@
-"""Metadata version 13 for aiokafka, whose own requests stop at version 5.
+"""Metadata request version 13 for aiokafka, which itself supports versions up to 5.
 
-Only since version 13 can a server demand a rebootstrap (KIP-1102), so the supervisor asks for
-itself. It asks for no topics: the top-level error is all it wants to know.
+A server can demand a rebootstrap only since version 13 (KIP-1102), so the supervisor sends its own
+request. The request has no topics, because only the top-level error is needed.
 """
 
 from typing import Any, ClassVar
@@ -92,15 +92,15 @@ class _DemandStruct(RequestStruct):  # type: ignore[misc] # aiokafka is untyped
 
 
 class DemandRequest:
-    """Asks a broker for nothing but whether it demands a rebootstrap."""
+    """A request that asks a broker only whether it demands a rebootstrap."""
 
     @staticmethod
     def is_served(versions: dict[int, tuple[int, int]]) -> bool:
-        """Tell whether a broker with these API versions can be asked."""
+        """Return whether a broker with these API versions supports the request."""
         lowest, highest = versions.get(API_KEY, (0, -1))
         return lowest <= VERSION <= highest
 
     @staticmethod
     def prepare(_: dict[int, tuple[int, int]]) -> Any:
-        """Build the request, as `AIOKafkaConnection.send` asks for."""
+        """Return the request for `AIOKafkaConnection.send`."""
         return _DemandStruct([], False, False, {})  # noqa: FBT003 in the order of the wire

@@ -1,11 +1,11 @@
 """What the rebootstrap supervisors of both Kafka clients share (KIP-899, KIP-1102).
 
-Neither kafka-python nor aiokafka can go back to its bootstrap servers: when all brokers that a
-client knows are gone it asks nobody any more. A supervisor tells the machine of `probing` what the
-client's connections and metadata do, and does what the machine says. Group membership, positions,
-commits under way and adopted versions are the client's and stay untouched.
+Neither kafka-python nor aiokafka can rebootstrap: when all brokers that a client knows are gone, it
+cannot reconnect. A supervisor reports the client's connections and metadata to the state machine in
+`probing` and executes its commands. It does not touch group membership, positions, pending commits
+and adopted versions.
 
-Everything here runs on the client's own event loop; only names are looked up elsewhere.
+Everything runs on the client's event loop, except the resolution of host names.
 """
 
 import socket
@@ -42,28 +42,28 @@ _KEPT = 100
 
 
 class RebootstrapRequiredError(RebalanceError):
-    """The server answers REBOOTSTRAP_REQUIRED (129), and `metadata.recovery.strategy` is `none`."""
+    """The server sent REBOOTSTRAP_REQUIRED (129), but `metadata.recovery.strategy` is `none`."""
 
 
 class UntestedClientError(RebalanceError):
-    """A client library of another version than the supervisor knows the insides of."""
+    """The supervisor does not support this version of the client library."""
 
 
 class AlreadySupervisedError(RebalanceError):
-    """A client has a supervisor; two would undo each other's work."""
+    """The client already has a supervisor; two would interfere with each other."""
 
     def __init__(self) -> None:
-        super().__init__("the client has a supervisor already; close that one first")
+        super().__init__("the client already has a supervisor; close that one first")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebootstrapped:
-    """A client begins again.
+    """A client rebootstraps.
 
     Attributes:
-        at_ms: milliseconds of the monotonic clock.
-        rule: row of `probing.rebootstrap.machine.REBOOTSTRAP_RULES` that fired.
-        why: its sentence.
+        at_ms: time in milliseconds of the monotonic clock.
+        rule: row of `probing.rebootstrap.machine.REBOOTSTRAP_RULES` that decided.
+        why: sentence of that row.
     """
 
     at_ms: int
@@ -75,88 +75,88 @@ Listener = Callable[[Rebootstrapped | RebootstrapRequiredError], None]
 
 
 def check_tested(client: str, version: str, *, tested: str) -> None:
-    """Refuse a client library whose insides may be others than a supervisor relies on.
+    """Check that the installed version of a client library is the tested one.
 
     Args:
-        client: the library's name.
-        version: the one that is installed.
-        tested: the first two numbers of the version that the supervisor was written for.
+        client: name of the library.
+        version: installed version.
+        tested: first two numbers of the tested version.
 
     Raises:
-        UntestedClientError: it is another one.
+        UntestedClientError: the installed version is another one.
     """
     if version.split(".")[:2] != tested.split("."):
         raise UntestedClientError(
-            f"{client} {version} was not tested with this supervisor, which reaches into the"
-            f" client; use {client} {tested}, or a release of this package that knows yours"
+            f"{client} {version} was not tested with this supervisor, which uses private parts of"
+            f" the client; use {client} {tested}, or a release of this package that supports it"
         )
 
 
 def supervised_if_tested(supervise: Callable[[], _Supervisor]) -> _Supervisor | None:
-    """Supervise a client that this package makes beside the application's.
+    """Return the supervisor of a client that this package created for its own requests.
 
     Returns:
-        None, with a line in the log, if the client's version is not the one that its supervisor was
-        written for: the client works without one, but for a rebootstrap.
+        None, with a log line, if the client's version is not supported; the client then works, but
+        cannot rebootstrap.
     """
     try:
         return supervise()
     except UntestedClientError as error:
-        _log.info("a side connection does not rebootstrap by itself: %s", error)
+        _log.info("a connection for levels or cluster facts cannot rebootstrap: %s", error)
         return None
 
 
 def monotonic_ms() -> int:
-    """Return the time that supervisors stamp with."""
+    """Return the monotonic clock, in milliseconds."""
     return time.monotonic_ns() // 1_000_000
 
 
 def node_name(host: str, port: int) -> str:
-    """Return what the machine calls the node at an address."""
+    """Return the state machine's name of the node at an address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def can_be_resolved(host: str, port: int) -> bool:
-    """Look up a name, for as long as it takes; never on an event loop."""
+    """Return whether a host name can be resolved; blocks, so do not call it on an event loop."""
     try:
         return bool(socket.getaddrinfo(host, port, socket.AF_UNSPEC, socket.SOCK_STREAM))
     except (OSError, UnicodeError) as error:
-        _log.warning("bootstrap server %s: %s", node_name(host, port), error)
+        _log.warning("bootstrap server %s cannot be resolved: %s", node_name(host, port), error)
         return False
 
 
 class RebootstrapSupervisor(ABC):
-    """The machine of one client, and its hands.
+    """Base class of supervisors: runs the state machine of one client and executes its commands.
 
     Args:
         config: strategy, trigger and time limits.
-        listener: told of every rebootstrap, and of a demand that the settings forbid.
+        listener: called with every rebootstrap, and with a demand if the strategy is `none`.
 
     Attributes:
-        rebootstraps: the last hundred, oldest first.
-        required: why the application has to act itself (strategy `none` only), or None.
+        rebootstraps: the last 100 rebootstraps, oldest first.
+        required: the server's demand, which the application must handle (strategy `none` only).
     """
 
     def __init__(self, config: RebootstrapConfig, listener: Listener | None) -> None:
         self.rebootstraps: deque[Rebootstrapped] = deque(maxlen=_KEPT)
         self.required: RebootstrapRequiredError | None = None
         self._listener = listener
-        self._dice = Random()  # noqa: S311 jitter of back-offs
+        self._rng = Random()  # noqa: S311 jitter of back-offs
         self._state = start_client((), config)
         self._wakeup_ms = NEVER_MS
         self._is_closed = False
 
     @property
     def state(self) -> RebootstrapState:
-        """What the machine knows; a frozen value."""
+        """The state of the state machine, a frozen value."""
         return self._state
 
     def _know(self, nodes: Iterable[str]) -> None:
-        """Begin with the nodes that the client knows."""
+        """Start the state machine with the nodes that the client knows."""
         self._state = start_client(tuple(nodes), self._state.config)
 
     def _see(self, event: RebootstrapEvent) -> None:
-        """Take in what happened, and do what follows from it."""
+        """Pass an event to the state machine and execute its commands."""
         if self._is_closed:
             return
         self._state, commands = rebootstrap_step(self._state, event)
@@ -177,7 +177,7 @@ class RebootstrapSupervisor(ABC):
         self._arm()
 
     def _found(self, nodes: Iterable[str]) -> None:
-        """Go on with the bootstrap servers whose names were found."""
+        """Report the bootstrap servers that could be resolved."""
         self._see(BootstrapResolved(now_ms=monotonic_ms(), nodes=tuple(sorted(set(nodes)))))
 
     def _on_time(self) -> None:
@@ -204,16 +204,16 @@ class RebootstrapSupervisor(ABC):
 
     @abstractmethod
     def _close_all(self) -> None:
-        """Close every connection, made or under way."""
+        """Close every connection, established or in progress."""
 
     @abstractmethod
     def _give_up(self, node: str, why: str) -> None:
-        """Close the connection to `node`, which is not made in time."""
+        """Close the connection to `node`, which was not established in time."""
 
     @abstractmethod
     def _look_up(self) -> None:
-        """Look up the names of the bootstrap servers off the loop, then call `_found` on it."""
+        """Resolve the bootstrap servers on another thread, then call `_found` on the event loop."""
 
     @abstractmethod
     def _set_timer(self, at_ms: int | None) -> None:
-        """Call `_on_time` at this time, and at no other that was set before."""
+        """Call `_on_time` at this time, instead of any time set before; None: never."""

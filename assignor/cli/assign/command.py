@@ -1,7 +1,7 @@
-"""``assignor assign``: problems in, one answer a line out, for as long as the stream lasts.
+"""``assignor assign``: reads one problem per line and writes one assignment per line.
 
-An invalid problem, or one that the strategy has no valid answer for, is answered in its place with
-its error, and the others are answered all the same; the exit status then is 2.
+For an invalid problem, or one without a valid assignment, an error is written in its place. The
+other problems are assigned, and the exit status is 2.
 """
 
 import json
@@ -40,8 +40,9 @@ from assignor.problems import (
 from encoding import RebalanceError, shown
 
 LINE_LIMIT = 1 << 30
+_ERRORS_SHOWN = 5
 
-_HELP = f"""Place the tasks of groups: one answer a line, in the order of the groups.
+_HELP = f"""Assign the tasks of groups to their clients: one answer per group, in input order.
 
 {strategies_note()}
 """
@@ -53,9 +54,9 @@ PROGRAM assign --problem groups.jsonl --config num.standby.replicas=1
 PROGRAM assign --problem - --strategy my_module:my_strategy < groups.jsonl
 """
 _EXITS = {
-    0: "all groups were answered",
-    1: "with --simulate: a group never settled",
-    2: "a group is answered by its error, the others all the same",
+    0: "all groups are assigned",
+    1: "with --simulate: at least one group never settled",
+    2: "an invalid group gets an `error` line; the other groups are processed",
 }
 
 
@@ -63,14 +64,14 @@ _EXITS = {
     "assign",
     cls=Command,
     help=_HELP,
-    short_help="Place the tasks of groups.",
+    short_help="Assign the tasks of groups to their clients.",
     examples=_EXAMPLES,
     exits=_EXITS,
 )
 @problem_option()
 @strategy_option()
 @config_option
-@click.option("--simulate", is_flag=True, help="Play rounds until no follow-up is asked for.")
+@click.option("--simulate", is_flag=True, help="Simulate rebalances until none is requested.")
 @format_option()
 def assign(
     *, problem: IO[bytes], strategy: str, settings: tuple[str, ...], simulate: bool, form: str
@@ -78,7 +79,7 @@ def assign(
     """Entry point of the subcommand."""
     chosen, given = chosen_strategy(strategy), given_settings(settings)
     memory = LagMemory()
-    failed = endless = False
+    failures, endless = 0, False
     for number, line in enumerate(problem_lines(problem), start=1):
         label = ""
         try:
@@ -90,15 +91,36 @@ def assign(
             else:
                 _answer(read, chosen, strategy, form)
         except RebalanceError as error:
-            failed = True
-            say("assignor", f"line {number}, {shown(label) or 'no name'}: {error}")
+            failures += 1
+            if failures <= _ERRORS_SHOWN:
+                group = f"group {shown(label)}" if label else "group without a name"
+                say("assignor", line_error(number, error, group))
             if form == "json":
                 _emit({"name": label, "error": str(error)})
-    sys.exit(2 if failed else int(endless))
+    if failures > _ERRORS_SHOWN:
+        say("assignor", f"and {failures - _ERRORS_SHOWN} more lines with errors")
+    sys.exit(2 if failures else int(endless))
+
+
+def line_error(number: int, error: RebalanceError, group: str = "") -> str:
+    """Return the message for an invalid line, which names its number once.
+
+    Args:
+        number: the line's number, from 1.
+        error: what is wrong with the line; broken JSON names the line itself.
+        group: the group of the line, for the message; empty to leave it out.
+    """
+    if str(error).startswith(f"line {number}"):
+        return str(error)
+    return f"line {number}, {group}: {error}" if group else f"line {number}: {error}"
 
 
 def chosen_strategy(name: str) -> Strategy:
-    """The strategy of that name; there being none ends the command."""
+    """Return the strategy of this name.
+
+    Raises:
+        BadInput: no strategy has this name.
+    """
     try:
         return named_strategy(name)
     except ConfigError as error:
@@ -106,7 +128,11 @@ def chosen_strategy(name: str) -> Strategy:
 
 
 def given_settings(settings: Iterable[str]) -> dict[str, object]:
-    """What ``--config`` says; what makes no sense ends the command."""
+    """Return the settings that ``--config`` gives.
+
+    Raises:
+        BadInput: a text is not KEY=VALUE.
+    """
     try:
         return settings_of(settings)
     except ConfigError as error:
@@ -114,7 +140,11 @@ def given_settings(settings: Iterable[str]) -> dict[str, object]:
 
 
 def problem_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Lines that are not blank; one that is too long ends the stream as its last line."""
+    """Yield the lines that are not blank.
+
+    Raises:
+        BadInput: a line is too long; the lines before it have been yielded.
+    """
     while line := stream.readline(LINE_LIMIT):
         if len(line) >= LINE_LIMIT:
             raise BadInput(f"a line is longer than {LINE_LIMIT} bytes; split the groups")
@@ -133,7 +163,7 @@ def _answer(problem: Problem, strategy: Strategy, name: str, form: str) -> None:
 
 
 def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> bool:
-    """Play a problem; False when it never settled."""
+    """Simulate a problem and print the result; False if it never settled."""
     started = time.perf_counter()
     phases = list(play_problem(problem, strategy))
     millis = (time.perf_counter() - started) * 1000
@@ -142,7 +172,7 @@ def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> boo
     if form == "json":
         final = _at_the_end(problem, last)
         answer = result_of(final, last.assignment, assignor=name, millis=millis)
-        rounds = [one for _, part in phases for one in part]
+        rounds = [round_ for _, part in phases for round_ in part]
         _emit(
             {
                 **answer,
@@ -158,25 +188,24 @@ def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> boo
 
 
 def _at_the_end(problem: Problem, last: Round) -> Problem:
-    """The group before the last round, with a warning where end offset sums are not known."""
+    """Return the group before the last round, with a warning if end offset sums are not known."""
     warnings = (*last.state.warnings, *_unknown_ends(last.state))
     return replace(problem, state=replace(last.state, warnings=warnings))
 
 
 def _unknown_ends(state: GroupState) -> tuple[str, ...]:
-    """What the simulation takes unknown end offset sums for, in a sentence; () if all are known."""
+    """Return a warning about unknown end offset sums in a simulation; () if all are known."""
     total = int(state.stateful.sum())
     unknown = np.flatnonzero(state.stateful & (state.end_offset_sums == LAG_UNKNOWN)).tolist()
     if not unknown:
         return ()
-    which = f"none of the {total} stateful tasks has a known"
-    if len(unknown) < total:
-        verb = "has" if len(unknown) == 1 else "have"
-        which = f"{len(unknown)} of the {total} stateful tasks, {state.tasks[unknown[0]]} for one,"
-        which = f"{which} {verb} no known"
-    said = "the simulation takes a copy of such a task as caught up one round after it is placed"
-    more = "though no leader could tell; give them in end_offset_sums"
-    return (f"{which} end offset sum: {said}, {more}",)
+    example = f" (for example {state.tasks[unknown[0]]})" if len(unknown) < total else ""
+    warning = (
+        f"the end offset sum of {len(unknown)} of the {total} stateful tasks{example} is not "
+        "known: the simulation assumes that a new copy of such a task catches up within one round; "
+        "a real leader cannot know; give the sums in end_offset_sums"
+    )
+    return (warning,)
 
 
 def _emit(answer: dict[str, Any]) -> None:

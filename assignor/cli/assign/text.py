@@ -1,6 +1,6 @@
-"""Answers of ``assignor assign`` for people: clients, load bars, moves, copies, warnings."""
+"""The text format of ``assignor assign``: clients, load bars, moves, copies, warnings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from rich.table import Table
@@ -26,7 +26,7 @@ _TITLES = {"handoffs": "hand-offs", "takeovers": "take-overs", "warmups_max": "w
 def print_answer(
     problem: Problem, assignment: TaskAssignment, *, strategy: str, millis: float
 ) -> None:
-    """One table: what each client holds, what came and went; then moves, follow-up, warnings."""
+    """Print a table of each client's tasks, then moves, the follow-up rebalance and warnings."""
     state, console = problem.state, text_console()
     copies = f"{len(assignment.standbys) - len(assignment.warmups)} standbys"
     head = (
@@ -54,11 +54,12 @@ def print_answer(
 def _followup(state: GroupState, assignment: TaskAssignment) -> str:
     if assignment.followup:
         return (
-            f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
+            f"in {state.config.probing_rebalance_interval_ms // 1000} s, to move tasks to "
+            "caught-up copies"
         )
     stalled = stalled_text(state, assignment)
     if assignment.look_again:
-        later = "none asked for now; the leader looks again later"
+        later = "none requested now; the leader checks again later"
         return f"{later}: {stalled}" if stalled else later
     return f"none, but {stalled}" if stalled else "none, settled"
 
@@ -70,10 +71,10 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
     for name in ("client", *["rack"] * has_racks, *["tags"] * has_tags):
         table.add_column(name, overflow="ellipsis", no_wrap=True)
     is_weighted = state.weights is not None
-    work_columns = ("work", "work a thread") if is_weighted else ()
+    work_columns = ("work", "work per thread") if is_weighted else ()
     for name in ("threads", "active", "standby", "warm-up", *work_columns):
         table.add_column(name, justify="right")
-    for name in ("load a thread", "comes", "goes"):
+    for name in ("load per thread", "gained", "lost"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     active = np.bincount(assignment.active, minlength=clients)
     warmups = set(assignment.warmups)
@@ -87,8 +88,8 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
     work = work_of(state, assignment.active)
     moved = np.flatnonzero(assignment.active != state.owner)
     for number, process_id in enumerate(state.clients):
-        comes = [state.tasks[t] for t in moved if assignment.active[t] == number]
-        goes = [state.tasks[t] for t in moved if state.owner[t] == number]
+        gained = [state.tasks[t] for t in moved if assignment.active[t] == number]
+        lost = [state.tasks[t] for t in moved if state.owner[t] == number]
         load_bar = bar(float(load[number]) / top, _BAR)
         table.add_row(
             shown(short_id(process_id, state.clients)),
@@ -97,42 +98,48 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
             *map(str, (state.threads[number], active[number], standby[number], warm[number])),
             *[f"{work[number]:.1f}", f"{work[number] / capacity[number]:.1f}"] * is_weighted,
             f"{load_bar:<{_BAR}} {load[number]:.1f}",
-            _listed(comes, "+"),
-            _listed(goes, "-"),
+            _listed(gained, "+"),
+            _listed(lost, "-"),
         )
     return table
 
 
 def work_line(state: GroupState, active: IntArray) -> str:
-    """How the work of active tasks is shared out, in words, for a group with weights."""
+    """Return a sentence about how the work of active tasks is distributed, for weighted tasks."""
     client, most = busiest(state, active)
     total = float(work_of(state, active).sum())
     average = total / int(state.capacity().sum())
     name = shown(short_id(state.clients[client], state.clients))
     return (
-        f"work {total:.1f}; {most:.1f} a thread on the busiest client, {name}, "
+        f"work {total:.1f}; {most:.1f} per thread on the busiest client, {name}, "
         f"{average:.1f} on average"
     )
 
 
 def short_id(process_id: str, others: Sequence[str]) -> str:
-    """The shortest start of an id that tells it from the others, 8 characters at least."""
+    """Return the shortest unique prefix of an id, at least 8 characters."""
     size = 8
     while size < len(process_id) and sum(o.startswith(process_id[:size]) for o in others) > 1:
         size += 1
     return process_id[:size]
 
 
+def shortener(state: GroupState) -> Callable[[str], str]:
+    """Return a function from a client id to its shortest unique prefix in this group."""
+    known = {process_id: short_id(process_id, state.clients) for process_id in state.clients}
+    return known.__getitem__
+
+
 def _listed(tasks: Sequence[object], sign: str) -> str:
     names = " ".join(f"{sign}{task}" for task in tasks[:_SHOWN])
     more = len(tasks) - _SHOWN
-    return f"{names} ({len(tasks)} in all)" if more > 0 else names
+    return f"{names} ({len(tasks)} in total)" if more > 0 else names
 
 
 def print_rounds(
     name: str, phases: Sequence[tuple[str, list[Round]]], *, is_settled: bool, strategy: str
 ) -> None:
-    """A table of the start and each event: rounds and moves until settled."""
+    """Print a table of the start and each event: rounds and moves until the group settles."""
     console = text_console()
     verdict = "settled" if is_settled else "never settled"
     console.print(Text(f"{shown(name) or 'group'} with {strategy}: {verdict}", style="bold"))

@@ -1,4 +1,4 @@
-"""``assignor features``: finalized levels of a Kafka cluster, of a group, or of a folder."""
+"""``assignor features``: finalized feature levels of a Kafka cluster, a group, or a feature log."""
 
 import json
 import sys
@@ -30,8 +30,8 @@ from assignor.cli.features.text import (
     lowering_question,
     needs_json,
     needs_text,
-    told_json,
-    told_sentence,
+    result_sentence,
+    results_json,
 )
 from assignor.cli.toolkit.commands import Group
 from assignor.cli.toolkit.connect import NO_BROKER, connected, target_of
@@ -40,7 +40,7 @@ from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
 from assignor.errors import ConfigError
 from assignor.levels import (
     Described,
-    Told,
+    UpdateResult,
     disabling,
     lower_all,
     named_updates,
@@ -55,13 +55,13 @@ Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
 
 _PLACES = "--bootstrap-server b:9092"
 _ONE_NODE = "--from-controller and --node-id"
-_EXITS = {3: f"{NO_BROKER}; the disk refused"}
-_REFUSED = {1: "refused, nothing is changed"}
-_CHANGE_EXITS = _EXITS | _REFUSED | {0: "done; in a dry run: possible"}
+_EXITS = {3: f"{NO_BROKER}, or the disk cannot be read or written"}
+_REFUSED = {1: "rejected; nothing was changed"}
+_CHANGE_EXITS = _EXITS | _REFUSED | {0: "changed; with --dry-run: the change is possible"}
 
 
 class _Refused(click.exceptions.Exit):
-    """The answer is no; the sentences are printed already."""
+    """Exit status 1; the messages have been printed."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -78,25 +78,26 @@ PROGRAM features upgrade {_PLACES} --metadata 3.9
     exits=_REFUSED | _EXITS,
 )
 def features() -> None:
-    """Look at finalized feature levels and change them (KIP-584, KIP-778).
+    """Show and change finalized feature levels (KIP-584, KIP-778).
 
-    Of a Kafka cluster (--bootstrap-server), of a group of ours on one (with --group), or of a
-    feature log in a folder (--directory). A level is a number or a name: 21, 3.9-IV0, 3.9.
+    The levels belong to a Kafka cluster (--bootstrap-server), to a group of this project on it
+    (add --group), or to a feature log directory (--directory). A level is a number or a name: 21,
+    3.9-IV0, 3.9.
     """
 
 
 @features.command(
     "describe",
-    help="Show what is finalized, with its epoch, and what is supported.\n\nAny broker is asked;"
-    " with --node-id that one, with --from-controller the active controller, whose port must be"
-    " reachable from here.",
-    short_help="Show what is finalized, with its epoch, and what is supported.",
+    help="Show finalized and supported levels, and the epoch.\n\nThe command asks any broker; with"
+    " --node-id it asks this broker, with --from-controller the active controller, whose listener"
+    " must be reachable.",
+    short_help="Show finalized and supported levels, and the epoch.",
     examples=f"""
 PROGRAM features describe {_PLACES}
 PROGRAM features describe {_PLACES} --group orders
 PROGRAM features describe --directory state --format json
 """,
-    exits=_EXITS | {1: "this user may not ask"},
+    exits=_EXITS | {1: "the user is not authorized"},
 )
 @click.option("--from-controller", is_flag=True, help="Ask the active controller, not a broker.")
 @click.option(
@@ -104,7 +105,7 @@ PROGRAM features describe --directory state --format json
     "broker",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Ask this broker; brokers learn of a new level one after the other.",
+    help="Ask this broker; a new level does not reach all brokers at once.",
 )
 @place_options
 def describe(*, from_controller: bool, broker: int | None, form: str, **where: Any) -> None:
@@ -112,7 +113,7 @@ def describe(*, from_controller: bool, broker: int | None, form: str, **where: A
     asks_one = from_controller or broker is not None
     if asks_one and (where["group"] or where["directory"] or (from_controller and broker)):
         raise click.UsageError(
-            f"{_ONE_NODE} name a node of a cluster; give one, and no other place"
+            f"{_ONE_NODE} name a node of a cluster; give only one, without --group or --directory"
         )
     with _place(from_controller=from_controller, broker=broker, **where) as place:
         described = place.describe()
@@ -146,7 +147,7 @@ def upgrade(*, metadata: str | None, named: Sequence[str], **rest: Any) -> None:
 
 @features.command(
     "downgrade",
-    help="Lower levels; refused where something would be lost, unless --unsafe.",
+    help="Lower levels; rejected if metadata would be lost, unless --unsafe is given.",
     examples=f"""
 PROGRAM features downgrade {_PLACES} --metadata 3.8-IV0
 PROGRAM features downgrade --directory state --metadata 1 --unsafe --yes
@@ -166,12 +167,12 @@ def downgrade(*, metadata: str | None, named: Sequence[str], unsafe: bool, **res
 
 @features.command(
     "disable",
-    help="Take features out; they are off afterwards.",
+    help="Disable features (level 0).",
     examples=f"PROGRAM features disable {_PLACES} --feature group.version",
     exits=_CHANGE_EXITS,
 )
 @click.option(
-    "--feature", "named", multiple=True, metavar="NAME", help="A feature; may be repeated."
+    "--feature", "named", multiple=True, metavar="NAME", help="Feature to disable; may be repeated."
 )
 @lower_options
 def disable(*, named: Sequence[str], unsafe: bool, **rest: Any) -> None:
@@ -181,9 +182,9 @@ def disable(*, named: Sequence[str], unsafe: bool, **rest: Any) -> None:
 
 @features.command(
     "upgrade-all",
-    help="Raise every feature to the latest level known here and supported there.\n\nFeatures that"
-    " have no way back are left; name them with `upgrade`.",
-    short_help="Raise every feature to the latest level known here and supported there.",
+    help="Raise every feature to the latest level that this program knows and the cluster or group"
+    " supports.\n\nFeatures that cannot be downgraded are skipped; raise them with `upgrade`.",
+    short_help="Raise every feature to the latest known and supported level.",
     examples=f"""
 PROGRAM features upgrade-all {_PLACES} --dry-run
 PROGRAM features upgrade-all {_PLACES} --release-version 4.0
@@ -199,7 +200,7 @@ def upgrade_all(*, release: str | None, **rest: Any) -> None:
 
 @features.command(
     "downgrade-all",
-    help="Lower every feature to what is known here, or to what a release has.",
+    help="Lower every feature to the latest level that this program, or a release, knows.",
     examples=f"PROGRAM features downgrade-all {_PLACES} --dry-run",
     exits=_CHANGE_EXITS,
 )
@@ -212,17 +213,17 @@ def downgrade_all(*, release: str | None, unsafe: bool, **rest: Any) -> None:
 
 @features.command(
     "still-needed",
-    help="Say who still needs levels below a minimum that is planned, and change nothing.\n\nAsk"
-    " before a program is deployed that no longer supports old levels: each member of a group,"
-    " or each broker of a cluster, is named that supports no level from the given one on or"
-    " writes an older version now, and so is a finalized level below.",
-    short_help="Say who still needs levels below a minimum that is planned.",
+    help="List members or brokers that need levels below a planned minimum; change nothing.\n\nRun"
+    " this before you deploy a program that no longer supports old levels. It lists each member (or"
+    " broker) that supports no level at or above the minimum or that writes an older version, and"
+    " a finalized level below the minimum.",
+    short_help="List members or brokers that need levels below a planned minimum.",
     examples=f"""
 PROGRAM features still-needed {_PLACES} --metadata 3.9
 PROGRAM features still-needed {_PLACES} --group orders \\
     --feature assignment.protocol=11
 """,
-    exits=_EXITS | {0: "nobody needs them", 1: "somebody does"},
+    exits=_EXITS | {0: "no member or broker needs them", 1: "at least one needs them"},
 )
 @level_options
 @place_options
@@ -234,12 +235,14 @@ def still_needed(*, metadata: str | None, named: Sequence[str], form: str, **whe
         asked = named_updates(
             survey.described, metadata=metadata, features=named, kind=UpdateKind.UPGRADE
         )
-        needs = {one.feature: needs_below(survey, one.feature, one.level) for one in asked}
+        needs = {
+            update.feature: needs_below(survey, update.feature, update.level) for update in asked
+        }
     except ConfigError as error:
         raise BadInput(str(error)) from None
-    for said in survey.described.notes:
-        warn(said)
-    minimums = {one.feature: one.level for one in asked}
+    for note in survey.described.notes:
+        warn(note)
+    minimums = {update.feature: update.level for update in asked}
     if form == "json":
         click.echo(json.dumps(needs_json(survey, minimums, needs)))
     else:
@@ -253,55 +256,51 @@ def _down(unsafe: bool) -> UpdateKind:  # noqa: FBT001 one flag, named by its pa
 
 
 def _change(plan: Plan, *, dry_run: bool, form: str, yes: bool = True, **where: Any) -> None:
-    """Plan, ask, do, tell."""
+    """Compute the updates, ask for confirmation, apply them, and print the result."""
     with _place(**where) as place:
         described = place.describe()
         try:
             updates = plan(described)
         except ConfigError as error:
             raise BadInput(str(error)) from None
-        for said in described.notes:
-            warn(said)
+        for warning in described.notes:
+            warn(warning)
         if not dry_run and not yes:
             _confirm(described, updates)
-        told = place.update(updates, dry_run=dry_run) if updates else ()
-    _tell(described, told, dry_run=dry_run, form=form, note=closing_note(described, updates))
+        results = place.update(updates, dry_run=dry_run) if updates else ()
+    _tell(described, results, dry_run=dry_run, form=form, note=closing_note(described, updates))
 
 
 def _tell(
-    described: Described, told: Sequence[Told], *, dry_run: bool, form: str, note: str
+    described: Described, results: Sequence[UpdateResult], *, dry_run: bool, form: str, note: str
 ) -> None:
-    """Print what became of it.
-
-    Raises:
-        _Refused: a line could not be done.
-    """
+    """Print the result of each update; raise `_Refused` if at least one was rejected."""
     table = described.table
     if form == "json":
-        body = told_json(table, told, dry_run=dry_run)
+        body = results_json(table, results, dry_run=dry_run)
         click.echo(json.dumps(body | {"warnings": [note] if note else []}))
-    elif not told:
-        print_line(f"nothing to do, told by {described.source}")
-    for row in told:
-        sentence = told_sentence(table, row, dry_run=dry_run)
+    elif not results:
+        print_line(f"nothing to change, according to {described.source}")
+    for row in results:
+        sentence = result_sentence(table, row, dry_run=dry_run)
         if row.error:
             say("assignor", sentence)
         elif form != "json":
             print_line(sentence)
         for lost in row.dropped:
-            warn(f"dropped: {lost}")
-    if any(row.error for row in told):
+            warn(f"lost: {lost}")
+    if any(row.error for row in results):
         raise _Refused
     if note:
         warn(note)
 
 
 def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
-    """Ask before levels go down.
+    """Ask for confirmation before levels are lowered.
 
     Raises:
-        BadInput: there is nobody to ask.
-        Abort: the answer is no.
+        BadInput: stdin is not a terminal.
+        _Refused: the user declines.
     """
     levels = described.finalized
     rows = [
@@ -313,9 +312,9 @@ def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
         return
     question = shown(lowering_question(described.table, rows), limit=SENTENCE_LIMIT)
     if not _is_terminal():
-        raise BadInput(f"{question} Nobody is here to answer; say --yes")
+        raise BadInput(f"{question} Standard input is not a terminal; add --yes to confirm")
     if not click.confirm(question, err=True):
-        click.echo("nothing is changed", err=True)
+        click.echo("nothing was changed", err=True)
         raise _Refused
 
 
@@ -330,9 +329,9 @@ def _place(
     from_controller: bool = False,
     broker: int | None = None,
 ) -> Iterator[Place]:
-    """Connect to where the levels are; failures in the block end the command."""
+    """Yield access to the levels that the options name; failures in the block end the command."""
     if directory is not None and (bootstrap_server or command_config or group):
-        raise BadInput("--directory is a place of its own; leave the other options out")
+        raise BadInput("--directory excludes --bootstrap-server, --command-config and --group")
     try:
         if directory is not None:
             yield FolderPlace(directory)

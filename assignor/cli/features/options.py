@@ -1,4 +1,4 @@
-"""Options of ``assignor features``: where levels are, which levels, and how far one dares to go."""
+"""Options of ``assignor features``: where the levels are, which levels, and how to change them."""
 
 from pathlib import Path
 
@@ -11,49 +11,55 @@ place_options: Decorator = all_of(
     (
         connect_options,
         click.option(
-            "--group", metavar="GROUP", help="The group (application.id); else the cluster itself."
+            "--group",
+            metavar="GROUP",
+            help="Group id (application.id); default: the cluster's own levels.",
         ),
         click.option(
             "--directory",
             type=click.Path(file_okay=False, path_type=Path),
             metavar="DIR",
-            help="The folder of a feature log, as `assignor storage format` made it.",
+            help="Feature log directory, created by `assignor storage format`.",
         ),
         format_option(),
     )
 )
-"""The options that say where levels are."""
+"""The options that name a cluster, a group or a directory, and ``--format``."""
 
 update_options: Decorator = all_of(
     (
-        click.option("--dry-run", is_flag=True, help="Say what would come of it; do nothing."),
+        click.option(
+            "--dry-run",
+            is_flag=True,
+            help="Show the result without changing anything.",
+        ),
         place_options,
     )
 )
-"""The options that all changes have."""
+"""The options of every change."""
 
 lower_options: Decorator = all_of(
     (
         update_options,
-        click.option("--unsafe", is_flag=True, help="Even if something is lost for good."),
-        click.option("--yes", is_flag=True, help="Do not ask before levels go down."),
+        click.option("--unsafe", is_flag=True, help="Allow a downgrade that loses metadata."),
+        click.option("--yes", is_flag=True, help="Skip the confirmation."),
     )
 )
-"""The options of changes that go down."""
+"""The options of a change that lowers levels."""
 
 level_options: Decorator = all_of(
     (
         click.option(
             "--metadata",
             metavar="LEVEL",
-            help="Level of metadata.version; of a group, of persistent.metadata.version.",
+            help="Level of metadata.version; for a group: of persistent.metadata.version.",
         ),
         click.option(
             "--feature",
             "named",
             multiple=True,
             metavar="NAME=LEVEL",
-            help="A feature and its level; may be repeated.",
+            help="Feature and level; may be repeated.",
         ),
     )
 )
@@ -64,6 +70,6 @@ release_version_option = click.option(
     "--release-version",
     "release",
     metavar="X.Y",
-    help="Levels of this release of Kafka instead of the latest known here.",
+    help="Use the levels of this Kafka release instead of the latest known ones.",
 )
 """``--release-version``, as `release`."""

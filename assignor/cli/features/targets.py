@@ -1,4 +1,4 @@
-"""Where feature levels are: a Kafka cluster, a group of ours, a folder; one face for all three."""
+"""One interface to feature levels for a Kafka cluster, a group of ours, and a feature log."""
 
 import getpass
 import socket
@@ -14,7 +14,7 @@ from assignor.cli.toolkit.connect import ConnectFailure, NotAllowed
 from assignor.levels import (
     Described,
     Survey,
-    Told,
+    UpdateResult,
     members_support,
     supported_by_all,
     written_versions,
@@ -47,28 +47,30 @@ if TYPE_CHECKING:
 
 
 class Place(Protocol):
-    """Where levels are."""
+    """Access to the levels of a cluster, a group or a feature log."""
 
     def describe(self) -> Described:
-        """Say what is agreed and what is supported."""
+        """Return the finalized and the supported levels."""
         ...
 
     def survey(self) -> Survey:
-        """Ask each member or broker what it supports."""
+        """Return what each member or broker supports."""
         ...
 
-    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
-        """Change levels, all of them or none; one answer a feature, in their order."""
+    def update(
+        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
+    ) -> tuple[UpdateResult, ...]:
+        """Change all levels or none; return one result per update, in the same order."""
         ...
 
 
 class ClusterPlace:
-    """A Kafka cluster; its controller decides.
+    """The levels of a Kafka cluster; its controller decides about updates.
 
     Args:
-        admin: the cluster.
-        from_controller: describe what the active controller tells.
-        broker: describe what the broker with this node id tells; None for any.
+        admin: the connected admin client.
+        from_controller: `describe` asks the active controller.
+        broker: `describe` asks the broker with this node id; None: any broker.
     """
 
     def __init__(
@@ -77,44 +79,46 @@ class ClusterPlace:
         self._admin, self._from_controller, self._broker = admin, from_controller, broker
 
     def describe(self) -> Described:
-        """Ask a node."""
+        """Return what one node reports."""
         from assignor.adapters.admin import read_features  # noqa: PLC0415 the client is an extra
 
-        told = read_features(
+        answer = read_features(
             self._admin, broker=self._broker, from_controller=self._from_controller
         )
         return Described(
-            source=told.node,
+            source=answer.node,
             table=KAFKA_FEATURES,
-            supported=told.supported,
-            finalized=told.finalized,
+            supported=answer.supported,
+            finalized=answer.finalized,
         )
 
     def survey(self) -> Survey:
-        """Ask every broker."""
+        """Return what every broker reports."""
         from assignor.adapters.admin import read_all_features  # noqa: PLC0415 as above
 
-        told = read_all_features(self._admin)
+        answers = read_all_features(self._admin)
         nodes = tuple(
-            NodeSupport(node_id=one.node.removeprefix("broker "), ranges=one.supported)
-            for one in told
+            NodeSupport(node_id=answer.node.removeprefix("broker "), ranges=answer.supported)
+            for answer in answers
         )
         described = Described(
-            source=f"the cluster of {len(told)} brokers",
+            source=f"the cluster of {len(answers)} brokers",
             table=KAFKA_FEATURES,
             supported=supported_by_all(nodes),
-            finalized=newest_levels(one.finalized for one in told),
+            finalized=newest_levels(answer.finalized for answer in answers),
         )
         return Survey(described=described, nodes=nodes)
 
-    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
-        """Ask the controller."""
+    def update(
+        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
+    ) -> tuple[UpdateResult, ...]:
+        """Send the updates to the controller and return its answers."""
         from assignor.adapters.admin import update_features  # noqa: PLC0415 as above
 
         levels = self.describe().finalized
         answers = update_features(self._admin, updates, dry_run=dry_run)
         return tuple(
-            Told(
+            UpdateResult(
                 feature=update.feature,
                 old=levels.level_of(update.feature),
                 new=max(update.level, 0),
@@ -126,11 +130,11 @@ class ClusterPlace:
 
 
 class GroupPlace:
-    """A group of ours: its topic says what is agreed, its members what they support.
+    """The levels of a group of ours: its topic holds them, its members tell what they support.
 
     Args:
-        admin: the cluster that it lives on.
-        group: its id.
+        admin: the connected admin client.
+        group: the group id.
     """
 
     def __init__(self, admin: "Admin", group: str) -> None:
@@ -140,11 +144,11 @@ class GroupPlace:
         self._topic = FeatureTopic(admin, group)
 
     def describe(self) -> Described:
-        """Read the topic, and ask the group's coordinator for its members."""
+        """Return the levels in the group's topic, and what its current members support."""
         nodes, notes = self._nodes()
         view = self._topic.look()
         if not nodes:
-            notes = (f"group {self._group} has no members now: nobody was asked",)
+            notes = (f"group {self._group} has no members; what they support is not known",)
         return Described(
             source=f"group {self._group}, {len(nodes)} members",
             table=NATIVE_FEATURES,
@@ -155,15 +159,17 @@ class GroupPlace:
         )
 
     def survey(self) -> Survey:
-        """Ask the group's coordinator for what each member wrote."""
+        """Return what each member's subscription reports."""
         from assignor.adapters.admin import describe_group  # noqa: PLC0415 as above
 
         members = describe_group(self._admin, self._group).members
         nodes, _ = members_support(members)
         return Survey(described=self.describe(), nodes=nodes, versions=written_versions(members))
 
-    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
-        """Decide here, by the rules of a controller, and write the topic."""
+    def update(
+        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
+    ) -> tuple[UpdateResult, ...]:
+        """Decide by the controller's rules and write the result to the topic."""
         nodes, _ = self._nodes()
         view = self._topic.look()
         outcome = _decide(view.state, nodes, updates, dry_run=dry_run)
@@ -172,7 +178,7 @@ class GroupPlace:
             levels = {record.feature: record.level for record in outcome.records}
             members = {str(node.node_id): node.ranges for node in nodes}
             dropped = self._topic.change(view, levels, _note(), members).dropped
-        return _told(outcome, dropped)
+        return _update_results(outcome, dropped)
 
     def _nodes(self) -> tuple[tuple[NodeSupport, ...], tuple[str, ...]]:
         from assignor.adapters.admin import describe_group  # noqa: PLC0415 as above
@@ -181,17 +187,17 @@ class GroupPlace:
 
 
 class FolderPlace:
-    """A feature log in a folder.
+    """The levels in a feature log directory.
 
     Args:
-        folder: as `assignor storage format` made it.
+        folder: a directory that `assignor storage format` created.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def describe(self) -> Described:
-        """Read the log; a writer is not disturbed."""
+        """Return the levels in the log, without blocking a writer."""
         log = look_at_log(FolderDisk(self._folder))
         return Described(
             source=f"the feature log in {self._folder}",
@@ -203,34 +209,41 @@ class FolderPlace:
         )
 
     def survey(self) -> Survey:
-        """Read what the registered members support; none are known below level 2 of the log."""
+        """Return what the registered members support.
+
+        Members are recorded from level 2 of `persistent.metadata.version` on.
+        """
         state = look_at_log(FolderDisk(self._folder)).state
         described = self.describe()
         if not state.ranges_by_member:
-            said = f"{described.source} knows no members now: nobody was asked"
-            described = replace(described, notes=(*described.notes, said))
+            warning = (
+                f"{described.source} has no registered members; what they support is not known"
+            )
+            described = replace(described, notes=(*described.notes, warning))
         return Survey(described=described, nodes=_members(state))
 
-    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
-        """Decide here and write the log."""
+    def update(
+        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
+    ) -> tuple[UpdateResult, ...]:
+        """Decide by the controller's rules and write the result to the log."""
         with opened_log(self._folder) as log:
             outcome = _decide(log.state, _registered(log), updates, dry_run=dry_run)
             dropped: tuple[str, ...] = ()
             if outcome.records:
                 levels = {record.feature: record.level for record in outcome.records}
                 dropped = log.change(levels, _note()).dropped
-        return _told(outcome, dropped)
+        return _update_results(outcome, dropped)
 
 
 def store_failure(error: StoreError, folder: Path) -> click.ClickException:
-    """End a command: a disk that refuses is the surroundings' fault, all else an answer."""
+    """Return the exception that ends a command: status 3 for a disk error, 1 for other errors."""
     kind = ConnectFailure if isinstance(error.__cause__, OSError) else NotAllowed
     where = "" if str(folder) in str(error) else f"{folder}: "
     return kind(f"{where}{error}")
 
 
 def closing_note(described: Described, updates: Sequence[FeatureUpdate]) -> str:
-    """Warn of what closes the way back to older releases (KIP-384); empty where nothing does."""
+    """Return a warning if an update makes a rollback impossible (KIP-384); empty otherwise."""
     wanted = {update.feature: update.level for update in updates}
     level = wanted.get(PERSISTENT_METADATA, 0)
     now = described.finalized.level_of(PERSISTENT_METADATA)
@@ -248,7 +261,7 @@ def closing_note(described: Described, updates: Sequence[FeatureUpdate]) -> str:
 
 
 def _registered(log: FeatureLog) -> tuple[NodeSupport, ...]:
-    """The members that the log remembers, and this program, which is to read it afterwards."""
+    """Return the registered members, and this program, which must read the log afterwards."""
     here = NodeSupport(node_id="this program", role=Role.MEMBER, ranges=supported_here())
     return (*_members(log.state), here)
 
@@ -271,14 +284,14 @@ def _decide(
         table=NATIVE_FEATURES,
         finalized=state.levels,
         nodes=tuple(nodes),
-        floors=state.minimums,
+        minimums=state.minimums,
     )
     return decide_update(view, UpdateRequest(updates=tuple(updates), validate_only=dry_run))
 
 
-def _told(outcome: UpdateOutcome, dropped: tuple[str, ...]) -> tuple[Told, ...]:
+def _update_results(outcome: UpdateOutcome, dropped: tuple[str, ...]) -> tuple[UpdateResult, ...]:
     return tuple(
-        Told(
+        UpdateResult(
             feature=row.feature,
             old=row.old_level,
             new=row.new_level,

@@ -1,18 +1,18 @@
-"""How feature levels are told: tables and sentences for people, objects for programs."""
+"""Output of ``assignor features``: tables and sentences for people, objects for programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assignor.cli.toolkit.exit_status import warn
 from assignor.cli.toolkit.text import print_line, print_table
-from assignor.levels import Described, Need, Survey, Told, level_text, lossy_text
+from assignor.levels import Described, Need, Survey, UpdateResult, level_text, lossy_text
 from probing.features import FeatureTable
 
 _HEAD = ("feature", "supported", "finalized")
 
 
 def described_text(described: Described) -> None:
-    """Print what is agreed and what is supported."""
+    """Print finalized and supported levels as a table."""
     rows = []
     for name in described.features:
         found = described.supported.get(name)
@@ -28,14 +28,14 @@ def described_text(described: Described) -> None:
         rows.append((name, supported, finalized))
     print_table(_HEAD, rows)
     epoch = described.finalized.epoch
-    known = "no epoch known" if epoch < 0 else f"epoch {epoch}"
-    print_line(f"{known}, told by {described.source}")
+    known = "epoch not known" if epoch < 0 else f"epoch {epoch}"
+    print_line(f"{known}, according to {described.source}")
     for note in described.notes:
         warn(note)
 
 
 def described_json(described: Described) -> dict[str, Any]:
-    """Return what is agreed and what is supported as an object."""
+    """Return finalized and supported levels as an object."""
     features: dict[str, Any] = {}
     for name in described.features:
         found = described.supported.get(name)
@@ -62,14 +62,14 @@ def needs_text(
 ) -> None:
     """Print who still needs levels below each planned minimum."""
     for feature, minimum in minimums.items():
-        said = level_text(survey.described.table, feature, minimum)
+        level = level_text(survey.described.table, feature, minimum)
         for need in needs[feature]:
             print_line(f"{need.who} {need.why}")
         if needs[feature]:
-            print_line(f"levels of {feature} below {said} are still needed")
+            print_line(f"levels of {feature} below {level} are still needed")
         else:
-            asked = survey.described.source
-            print_line(f"nobody needs levels of {feature} below {said}, told by {asked}")
+            source = survey.described.source
+            print_line(f"levels of {feature} below {level} are not needed, according to {source}")
 
 
 def needs_json(
@@ -89,28 +89,30 @@ def needs_json(
     }
 
 
-def told_sentence(table: FeatureTable, told: Told, *, dry_run: bool) -> str:
-    """Say what became of one update."""
-    to = level_text(table, told.feature, told.new)
-    before = level_text(table, told.feature, told.old)
-    if told.error:
-        lossy = lossy_text(table, told)
+def result_sentence(table: FeatureTable, result: UpdateResult, *, dry_run: bool) -> str:
+    """Return a sentence about the result of one update."""
+    to = level_text(table, result.feature, result.new)
+    before = level_text(table, result.feature, result.old)
+    if result.error:
+        lossy = lossy_text(table, result)
         named = f"; {lossy}" if lossy else ""
         done = "cannot be" if dry_run else "was not"
-        verb = "disabled" if told.new == 0 else f"{_verb(told)} to {to}"
-        why = told.why.rstrip(".") or "the controller says no more"
-        return f"{told.feature} {done} {verb}: {why}{named} ({told.error})"
-    if told.old == told.new:
-        return f"{told.feature} is at {to} already"
+        verb = "disabled" if result.new == 0 else f"{_verb(result)} to {to}"
+        why = result.why.rstrip(".") or "the controller gives no reason"
+        return f"{result.feature} {done} {verb}: {why}{named} ({result.error})"
+    if result.old == result.new:
+        return f"{result.feature} is already at {to}"
     done = "can be" if dry_run else "was"
-    if told.new == 0:
-        return f"{told.feature} {done} disabled; it was at {before}"
-    since = f"from {before} " if told.old else ""
-    return f"{told.feature} {done} {_verb(told)} {since}to {to}"
+    if result.new == 0:
+        return f"{result.feature} {done} disabled; it was at {before}"
+    since = f"from {before} " if result.old else ""
+    return f"{result.feature} {done} {_verb(result)} {since}to {to}"
 
 
-def told_json(table: FeatureTable, told: Sequence[Told], *, dry_run: bool) -> dict[str, Any]:
-    """Return what became of all updates as an object."""
+def results_json(
+    table: FeatureTable, results: Sequence[UpdateResult], *, dry_run: bool
+) -> dict[str, Any]:
+    """Return the results of all updates as an object."""
     return {
         "dry_run": dry_run,
         "results": [
@@ -121,22 +123,22 @@ def told_json(table: FeatureTable, told: Sequence[Told], *, dry_run: bool) -> di
                 "to_name": table.level_name(row.feature, row.new) if row.new else None,
                 "ok": not row.error,
                 "error": row.error or None,
-                "why": told_sentence(table, row, dry_run=dry_run),
+                "why": result_sentence(table, row, dry_run=dry_run),
                 "dropped": list(row.dropped),
             }
-            for row in told
+            for row in results
         ],
     }
 
 
 def lowering_question(table: FeatureTable, rows: Sequence[tuple[str, int, int]]) -> str:
-    """Ask before levels go down: (feature, from, to) each."""
-    said = [
+    """Return the question to ask before levels are lowered; rows are (feature, from, to)."""
+    changes = [
         f"{name} from {level_text(table, name, old)} to {level_text(table, name, new)}"
         for name, old, new in rows
     ]
-    return f"Lower {', '.join(said)}?"
+    return f"Lower {', '.join(changes)}?"
 
 
-def _verb(told: Told) -> str:
-    return "upgraded" if told.new > told.old else "downgraded"
+def _verb(result: UpdateResult) -> str:
+    return "upgraded" if result.new > result.old else "downgraded"

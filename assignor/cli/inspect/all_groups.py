@@ -1,4 +1,4 @@
-"""All groups of a cluster for people, one row each."""
+"""The table of ``assignor inspect --all``: one row per group."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,21 +13,21 @@ _ABOUT_VERSIONS: Final = frozenset({"holds-version", "before-probing"})
 
 
 def render_groups(looks: Sequence[GroupInspection], *, width: int | None = None) -> TextTable:
-    """One row a group.
+    """Return a table with one row per group.
 
     Args:
-        looks: the groups; one that cannot be shown costs its own row only.
-        width: of the terminal, to which names of groups may be cut; None: they are not cut.
+        looks: the groups; for a group that cannot be shown, the row holds the error.
+        width: width of the terminal, to which group names may be cut; None: names are not cut.
     """
     table = plain_table("group", "state", "assignor", right=("members", "lag"))
     table.add_column("version", no_wrap=True)
-    table.add_column("to know", overflow="fold")
+    table.add_column("findings", overflow="fold")
     if width is not None:
         table.columns[0].max_width = name_width(width)
     for look in looks:
         try:
             row = _group_row(look)
-        except Exception as error:  # noqa: BLE001 a defect at one group hides no other group
+        except Exception as error:  # noqa: BLE001 an error in one group must not hide the others
             empty = [""] * 5
             row = [look.described.group_id, *empty, line(not_shown(error), "red")]
         table.add_row(*row)
@@ -35,19 +35,19 @@ def render_groups(looks: Sequence[GroupInspection], *, width: int | None = None)
 
 
 def not_shown(error: Exception) -> str:
-    """Say why a group cannot be shown."""
+    """Return the message for a group that cannot be shown."""
     return f"cannot be shown: {type(error).__name__}: {error}"
 
 
 def _group_row(look: GroupInspection) -> list[str | Text]:
     described, versions = look.described, look.versions
-    version, said = "", ""
+    version, held_down = "", ""
     if versions is not None:
         ahead = versions.in_force < versions.possible
         version = f"{versions.in_force} of {versions.possible}" if ahead else f"{versions.in_force}"
-        names = [one.client for one in versions.holders]
-        said = f"held down by {few(names)}" if names else ""
-    others = [one for one in look.findings if one.kind not in _ABOUT_VERSIONS]
+        names = [holder.client for holder in versions.holders]
+        held_down = f"limited by {few(names)}" if names else ""
+    others = [finding for finding in look.findings if finding.kind not in _ABOUT_VERSIONS]
     notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
     if others and not look.members:
         notes = others[0].sentence
@@ -58,5 +58,5 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
         "?" if is_broker_side(described) else str(len(described.members)),
         number(look.lag),
         version,
-        line("; ".join(filter(None, (said, notes))), "yellow"),
+        line("; ".join(filter(None, (held_down, notes))), "yellow"),
     ]

@@ -1,4 +1,4 @@
-"""Columns and cells of the tables of `assignor inspect`, and how wide a name may be."""
+"""Columns and cells of the tables of `assignor inspect`, and the width of names."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,23 +6,23 @@ from typing import Final
 from assignor.cli.toolkit.text import TextTable
 
 GAP: Final = 2
-"""Columns of space between two columns of a table."""
+"""Spaces between two columns of a table."""
 NAME_LEAST: Final = 8
-"""Characters of a name that are shown however narrow the terminal is."""
+"""Fewest characters of a name that are shown, even on a narrow terminal."""
 _NAME_SHARE: Final = 3
 
 
 def name_width(width: int) -> int:
-    """Return how many characters a name that comes first may take of a terminal's width."""
+    """Return the most characters for a name in the first column of a terminal of this width."""
     return max(NAME_LEAST, width // _NAME_SHARE)
 
 
 def plain_table(*names: str, right: Sequence[str] = ()) -> TextTable:
-    """Return a table; its first column is cut, not folded, so that names begin every line.
+    """Return a table; its first column is cut, not folded, so that every row is one line there.
 
     Args:
-        names: of the columns.
-        right: names of further columns, for numbers.
+        names: titles of the text columns.
+        right: titles of further columns, for numbers.
     """
     table = TextTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold dim")
     for place, name in enumerate(names):
@@ -34,5 +34,5 @@ def plain_table(*names: str, right: Sequence[str] = ()) -> TextTable:
 
 
 def number(value: int | None) -> str:
-    """Return a number for people; ? where it is not known."""
+    """Return a number with thousands separators; `?` if it is not known."""
     return "?" if value is None else f"{value:,}"

@@ -1,4 +1,4 @@
-"""``assignor inspect``: what every member of a live group says and got, and who holds it down."""
+"""``assignor inspect``: the subscriptions and assignments of live groups."""
 
 import json
 import sys
@@ -34,28 +34,29 @@ from assignor.problems import ProblemError
 if TYPE_CHECKING:
     from assignor.adapters.admin import Target
 
-_HELP = """Look into a live group: what its members say and got, and who holds its version down.
+_HELP = """Inspect a live group: its subscriptions, assignments, and members that limit its version.
 
-Works on Kafka Streams groups, on groups of this project and on mixed ones; of other consumer groups
-it shows what the consumer protocol tells. Nothing is changed and nobody is disturbed: it needs
-DESCRIBE on the group, and on its topics for lags.
+The command works on Kafka Streams groups, on groups of this project and on mixed groups. Of other
+consumer groups it shows what the consumer protocol contains. It changes nothing and triggers no
+rebalance. It needs DESCRIBE on the group, and on its topics to compute lags.
 
-"wrote" is used/supported version, +101 what a member of this project reads beyond Kafka's; "got" is
-the version of its answer. "lag" counts records between committed and end offsets of what a client
-reads; "behind" is how far its worst copy was at the last rebalance, seen from the ends now.
+"wrote" is the used and latest supported version of a subscription; +101 is the native version that
+a member of this project also supports. "got" is the version of the assignment. "lag" is the number
+of records between the committed and the end offsets of a client's input. "behind" is the largest
+lag of its state copies: end offsets now, minus offset sums at the last rebalance.
 """
 _EXAMPLES = """
 PROGRAM inspect --bootstrap-server localhost:9092 --group orders
 PROGRAM inspect --command-config client.properties --all
 PROGRAM inspect --bootstrap-server localhost:9092 --group orders --watch 2
 PROGRAM inspect --bootstrap-server localhost:9092 --all --save groups.jsonl
-# What if a client dies?
+# What happens if a client fails?
 PROGRAM inspect --bootstrap-server localhost:9092 --group orders \\
     --save group.json --dies CLIENT
 PROGRAM assign --problem group.json --simulate
 """
 _EXITS = {
-    1: "there is no such group, it may not be asked, or it cannot be shown or saved",
+    1: "the group does not exist, is not authorized, or cannot be shown or saved",
     3: NO_BROKER,
 }
 
@@ -64,31 +65,38 @@ _EXITS = {
     "inspect",
     cls=Command,
     help=_HELP,
-    short_help="Look into a live group.",
+    short_help="Inspect a live group: versions, tasks, lags, findings.",
     examples=_EXAMPLES,
     exits=_EXITS,
 )
 @connect_options
-@click.option("--group", "group_id", metavar="GROUP", help="The group (application.id).")
-@click.option("--all", "everything", is_flag=True, help="Every group of the cluster, one a row.")
-@click.option("--tasks", is_flag=True, help="List every task, too.")
-@click.option("--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Look every so often.")
-@click.option("--times", type=click.IntRange(1), help="With --watch: end after so many looks.")
+@click.option("--group", "group_id", metavar="GROUP", help="Group id (application.id).")
+@click.option("--all", "everything", is_flag=True, help="All groups of the cluster, one per row.")
+@click.option("--tasks", is_flag=True, help="Also list every task.")
+@click.option(
+    "--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Repeat at this interval."
+)
+@click.option("--times", type=click.IntRange(1), help="With --watch: stop after this many times.")
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a problem file, for assign, explain, size and rolling-bounce plan; with --all one "
-    "group a line.",
+    help="Write a problem file for assign, diff, explain, size and rolling-bounce plan; with --all "
+    "one group per line.",
 )
 @click.option(
     "--lags",
     type=click.Choice(("caught-up", "reported")),
     default="caught-up",
     show_default=True,
-    help="With --save: take copies as caught up, or as reported when members joined.",
+    help="With --save: write copies as caught up, or with the lags that members reported.",
 )
-@click.option("--dies", multiple=True, metavar="CLIENT", help="With --save: this client leaves.")
+@click.option(
+    "--dies",
+    multiple=True,
+    metavar="CLIENT",
+    help="With --save: leave this client out, as if it had failed; may be repeated.",
+)
 @format_option()
 def inspect(
     *,
@@ -108,26 +116,26 @@ def inspect(
         _save(looks, given)
     _print(looks, given)
     if not given["everything"] and not is_present(looks[0].described):
-        raise AnswerIsNo(f"{looks[0].summary}; --all lists those there are")
+        raise AnswerIsNo(f"{looks[0].summary}; list all groups with --all")
 
 
 def _check_usage(given: dict[str, Any]) -> None:
-    """Refuse options that do not go together; the first row that holds."""
+    """Reject options that cannot be combined; the first row that applies gives the message."""
     group_id, everything, watch = given["group_id"], given["everything"], given["watch"]
-    for is_wrong, said in (
-        (bool(group_id) == everything, "give --group GROUP, or --all"),
-        (given["save"] and watch, "--save takes no --watch"),
-        (given["dies"] and not (given["save"] and group_id), "--dies goes with --group and --save"),
-        (given["times"] and not watch, "--times goes with --watch"),
+    for is_wrong, message in (
+        (bool(group_id) == everything, "give either --group GROUP or --all"),
+        (given["save"] and watch, "--save and --watch exclude each other"),
+        (given["dies"] and not (given["save"] and group_id), "--dies needs --group and --save"),
+        (given["times"] and not watch, "--times needs --watch"),
     ):
         if is_wrong:
-            raise click.UsageError(said)
+            raise click.UsageError(message)
 
 
 def _looks(target: "Target", given: dict[str, Any]) -> list[GroupInspection]:
-    """The group that is asked for, or all of them."""
+    """Return the inspection of the given group, or of all groups."""
     with connected(target) as admin:
-        # `connected` has said so where it is missing.
+        # If the client is missing, `connected` has reported it.
         from assignor.adapters.admin import (  # noqa: PLC0415 the client is an extra
             BrokerError,
             look_at_all_groups,
@@ -155,10 +163,10 @@ def _print(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
 
 
 def _document(look: GroupInspection, given: dict[str, Any]) -> dict[str, Any]:
-    """The document of one group; with --all, of one that cannot be shown its name and why.
+    """Return the document of one group; with --all, a group that cannot be shown yields the error.
 
     Raises:
-        AnswerIsNo: the only group cannot be shown.
+        AnswerIsNo: the group given by --group cannot be shown.
     """
     try:
         return document_of(look)
@@ -189,7 +197,7 @@ def _rendered(
 
 
 def _watch(target: "Target", given: dict[str, Any]) -> None:
-    """Look again and again until interrupted; what fails at one look may be well at the next."""
+    """Inspect at every interval until interrupted; a failure is shown and the next try follows."""
     console = text_console()
     with (
         Live(console=console, auto_refresh=False, vertical_overflow="visible") as live,
@@ -207,7 +215,7 @@ def _watch(target: "Target", given: dict[str, Any]) -> None:
 
 
 def _watched(target: "Target", given: dict[str, Any], console: Console) -> RenderableType | None:
-    """One look with its time; None where it is printed for programs already."""
+    """Return one inspection with its time; None if it has been printed as JSON."""
     stamp = Text(time.strftime("%H:%M:%S"), style="dim")
     try:
         looks = _looks(target, given)
@@ -220,21 +228,26 @@ def _watched(target: "Target", given: dict[str, Any], console: Console) -> Rende
 
 
 def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
-    """Write a problem a line; of --all, groups that make none are named on stderr."""
+    """Write one problem per line; with --all, warn about groups that cannot be saved.
+
+    Raises:
+        AnswerIsNo: no group can be saved.
+        ConnectFailure: the file cannot be written.
+    """
     problems, left_out = [], {}
     for look in looks:
         try:
             problems.append(problem_of(look, lags=given["lags"], dies=given["dies"]))
         except ProblemError as error:
             left_out[look.described.group_id] = str(error)
-        except Exception as error:  # noqa: BLE001 a defect at one group hides no other group
+        except Exception as error:  # noqa: BLE001 an error in one group must not hide the others
             left_out[look.described.group_id] = f"{type(error).__name__}: {error}"
     if not given["everything"] and left_out:
         raise AnswerIsNo(left_out[given["group_id"]])
     for name, why in left_out.items():
-        warn(f"left out {name}: {why}")
+        warn(f"group {name} is not saved: {why}")
     if not problems:
-        raise AnswerIsNo("no group can be saved; the reason of each is above")
+        raise AnswerIsNo("no group can be saved; the warnings above give the reasons")
     try:
         with given["save"].open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(problem) + "\n" for problem in problems)

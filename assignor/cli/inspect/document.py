@@ -1,4 +1,4 @@
-"""What `assignor inspect` found, as plain types with stable names: one object a group."""
+"""The JSON format of `assignor inspect`: one object per group, with stable key names."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from encoding import NO_REBALANCE, TopicPartition
 
 
 def document_of(look: GroupInspection) -> dict[str, Any]:
-    """One group. Names never change their meaning; what is not known is null."""
+    """Return the object of one group; unknown values are None."""
     described, versions, leader = look.described, look.versions, look.leader
     found: dict[str, Any] = {
         "group": described.group_id,
@@ -31,10 +31,12 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
             "limit": look.record_limit,
             "limit_known": look.limit_known,
         },
-        "findings": [{"kind": one.kind, "sentence": one.sentence} for one in look.findings],
+        "findings": [
+            {"kind": finding.kind, "sentence": finding.sentence} for finding in look.findings
+        ],
     }
     if not look.is_streams:
-        found["clients"] = [_stock_member(one) for one in look.members]
+        found["clients"] = [_stock_member(member) for member in look.members]
         return found
     if versions is not None:
         found["version"] = _version(versions)
@@ -54,23 +56,23 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
             }
             for number, topics in look.shape.sources.items()
         },
-        "clients": [_client(one) for one in look.clients],
+        "clients": [_client(client) for client in look.clients],
         "tasks": [
             {
-                "task": str(one.task),
-                "inputs": _partitions(one.inputs),
-                "owners": list(one.owners),
-                "standbys": list(one.standbys),
-                "lag": one.lag,
-                "end_offset_sum": one.end_sum,
+                "task": str(task.task),
+                "inputs": _partitions(task.inputs),
+                "owners": list(task.owners),
+                "standbys": list(task.standbys),
+                "lag": task.lag,
+                "end_offset_sum": task.end_sum,
             }
-            for one in look.tasks
+            for task in look.tasks
         ],
     }
 
 
 def failed_document(group_id: str, why: str) -> dict[str, Any]:
-    """A group that cannot be shown: its name, and why as its summary and its finding."""
+    """Return the object of a group that cannot be shown: its name and the reason."""
     return {"group": group_id, "summary": why, "findings": [{"kind": "failed", "sentence": why}]}
 
 
@@ -82,14 +84,14 @@ def _version(look: VersionsLook) -> dict[str, Any]:
         "sentence": look.sentence,
         "held_by": [
             {
-                "client": one.client,
-                "process_id": one.process,
-                "version": one.version,
-                "kind": one.kind,
-                "why": one.why,
-                "remedy": one.remedy,
+                "client": holder.client,
+                "process_id": holder.process,
+                "version": holder.version,
+                "kind": holder.kind,
+                "why": holder.why,
+                "remedy": holder.remedy,
             }
-            for one in look.holders
+            for holder in look.holders
         ],
     }
 
@@ -107,7 +109,7 @@ def _client(look: ClientLook) -> dict[str, Any]:
         "warmup": None if look.warmup is None else [str(task) for task in look.warmup],
         "lag": look.lag,
         "state_lags": {str(task): lag for task, lag in look.state_lags.items()},
-        "members": [_member(one) for one in look.members],
+        "members": [_member(member) for member in look.members],
     }
 
 
@@ -162,7 +164,7 @@ def _identity(look: MemberLook) -> dict[str, Any]:
 
 
 def _partitions(partitions: tuple[TopicPartition, ...]) -> list[str]:
-    return [f"{one.topic}-{one.partition}" for one in partitions]
+    return [f"{partition.topic}-{partition.partition}" for partition in partitions]
 
 
 def _time(epoch_ms: int) -> int | None:

@@ -1,7 +1,7 @@
-"""What `assignor inspect` found, for people: a head, who runs what, and what to do about it.
+"""The text format of `assignor inspect`: a summary, clients with their tasks, and findings.
 
-Columns that do not fit are left out from the right, those that say where a client is first. Names
-and sentences reach rich through `TextTable` and `Sentence` only: members choose most of them.
+On a narrow terminal the columns about a client's location are left out. Names and sentences come
+from members and are not trusted, so they reach rich only through `TextTable` and `Sentence`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,13 +23,13 @@ from assignor.inspection import (
 from encoding import NO_REBALANCE, UNKNOWN_VERSION, TaskId
 
 WIDE = 120
-"""Columns of a terminal from which on a table says where each client is, too."""
+"""Width of a terminal from which on the table also shows where each client is."""
 
 _RELEASE_WIDTH = 11
 _RELEASE_WRAPPED = 18
 _NAME_MOST = 24
 CLIENTS_SHOWN = 100
-"""Rows for clients; those that hold the version down come first where there are more."""
+"""Most client rows; clients that limit the group's version are preferred."""
 
 _BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"})
 
@@ -37,14 +37,14 @@ _BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned",
 def render_group(
     look: GroupInspection, *, width: int, now_ms: int, tasks: bool, cut: bool = True
 ) -> Group:
-    """Everything about one group.
+    """Return everything about one group, ready to print.
 
     Args:
         look: the group.
-        width: of the terminal, in characters.
-        now_ms: epoch time, to say in how long the next rebalance is.
+        width: width of the terminal in characters.
+        now_ms: current epoch time, for the time until the next rebalance.
         tasks: whether to list every task.
-        cut: whether names of clients may be cut to the width.
+        cut: whether client names may be cut to fit the width.
     """
     parts: list[RenderableType] = [Sentence(f"{look.summary}{_counts(look)}", style="bold")]
     if look.members:
@@ -53,7 +53,7 @@ def render_group(
         parts.append((_clients if look.is_streams else _stock)(look, width, cut=cut))
         left = (len(look.clients) if look.is_streams else len(look.members)) - CLIENTS_SHOWN
         if left > 0:
-            parts.append(Text(f"and {left} more; --format json lists all", style="dim"))
+            parts.append(Text(f"{left} more are not shown; --format json lists all", style="dim"))
     if tasks and look.tasks:
         parts += [Text(), _tasks(look, width, cut=cut)]
     if look.findings:
@@ -64,7 +64,7 @@ def render_group(
 def _counts(look: GroupInspection) -> str:
     if not look.is_streams:
         return ""
-    copies = sum(len(one.standbys) for one in look.tasks)
+    copies = sum(len(task.standbys) for task in look.tasks)
     counts = ((len(look.clients), "client"), (len(look.tasks), "task"), (copies, "standby task"))
     return "; " + ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
 
@@ -73,8 +73,8 @@ def _head(look: GroupInspection, now_ms: int) -> TextTable:
     head = text_grid(gap=2)
     head.add_column(no_wrap=True, style="dim")
     head.add_column(overflow="fold")
-    for name, said in _head_rows(look, now_ms):
-        head.add_row(name, line(said))
+    for name, value in _head_rows(look, now_ms):
+        head.add_row(name, line(value))
     return head
 
 
@@ -85,10 +85,10 @@ def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
         yield "leader", f"{_leader(look.leader, len(look.members))} ({look.leader.why})"
     if look.is_streams:
         yield "next", _next(look.next_rebalance_ms, now_ms)
-    why = "" if look.facts.committed else " (no offset is committed, or none may be seen)"
+    why = "" if look.facts.committed else " (no committed offsets, or not authorized to read them)"
     yield "lag", f"not known{why}" if look.lag is None else f"{look.lag:,} records"
     share = 100 * look.record_bytes / look.record_limit
-    assumed = "" if look.limit_known else ", the default; the broker did not tell"
+    assumed = "" if look.limit_known else "; assumes the default limit"
     yield (
         "record",
         f"about {look.record_bytes:,} of {look.record_limit:,} bytes ({share:.1f} %{assumed})",
@@ -104,9 +104,9 @@ def _leader(look: LeaderLook, members: int) -> str:
 
 def _next(next_ms: int, now_ms: int) -> str:
     if next_ms == NO_REBALANCE:
-        return "no rebalance is asked for"
+        return "no rebalance is scheduled"
     if next_ms == 0:
-        return "a rebalance at once, to go on where tasks wait for their old owners"
+        return "an immediate rebalance, to assign tasks that their old owners have given up"
     at = utc_time(next_ms, "%H:%M:%S UTC")
     left = (next_ms - now_ms) // 1000
     when = f"in {left // 60} m {left % 60} s" if left >= 0 else f"{-left} s ago"
@@ -114,23 +114,23 @@ def _next(next_ms: int, now_ms: int) -> str:
 
 
 def _clients(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
-    has_warmups = any(one.warmup is not None for one in look.clients)
+    has_warmups = any(client.warmup is not None for client in look.clients)
     table = plain_table("client", "wrote", "got", "release")
     for column in table.columns[1:3]:
         column.no_wrap = True
     table.columns[3].min_width = _RELEASE_WIDTH
     for name in ("active", "standby", *["warm"] * has_warmups, "lag", "behind"):
         table.add_column(name, justify="right", no_wrap=True)
-    places = [_places(one) for one in look.members] if width >= WIDE else []
-    told = [name for name in _PLACES if any(place[name] for place in places)]
-    for name in told:
+    places = [_places(member) for member in look.members] if width >= WIDE else []
+    place_names = [name for name in _PLACES if any(place[name] for place in places)]
+    for name in place_names:
         table.add_column(name, overflow="fold")
     names = client_names(look)
     rows = []
     for client in _chosen(look):
         for row, member in _client_rows(client, names[client.process], has_warmups=has_warmups):
             place = _places(member)
-            rows.append([*map(cell, row), *(cell(place[name]) for name in told)])
+            rows.append([*map(cell, row), *(cell(place[name]) for name in place_names)])
     _shrink(table, rows, width, cut=cut)
     for cells in rows:
         table.add_row(*cells)
@@ -138,23 +138,25 @@ def _clients(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
 
 
 def _chosen(look: GroupInspection) -> Sequence[ClientLook]:
-    """The clients to show, in their order."""
+    """Return the clients to show, at most `CLIENTS_SHOWN`, in their order."""
     if len(look.clients) <= CLIENTS_SHOWN:
         return look.clients
-    holders = {one.process for one in look.versions.holders} if look.versions else set()
-    first = sorted(look.clients, key=lambda one: one.process not in holders)[:CLIENTS_SHOWN]
-    chosen = {one.process for one in first}
-    return [one for one in look.clients if one.process in chosen]
+    holders = {holder.process for holder in look.versions.holders} if look.versions else set()
+    first = sorted(look.clients, key=lambda client: client.process not in holders)[:CLIENTS_SHOWN]
+    chosen = {client.process for client in first}
+    return [client for client in look.clients if client.process in chosen]
 
 
 def _shrink(table: TextTable, rows: Sequence[Sequence[Text]], width: int, *, cut: bool) -> None:
-    """Make a table fit: releases are wrapped first, then names of clients are cut."""
+    """Make a table fit the width: wrap releases first, then cut client names."""
     heads = [len(str(column.header)) for column in table.columns]
     widths = [
         max(head, *sizes) for head, *sizes in zip(heads, *(map(len, r) for r in rows), strict=True)
     ]
-    # A long place is folded; it costs nobody the end of a name.
-    widths[-len(_PLACES) :] = [min(one, _NAME_MOST) for one in widths[-len(_PLACES) :]]
+    # A long location is folded instead of cutting names.
+    widths[-len(_PLACES) :] = [
+        min(column_width, _NAME_MOST) for column_width in widths[-len(_PLACES) :]
+    ]
     excess = sum(widths) + GAP * (len(widths) - 1) - width
     if excess > 0 and widths[3] > _RELEASE_WRAPPED:
         excess -= widths[3] - _RELEASE_WRAPPED
@@ -164,15 +166,13 @@ def _shrink(table: TextTable, rows: Sequence[Sequence[Text]], width: int, *, cut
 
 
 def client_names(look: GroupInspection) -> dict[str, str]:
-    """Process -> a name that fits a column.
-
-    Of long client ids, as Kafka Streams makes them, that is the shortest start that tells them
-    apart.
-    """
-    clients = [one.client for one in look.clients]
+    """Return process -> display name; a long client id is cut to its shortest unique prefix."""
+    clients = [client.client for client in look.clients]
     return {
-        one.process: short_id(one.client, clients) if len(one.client) > _NAME_MOST else one.client
-        for one in look.clients
+        client.process: short_id(client.client, clients)
+        if len(client.client) > _NAME_MOST
+        else client.client
+        for client in look.clients
     }
 
 
@@ -180,7 +180,7 @@ _PLACES = ("rack", "tags", "endpoint", "host")
 
 
 def _places(look: MemberLook) -> dict[str, str]:
-    """Where a member is."""
+    """Return the location columns of a member: rack, tags, endpoint, host."""
     tags = ", ".join(f"{key}={value}" for key, value in look.tags.items())
     values = (look.rack, tags, look.endpoint, look.described.client_host)
     return {name: value or "" for name, value in zip(_PLACES, values, strict=True)}
@@ -189,7 +189,7 @@ def _places(look: MemberLook) -> dict[str, str]:
 def _client_rows(
     client: ClientLook, name: str, *, has_warmups: bool
 ) -> Iterator[tuple[list[str | Text], MemberLook]]:
-    """A row for the client, and one for each thread where there are several."""
+    """Yield a row for the client, and one per thread if it has several."""
     first, several = client.members[0], len(client.members) > 1
     behind = max((lag for lag in client.state_lags.values() if lag is not None), default=None)
     yield (
@@ -204,18 +204,19 @@ def _client_rows(
         ],
         first,
     )
-    for one in client.members if several else ():
-        answer = one.answer
+    for member in client.members if several else ():
+        answer, described = member.answer, member.described
+        thread = thread_name(described).removeprefix("Stream") or described.member_id
         yield (
             [
-                f"  {thread_name(one.described).removeprefix('Stream') or one.described.member_id}",
-                *(_wrote(one), _got(one), _release(one)),
+                f"  {thread}",
+                *(_wrote(member), _got(member), _release(member)),
                 str(len(answer.active)),
                 _kept(answer.standby, answer.warmup),
                 *[_counted(answer.warmup)] * has_warmups,
                 *("", ""),
             ],
-            one,
+            member,
         )
 
 
@@ -245,7 +246,7 @@ def _release(look: MemberLook) -> Text:
 
 
 def _kept(standby: Sequence[TaskId], warmup: Sequence[TaskId] | None) -> str:
-    """Standby tasks that are no warm-ups."""
+    """Return the number of standby tasks that are not warm-ups."""
     return str(len(set(standby) - set(warmup or ())))
 
 
@@ -257,11 +258,11 @@ def _stock(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
     table = plain_table("client", "member", "topics", right=("partitions",))
     if width >= WIDE:
         table.add_column("host")
-    for one in look.members[:CLIENTS_SHOWN]:
-        member = one.described.instance_id or one.described.member_id
-        topics = line(", ".join(one.topics))
-        place = [one.described.client_host] * (width >= WIDE)
-        table.add_row(one.client, member, topics, str(len(one.answer.partitions)), *place)
+    for consumer in look.members[:CLIENTS_SHOWN]:
+        member = consumer.described.instance_id or consumer.described.member_id
+        topics = line(", ".join(consumer.topics))
+        place = [consumer.described.client_host] * (width >= WIDE)
+        table.add_row(consumer.client, member, topics, str(len(consumer.answer.partitions)), *place)
     if cut:
         table.columns[0].max_width = name_width(width)
     return table
@@ -272,23 +273,23 @@ def _tasks(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
     table = plain_table("task", "reads", "runs on", "copies on", right=("lag", "state"))
     if cut:
         table.columns[0].max_width = name_width(width)
-    for one in look.tasks:
+    for task in look.tasks:
         table.add_row(
-            str(one.task),
-            line(", ".join(f"{read.topic}-{read.partition}" for read in one.inputs) or "?"),
-            line(", ".join(names[process] for process in one.owners) or "nobody"),
-            line(", ".join(names[process] for process in one.standbys)),
-            number(one.lag),
-            "" if one.end_sum is None else f"{one.end_sum:,}",
+            str(task.task),
+            line(", ".join(f"{read.topic}-{read.partition}" for read in task.inputs) or "?"),
+            line(", ".join(names[process] for process in task.owners) or "no client"),
+            line(", ".join(names[process] for process in task.standbys)),
+            number(task.lag),
+            "" if task.end_sum is None else f"{task.end_sum:,}",
         )
     return table
 
 
 def _findings(look: GroupInspection) -> Iterator[RenderableType]:
-    for one in look.findings:
-        style = "red" if one.kind in _BAD else "yellow"
+    for finding in look.findings:
+        style = "red" if finding.kind in _BAD else "yellow"
         mark = text_grid(gap=1)
         mark.add_column(no_wrap=True)
         mark.add_column(overflow="fold")
-        mark.add_row(line("!", style), line(one.sentence))
+        mark.add_row(line("!", style), line(finding.sentence))
         yield mark

@@ -1,8 +1,8 @@
-"""``assignor negotiate``: what a leader answers a group of members, and what they do about it.
+"""``assignor negotiate``: the versions a leader answers with, and what each member does next.
 
-No broker and no bytes: the same tables that run in the members and in the simulator are asked, so
-the answer is what would happen. Leaders of every release can be asked; members follow Kafka's
-current rule (they differ in what they can write, which is what is given).
+The command needs no broker. It evaluates the decision tables that members and the simulator run.
+The leader can be of any release; Kafka members follow Kafka's current rule and differ only in the
+versions that they can write.
 """
 
 import json
@@ -20,37 +20,40 @@ from assignor.cli.toolkit.text import paragraph, print_table
 from probing import UNKNOWN_VERSION, Release, ReleaseError, find_release
 
 ROUNDS_MAX = 50
-"""Far more than any group needs that settles at all."""
+"""Most rebalances to simulate; a group that settles needs far fewer."""
 _COLUMNS = ("member", "used", "supported", "answer", "common", "content", "next")
-_NATIVE_COLUMNS = (*_COLUMNS[:3], "native", *_COLUMNS[3:6], "told", "next")
+_NATIVE_COLUMNS = (*_COLUMNS[:3], "native", *_COLUMNS[3:6], "requested", "next")
 
-_HELP = """Ask what a leader answers, and what each member does next.
+_HELP = """Show which versions a leader answers with, and what each member does next.
 
-MEMBERS are pairs of used and latest supported version, in the order m1, m2, ..., or with names:
-name:used/supported. A member of ours adds what its trailer says, 11/11+101, or writes a native
-version, 101/101; one that writes 1 or 2 is pinned. The leader is a release: 2.3 (its newest patch),
-2.3.1, 0.10.2.2, or native, next and incompatible (101, 102, 103).
+A member in --members is a pair of used and latest supported version, 10/11; the members are named
+m1, m2, ... unless you write name:10/11. A member of this project adds the version in its trailer,
+11/11+101, or writes a native version, 101/101; one that writes 1 or 2 is pinned (upgrade.from).
+--release is the leader's: 2.3 (its newest patch), 2.3.1, 0.10.2.2, native, next or
+incompatible (native versions 101, 102, 103).
 """
 _EXAMPLES = """
 PROGRAM negotiate --members 10/11,11/11
 PROGRAM negotiate --members old:9/9,new:11/11 --release 2.8 --until-settled
-PROGRAM negotiate --members 2/2,3/3 --release 0.10.2  # the leader dies
+PROGRAM negotiate --members 2/2,3/3 --release 0.10.2  # the leader fails
 PROGRAM negotiate --members 11/11,12/12 --format json
 PROGRAM negotiate --members jvm:9/9,n:11/11+101
 PROGRAM negotiate --members 101/101,102/102 --level 11
 """
-_EXITS = {0: "the group goes on", 1: "the leader or a member dies, or the group never settles"}
+_EXITS = {0: "all members continue", 1: "the leader or a member fails, or the group never settles"}
 
 
 @click.command(
     "negotiate",
     cls=Command,
     help=_HELP,
-    short_help="Ask what a leader answers, and what each member does next.",
+    short_help="Show which versions a leader answers with, and what each member does next.",
     examples=_EXAMPLES,
     exits=_EXITS,
 )
-@click.option("--members", required=True, metavar="LIST", help="used/supported, comma separated.")
+@click.option(
+    "--members", required=True, metavar="LIST", help="Members: used/supported, comma separated."
+)
 @click.option(
     "--release",
     "release_name",
@@ -58,11 +61,11 @@ _EXITS = {0: "the group goes on", 1: "the leader or a member dies, or the group 
     show_default=True,
     metavar="RELEASE",
     shell_complete=complete_release,
-    help="What the leader runs.",
+    help="The leader's release.",
 )
-@click.option("--rounds", type=click.IntRange(1, ROUNDS_MAX), help="Play this many rebalances.")
-@click.option("--until-settled", is_flag=True, help="Play until nobody rejoins.")
-@click.option("--level", type=click.IntRange(1), help="Finalized level: natives go no further.")
+@click.option("--rounds", type=click.IntRange(1, ROUNDS_MAX), help="Simulate this many rebalances.")
+@click.option("--until-settled", is_flag=True, help="Simulate until no member rejoins.")
+@click.option("--level", type=click.IntRange(1), help="Finalized level: highest version to use.")
 @format_option()
 def negotiate(
     *,
@@ -75,7 +78,7 @@ def negotiate(
 ) -> None:
     """Entry point of the subcommand."""
     if rounds is not None and until_settled:
-        raise BadInput("--rounds and --until-settled exclude each other; give one of them")
+        raise BadInput("--rounds and --until-settled exclude each other; give only one")
     try:
         release = find_release(release_name)
         states = parse_members(members)
@@ -96,7 +99,7 @@ def negotiate(
 
 
 def _as_json(release: Release, played: list[Round], *, many: bool) -> dict[str, Any]:
-    """Return the first round under the documented keys, and every round if more were asked for."""
+    """Return the object of the first round, with all rounds in `rounds` if `many`."""
     leader = {
         "release": release.name,
         "latest": release.latest_version,
@@ -162,20 +165,20 @@ def _print_text(release: Release, played: list[Round], *, many: bool) -> None:
 def _print_round(round_: Round) -> None:
     decision = round_.decision
     if decision.refusal is not None:
-        paragraph(f"the leader dies: {decision.why}")
+        paragraph(f"the leader fails: {decision.why}")
         return
     future = ", ".join(decision.future_members) or "none"
-    error = f", error {decision.error_code} to everybody" if decision.error_code else ""
+    error = f", error {decision.error_code} to all members" if decision.error_code else ""
     paragraph(
-        f"group: written in version {decision.version}, commonly supported"
+        f"answer: version {decision.version}, commonly supported version"
         f" {_number(decision.commonly_supported_version)}, future members {future}{error}"
     )
     paragraph(f"{decision.rule}: {decision.why}")
     if round_.has_natives:
         if decision.next_version:
-            said = f"write {decision.next_version} next time: {decision.next_version_rule}"
-            paragraph(f"native members {said}")
-        paragraph(f"rejoining: {', '.join(round_.rejoining) or 'nobody'}")
+            rule = decision.next_version_rule
+            paragraph(f"native members write version {decision.next_version} next: {rule}")
+        paragraph(f"rejoining: {', '.join(round_.rejoining) or 'none'}")
     columns = _NATIVE_COLUMNS if round_.has_natives else _COLUMNS
     rows = [_cells(line, columns) for line in round_.lines]
     print_table(columns, rows)
@@ -194,12 +197,12 @@ def _cells(line: Line, columns: Sequence[str]) -> tuple[str, ...]:
         "answer": str(answer.version),
         "common": _number(answer.commonly_supported_version),
         "content": answer.content.value if answer.subscription_read else "blind",
-        "told": str(answer.next_version or "-"),
+        "requested": str(answer.next_version or "-"),
         "next": line.action if line.next_version is None else f"{line.action} {line.next_version}",
     }
     return tuple(cells[column] for column in columns)
 
 
 def _number(version: int) -> str:
-    """Return a second number for people: versions 1 and 2 have none."""
+    """Return a latest supported version as text; `-` if there is none, as in versions 1 and 2."""
     return str(version) if version != UNKNOWN_VERSION else "-"

@@ -1,7 +1,8 @@
-"""The groups that ``assignor negotiate`` plays with: members from their text, round by round.
+"""The simulated groups of ``assignor negotiate``: parsing of members, and one round after another.
 
-A Kafka member is two numbers, ``10/11``. A member of ours in a version of Kafka's adds what its
-trailer says, ``11/11+101``; one in a native version is two numbers again, ``101/102``.
+A Kafka member is a pair of used and latest supported version, ``10/11``. A member of ours that
+writes a Kafka version adds the version in its trailer, ``11/11+101``; one that writes a native
+version is a pair again, ``101/102``.
 """
 
 import re
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from probing import (
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
-    Answer,
+    AnswerDecision,
     AssignmentReceived,
     Command,
     KeepVersion,
@@ -38,28 +39,28 @@ States = tuple[tuple[str, MemberState], ...]
 
 
 class BadMembers(ValueError):
-    """The list of members cannot be played; one sentence says what to write instead."""
+    """The list of members is invalid; the message says what to write instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One member in one round: what it wrote, what it got, what it does next.
+    """One member in one round: its subscription, the leader's answer, and its next action.
 
     Attributes:
-        member: its name.
-        used, supported: the numbers that it wrote.
-        native: the latest native version that it reads, None for a Kafka member.
-        answer: what the leader sent.
+        member: name of the member.
+        used, supported: used and latest supported version in its subscription.
+        native: latest native version that it reads; None for a Kafka member.
+        answer: the leader's answer.
         action: keep, rejoin, stop, or "write next time".
-        next_version: what it writes from now on, None when it stops.
-        rule, why: the row that decided and its sentence.
+        next_version: the version that it writes next; None when it stops.
+        rule, why: the decision table's row and its sentence.
     """
 
     member: str
     used: int
     supported: int
     native: int | None
-    answer: Answer
+    answer: AnswerDecision
     action: str
     next_version: int | None
     rule: str
@@ -68,7 +69,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One rebalance, and the members as they are after it."""
+    """One rebalance, and the members' states after it."""
 
     decision: LeaderDecision
     lines: tuple[Line, ...]
@@ -76,24 +77,24 @@ class Round:
 
     @property
     def rejoining(self) -> tuple[str, ...]:
-        """Names of the members that start the next rebalance."""
+        """Names of the members that rejoin and so start the next rebalance."""
         return tuple(line.member for line in self.lines if line.action == "rejoin")
 
     @property
     def failed(self) -> bool:
-        """Whether the leader or a member died."""
+        """Whether the leader or a member failed."""
         dead = any(state.refusal is not None for _, state in self.states)
         stopped = any(line.action == "stop" for line in self.lines)
         return self.decision.refusal is not None or dead or stopped
 
     @property
     def settled(self) -> bool:
-        """Whether everybody goes on and nobody rejoins."""
+        """Whether no member failed and none rejoins."""
         return not self.failed and not self.rejoining
 
     @property
     def has_natives(self) -> bool:
-        """Whether a member of ours is in the group."""
+        """Whether the group has a member of ours."""
         return any(line.native is not None for line in self.lines)
 
 
@@ -101,20 +102,20 @@ def parse_members(text: str) -> States:
     """Return the members that ``--members`` lists, with their names.
 
     Raises:
-        BadMembers: an entry is not of the form, or its numbers contradict each other.
+        BadMembers: an entry is malformed, or its versions contradict each other.
     """
     states: dict[str, MemberState] = {}
     for number, part in enumerate(text.split(","), start=1):
         match = _MEMBER.fullmatch(part.strip())
         if match is None:
             raise BadMembers(
-                f"member {number} is {part.strip()[:40]!r}; write used/supported, as in 10/11,"
-                " or name:used/supported, with +101 behind it for a trailer"
+                f"member {number} is {part.strip()[:40]!r}; write used/supported, such as 10/11,"
+                " or name:10/11; append +101 for a trailer"
             )
         name, used, supported = match[1] or f"m{number}", int(match[2]), int(match[3])
         trailer = int(match[4]) if match[4] else None
         if name in states:
-            raise BadMembers(f"two members are called {name}; give each its own name")
+            raise BadMembers(f"two members have the name {name}; names must be unique")
         if used < 1 or max(supported, trailer or 0) > _VERSION_MAX:
             raise BadMembers(
                 f"member {name} has versions {used}/{supported}; versions go from 1 to"
@@ -122,8 +123,8 @@ def parse_members(text: str) -> States:
             )
         if used > supported:
             raise BadMembers(
-                f"member {name} writes version {used} and supports {supported}; a member writes"
-                " nothing above its latest supported version"
+                f"member {name} writes version {used} but supports only {supported}; the used"
+                " version must not exceed the latest supported version"
             )
         if trailer is None and used < EARLIEST_NATIVE_VERSION:
             states[name] = _kafka_member(used=used, supported=supported)
@@ -133,7 +134,7 @@ def parse_members(text: str) -> States:
 
 
 def _kafka_member(*, used: int, supported: int) -> MemberState:
-    """Return a member by Kafka's current rule; below version 3 nobody probes."""
+    """Return a member that follows Kafka's current rule; below version 3 it does not probe."""
     probes = supported >= EARLIEST_PROBEABLE_VERSION
     newest = find_release("native").known_versions
     known = {version for version in newest if version <= supported} | {used, supported}
@@ -146,14 +147,13 @@ def _kafka_member(*, used: int, supported: int) -> MemberState:
 
 
 def _native_member(name: str, *, used: int, supported: int, trailer: int | None) -> MemberState:
-    """Return a member of ours; one that writes 1 or 2 does so by its ``upgrade.from``."""
+    """Return a member of ours; one that writes version 1 or 2 is pinned by ``upgrade.from``."""
     if trailer is None:
         latest = supported
     elif trailer < EARLIEST_NATIVE_VERSION or supported > _NEWEST_OF_KAFKA:
         raise BadMembers(
-            f"member {name} has a trailer of version {trailer} behind {used}/{supported}; native"
-            f" versions start at {EARLIEST_NATIVE_VERSION}, and a trailer stands behind versions up"
-            f" to {_NEWEST_OF_KAFKA}"
+            f"member {name} is {used}/{supported}+{trailer}; a trailer has a native version"
+            f" ({EARLIEST_NATIVE_VERSION} or above) and follows versions up to {_NEWEST_OF_KAFKA}"
         )
     else:
         latest = trailer
@@ -171,13 +171,13 @@ def _native_member(name: str, *, used: int, supported: int, trailer: int | None)
 
 
 def play(release: Release, states: States, *, rounds: int, level: int | None) -> list[Round]:
-    """Alternate leader and members until settled, dead, or ``rounds`` are over.
+    """Simulate rebalances until the group settles or fails; return one value per round.
 
     Args:
-        release: the leader's; it is no member of the group.
-        states: the members, in the order in which they are shown.
-        rounds: at most this many rebalances, at least one.
-        level: the finalized level of the protocol, None while nothing is finalized.
+        release: the leader's release; the leader is not one of the members.
+        states: the members, in the order of the output.
+        rounds: most rebalances to simulate, at least 1.
+        level: the finalized level of the assignment protocol; None: nothing is finalized.
     """
     played: list[Round] = []
     while len(played) < rounds:
@@ -217,7 +217,7 @@ def _rebalance(release: Release, states: States, *, level: int | None) -> Round:
 
 
 def _written(state: MemberState) -> SubscriptionVersion:
-    """Return the numbers that the member writes; a Kafka member shows what it supports at 2 too."""
+    """Return the versions in the member's subscription; in version 2 also the supported one."""
     numbers = subscription_version(state)
     if isinstance(numbers, Refuse) or numbers.native is None:
         return SubscriptionVersion(used=state.used_version, latest_supported=state.latest_version)
@@ -235,8 +235,10 @@ def _as_seen(release: Release, name: str, written: SubscriptionVersion) -> Membe
     )
 
 
-def _line(written: SubscriptionVersion, answer: Answer, commands: Sequence[Command]) -> Line:
-    """Return one member's line; the command that decides is the last one about versions."""
+def _line(
+    written: SubscriptionVersion, answer: AnswerDecision, commands: Sequence[Command]
+) -> Line:
+    """Return one member's line; its last command about versions decides its action."""
     deciding = [
         c for c in commands if isinstance(c, KeepVersion | RejoinNow | Refuse | WriteNextTime)
     ]

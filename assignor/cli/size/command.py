@@ -1,4 +1,4 @@
-"""``assignor size``: what a group's metadata weighs, and whether the broker takes it."""
+"""``assignor size``: the size of a group's metadata, and whether the broker accepts it."""
 
 import json
 from collections.abc import Sequence
@@ -23,21 +23,22 @@ from assignor.rebalance import (
 from encoding import RebalanceError, ViewForm
 
 INPUT_LIMIT = 512 * 1024 * 1024
-"""Bytes of a problem; 100,000 tasks on 10,000 clients take 8 million."""
+"""Most bytes of a problem; 100,000 tasks on 10,000 clients take 8 million."""
 
-# What the broker makes of the client id of Kafka Streams: it appends a UUID.
+# A member id as the broker makes it from Kafka Streams' client id, by appending a UUID.
 _MEMBER_ID = "application-{0}-StreamThread-{1}-consumer-{0}"
 _COLUMNS = ("encoding", "subscription", "assignment", "group", "fits")
 
-_HELP = """Say what a group's metadata weighs in every encoding, before anything is deployed.
+_HELP = """Report the size of a group's metadata in every encoding, without a cluster.
 
-The problem is one JSON object, as `assignor assign` reads it; a client's optional "endpoint" is its
-application.server. The state in the file is taken as it is and nothing is assigned: one member per
-thread, a client's tasks dealt evenly over its threads. Subscription and assignment are mean bytes
-per member, group is all of them together, which is what the broker keeps in one record.
+The problem file is as for `assignor assign`; a client's optional "endpoint" is its
+application.server. The command uses the tasks in the file and assigns nothing. Each thread is one
+member; a client's tasks are distributed evenly over its threads. The columns subscription and
+assignment are mean bytes per member. The column group is the sum over all members, which the broker
+stores in one record.
 
-native_full is the answer to members that hold no view yet, native_delta that of the round in which
-one empty client joins and takes its fair share, native_reference that of a round without a change.
+native_full is the answer to members without a routing view. native_delta is the answer when one
+empty client joins and takes its fair share. native_reference is the answer when nothing changes.
 """
 _EXAMPLES = """
 PROGRAM size --problem group.json
@@ -49,9 +50,9 @@ PROGRAM size --problem - --limit 5000000 --format json < group.json
     "size",
     cls=Command,
     help=_HELP,
-    short_help="Say what a group's metadata weighs.",
+    short_help="Report the size of a group's metadata.",
     examples=_EXAMPLES,
-    exits={0: "done, whether anything fits or not"},
+    exits={0: "success, whether or not the metadata fits"},
 )
 @problem_option(many=False)
 @click.option(
@@ -89,7 +90,7 @@ def _one_problem(file: IO[bytes]) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"cannot read the problem: {error.strerror}; give a file or -") from error
     if len(raw) > INPUT_LIMIT:
-        raise ProblemError(f"the problem has more than {INPUT_LIMIT} bytes; give a smaller one")
+        raise ProblemError(f"the problem has more than {INPUT_LIMIT} bytes; give a smaller file")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -102,13 +103,13 @@ def _as_json(sizes: Sequence[EncodingSize], members: int, limit: int) -> dict[st
         "members": members,
         "limit": limit,
         "encodings": {
-            one.name: {
-                "subscription": round(sum(one.subscriptions) / members, 2),
-                "assignment": round(sum(one.assignments) / members, 2),
-                "group": one.group,
-                "fits": one.group <= limit,
+            row.name: {
+                "subscription": round(sum(row.subscriptions) / members, 2),
+                "assignment": round(sum(row.assignments) / members, 2),
+                "group": row.group,
+                "fits": row.group <= limit,
             }
-            for one in sizes
+            for row in sizes
         },
     }
 
@@ -116,48 +117,48 @@ def _as_json(sizes: Sequence[EncodingSize], members: int, limit: int) -> dict[st
 def _print_text(sizes: Sequence[EncodingSize], members: int, limit: int) -> None:
     rows = [
         (
-            one.name,
-            f"{sum(one.subscriptions) / members:,.0f}",
-            f"{sum(one.assignments) / members:,.0f}",
-            f"{one.group:,}",
-            "yes" if one.group <= limit else f"no, {one.group / limit:,.1f} times the limit",
+            row.name,
+            f"{sum(row.subscriptions) / members:,.0f}",
+            f"{sum(row.assignments) / members:,.0f}",
+            f"{row.group:,}",
+            "yes" if row.group <= limit else f"no, {row.group / limit:,.1f} times the limit",
         )
-        for one in sizes
+        for row in sizes
     ]
-    click.echo(f"{members:,} members; bytes per member (mean) and of the whole group")
+    click.echo(f"{members:,} members; mean bytes per member, and bytes of the whole group")
     print_table(_COLUMNS, rows, right=_COLUMNS[1:4])
-    fitting = [one.name for one in sizes if one.group <= limit]
+    fitting = [row.name for row in sizes if row.group <= limit]
     which = "all of them" if len(fitting) == len(sizes) else ", ".join(fitting) or "none of them"
-    paragraph(f"within the broker's limit of {limit:,} bytes for the group: {which}")
+    paragraph(f"encodings within the broker's limit of {limit:,} bytes for the group: {which}")
 
 
 def _protocol_bytes(group: SizedGroup, members: Sequence[SizedMember]) -> list[int]:
-    """Of each member: what the consumer protocol and the record add to the two blobs."""
+    """Return, per member, the bytes that the consumer protocol and the record add."""
     topics = sorted(group.partition_counts)
     return [
         protocol_bytes(
             topics=topics,
-            partitions=group.served(one),
-            member_id=_MEMBER_ID.format(one.client.process_id, one.number + 1),
-            rack=one.client.rack or "",
+            partitions=group.served(member),
+            member_id=_MEMBER_ID.format(member.client.process_id, member.number + 1),
+            rack=member.client.rack or "",
         )
-        for one in members
+        for member in members
     ]
 
 
 def _protocol_verdict(sizes: Sequence[EncodingSize], overhead: int, limit: int) -> tuple[str, bool]:
-    """A sentence, and whether it changes a verdict."""
-    lost = [one.name for one in sizes if one.group <= limit < one.group + overhead]
-    said = f"too much for {', '.join(lost)}" if lost else "which changes no verdict"
+    """Return a sentence about the added bytes, and whether an encoding no longer fits."""
+    lost = [row.name for row in sizes if row.group <= limit < row.group + overhead]
+    effect = f"these no longer fit: {', '.join(lost)}" if lost else "no verdict changes"
     return (
-        f"the record also holds about {overhead:,} bytes of the consumer protocol (names of topics,"
-        f" partitions, member ids): {said}"
+        f"the record also holds about {overhead:,} bytes of the consumer protocol (topic names,"
+        f" partitions, member ids): {effect}"
     ), bool(lost)
 
 
 def _leader_verdict(sizes: Sequence[EncodingSize], protocol: Sequence[int], limit: int) -> str:
-    """What a native leader does when nobody holds a view yet; empty when everybody gets it."""
-    by_name = {one.name: one for one in sizes}
+    """Return what a native leader leaves out when no member has a view yet; empty: nothing."""
+    by_name = {row.name: row for row in sizes}
     full, reference = by_name["native_full"], by_name["native_reference"]
     rows = zip(full.subscriptions, full.assignments, reference.assignments, protocol, strict=True)
     budget = fit_group(
@@ -172,4 +173,4 @@ def _leader_verdict(sizes: Sequence[EncodingSize], protocol: Sequence[int], limi
         ],
         limit=limit,
     )
-    return budget.warning and f"when nobody holds the view yet, {budget.warning}"
+    return budget.warning and f"while no member has the routing view, {budget.warning}"

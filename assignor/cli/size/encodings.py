@@ -1,7 +1,7 @@
-"""Bytes of a group in every encoding, for `assignor size`: what the real encoders write.
+"""Bytes of a group's metadata in every encoding, for `assignor size`, from the real encoders.
 
-Kafka's host maps are the same in every member's answer and by far the largest part, so their bytes
-are counted once per version and added.
+Kafka's host maps are the largest part of an assignment and are the same for every member, so they
+are encoded once per version.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ __all__ = ["EncodingSize", "kafka_sizes", "native_sizes"]
 
 _KAFKA = tuple(range(2, 12))
 _NATIVE = 101
-_EPOCH = 1_000  # of a group that has lived for a while; two bytes
+_EPOCH = 1_000  # a typical epoch; two bytes
 _GENERATION = 1_000
 _FINGERPRINT = bytes(range(8))
-_NONCE = 2**62  # as long as a nonce drawn by chance
+_NONCE = 2**62  # as many bytes as a random nonce
 _NO_HOSTS = PartitionsByHost()
 
 
@@ -44,12 +44,12 @@ class EncodingSize:
 
     @property
     def group(self) -> int:
-        """What the broker keeps: subscriptions and assignments of all members."""
+        """Bytes of all subscriptions and assignments, which the broker stores."""
         return sum(self.subscriptions) + sum(self.assignments)
 
 
 def kafka_sizes(group: SizedGroup, members: Sequence[SizedMember]) -> Iterator[EncodingSize]:
-    """Versions 2 to 11, as Kafka Streams writes them."""
+    """Yield the sizes in versions 2 to 11, as Kafka Streams writes them."""
     hosts, standby_hosts = group.host_maps()
     for version in _KAFKA:
         nobody = _kafka_answer(group, None, version)
@@ -59,21 +59,21 @@ def kafka_sizes(group: SizedGroup, members: Sequence[SizedMember]) -> Iterator[E
         shared = len(encode_assignment(with_hosts)) - len(encode_assignment(nobody))
         yield EncodingSize(
             name=f"v{version}",
-            subscriptions=tuple(len(_kafka_subscription(one, version)) for one in members),
+            subscriptions=tuple(len(_kafka_subscription(member, version)) for member in members),
             assignments=tuple(
-                shared + len(encode_assignment(_kafka_answer(group, one, version)))
-                for one in members
+                shared + len(encode_assignment(_kafka_answer(group, member, version)))
+                for member in members
             ),
         )
 
 
 def native_sizes(group: SizedGroup, members: Sequence[SizedMember]) -> Iterator[EncodingSize]:
-    """The native encoding with the view in each form.
+    """Yield the sizes in the native encoding, with the routing view in each form.
 
-    The delta is the answer of the round in which one client joins, to those that were there.
+    The delta is the answer to the existing members in the round in which one client joins.
     """
     after = group.with_one_joined()
-    stayed = [one for one in after.members() if one.client is not after.clients[-1]]
+    stayed = [member for member in after.members() if member.client is not after.clients[-1]]
     bare = NativeAssignment(
         sizes=group.sizes, partition_counts=group.partition_counts, next_version=_NATIVE
     )
@@ -84,16 +84,16 @@ def native_sizes(group: SizedGroup, members: Sequence[SizedMember]) -> Iterator[
         yield EncodingSize(
             name=f"native_{form}",
             subscriptions=tuple(len(_native_subscription(group, m, reported)) for m in members),
-            assignments=tuple(len(_native_answer(group, one, part)) for one in answered),
+            assignments=tuple(len(_native_answer(group, member, part)) for member in answered),
         )
 
 
 def _with_views(
     bare: NativeAssignment, group: SizedGroup, after: SizedGroup
 ) -> tuple[dict[ViewForm, NativeAssignment], ViewReference | None]:
-    """Answers with the view in each form, and the name of the view before the client joined."""
+    """Return answers with the view in each form, and the reference to the view before the join."""
     if all(client.host is None for client in group.clients):
-        # Where nobody serves queries there is no view.
+        # Without endpoints there is no view.
         return dict.fromkeys((ViewForm.FULL, ViewForm.DELTA, ViewForm.REFERENCE), bare), None
     old = group.view(_EPOCH)
     forms = encode_view_forms(old)
@@ -124,7 +124,7 @@ def _kafka_subscription(member: SizedMember, version: int) -> bytes:
 
 
 def _kafka_answer(group: SizedGroup, member: SizedMember | None, version: int) -> Assignment:
-    """A member's answer, or that of one without tasks, without host maps."""
+    """Return a member's answer without host maps; None: the answer without tasks."""
     active, standby = ((), ()) if member is None else (member.active, member.standby)
     return Assignment(
         version=version,
@@ -139,7 +139,7 @@ def _kafka_answer(group: SizedGroup, member: SizedMember | None, version: int) -
 def _native_subscription(
     group: SizedGroup, member: SizedMember, held: ViewReference | None
 ) -> bytes:
-    """Everything that a native member says, not only what Kafka's versions say too."""
+    """Return a subscription with all native fields."""
     client, ends = member.client, group.end_offset_sums
     active = [group.tasks[task] for task in member.active]
     return encode_subscription(

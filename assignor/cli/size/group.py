@@ -1,7 +1,7 @@
-"""The group of a problem as its members would write and read it, for `assignor size`.
+"""The group of a problem file, split into members, for `assignor size`.
 
-Nothing is assigned: a client runs the tasks that the file says, dealt evenly over its threads, each
-of which is one member. The one thing made up is the client that joins, for the price of a delta.
+Nothing is assigned: a client runs the tasks that the file gives it, distributed evenly over its
+threads; each thread is one member. Only the joining client, for the size of a delta, is invented.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +34,10 @@ _JOINING = "joining-client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedClient:
-    """One process. Tasks are numbers; `sums` are of all state that it reports, by task.
+    """One process of the group.
 
-    `active` and `standby` are ascending and hold only tasks that exist.
+    `active` and `standby` are indexes into `SizedGroup.tasks`, ascending. `sums` are the offset
+    sums that the process reports, by task.
     """
 
     process_id: UUID
@@ -52,7 +53,7 @@ class SizedClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedMember:
-    """One thread of a client: its share of the tasks, and the state that it reports."""
+    """One thread of a client: its tasks, and the offset sums that it reports."""
 
     client: SizedClient
     number: int
@@ -66,11 +67,12 @@ class SizedGroup:
     """A whole group.
 
     Attributes:
-        clients: sorted by process id.
-        tasks: task by number, (subtopology, partition) order; `sizes`: tasks of each subtopology.
-        partitions: input partitions of each task, by number.
-        partition_counts: partitions of each source topic.
-        end_offset_sums: of the tasks of which it is known.
+        clients: the processes, sorted by process id.
+        tasks: all tasks in (subtopology, partition) order; other fields refer to them by index.
+        sizes: number of tasks of each subtopology.
+        partitions: input partitions of each task, by index.
+        partition_counts: source topic -> number of partitions.
+        end_offset_sums: task -> end offset sum, for tasks whose sum is known.
     """
 
     clients: tuple[SizedClient, ...]
@@ -81,16 +83,16 @@ class SizedGroup:
     end_offset_sums: Mapping[TaskId, int]
 
     def members(self) -> Iterator[SizedMember]:
-        """One member per thread, clients in order."""
+        """Yield one member per thread, in the order of the clients."""
         for client in self.clients:
             yield from _dealt(client, self.tasks)
 
     def served(self, member: SizedMember) -> list[TopicPartition]:
-        """Input partitions of a member's active tasks."""
+        """Return the input partitions of a member's active tasks."""
         return [partition for task in member.active for partition in self.partitions[task]]
 
     def view(self, epoch: int, previous: View | None = None) -> View:
-        """Who runs what, as natives say it."""
+        """Return the routing view of this group in the native encoding."""
         return build_view(
             epoch=epoch,
             sizes=self.sizes,
@@ -100,7 +102,7 @@ class SizedGroup:
         )
 
     def host_maps(self) -> tuple[PartitionsByHost, PartitionsByHost]:
-        """Who serves which partition, actively and as a standby, as Kafka says it."""
+        """Return Kafka's host maps: partitions by host, for active and for standby tasks."""
         active, standby = (
             PartitionsByHost(
                 {
@@ -113,10 +115,10 @@ class SizedGroup:
         return active, standby
 
     def with_one_joined(self) -> "SizedGroup":
-        """The group after an empty client joined and took its fair share; it is the last client.
+        """Return the group after an empty client joined and took its fair share of the tasks.
 
-        It has as many threads as the others on average, and takes tasks one by one from whoever
-        then has most of them per thread.
+        The new client is the last one. It has the average number of threads, and takes each task
+        from the client that then has the most tasks per thread.
         """
         threads = max(1, round(sum(c.threads for c in self.clients) / len(self.clients)))
         joined = SizedClient(
@@ -139,8 +141,8 @@ class SizedGroup:
             joined, active=taken, standby=_take(standby, capacity, share, frozenset(taken))
         )
         stayed = (
-            replace(client, active=tuple(mine), standby=tuple(copies))
-            for client, mine, copies in zip(self.clients, active, standby, strict=True)
+            replace(client, active=tuple(tasks), standby=tuple(copies))
+            for client, tasks, copies in zip(self.clients, active, standby, strict=True)
         )
         return replace(self, clients=(*stayed, joined))
 
@@ -152,7 +154,7 @@ class SizedGroup:
         return tasks_by_host
 
     def _free_host(self) -> HostInfo | None:
-        """A host as long as the others are; none where nobody has one."""
+        """Return an unused host name of average length; None if no client has an endpoint."""
         hosts = {client.host for client in self.clients if client.host is not None}
         if not hosts:
             return None
@@ -165,11 +167,11 @@ class SizedGroup:
 
 
 def read_group(data: Mapping[str, Any]) -> SizedGroup:
-    """The group of a problem.
+    """Return the group of a problem.
 
     Raises:
-        ProblemError: the problem is not in the format, or has no members.
-        TaskAssignmentError, ConfigError: as `read_problem`.
+        ProblemError: the problem is malformed, or has no members.
+        TaskAssignmentError, ConfigError: as in `read_problem`.
     """
     state = read_problem(data).state
     sizes = np.bincount(_bounded(state.subtopology)) if len(state.tasks) else ()
@@ -181,7 +183,7 @@ def read_group(data: Mapping[str, Any]) -> SizedGroup:
     members = sum(client.threads for client in clients)
     if not 1 <= members <= MEMBERS_MAX:
         raise ProblemError(
-            f"the clients have {members} threads together; 1 to {MEMBERS_MAX} members can be sized"
+            f"the clients have {members} threads in total; this command takes 1 to {MEMBERS_MAX}"
         )
     counts = {name: topic["partitions"] for name, topic in (data.get("topics") or {}).items()}
     sources = {
@@ -209,8 +211,8 @@ def _bounded(subtopology: Any) -> Any:
     top = int(subtopology.max(initial=0))
     if top >= SUBTOPOLOGIES_MAX:
         raise ProblemError(
-            f"subtopology {top} is above {SUBTOPOLOGIES_MAX - 1}, the last that can be sized;"
-            " number them from 0 on"
+            f"subtopology {top} is above {SUBTOPOLOGIES_MAX - 1}, the highest allowed number;"
+            " number subtopologies from 0"
         )
     return subtopology
 
@@ -259,7 +261,7 @@ def _task(text: object, client: str) -> TaskId:
 
 
 def _process_id(name: str) -> UUID:
-    """The client's id; a name that is no UUID gets one, which is as long."""
+    """Return the client's process id; a name that is not a UUID yields a UUID derived from it."""
     try:
         return UUID(name)
     except ValueError:
@@ -267,7 +269,7 @@ def _process_id(name: str) -> UUID:
 
 
 def _dealt(client: SizedClient, tasks: Sequence[TaskId]) -> Iterator[SizedMember]:
-    """Actives round robin over the threads, then standbys, then other state, where that stopped."""
+    """Yield one member per thread: actives round robin, then standbys, then other state."""
     threads = client.threads
     held = {tasks[number] for number in (*client.active, *client.standby)}
     rest = sorted(client.sums.keys() - held)
@@ -276,9 +278,9 @@ def _dealt(client: SizedClient, tasks: Sequence[TaskId]) -> Iterator[SizedMember
     for number in range(threads):
         active = client.active[number::threads]
         standby = client.standby[(number - standby_from) % threads :: threads]
-        mine = [tasks[task] for task in (*active, *standby)]
-        mine += rest[(number - rest_from) % threads :: threads]
-        sums = {task: client.sums[task] for task in mine if task in client.sums}
+        own_tasks = [tasks[task] for task in (*active, *standby)]
+        own_tasks += rest[(number - rest_from) % threads :: threads]
+        sums = {task: client.sums[task] for task in own_tasks if task in client.sums}
         yield SizedMember(
             client=client,
             number=number,
@@ -291,7 +293,7 @@ def _dealt(client: SizedClient, tasks: Sequence[TaskId]) -> Iterator[SizedMember
 def _take(
     held: Sequence[list[int]], capacity: Sequence[int], share: float, never: frozenset[int]
 ) -> tuple[int, ...]:
-    """Take a share of all tasks, each from whoever then holds most per thread; ascending."""
+    """Remove a share of all tasks, each from the fullest client; return them, ascending."""
     wanted = int(share * sum(map(len, held)))
     fullest = [(-len(own) / max(1, capacity[place]), place) for place, own in enumerate(held)]
     heapify(fullest)

@@ -1,16 +1,16 @@
-"""What the commands of all three programs are made of: options, output, endings, extras."""
+"""Parts that the commands of all three programs share: options, output, exit status, extras."""
 
 from assignor.cli.toolkit.commands import CONTEXT, Command, Group, LazyGroup, Subcommand
 from assignor.cli.toolkit.completion import COMPLETION
 from assignor.cli.toolkit.exit_status import (
+    EXIT_ENVIRONMENT,
     EXIT_INTERRUPTED,
     EXIT_NO,
-    EXIT_SURROUNDINGS,
     EXIT_USAGE,
     AnswerIsNo,
     BadInput,
+    EnvironmentFailed,
     Interrupted,
-    SurroundingsFailed,
     failure,
     say,
     warn,
@@ -36,18 +36,18 @@ from assignor.cli.toolkit.text import TextTable, line, print_uncut, text_console
 __all__ = [
     "COMPLETION",
     "CONTEXT",
+    "EXIT_ENVIRONMENT",
     "EXIT_INTERRUPTED",
     "EXIT_NO",
-    "EXIT_SURROUNDINGS",
     "EXIT_USAGE",
     "AnswerIsNo",
     "BadInput",
     "Command",
+    "EnvironmentFailed",
     "Group",
     "Interrupted",
     "LazyGroup",
     "Subcommand",
-    "SurroundingsFailed",
     "TextTable",
     "absent_extra",
     "all_of",

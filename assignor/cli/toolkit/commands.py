@@ -1,8 +1,8 @@
-"""Commands and groups of commands as all three programs have them.
+"""The command and command group classes of all three programs.
 
 A group knows its subcommands by name and imports one only when it is called: `--help` of the group
 prints one sentence for each and loads no client library. Every `--help` ends with examples and the
-exit status; every failure is one sentence (`exit_status.py`).
+exit status. Every failure is reported in one sentence (`exit_status.py`).
 """
 
 import importlib
@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from assignor.cli.toolkit.exit_status import SurroundingsFailed, end
+from assignor.cli.toolkit.exit_status import EnvironmentFailed, end
 from assignor.cli.toolkit.extras import missing_extra
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 _STATUS = {
-    0: "done",
-    2: "wrong usage or bad input",
-    3: "the surroundings failed",
+    0: "success",
+    2: "wrong usage or invalid input",
+    3: "environment failure (no broker, no Java, disk, network)",
 }
 
 
@@ -30,11 +30,11 @@ class Command(click.Command):
     """A command whose help ends with examples and the exit status.
 
     Args:
-        words: what `click.Command` takes.
-        examples: one a line, with `PROGRAM` for the name of the program.
-        exits: what a status means here. 0 and 1 as they stand; 2 and 3 mean the same everywhere,
-            so what is said here is added to that. A status 1 that is missing does not occur.
-        rest: what `click.Command` takes.
+        words: positional arguments of `click.Command`.
+        examples: one example per line, with `PROGRAM` for the name of the program.
+        exits: exit status -> its meaning for this command. 2 and 3 mean the same in every command,
+            and the text given here is appended. The status 1 is listed only if it is given here.
+        rest: keyword arguments of `click.Command`.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Command(click.Command):
         self.exits = _exits(exits or {})
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Print notes, examples, exit status."""
+        """Write notes, examples and the exit status."""
         super().format_epilog(ctx, formatter)
         if self.examples:
             with formatter.section("Examples"):
                 for line in examples_of(self, ctx.find_root().info_name or ""):
                     formatter.write(f"  {line}\n")
         with formatter.section("Exit status"):
-            formatter.write_dl([(str(status), said) for status, said in self.exits.items()])
+            formatter.write_dl([(str(status), meaning) for status, meaning in self.exits.items()])
 
     def main(
         self,
@@ -67,7 +67,7 @@ class Command(click.Command):
         standalone_mode: bool = True,  # noqa: FBT001, FBT002 click's signature
         **extra: Any,
     ) -> Any:
-        """Run the command and leave the process, in the way of `ending.end`."""
+        """Run the command and end the process as `exit_status.end` does."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         extra.pop("windows_expand_args", None)
@@ -85,28 +85,28 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """A group of commands; a word that is none of them is answered with the nearest."""
+    """A group of commands; for an unknown name the error message suggests the nearest one."""
 
     command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand that is meant.
+        """Return the subcommand that the first argument names.
 
         Raises:
-            UsageError: there is none; the message names the nearest, else all.
+            UsageError: no subcommand has this name; the message suggests the nearest, or lists all.
         """
         word, names = args[0], self.list_commands(ctx)
         if word not in names and not word.startswith("-"):
             near = get_close_matches(word, names, n=1)
-            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            advice = f"did you mean {near[0]}?" if near else f"choose from {', '.join(names)}"
             raise click.UsageError(f"no such command {word!r}; {advice}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
 
 class Subcommand(NamedTuple):
-    """Where a subcommand is, and what the group's `--help` says of it."""
+    """The module and attribute of a subcommand, and its sentence in the group's `--help`."""
 
     module: str
     attribute: str
@@ -114,20 +114,20 @@ class Subcommand(NamedTuple):
 
 
 class LazyGroup(Group):
-    """A group over a table of subcommands."""
+    """A group that imports its subcommands on demand; subclasses set `subcommands`."""
 
     subcommands: Mapping[str, Subcommand] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, sorted."""
+        """Return the names of all subcommands, sorted."""
         del ctx
         return sorted(self.subcommands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a subcommand; None when there is none of that name.
+        """Import and return a subcommand; None if no subcommand has this name.
 
         Raises:
-            SurroundingsFailed: it needs a library that is not installed.
+            EnvironmentFailed: the subcommand needs a library that is not installed.
         """
         if cmd_name not in self.subcommands:
             return None
@@ -138,21 +138,21 @@ class LazyGroup(Group):
             advice = missing_extra(error)
             if advice is None:
                 raise
-            if ctx.resilient_parsing:  # a shell completes: what cannot be called is left out
+            if ctx.resilient_parsing:  # shell completion: leave out what cannot be called
                 return None
-            raise SurroundingsFailed(f"{ctx.info_name} {cmd_name}: {advice}") from None
+            raise EnvironmentFailed(f"{ctx.info_name} {cmd_name}: {advice}") from None
         command: click.Command = getattr(module, found.attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Print the table without importing anything."""
+        """Write the table of subcommands without importing them."""
         del ctx
         rows = [(name, row.sentence) for name, row in sorted(self.subcommands.items())]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of a subcommand or an option, without importing anything."""
+        """Return completions of a subcommand or an option, without importing subcommands."""
         found = [
             CompletionItem(name, help=row.sentence)
             for name, row in sorted(self.subcommands.items())
@@ -171,12 +171,13 @@ def completion_variable(name: str) -> str:
 
 
 def examples_of(command: Command, program: str) -> list[str]:
-    """Return the lines of a command's examples, as the program of that name has them."""
+    """Return the example lines of a command, with `PROGRAM` replaced by the program's name."""
     return command.examples.replace("PROGRAM", program).splitlines()
 
 
 def _exits(given: Mapping[int, str]) -> dict[int, str]:
-    told = dict(_STATUS)
-    for status, said in given.items():
-        told[status] = f"{told[status]}: {said}" if status in (2, 3) else said
-    return dict(sorted(told.items()))
+    meanings = dict(_STATUS)
+    for status, meaning in given.items():
+        common = meanings.get(status, "").partition(" (")[0]
+        meanings[status] = f"{common}: {meaning}" if status in (2, 3) else meaning
+    return dict(sorted(meanings.items()))

@@ -1,6 +1,6 @@
-"""``completion``: the few lines that make a shell complete a program's commands and options.
+"""``completion``: prints the shell completion script of a program.
 
-The same command in all three programs; click writes the lines.
+The command is the same in all three programs; click generates the script.
 """
 
 import click
@@ -19,28 +19,28 @@ PROGRAM completion fish | source  # in ~/.config/fish/config.fish
 @click.command(
     "completion",
     cls=Command,
-    short_help="Print what makes a shell complete commands and options.",
+    short_help="Print the shell completion script.",
     examples=_EXAMPLES,
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands and options.
+    """Print the shell completion script.
 
-    Names of commands, options, releases, strategies and files are completed. Bash has to be 4.4 or
+    The shell then completes commands, options, releases, strategies and files. Bash must be 4.4 or
     newer.
     """
     root = context.find_root()
     name = root.info_name or ""
     written_for = get_completion_class(shell)
     if written_for is None:
-        raise BadInput(f"this version of click knows nothing of {shell}; install a newer one")
+        raise BadInput(f"this version of click does not support {shell}; install a newer click")
     click.echo(written_for(root.command, {}, name, completion_variable(name)).source())
 
 
 COMPLETION = Subcommand(
     "assignor.cli.toolkit.completion",
     "completion",
-    "Print what makes a shell complete commands and options.",
+    "Print the shell completion script.",
 )
-"""The row of a program's table."""
+"""The entry for `LazyGroup.subcommands`."""

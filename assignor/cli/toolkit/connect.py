@@ -1,7 +1,7 @@
-"""What all commands share that connect to a cluster: three options, and how failures end them.
+"""Connection options and error handling for commands that connect to a cluster.
 
-Exit status 3 where no broker can be reached or answers, 1 where the cluster says that this user may
-not, 2 for a properties file that makes no sense.
+Exit status 3: no broker can be reached or answers. 1: the user is not authorized. 2: the properties
+file is invalid.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignor.cli.toolkit.exit_status import EXIT_NO, BadInput, SurroundingsFailed
+from assignor.cli.toolkit.exit_status import EXIT_NO, BadInput, EnvironmentFailed
 from assignor.cli.toolkit.extras import missing_extra
 from assignor.cli.toolkit.options import Decorator, all_of, timeout_option
 from assignor.errors import ConfigError
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 15.0
 NO_BROKER = "no broker can be reached or answers"
-"""What exit status 3 means."""
+"""The meaning of exit status 3."""
 
 
-class ConnectFailure(SurroundingsFailed):
+class ConnectFailure(EnvironmentFailed):
     """No broker can be reached or answers."""
 
 
 class NotAllowed(ConnectFailure):
-    """The cluster's answer is that this user may not: exit status 1."""
+    """The user is not authorized: exit status 1."""
 
     exit_code = EXIT_NO
 
@@ -39,15 +39,15 @@ connect_options: Decorator = all_of(
         click.option(
             "--bootstrap-server",
             metavar="HOST:PORT[,...]",
-            help="Where to connect first; else bootstrap.servers of the file.",
+            help="Bootstrap servers; default: bootstrap.servers in --command-config.",
         ),
         click.option(
             "--command-config",
             type=click.Path(dir_okay=False, path_type=Path),
             metavar="FILE",
-            help="Java properties, as Kafka's own tools take them (SASL, SSL with PEM).",
+            help="Java properties file, as for Kafka's own tools (SASL; SSL with PEM).",
         ),
-        timeout_option(f"How long to wait; for all that is asked. By default {_TIMEOUT_S:g}."),
+        timeout_option(f"Time limit for all requests together; default: {_TIMEOUT_S:g}."),
     )
 )
 """``--bootstrap-server``, ``--command-config`` and ``--timeout``; `target_of` takes the three."""
@@ -56,10 +56,10 @@ connect_options: Decorator = all_of(
 def target_of(
     bootstrap_server: str | None, command_config: Path | None, timeout: float | None
 ) -> "Target":
-    """The cluster that the options name.
+    """Return the cluster that the three connection options name.
 
     Raises:
-        BadInput: no server, or the file makes no sense.
+        BadInput: no server is given, or the properties file is invalid.
         ConnectFailure: no Kafka client is installed.
     """
     admin = _admin_package()
@@ -72,7 +72,7 @@ def target_of(
         raise BadInput(str(error)) from None
     servers = bootstrap_server or properties.get("bootstrap.servers")
     if not servers:
-        raise BadInput("no server to connect to; give --bootstrap-server HOST:PORT")
+        raise BadInput("no bootstrap server is given; add --bootstrap-server HOST:PORT")
     try:
         parsed = admin.parse_servers(servers)
     except ValueError as error:
@@ -88,10 +88,11 @@ def target_of(
 
 @contextmanager
 def connected(target: "Target") -> Iterator["Admin"]:
-    """An admin client for the `with` block; its failures, there and in the block, end the command.
+    """Yield a connected admin client; its errors end the command.
 
     Raises:
-        ConnectFailure: see the module.
+        ConnectFailure: no broker answers (status 3).
+        NotAllowed: the user is not authorized (status 1).
     """
     admin = _admin_package()
     try:

@@ -1,14 +1,15 @@
-"""How all commands end: one sentence on stderr and an exit status, whatever went wrong.
+"""The exit status of all commands; every failure prints one sentence on stderr.
 
 ```
-  0  done
-  1  the answer is "no"
-  2  wrong usage or bad input
-  3  the surroundings failed
+  0  success
+  1  the answer is "no": refused, not found, not settled
+  2  wrong usage or invalid input
+  3  environment failure (no broker, no Java, disk, network)
 130  interrupted (Ctrl-C)
-141  whoever read stdout has left (`| head`), which is nobody's fault: nothing is said
+141  the reader of stdout has closed it (`| head`); nothing is printed
 ```
-The last two are what a shell reports of a program that SIGINT or SIGPIPE ended.
+A program that is called without a subcommand prints its help on stderr instead, with status 2. 130
+and 141 are what a shell reports for a program that SIGINT or SIGPIPE ended.
 """
 
 import io
@@ -26,63 +27,63 @@ from encoding import shown
 
 EXIT_NO: Final = 1
 EXIT_USAGE: Final = 2
-EXIT_SURROUNDINGS: Final = 3
+EXIT_ENVIRONMENT: Final = 3
 EXIT_INTERRUPTED: Final = 130
 EXIT_READER_LEFT: Final = 141
 _SENTENCE_LIMIT: Final = 4000
 
 
 class AnswerIsNo(click.ClickException):
-    """The answer is no: exit status 1."""
+    """The answer is "no": exit status 1."""
 
     exit_code = EXIT_NO
 
 
 class BadInput(click.ClickException):
-    """What was given makes no sense: exit status 2."""
+    """Invalid input: exit status 2."""
 
     exit_code = EXIT_USAGE
 
 
-class SurroundingsFailed(click.ClickException):
-    """No broker, no Java, no disk: exit status 3."""
+class EnvironmentFailed(click.ClickException):
+    """An environment failure (no broker, no Java, disk, network): exit status 3."""
 
-    exit_code = EXIT_SURROUNDINGS
+    exit_code = EXIT_ENVIRONMENT
 
 
 class Interrupted(click.ClickException):
-    """Somebody pressed Ctrl-C: exit status 130."""
+    """The user pressed Ctrl-C: exit status 130."""
 
     exit_code = EXIT_INTERRUPTED
 
 
 def failure(sentence: str, status: int) -> click.ClickException:
-    """Return what ends a command with this sentence on stderr and this exit status, none but ours.
+    """Return the exception that ends a command with this sentence and one of our exit statuses.
 
-    >>> failure("no broker answers", EXIT_SURROUNDINGS)
-    SurroundingsFailed('no broker answers')
+    >>> failure("no broker answers", EXIT_ENVIRONMENT)
+    EnvironmentFailed('no broker answers')
     """
-    kinds = (AnswerIsNo, BadInput, SurroundingsFailed, Interrupted)
+    kinds = (AnswerIsNo, BadInput, EnvironmentFailed, Interrupted)
     return {kind.exit_code: kind for kind in kinds}[status](sentence)
 
 
 def end(name: str, run: Callable[[], object]) -> NoReturn:
-    """Run a command, and leave the process with its status.
+    """Run a command and end the process with its exit status.
 
     Args:
-        name: the program, which begins the sentence on stderr.
-        run: does everything; what it raises ends the command.
+        name: name of the program, the first word of an error message.
+        run: the command; an exception that it raises ends the command.
 
     Raises:
-        SystemExit: always; an exception that is not expected here goes on, as it is a defect.
+        SystemExit: always, except after an unexpected exception, which is a defect and is raised.
     """
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 for good
     if sys.stdout is None:
-        say(name, "standard output is closed; send it somewhere, for example to /dev/null")
-        sys.exit(EXIT_SURROUNDINGS)
+        say(name, "standard output is closed; redirect it, for example to /dev/null")
+        sys.exit(EXIT_ENVIRONMENT)
     for stream in (sys.stdout, sys.stderr):
-        # Names of a peer may hold halves of surrogate pairs, and a terminal may not know a bar.
+        # Names may contain lone surrogates; the encoding may lack block characters.
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             is_utf8 = stream.encoding.lower().startswith("utf")
             stream.reconfigure(errors="backslashreplace" if is_utf8 else "replace")
@@ -94,19 +95,19 @@ def end(name: str, run: Callable[[], object]) -> NoReturn:
         _drop_the_rest()
     except OSError as error:
         say(name, f"cannot write to standard output: {error.strerror or error}")
-        status = EXIT_SURROUNDINGS
+        status = EXIT_ENVIRONMENT
         _drop_the_rest()
     sys.exit(status)
 
 
 def say(name: str, sentence: str) -> None:
-    """Print a sentence on stderr, behind the name of the program, as one printable line."""
+    """Print `name: sentence` on stderr, as one printable line."""
     text = shown(sentence.strip(), limit=_SENTENCE_LIMIT)
     click.echo(f"{name}: {text}" + ("" if text.endswith((".", "?", "!")) else "."), err=True)
 
 
 def warn(sentence: str) -> None:
-    """Print what is to be known besides the answer, on stderr, as one printable line."""
+    """Print a warning on stderr, as one printable line."""
     click.echo(f"warning: {shown(sentence, limit=_SENTENCE_LIMIT)}", err=True)
 
 
@@ -119,22 +120,25 @@ def _status_of(name: str, run: Callable[[], object]) -> int:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     except (KeyboardInterrupt, EOFError, click.Abort):
         ends: click.ClickException = Interrupted("interrupted")
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()  # the help, on stderr
+        return EXIT_USAGE
     except click.ClickException as error:
         ends = error
     except BrokenPipeError:
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        ends = SurroundingsFailed(f"{where}{error.strerror or error}")
+        ends = EnvironmentFailed(f"{where}{error.strerror or error}")
     else:
         return 0
     sys.stdout.flush()
-    say(*_told(name, ends))
+    say(*_program_and_sentence(name, ends))
     return ends.exit_code
 
 
-def _told(name: str, ends: click.ClickException) -> tuple[str, str]:
-    """Who says what; wrong usage names the command whose `--help` says more."""
+def _program_and_sentence(name: str, ends: click.ClickException) -> tuple[str, str]:
+    """Return the program's name and the sentence; wrong usage points to the command's `--help`."""
     sentence = ends.format_message()
     if not isinstance(ends, click.UsageError) or ends.ctx is None:
         return name, sentence
@@ -150,7 +154,7 @@ def _told(name: str, ends: click.ClickException) -> tuple[str, str]:
 
 
 def _drop_the_rest() -> None:
-    """Let the interpreter's last flush go nowhere; it would complain once more."""
+    """Redirect stdout to the null device; the interpreter's last flush would fail again."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

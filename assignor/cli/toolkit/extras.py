@@ -1,4 +1,4 @@
-"""Libraries that come with an extra, and the sentence for a command that misses one."""
+"""Libraries that an extra installs, and the error message for a missing one."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -21,11 +21,11 @@ EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
         "pyspark": "spark",
     }
 )
-"""Import name -> the extra that brings it."""
+"""Import name -> the extra that installs it."""
 
 
 def missing_extra(error: ImportError) -> str | None:
-    """What an import lacks and which extra brings it; None where it is no library of an extra.
+    """Return the message for a failed import; None if no extra installs the missing library.
 
     >>> missing_extra(ModuleNotFoundError(name="kafka.admin"))
     "kafka is missing; install the extra: pip install 'streams-rebalance[kafka]'"
@@ -35,7 +35,7 @@ def missing_extra(error: ImportError) -> str | None:
 
 
 def absent_extra(library: str) -> str | None:
-    """The same sentence for a library that will be needed; None where it is installed."""
+    """Return the same message for a library that is not installed; None if it is installed."""
     return None if find_spec(library) else _advice(library)
 
 

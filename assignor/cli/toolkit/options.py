@@ -1,6 +1,6 @@
-"""Options that several commands have: one name, one meaning, one sentence of help for each.
+"""Options that several commands share: the same name, meaning and help everywhere.
 
-Their values reach the command under the names in the docstrings.
+Each docstring names the parameter that receives the value.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +17,11 @@ from probing import RELEASES
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_STRATEGY = "high_availability"
+_OWN_STRATEGY = (
+    "One of those above, or MODULE:CALLABLE of your own: a module on the import path, or else "
+    "MODULE.py or the package MODULE in the current directory. A package may import its own "
+    "modules (`from . import x`); a single file cannot import the files beside it."
+)
 
 
 def _complete(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
@@ -27,7 +32,7 @@ def _complete(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 
 def all_of(options: Sequence[Decorator]) -> Decorator:
-    """Join decorators to one; --help lists them in this order."""
+    """Return one decorator that applies all of them; --help lists the options in this order."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
@@ -37,13 +42,13 @@ def all_of(options: Sequence[Decorator]) -> Decorator:
     return add
 
 
-def format_option(*more: str, default: str | None = "text", said: str = "") -> Decorator:
-    """Add ``--format``, as `form`: for people or for programs.
+def format_option(*more: str, default: str | None = "text", help_suffix: str = "") -> Decorator:
+    """Add ``--format``, as `form`: text for people, json for programs.
 
     Args:
-        more: forms beside text and json.
-        default: None where it depends on other options; `said` says on which.
-        said: goes behind the help.
+        more: formats besides text and json.
+        default: the format; None if it depends on other options, which `help_suffix` explains.
+        help_suffix: text that is appended to the help, for example `; by default text`.
     """
     return click.option(
         "--format",
@@ -51,36 +56,38 @@ def format_option(*more: str, default: str | None = "text", said: str = "") -> D
         type=click.Choice(["text", "json", *more]),
         default=default,
         show_default=default is not None,
-        help=f"For people or for programs{said}.",
+        help=f"Output format{help_suffix}.",
     )
 
 
 def problem_option(*, many: bool = True, required: bool = True) -> Decorator:
     """Add ``--problem``, as the binary stream `problem`."""
-    said = "Groups, as JSON lines" if many else "One group, as JSON"
+    content = (
+        "Problem file (JSON, one group per line)" if many else "Problem file (JSON, one group)"
+    )
     return click.option(
         "--problem",
         type=click.File("rb"),
         required=required,
         metavar="FILE|-",
-        help=f"{said}; - is stdin.",
+        help=f"{content}; - is stdin.",
     )
 
 
 name_option: Decorator = click.option(
     "--name",
     metavar="NAME",
-    help="Only the group of this name.",
+    help="Only the group with this name.",
 )
 """``--name``, as text or None."""
 
 
-def strategy_option(names: Iterable[str] = (), *, said: str = "") -> Decorator:
+def strategy_option(names: Iterable[str] = (), *, help_text: str = "") -> Decorator:
     """Add ``--strategy``, as `strategy`.
 
     Args:
-        names: the only ones that there are; by default those of `assignor` and a user's own.
-        said: what else is to be known.
+        names: the strategies to choose from; by default those of `assignor` and MODULE:CALLABLE.
+        help_text: the help; by default the sentence about MODULE:CALLABLE.
     """
     of_ours = sorted(names)
     return click.option(
@@ -90,12 +97,12 @@ def strategy_option(names: Iterable[str] = (), *, said: str = "") -> Decorator:
         show_default=True,
         metavar=None if of_ours else "NAME",
         shell_complete=None if of_ours else _complete(lambda: sorted(STRATEGIES)),
-        help=said or "One of those above, or MODULE:CALLABLE of your own.",
+        help=help_text or _OWN_STRATEGY,
     )
 
 
 def strategies_note() -> str:
-    """Which strategies there are, for the end of a help text."""
+    """Return the list of strategies, for the end of a help text."""
     return f"Strategies: {', '.join(sorted(STRATEGIES))}."
 
 
@@ -104,16 +111,16 @@ config_option: Decorator = click.option(
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting by Kafka's name, over the group's own; may be repeated.",
+    help="Override a setting of the group, by Kafka's name; may be repeated.",
 )
 """``--config``, as the tuple `settings`; `settings_of` reads it."""
 
 
 def settings_of(given: Iterable[str]) -> dict[str, object]:
-    """Read KEY=VALUE of ``--config``.
+    """Return the settings that the KEY=VALUE texts of ``--config`` give.
 
     Raises:
-        ConfigError: one has no value.
+        ConfigError: a text has no `=`.
     """
     found = {}
     for text in given:
@@ -125,7 +132,7 @@ def settings_of(given: Iterable[str]) -> dict[str, object]:
 
 
 def release_names() -> list[str]:
-    """All names of releases, newest first: of a series, of a patch, and ours."""
+    """Return all release names, newest first: series, patch releases, and our own releases."""
     newest_first = RELEASES[::-1]
     series = (release.series for release in newest_first)
     return list(dict.fromkeys([*series, *(release.name for release in newest_first)]))
@@ -135,14 +142,14 @@ complete_release = _complete(release_names)
 """The ``shell_complete`` of an option that names a release."""
 
 
-def release_option(flag: str, name: str, said: str, *, required: bool = False) -> Decorator:
+def release_option(flag: str, name: str, help_text: str, *, required: bool = False) -> Decorator:
     """Add an option that names a release, as text; shells complete it."""
     return click.option(
         flag,
         name,
         metavar="RELEASE",
         required=required,
-        help=said,
+        help=help_text,
         shell_complete=complete_release,
     )
 
@@ -154,11 +161,13 @@ def seeds_option(*, required: bool = False) -> Decorator:
         type=click.IntRange(1),
         required=required,
         metavar="N",
-        help="Run this many, and sum up.",
+        help="Run this many seeds and print a summary.",
     )
 
 
-def timeout_option(said: str, *, least: float = 0.1, default: float | None = None) -> Decorator:
+def timeout_option(
+    help_text: str, *, least: float = 0.1, default: float | None = None
+) -> Decorator:
     """Add ``--timeout SECONDS``, as `timeout`."""
     return click.option(
         "--timeout",
@@ -166,18 +175,21 @@ def timeout_option(said: str, *, least: float = 0.1, default: float | None = Non
         default=default,
         show_default=default is not None,
         metavar="SECONDS",
-        help=said,
+        help=help_text,
     )
 
 
 workers_option: Decorator = click.option(
-    "--workers", type=click.IntRange(1, 256), metavar="N", help="Processes; one a core by default."
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Number of processes; default: one per core.",
 )
 """``--workers``, as a number or None."""
 
 
 def complete_path(kind: str) -> Callable[..., list[CompletionItem]]:
-    """Let the shell complete a path that click does not know to be one: "file" or "dir"."""
+    """Return a completer for an option whose text is a path; `kind` is "file" or "dir"."""
 
     def complete(_context: object, _option: object, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(incomplete, type=kind)]

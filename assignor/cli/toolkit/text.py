@@ -1,7 +1,7 @@
-"""Text for people: colour and borders on a terminal, plain and uncut columns elsewhere.
+"""Text output: colour and borders on a terminal, plain columns at full width elsewhere.
 
-Names and sentences of members and brokers are not trusted. Whatever is printed through this module
-is printable text on its own line: nothing in it is markup, an escape sequence or a line break.
+Names and messages from members and brokers are not trusted. Everything that this module prints is
+printable text on its own line, without markup, escape sequences or line breaks.
 """
 
 import os
@@ -20,23 +20,23 @@ from rich.text import Text
 from encoding import shown
 
 WIDTH: Final = 100
-"""Of paragraphs where nobody says how wide the page is."""
+"""Width of paragraphs in characters, when the output is not a terminal."""
 
 SENTENCE_LIMIT: Final = 4000
-"""Characters of a sentence that are printed; a name alone is cut earlier, by `encoding.shown`."""
+"""Longest sentence that is printed, in characters; `encoding.shown` cuts names earlier."""
 
 _ENDLESS = 100_000
-_TABLE_LIMIT = 2000  # rows; longer tables are printed plainly even on a terminal
+_TABLE_LIMIT = 2000  # rows; longer tables have no frame, even on a terminal
 _FULL = "█"
 
 
 class _PipeConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Leave it to the command's end, as every other failure."""
+        """Raise the error; `exit_status.end` handles it."""
         raise BrokenPipeError
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a plain string as one printable line; markup and emoji codes are text."""
+        """Return a string as one printable line; markup and emoji codes are plain text."""
         found = line(text, style=options.get("style", ""))
         found.justify, found.overflow = options.get("justify"), options.get("overflow")
         return found
@@ -44,14 +44,14 @@ class _PipeConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render; of a text, one printable line, unless it was folded here."""
+        """Render; a text becomes one printable line, unless `Sentence` folded it."""
         if isinstance(renderable, Text) and not isinstance(renderable, _Folded):
             renderable = _printable(renderable)
         return super().render(renderable, options)
 
 
 class _Folded(Text):
-    """Printable lines that `Sentence` made of one."""
+    """The printable lines of a folded `Sentence`."""
 
 
 def _printable(text: Text) -> Text:
@@ -66,22 +66,22 @@ def line(text: object, style: Any = "", *, limit: int = SENTENCE_LIMIT) -> Text:
     """Return a text as one printable line for rich, without markup.
 
     Args:
-        text: a name or a sentence, foreign or not.
-        style: of rich.
-        limit: characters to show; a longer text is cut, and says how long it was.
+        text: a name or a sentence, trusted or not.
+        style: rich's style.
+        limit: most characters to show; a longer text is cut and its length is shown.
     """
     return Text(shown(text, limit=limit), style=style)
 
 
 def cell(content: str | Text) -> Text:
-    """Return what a table shows of a cell: strings are names, texts may be as long as sentences."""
+    """Return a table cell: a string is cut like a name, a `Text` like a sentence."""
     if isinstance(content, str):
         return Text(shown(content))
     return _printable(content)
 
 
 class TextTable(Table):
-    """A table whose cells are text: printable, on one line, no markup."""
+    """A table whose cells are printable text on one line, without markup."""
 
     def add_row(self, *cells: str | Text, **options: Any) -> None:  # type: ignore[override]  # no other renderable
         """Add a row; see `cell`."""
@@ -89,7 +89,7 @@ class TextTable(Table):
 
 
 def text_grid(gap: int) -> TextTable:
-    """Return a table without a header, with `gap` columns of space behind each column."""
+    """Return a table without a header, with `gap` spaces after each column."""
     return TextTable(
         box=None,
         show_header=False,
@@ -101,9 +101,9 @@ def text_grid(gap: int) -> TextTable:
 
 
 class Sentence:
-    """A sentence as printable lines of the console's width, all but the first further in.
+    """A sentence, folded to the console's width into printable lines with a hanging indent.
 
-    So no line but the first begins with foreign text.
+    The indent ensures that no further line begins with untrusted text.
     """
 
     def __init__(self, text: object, style: str = "") -> None:
@@ -127,7 +127,7 @@ def print_line(sentence: object) -> None:
 
 
 def utc_time(epoch_ms: int, form: str = "%Y-%m-%d %H:%M:%S UTC") -> str:
-    """Return a foreign time for people; the number where no calendar has the time.
+    """Return a time from another program as text; the bare number if it is out of range.
 
     >>> utc_time(0)
     '1970-01-01 00:00:00 UTC'
@@ -141,9 +141,9 @@ def utc_time(epoch_ms: int, form: str = "%Y-%m-%d %H:%M:%S UTC") -> str:
 
 
 def text_console(*, stderr: bool = False, width: int = WIDTH) -> Console:
-    """The terminal; or a page of so many columns, without colour.
+    """Return a console for the terminal, or for plain text of `width` columns.
 
-    NO_COLOR, if it is set to anything, also takes away bold and dim.
+    If NO_COLOR is set, the console also drops bold and dim.
     """
     colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     probe = _PipeConsole(stderr=stderr, color_system=colours)
@@ -153,7 +153,7 @@ def text_console(*, stderr: bool = False, width: int = WIDTH) -> Console:
 
 
 def print_uncut(shown: RenderableType) -> None:
-    """Print; where it is no terminal, every table as wide as it needs to be.
+    """Print tables and texts; outside a terminal, every table is as wide as it needs to be.
 
     Args:
         shown: a table, or a group of tables and texts.
@@ -170,15 +170,15 @@ def print_uncut(shown: RenderableType) -> None:
 
 
 def paragraph(text: str) -> None:
-    """Print a sentence, folded to the width that a page of text has."""
+    """Print a sentence, folded to `WIDTH` characters."""
     text = shown(text, limit=SENTENCE_LIMIT)
     click.echo("\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  ")))
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of `width` characters at most, of which `share` (0 to 1) is filled.
+    """Return a bar of `share` (0 to 1) times `width` characters.
 
-    A stream that knows no blocks gets number signs.
+    The bar consists of `#` if the encoding of stdout has no block character.
     """
     try:
         _FULL.encode(sys.stdout.encoding or "ascii")
@@ -193,9 +193,9 @@ def print_table(
     """Print rows, with a frame on a terminal and as aligned columns elsewhere.
 
     Args:
-        columns: their titles.
-        rows: cells, in the order of the columns; each becomes one printable line.
-        right: titles of columns whose cells are numbers.
+        columns: the column titles.
+        rows: cells, in the order of the columns; each cell becomes one printable line.
+        right: titles of the columns to align on the right.
     """
     rows = [[shown(content, limit=SENTENCE_LIMIT) for content in row] for row in rows]
     console = text_console()

@@ -1,14 +1,14 @@
-"""A group's feature log in a folder: finalized levels that survive a power cut at any byte.
+"""A group's feature log in a directory: finalized levels that survive a power cut at any byte.
 
 ```
-format.bin                       who formatted it, when, and the first levels
-00000000000000000007.snapshot    the whole state after 7 batches
-00000000000000000007.records     the batches from the 8th on, one frame each
+format.bin                       log id, creation time and initial levels
+00000000000000000007.snapshot    the complete state after 7 batches
+00000000000000000007.records     the 8th and later batches, one frame each
 ```
-A batch is acknowledged when its frame is on the disk. Around every change of a level stand two
-snapshots, the old state in the old format and the new one in the new (KIP-778); the older one stays
-until the next change. A frame that is cut off at the end was never acknowledged and is dropped; a
-broken one is an error, and nothing is changed (`frames.py`). Files with other names are left alone.
+A batch is acknowledged when its frame is on the disk. A change of levels writes two snapshots, the
+old state in the old format before it and the new state in the new format after it (KIP-778); the
+older one is kept until the next change. A truncated frame at the end was never acknowledged and is
+dropped. A damaged frame is an error, and nothing is changed (`frames.py`). Other files are ignored.
 """
 
 import re
@@ -44,8 +44,8 @@ from assignor.stores import (
     FolderDisk,
     StoreError,
     seal,
+    store_errors,
     text,
-    understood,
     unseal,
     whole_number,
 )
@@ -59,17 +59,17 @@ _NUMBERS: Final = 1 << 63
 _KEPT_SNAPSHOTS: Final = 2
 _LOOKS: Final = 3
 SEGMENT_LIMIT: Final = 8 << 20
-"""Bytes of records after which the state is written whole."""
+"""Bytes of records after which a snapshot is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFormat:
-    """What `assignor storage format` wrote.
+    """The content of `format.bin`, which `assignor storage format` writes.
 
     Attributes:
-        log_id: random hexadecimal digits; tells one log from another.
-        levels: what is finalized while no record says otherwise (KIP-778).
-        at_ms: when, in milliseconds since 1970.
+        log_id: random hexadecimal digits that identify the log.
+        levels: initial finalized levels (KIP-778).
+        at_ms: creation time, in milliseconds since 1970.
     """
 
     log_id: str
@@ -82,8 +82,8 @@ class Committed:
     """An acknowledged change.
 
     Attributes:
-        state: after it.
-        dropped: what the new level does not know and is gone, one sentence each.
+        state: the state after the change.
+        dropped: what a downgrade lost, one sentence each.
     """
 
     state: LogState
@@ -91,15 +91,15 @@ class Committed:
 
 
 def format_log(disk: Disk, wanted: LogFormat, *, ignore_formatted: bool = False) -> bool:
-    """Make a log; tells whether one was made.
+    """Create a log; return whether it was created.
 
     Args:
-        disk: an empty folder, or one that nothing but a log is in.
-        wanted: the first levels.
-        ignore_formatted: leave a formatted folder as it is.
+        disk: an empty directory, or one with only a log.
+        wanted: log id, initial levels and creation time.
+        ignore_formatted: return False instead of raising an error if a log exists.
 
     Raises:
-        StoreError: it is formatted already, or an unknown level is asked for.
+        StoreError: a log exists, or a level is unknown.
     """
     check_levels(wanted.levels)
     if FORMAT_NAME in disk.names():
@@ -107,8 +107,7 @@ def format_log(disk: Disk, wanted: LogFormat, *, ignore_formatted: bool = False)
             return False
         found = read_format(disk)
         raise StoreError(
-            f"the feature log {found.log_id} is formatted already; say --ignore-formatted to leave"
-            " it as it is"
+            f"the feature log {found.log_id} already exists; add --ignore-formatted to keep it"
         )
     body = {
         "log_id": wanted.log_id,
@@ -120,15 +119,15 @@ def format_log(disk: Disk, wanted: LogFormat, *, ignore_formatted: bool = False)
 
 
 def read_format(disk: Disk) -> LogFormat:
-    """Return what a log was formatted with.
+    """Return the content of a log's `format.bin`.
 
     Raises:
-        StoreError: the folder is not formatted, or the file is broken.
+        StoreError: the directory is not formatted, or the file is damaged.
     """
     if FORMAT_NAME not in disk.names():
-        raise StoreError("there is no feature log; make one with `assignor storage format`")
-    remedy = "put the folder back from a copy"
-    with understood(FORMAT_NAME, problem="is whole but makes no sense", remedy=remedy):
+        raise StoreError("there is no feature log; create one with `assignor storage format`")
+    problem, remedy = "has a valid checksum but invalid content", "restore the directory"
+    with store_errors(FORMAT_NAME, problem=problem, remedy=f"{remedy} from a backup"):
         body = unseal(_FORMAT_MAGIC, disk.read(FORMAT_NAME, BATCH_LIMIT), name=FORMAT_NAME)
         given: dict[str, Any] = msgpack.unpackb(body)
         levels = {text(name): whole_number(level, what=name) for name, level in given["levels"]}
@@ -141,19 +140,20 @@ def read_format(disk: Disk) -> LogFormat:
 
 
 class FeatureLog:
-    """An opened log; one process at a time writes.
+    """An open log; only one process at a time may write.
 
     Args:
-        disk: the folder.
-        is_reader: nothing is put in order on the way, so that a reader may look at any time.
+        disk: the log's directory.
+        is_reader: whether to skip repairs, so that reading is possible at any time.
 
     Raises:
-        StoreError: not formatted, broken, or written by a release that this one does not read.
+        StoreError: the directory is not formatted, the log is damaged, or a later release wrote it
+            in a format that this release does not read.
 
     Attributes:
-        state: what the log says; published when it is on the disk.
-        batches: how many were acknowledged.
-        warnings: what was found out of order.
+        state: the state after the last batch that is on the disk.
+        batches: number of acknowledged batches.
+        warnings: damage that was repaired or tolerated.
     """
 
     def __init__(self, disk: Disk, *, is_reader: bool = False) -> None:
@@ -173,11 +173,11 @@ class FeatureLog:
         *,
         minimums: Mapping[str, int] = NO_MINIMUMS,
     ) -> Committed:
-        """Finalize levels; 0 takes a feature out. Raise minimums. All of them, or none.
+        """Finalize levels (0 disables a feature) and raise minimums: all of them or none.
 
         Raises:
-            StoreError: a level is unknown, or the disk refused; then open the log again to learn
-                what it says.
+            StoreError: a level is unknown, or the log cannot be written; in the latter case open
+                the log again to read its state.
         """
         check_levels({name: level for name, level in levels.items() if level > 0})
         before = self.state
@@ -190,15 +190,15 @@ class FeatureLog:
             self._write_snapshot()
             self._forget()
         except StoreError as error:
-            # It is acknowledged; whoever opens the log next reads it from the records.
-            self.warnings += (f"the change is kept, but {error}",)
+            # The change is acknowledged; the next reader gets it from the records.
+            self.warnings += (f"the change is saved, but without a snapshot: {error}",)
         return Committed(state=after, dropped=dropped)
 
     def register(self, member: str, ranges: Mapping[str, LevelRange] | None) -> LogState:
-        """Remember what a member supports, or forget it with None; the state after it.
+        """Record what a member supports, or remove the member with None; return the new state.
 
         Raises:
-            StoreError: the disk refused.
+            StoreError: the log cannot be written.
         """
         batch = registration(self.state, member, ranges)
         if batch is not None:
@@ -212,15 +212,15 @@ class FeatureLog:
 
     def _commit(self, batch: LogBatch, *, log_format: int) -> None:
         if self._has_failed:
-            raise StoreError("a write to the feature log failed before; open it again")
+            raise StoreError("an earlier write to this feature log failed; open the log again")
         data = frame(self.batches, encode_batch(batch, log_format=log_format))
         try:
             self._disk.append(f"{self._base:020}.records", data)
         except StoreError:
-            # A part of the frame may be there, and nothing may follow it.
+            # A part of the frame may be on the disk; nothing may be appended to it.
             self._has_failed = True
             raise
-        # Now it is acknowledged.
+        # The batch is acknowledged.
         self._segment_size += len(data)
         self.batches += 1
         self.state = replay(self.state, batch)
@@ -231,7 +231,7 @@ class FeatureLog:
         self._base, self._segment_size = self.batches, 0
 
     def _forget(self) -> None:
-        """Remove what lies before the snapshots that are kept; failing costs only room."""
+        """Remove files older than the snapshots that are kept; a failure only wastes disk space."""
         kept = _numbers(self._disk, "snapshot")[-_KEPT_SNAPSHOTS:]
         for kind in ("records", "snapshot"):
             for number in _numbers(self._disk, kind):
@@ -241,10 +241,10 @@ class FeatureLog:
     # Reading
 
     def _recover(self) -> tuple[LogState, int, bytes | None]:
-        """Find the state: the newest snapshot that is whole, and every batch after it.
+        """Return the state: the newest valid snapshot and all batches after it.
 
-        Returns it, the number of batches, and, where the last file of records has to be written
-        anew, what belongs there.
+        Also return the number of batches, and the repaired content of the last records file; None
+        if it needs no repair.
         """
         snapshots = _numbers(self._disk, "snapshot")
         broken: list[str] = []
@@ -265,12 +265,15 @@ class FeatureLog:
         count = self._base = number
         for start in segments:
             if mended is not None or start != count:
-                said = "".join(f"; {one}" for one in broken)
-                raise StoreError(f"records {count} to {start} of the feature log are missing{said}")
+                also = "".join(f"; {sentence}" for sentence in broken)
+                raise StoreError(f"the feature log lacks records {count} to {start}{also}")
             state, count, mended = self._read_segment(state, start)
             self._base = start
         if snapshots and count < snapshots[-1]:
-            raise StoreError(f"the feature log has lost its state: {'; '.join(broken)}")
+            raise StoreError(
+                f"the feature log lacks records {count} to {snapshots[-1]}, and no later snapshot "
+                f"is valid: {'; '.join(broken)}"
+            )
         return state, count, mended
 
     def _read_snapshot(self, name: str) -> LogState:
@@ -288,12 +291,12 @@ class FeatureLog:
             count += 1
         self._segment_size = len(segment.data)
         if segment.zeros:
-            said = f"{segment.dropped} bytes that a power cut left at the end of {place}"
-            self.warnings += (f"{said} hold zeros where a record belongs; they are dropped",)
+            end = f"{place} ends with {segment.dropped} bytes of a record"
+            self.warnings += (f"{end} that a power cut interrupted; they are dropped",)
         return state, count, None if segment.data == data else segment.data
 
     def _tidy(self, mended: bytes | None) -> None:
-        """Take away what a crash left: unfinished files, a frame that was cut off."""
+        """Remove what a crash left behind: temporary files and a truncated frame."""
         for name in self._disk.names():
             if name.endswith(PARTIAL):
                 self._disk.remove(name)
@@ -304,17 +307,17 @@ class FeatureLog:
 
 
 def _numbers(disk: Disk, kind: str) -> list[int]:
-    """Return the numbers in the names of the log's own files of one kind, ascending."""
+    """Return the numbers in the names of the log's files of one kind, ascending."""
     found = (_NAME.fullmatch(name) for name in disk.names())
     numbers = [int(name[1]) for name in found if name is not None and name[2] == kind]
     return sorted(number for number in numbers if number < _NUMBERS)
 
 
 def look_at_log(disk: Disk) -> FeatureLog:
-    """Read a log that somebody else may be writing; what was removed in between is looked for anew.
+    """Return a log for reading; retry if a writer removes files meanwhile.
 
     Raises:
-        StoreError: as of `FeatureLog`.
+        StoreError: as in `FeatureLog`.
     """
     for _ in range(_LOOKS - 1):
         with suppress(StoreError):
@@ -324,10 +327,10 @@ def look_at_log(disk: Disk) -> FeatureLog:
 
 @contextmanager
 def opened_log(folder: str | Path) -> Iterator[FeatureLog]:
-    """Open a log for writing, alone.
+    """Yield a log for writing, with an exclusive lock.
 
     Raises:
-        StoreError: another process writes it now, or as of `FeatureLog`.
+        StoreError: another process is writing the log; and as in `FeatureLog`.
     """
     disk = FolderDisk(folder)
     read_format(disk)
@@ -335,7 +338,7 @@ def opened_log(folder: str | Path) -> Iterator[FeatureLog]:
     try:
         lock.acquire()
     except Timeout as error:
-        raise StoreError(f"another process writes {folder}; try again when it is done") from error
+        raise StoreError(f"another process is writing {folder}; try again later") from error
     except OSError as error:
         raise StoreError(f"{lock.lock_file} cannot be locked: {error.strerror}") from error
     try:

@@ -1,16 +1,16 @@
-"""Frames of a segment of the feature log: which are whole, what a power cut left, what is damage.
+"""Frames of a records file: which are complete, which a power cut truncated, which are damaged.
 
 A frame is `uint32 length | uint64 number | batch | 8 bytes BLAKE2b of all before`. A writer appends
-one and waits until it is on the disk, so a power cut leaves at most the beginning of one frame at
-the end of the file. Some file systems put zeros in place of what is missing, also beyond the frame.
-Exactly that is dropped:
+one frame and syncs it, so a power cut leaves at most one incomplete frame at the end of the file.
+Some file systems fill the missing part, and bytes after it, with zeros. Exactly two cases are
+dropped as the effect of a power cut:
 
-- the file ends inside the frame: what is there of number and length is as the writer wrote it;
-- from some byte on there are only zeros, and all 8 bytes of the check are among them.
+- the file ends inside the frame, and the existing bytes of length and number are correct;
+- from some byte on there are only zeros, including all 8 bytes of the checksum.
 
-A check that fits in its first 4 bytes or more and ends in zeros belongs to a whole batch, which is
-kept. Everything else was changed after it was written, and is an error: the frame may have been
-acknowledged.
+If at least the first 4 bytes of the checksum are correct and the rest are zeros, the batch is
+complete and is kept. Everything else was changed after it was written and is an error, because the
+frame may have been acknowledged.
 """
 
 import shlex
@@ -32,13 +32,13 @@ _CANDIDATES: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One file of records.
+    """One records file.
 
     Attributes:
-        bodies: the batches of its whole frames.
-        data: the file as it should be: these frames and nothing else.
-        dropped: bytes behind them that a power cut left.
-        zeros: whether there were zeros among them in place of what was never written.
+        bodies: the batches of its complete frames.
+        data: the repaired content: the complete frames and nothing else.
+        dropped: number of bytes of an incomplete frame.
+        zeros: whether these bytes end with zeros.
     """
 
     bodies: tuple[bytes, ...]
@@ -54,15 +54,15 @@ def frame(number: int, body: bytes) -> bytes:
 
 
 def read_segment(data: bytes, first: int, *, name: str) -> Segment:
-    """Return the frames of a file of records.
+    """Return the frames of a records file.
 
     Args:
-        data: all its bytes.
+        data: all bytes of the file.
         first: number of the first frame.
-        name: of the file, for messages; with it the remedy is a command that works.
+        name: path of the file, for messages and for the command in the remedy.
 
     Raises:
-        StoreError: a frame is damaged; nothing was changed, and the message says how to go on.
+        StoreError: a frame is damaged; nothing was changed, and the message says how to repair.
     """
     bodies = tuple(_whole_bodies(data, first))
     at = sum(len(body) + _HEAD.size + _CHECK for body in bodies)
@@ -72,12 +72,12 @@ def read_segment(data: bytes, first: int, *, name: str) -> Segment:
         return Segment(bodies=bodies, data=data)
     written = tail.rstrip(b"\0")
     goes_on = _goes_on(data, at, number)
-    if damage := "and others follow" if goes_on else _damage(tail, written, number):
+    if damage := "complete records follow" if goes_on else _damage(tail, written, number):
         raise StoreError(
-            f"record {number} in {name} is broken at byte {at} {damage}: this is no power cut, and"
-            " the record may have been acknowledged; nothing was changed; put the folder back from"
-            f" a copy, or, to give up record {number} and all after it, keep a copy of the folder"
-            f" and run `truncate -s {at} {shlex.quote(name)}`"
+            f"record {number} in {name} is damaged at byte {at} ({damage}): this is not the effect"
+            " of a power cut, and the record may have been acknowledged; nothing was changed;"
+            f" restore the directory from a backup; or, to lose record {number} and all later ones,"
+            f" copy the directory and run `truncate -s {at} {shlex.quote(name)}`"
         )
     kept = _kept_body(tail, written, number)
     if kept is not None:
@@ -94,7 +94,7 @@ def _whole_bodies(data: bytes, number: int) -> Iterator[bytes]:
 
 
 def _body(data: bytes, at: int, number: int) -> bytes | None:
-    """Return the batch of a whole frame; None if there is none of that number."""
+    """Return the batch of a complete frame; None if the frame at `at` is not complete and valid."""
     if len(data) - at < _HEAD.size:
         return None
     length, found = _HEAD.unpack_from(data, at)
@@ -107,30 +107,30 @@ def _body(data: bytes, at: int, number: int) -> bytes | None:
 
 
 def _damage(tail: bytes, written: bytes, number: int) -> str:
-    """Say why a frame that is not whole is not what a power cut leaves; empty: it is.
+    """Return why an incomplete frame is damage and not the effect of a power cut; "" if it is.
 
     Args:
-        tail: everything behind the last whole frame, not empty.
-        written: the same without the zeros at its end.
-        number: of the frame.
+        tail: all bytes after the last complete frame, not empty.
+        written: `tail` without zeros at its end.
+        number: number of the frame.
     """
-    told = written[_LENGTH.size : _HEAD.size]
-    if not number.to_bytes(8, "big").startswith(told):
-        return f"where a frame with number {number} belongs"
+    stored_number = written[_LENGTH.size : _HEAD.size]
+    if not number.to_bytes(8, "big").startswith(stored_number):
+        return f"it does not have number {number}"
     if len(tail) < _LENGTH.size:
         return ""
     [length] = _LENGTH.unpack_from(tail)
     if length > BATCH_LIMIT:
-        return f"and its length of {length} bytes cannot be"
+        return f"its length of {length} bytes is impossible"
     end = _HEAD.size + length
     if len(tail) < end + _CHECK:
-        return "and its length is wrong" if _is_whole_but_for_its_length(tail) else ""
+        return "its length is wrong" if _is_whole_but_for_its_length(tail) else ""
     if len(written) <= end or _kept_body(tail, written, number) is not None:
         return ""
     stored = written[end:]
     if len(stored) < _CHECK_ENOUGH and _check(tail[:end]).startswith(stored):
         return ""
-    return "and its whole length is there, with a wrong checksum"
+    return "it is complete, but its checksum is wrong"
 
 
 def _is_whole_but_for_its_length(tail: bytes) -> bool:
@@ -142,7 +142,7 @@ def _is_whole_but_for_its_length(tail: bytes) -> bool:
 
 
 def _kept_body(tail: bytes, written: bytes, number: int) -> bytes | None:
-    """Return the batch of a frame of which only the end of the check is missing, else None."""
+    """Return the batch of a frame if only the end of its checksum is missing; else None."""
     if len(tail) < _HEAD.size:
         return None
     length, found = _HEAD.unpack_from(tail)
@@ -155,7 +155,7 @@ def _kept_body(tail: bytes, written: bytes, number: int) -> bytes | None:
 
 
 def _goes_on(data: bytes, at: int, number: int) -> bool:
-    """Tell whether a later frame is whole, behind one that is not."""
+    """Return whether a complete frame follows the incomplete one."""
     later = number + 1
     for _ in range(_CANDIDATES):
         at = data.find(later.to_bytes(8, "big"), at)

@@ -1,9 +1,9 @@
-"""Records of a group's feature log, and the state that comes of them; bytes in, values out.
+"""Batches of a group's feature log, and the state after replaying them; no I/O.
 
-A *batch* is what one update wrote: it is there as a whole or not at all. A change names what is
-new, a snapshot holds everything. Replaying is the same for files and for a topic. In which format a
-batch is written is the finalized level of `persistent.metadata.version` (KIP-384), and going down
-drops what the lower one does not know (KIP-778); `dropped_below` says what that is.
+A *batch* is one atomic write: a change contains the new values, a snapshot the complete state.
+Replaying is the same for a directory and for a topic. The finalized level of
+`persistent.metadata.version` decides the format of batches (KIP-384). A downgrade drops what the
+lower format cannot contain (KIP-778); `dropped_below` lists it.
 """
 
 import time
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgpack
 
-from assignor.stores import LATEST_MS, StoreError, text, understood, whole_number
+from assignor.stores import LATEST_MS, StoreError, store_errors, text, whole_number
 from encoding import shown
 from probing.features import (
     FIRST_EPOCH,
@@ -29,17 +29,17 @@ from probing.persisted_formats import Store, format_to_write, formats_to_read
 
 NO_MINIMUMS: Mapping[str, int] = MappingProxyType({})
 BATCH_LIMIT: Final = 1 << 20
-"""Bytes of one batch, as much as a broker takes in one record."""
+"""Most bytes of one batch, the same as a broker's default limit for one record."""
 
 _MEMBERS_SINCE: Final = 3
 _NOTES_SINCE: Final = 2
-# Who reads format 1 reads 2 as well, and skips the notes.
+# A reader of format 1 can read format 2; it skips the notes.
 _READABLE_SINCE: Final = {1: 1, 2: 1, 3: 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Who changed levels, when and why; empty where the format does not tell."""
+    """Who changed levels, when and why; empty if the format does not contain notes."""
 
     at_ms: int = 0
     who: str = ""
@@ -48,14 +48,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogState:
-    """What a log says after its last batch.
+    """The state of a log after its last batch.
 
     Attributes:
-        levels: finalized levels, one number a feature (KIP-778 has no minimum), and their epoch.
-        ranges_by_member: what each member supports, as it said when it last registered; members
-            are remembered from `persistent.metadata.version` 2 on.
-        note: of the last change.
-        minimums: lowest level that is not deprecated, by feature; it never falls (KIP-584).
+        levels: finalized levels, one number per feature (KIP-778), and their epoch.
+        minimums: feature -> lowest level that is not deprecated; it never falls (KIP-584).
+        ranges_by_member: what each member supports, as of its last registration; recorded from
+            `persistent.metadata.version` 2 on.
+        note: note of the last change.
     """
 
     levels: FinalizedLevels = field(default_factory=FinalizedLevels)
@@ -65,17 +65,17 @@ class LogState:
 
     @property
     def persistent_version(self) -> int:
-        """In which version this log is written; 1 where nothing was ever finalized."""
+        """The persistent version of the log; 1 if none was ever finalized."""
         return max(self.levels.level_of(PERSISTENT_METADATA), 1)
 
     @property
     def format(self) -> int:
-        """Format of the batches."""
+        """Format in which batches are written."""
         return format_to_write(Store.FEATURE_LOG, self.persistent_version)
 
     @property
     def knows_members(self) -> bool:
-        """Whether that format holds what members support."""
+        """Whether that format contains what members support."""
         return self.format >= _MEMBERS_SINCE
 
 
@@ -84,13 +84,12 @@ class LogBatch:
     """One atomic write.
 
     Attributes:
-        epoch: of the levels after it; a batch that changes no level keeps the epoch.
-        is_snapshot: it holds the whole state; otherwise what changes.
-        levels: level by feature; 0 takes a feature out.
-        members: what members support; None takes one out.
+        epoch: epoch after the batch; a registration does not change it.
+        is_snapshot: whether it contains the complete state instead of a change.
+        minimums: feature -> lowest level that is not deprecated; older readers skip it.
+        levels: feature -> level; 0 disables a feature.
+        members: member -> what it supports; None removes a member.
         note: who, when and why.
-        minimums: lowest level that is not deprecated, by feature; readers that do not know minimums
-            skip them.
     """
 
     epoch: int
@@ -108,7 +107,7 @@ def level_change(
     *,
     minimums: Mapping[str, int] = NO_MINIMUMS,
 ) -> LogBatch:
-    """Return the batch that finalizes levels, or raises minimums; the epoch is the next one."""
+    """Return the batch that finalizes levels and raises minimums, with the next epoch."""
     return LogBatch(
         epoch=max(state.levels.epoch, FIRST_EPOCH) + 1,
         levels=dict(sorted(levels.items())),
@@ -118,7 +117,7 @@ def level_change(
 
 
 def leader_note(minimums: Mapping[str, int]) -> Note:
-    """Return the note of a change that a group's leader makes by itself."""
+    """Return the note of minimums that a group's leader raises by itself."""
     listed = ", ".join(f"{name} from {level} on" for name, level in sorted(minimums.items()))
     return Note(
         at_ms=time.time_ns() // 1_000_000,
@@ -130,9 +129,10 @@ def leader_note(minimums: Mapping[str, int]) -> Note:
 def registration(
     state: LogState, member: str, ranges: Mapping[str, LevelRange] | None
 ) -> LogBatch | None:
-    """Return the batch that a member writes when it registers, None where nothing is to be written.
+    """Return the batch that registers a member; None if there is nothing to write.
 
-    Nothing is, where it said the same before, and where the log's version knows no members.
+    There is nothing to write if the member's ranges are unchanged, or if the log's format does not
+    contain members.
     """
     if not state.knows_members or state.ranges_by_member.get(member) == ranges:
         return None
@@ -140,13 +140,13 @@ def registration(
 
 
 def replay(state: LogState, batch: LogBatch) -> LogState:
-    """Return the state after a batch; what its level does not know is gone.
+    """Return the state after a batch; what its format cannot contain is dropped.
 
-    A minimum that is no level at all counts for nothing: it would forbid every level.
+    A minimum outside the valid levels is ignored, because it would forbid every level.
     """
-    said = {name: level for name, level in batch.minimums.items() if 1 <= level <= MAX_LEVEL}
-    both = sorted({*state.minimums, *said})
-    minimums = {name: max(state.minimums.get(name, 0), said.get(name, 0)) for name in both}
+    raised = {name: level for name, level in batch.minimums.items() if 1 <= level <= MAX_LEVEL}
+    both = sorted({*state.minimums, *raised})
+    minimums = {name: max(state.minimums.get(name, 0), raised.get(name, 0)) for name in both}
     if batch.is_snapshot:
         levels = FinalizedLevels(levels=dict(sorted(batch.levels.items())), epoch=batch.epoch)
         members = {name: ranges for name, ranges in batch.members.items() if ranges is not None}
@@ -168,20 +168,20 @@ def replay(state: LogState, batch: LogBatch) -> LogState:
 
 
 def dropped_below(state: LogState, persistent_version: int) -> tuple[str, ...]:
-    """Say what a snapshot at a version leaves out, one sentence each; empty: it is lossless."""
+    """Return what a snapshot in a version loses, one sentence each; empty: nothing."""
     below = format_to_write(Store.FEATURE_LOG, persistent_version)
     if below >= _MEMBERS_SINCE or not state.ranges_by_member:
         return ()
     members = sorted(state.ranges_by_member)
-    said = (
-        f"what {len(members)} members support ({', '.join(members)}): format {below} of the"
-        " feature log does not know members"
+    sentence = (
+        f"the supported levels of {len(members)} members ({', '.join(members)}): format {below} of"
+        " the feature log does not contain members"
     )
-    return (said,)
+    return (sentence,)
 
 
 def snapshot(state: LogState) -> LogBatch:
-    """Return the whole state as one batch."""
+    """Return the complete state as one batch."""
     return LogBatch(
         epoch=state.levels.epoch,
         is_snapshot=True,
@@ -193,10 +193,10 @@ def snapshot(state: LogState) -> LogBatch:
 
 
 def encode_batch(batch: LogBatch, *, log_format: int) -> bytes:
-    """Return the bytes of a batch; what the format does not know is left out.
+    """Return the bytes of a batch, without what the format cannot contain.
 
     Raises:
-        StoreError: it is larger than a record may be.
+        StoreError: the batch has more than `BATCH_LIMIT` bytes.
     """
     fields: dict[str, Any] = {
         "format": log_format,
@@ -217,30 +217,31 @@ def encode_batch(batch: LogBatch, *, log_format: int) -> bytes:
     data: bytes = msgpack.packb(fields)
     if len(data) > BATCH_LIMIT:
         raise StoreError(
-            f"a batch of the feature log has {len(data)} bytes, {BATCH_LIMIT} are written at most;"
-            " let members that are gone be forgotten"
+            f"a batch of the feature log has {len(data)} bytes; the limit is {BATCH_LIMIT}; remove"
+            " registrations of members that have left"
         )
     return data
 
 
 def decode_batch(data: bytes, *, name: str) -> LogBatch:
-    """Return a batch of any known format; fields of later compatible formats are skipped.
+    """Return a batch in any known format; fields of later compatible formats are skipped.
 
     Args:
         data: the bytes of one batch.
-        name: where they were, for messages.
+        name: origin of the bytes, for messages.
 
     Raises:
-        StoreError: they are no batch, or of a format that this release does not read.
+        StoreError: the bytes are not a batch, or have a format that this release does not read.
     """
     known = max(formats_to_read(Store.FEATURE_LOG))
-    with understood(name, problem="is whole but makes no sense", remedy="it is not used"):
+    problem = "has a valid checksum but invalid content"
+    with store_errors(name, problem=problem, remedy="it is not used"):
         fields = msgpack.unpackb(data)
         since = whole_number(fields["readable_since"], what="readable_since")
         if since > known:
             raise StoreError(
-                f"{name} is of format {shown(fields['format'])}, this release reads up to {known};"
-                " start the later release again"
+                f"{name} has format {shown(fields['format'])}; this release reads formats up to"
+                f" {known}; use the later release that wrote it"
             )
         at_ms, who, why = fields.get("note", (0, "", ""))
         batch = LogBatch(
@@ -259,21 +260,21 @@ def decode_batch(data: bytes, *, name: str) -> LogBatch:
                 at_ms=whole_number(at_ms, what="note", most=LATEST_MS), who=text(who), why=text(why)
             ),
         )
-        # A level that cannot be must not come back as a crash later.
+        # Invalid levels raise here and not later.
         replay(LogState(), batch)
     return batch
 
 
 def supported_here() -> Mapping[str, LevelRange]:
-    """What this release supports of our own features."""
+    """Return the ranges of our own features that this release supports."""
     return NATIVE_FEATURES.whole_ranges()
 
 
 def check_levels(levels: Mapping[str, int]) -> None:
-    """Refuse levels that this release does not know.
+    """Check that this release knows all levels.
 
     Raises:
-        StoreError: a feature or a level is unknown; the message lists those that are known.
+        StoreError: a feature or a level is unknown; the message lists the known ones.
     """
     for name, level in sorted(levels.items()):
         try:
@@ -283,7 +284,10 @@ def check_levels(levels: Mapping[str, int]) -> None:
 
 
 def _ranges_out(ranges: Mapping[str, LevelRange]) -> list[list[Any]]:
-    return [[name, one.min, one.max, one.can_be_off] for name, one in sorted(ranges.items())]
+    return [
+        [name, level_range.min, level_range.max, level_range.can_be_off]
+        for name, level_range in sorted(ranges.items())
+    ]
 
 
 def _ranges_in(rows: Any) -> Mapping[str, LevelRange] | None:

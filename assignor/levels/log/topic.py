@@ -1,11 +1,11 @@
-"""The feature log as records of a compacted topic that a group shares; no client, only records.
+"""The feature log as records of a group's compacted topic; this module has no Kafka client.
 
-Every record holds the whole state after one change, and the offset of the record that it was
-decided on. In the order of offsets a record counts when it names the one that counted last, so of
-two operators who change levels at the same moment the first wins, and everybody sees the same one.
-Each record has a key of its own, which is deleted two changes later, losers first: compaction,
-which keeps the last record of a key, can neither take the winner away nor leave a loser as the
-first of all. The record before the last is the snapshot right before the level change (KIP-778).
+Every record contains the complete state after one change, and the offset of its parent: the record
+with the state that was changed. Records are read in offset order. A record is effective if its
+parent is the last effective record, so of two concurrent changes the first is effective, for every
+reader. Each record has its own key, which is deleted two changes later, ineffective records first.
+So compaction can neither remove the last effective record nor leave an ineffective one as the
+first. The effective record before the last is the snapshot before the level change (KIP-778).
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ from encoding import shown
 from probing.features import LevelRange
 
 NOBODY: Final = -1
-"""The offset before the first record."""
+"""The parent of the first record."""
 
 _LAYOUT: Final = 1
 _KEPT: Final = 2
@@ -39,7 +39,7 @@ _KEPT: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRecord:
-    """A record as a consumer gets it; a value of None deletes the key."""
+    """A record of the topic; a value of None deletes the key."""
 
     offset: int
     key: bytes
@@ -48,15 +48,15 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicView:
-    """What the records say.
+    """The result of reading all records.
 
     Attributes:
-        state: after the last record that counts.
-        head: offset of that record, `NOBODY` if there is none.
-        counted: keys of the records that count, oldest first, as far as they are still there.
-        stale: keys that may be deleted, one after the other in this order, each when the one
-            before is: what is left always begins with a record that counts.
-        warnings: what was passed over, and why.
+        state: state of the last effective record.
+        head: offset of the last effective record; `NOBODY` if there is none.
+        counted: keys of the existing effective records, oldest first.
+        stale: keys to delete one by one in this order, so that the first remaining record is
+            always effective.
+        warnings: records that were ignored, and why.
     """
 
     state: LogState = field(default_factory=LogState)
@@ -68,10 +68,12 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:
-    """A record to write, and what comes of it if it counts.
+    """A record to write.
 
     Attributes:
-        dropped: what the new level does not know and is gone, one sentence each.
+        key, value: key and value of the record.
+        after: the state if the record is effective.
+        dropped: what a downgrade loses, one sentence each.
     """
 
     key: bytes
@@ -86,17 +88,17 @@ def topic_name(group: str) -> str:
 
 
 TOPIC_SETTINGS: Final = {"cleanup.policy": "compact"}
-"""How the topic is made, with one partition."""
+"""Settings of the topic, which has one partition."""
 
 
 def read_topic(records: Iterable[TopicRecord]) -> TopicView:
-    """Return what all records of the topic say.
+    """Return the state that all records of the topic yield.
 
     Args:
-        records: in the order of their offsets, from the first that is there.
+        records: all existing records, in offset order.
 
     Raises:
-        StoreError: a later release wrote in a format that this one does not read.
+        StoreError: a record has a format that this release does not read.
     """
     alive: dict[bytes, int] = {}
     counted: list[bytes] = []
@@ -110,12 +112,12 @@ def read_topic(records: Iterable[TopicRecord]) -> TopicView:
         try:
             parent, body = _unpack(record)
         except (ValueError, TypeError, msgpack.UnpackException):
-            warnings.append(f"record {record.offset} is none of ours and counts for nothing")
+            warnings.append(f"record {record.offset} is not a feature log record and is ignored")
             continue
-        # The first that is left counts: what it was decided on has been deleted.
+        # The first existing record is effective: its parent has been deleted.
         if head not in (NOBODY, parent):
             continue
-        # A program that does not know minimums leaves them out of its record; they do not fall.
+        # An older program's record has no minimums; minimums never fall.
         before = LogState(minimums=state.minimums)
         found = replay(before, decode_batch(body, name=f"record {record.offset}"))
         head, state = record.offset, found
@@ -126,7 +128,7 @@ def read_topic(records: Iterable[TopicRecord]) -> TopicView:
         head=head,
         counted=tuple(counted),
         stale=tuple(
-            # Those that never counted first: none may be left as the first record of all.
+            # Ineffective records first: none may remain as the first record.
             sorted(alive.keys() - kept, key=lambda key: (key in winners, alive[key]))
         ),
         warnings=tuple(warnings),
@@ -145,12 +147,12 @@ def change_record(
     """Return the record that changes levels.
 
     Args:
-        view: what it is decided on.
-        levels: level by feature; 0 takes a feature out.
-        note: who, when, why.
-        nonce: random; tells this record from another operator's.
-        members: what each member supports now, remembered where the level knows members.
-        minimums: that rise, by feature (KIP-584).
+        view: the state to change.
+        levels: feature -> level; 0 disables a feature.
+        note: who, when and why.
+        nonce: random text that makes the key unique.
+        members: what each member supports now; recorded if the format contains members.
+        minimums: feature -> minimum to raise (KIP-584).
 
     Raises:
         StoreError: a level is unknown, or the record is too large.
@@ -170,17 +172,17 @@ def change_record(
 
 
 def check_counted(view: TopicView, change: TopicChange) -> None:
-    """Tell that a written record counts, from what was read after it was written.
+    """Check that a written record is effective, by a view that was read after the write.
 
     Raises:
-        StoreError: somebody else's came first, and this one changed nothing.
+        StoreError: a concurrent change came first, and this one has no effect.
     """
     if change.key not in view.counted:
         now = view.state.note
         who = f" by {now.who}" if now.who else ""
         raise StoreError(
-            f"the levels were changed at the same time{who} (epoch {view.state.levels.epoch}), and"
-            " this change counts for nothing; look at them and try again"
+            f"the levels were changed at the same time{who} (epoch {view.state.levels.epoch}), so"
+            " this change has no effect; check the levels and try again"
         )
 
 
@@ -188,8 +190,8 @@ def _unpack(record: TopicRecord) -> tuple[int, bytes]:
     layout, parent, body = msgpack.unpackb(record.value)
     if layout != _LAYOUT:
         raise StoreError(
-            f"record {record.offset} is of layout {shown(layout)}, this release reads {_LAYOUT};"
-            " use the later release"
+            f"record {record.offset} has layout {shown(layout)}; this release reads only layout"
+            f" {_LAYOUT}; use the later release that wrote it"
         )
     if not isinstance(body, bytes):
         raise TypeError(f"a state of type {type(body).__name__}")

@@ -1,13 +1,13 @@
-"""Kafka's minimum-cost flow over tasks and clients, cycle by cycle (KIP-925), in columns.
+"""Kafka's minimum-cost flow over tasks and clients (KIP-925): the same cycles, computed in columns.
 
-Kafka finds *an* optimum by cancelling negative cycles, and which one depends on the order in which
-its Bellman-Ford walks nodes and edges: source, tasks, clients, sink, each by number, over as many
-passes as there are nodes. That order is kept here; a pass over all edges of a stage is one array
-operation, and edges of tasks that did not change since the last pass are left out, as they cannot
-relax anything. Sink and source arcs are saturated from the start and never carry an improvement.
+Kafka finds *an* optimum by cancelling negative cycles. Which one depends on the order in which its
+Bellman-Ford visits nodes and edges: source, tasks, clients, sink, each by number, in as many passes
+as there are nodes. This module keeps that order. A pass over all edges of one kind is one array
+operation. Edges of tasks that did not change in the last pass are skipped, since they cannot relax
+anything. Sink and source arcs are saturated from the start and never carry an improvement.
 
-With `balance_subtopology` a client is one node for each subtopology, bounded by its share, behind
-which one more node bounds its total.
+With `balance_subtopology` a client has one node per subtopology, bounded by its share, and one more
+node that bounds its total.
 """
 
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ Node = tuple[int, int]
 
 @dataclass(slots=True, kw_only=True)
 class Shares:
-    """Bounds of `balance_subtopology`.
+    """Bounds of `balance_subtopology`; M tasks, S subtopologies, C clients.
 
     Attributes:
         block_of: int [M], the subtopology of each task as 0, 1, ...; ascending.
-        limit: int [S, C], tasks of the subtopology that a client may hold.
-        held: int [S, C], that it holds.
+        limit: int [S, C], tasks of the subtopology that the client may hold.
+        held: int [S, C], tasks of the subtopology that the client holds; changed.
     """
 
     block_of: IntArray
@@ -38,10 +38,10 @@ class Shares:
 
 @dataclass(slots=True, kw_only=True)
 class Flow:
-    """A feasible placement on its way to the optimum.
+    """A feasible placement that `solve` improves to the optimum.
 
     Attributes:
-        cost: int [M, C], of each task on each client.
+        cost: int [M, C], cost of each task on each client.
         holder: int [M], the client of each task; changed.
         shares: bounds of subtopologies, or None for `min_traffic`.
     """
@@ -52,7 +52,7 @@ class Flow:
     _distances: "_Distances" = field(init=False, repr=False)
 
     def solve(self) -> None:
-        """Cancel negative cycles until there is none."""
+        """Cancel negative cycles until there are none."""
         while (cycle := self._negative_cycle()) is not None:
             self._cancel(cycle)
 
@@ -60,12 +60,12 @@ class Flow:
         return 1 if self.shares is None else len(self.shares.limit)
 
     def _negative_cycle(self) -> list[Node] | None:
-        """The nodes of the cycle that Kafka would find, each followed by its parent."""
+        """The nodes of the cycle that Kafka would find, each followed by its parent; or None."""
         tasks, clients = self.cost.shape
         blocks = self._blocks()
         d = self._distances = _Distances.zero(tasks, blocks, clients)
         totals = 0 if self.shares is None else clients
-        # Kafka counts its two extra nodes, the sink and the start that reaches all others, too.
+        # Like Kafka, count two extra nodes: the sink, and the start that reaches all others.
         passes = tasks + blocks * clients + totals + 3
         changed = np.arange(tasks)
         for _ in range(passes - 1):
@@ -86,20 +86,20 @@ class Flow:
         return cycle
 
     def _nodes(self, tasks: IntArray) -> IntArray:
-        """Int [len(tasks)]: first client node of the block of each task."""
+        """Int [len(tasks)]: the first client node of each task's subtopology."""
         if self.shares is None:
             return np.zeros(len(tasks), dtype=np.int64)
         nodes: IntArray = self.shares.block_of[tasks] * self.cost.shape[1]
         return nodes
 
     def _offers(self, tasks: IntArray) -> IntArray:
-        """Int [len(tasks), C]: distance of each client by way of each task that it lacks."""
+        """Int [len(tasks), C]: distance of each client through each task that it does not hold."""
         offers = self._distances.task[tasks, None] + self.cost[tasks]
         offers[np.arange(len(tasks)), self.holder[tasks]] = np.iinfo(np.int64).max
         return offers
 
     def _relax_tasks(self, tasks: IntArray) -> bool:
-        """Edges of the tasks: to the source, and to the clients of their block that lack them."""
+        """Relax the edges from tasks to the source and to clients; whether a client got nearer."""
         if not len(tasks):
             return False
         d, clients = self._distances, self.cost.shape[1]
@@ -119,7 +119,11 @@ class Flow:
         return moved
 
     def _relax_clients(self) -> tuple[IntArray, bool]:
-        """Edges of the clients, back to their tasks and on to their totals; tasks that changed."""
+        """Relax the edges from clients to their tasks and totals.
+
+        Returns:
+            The tasks that got nearer, and whether a total did.
+        """
         d, tasks = self._distances, np.arange(len(self.holder))
         node = self._nodes(tasks) + self.holder
         value = d.client[node] - self.cost[tasks, self.holder]
@@ -147,7 +151,7 @@ class Flow:
         return bool(len(better) or len(block))
 
     def _first_relaxed(self, changed: IntArray) -> Node | None:
-        """The first node that the last pass would still bring nearer, with its parent set."""
+        """The first node that one more pass would bring nearer, its parent now set; or None."""
         d, clients = self._distances, self.cost.shape[1]
         for task in changed.tolist():
             if d.task[task] < d.source:
@@ -163,7 +167,7 @@ class Flow:
         return None if self.shares is None else self._first_beyond_tasks(self.shares)
 
     def _first_beyond_tasks(self, shares: Shares) -> Node | None:
-        """The same for the edges of clients, then of totals, when no task relaxes anything."""
+        """The result of `_first_relaxed` for the edges of clients, then of totals."""
         d, clients = self._distances, self.cost.shape[1]
         tasks = np.arange(len(self.holder))
         node = self._nodes(tasks) + self.holder
@@ -188,7 +192,7 @@ class Flow:
         return (_CLIENT, at)
 
     def _cancel(self, cycle: list[Node]) -> None:
-        """Push one unit round the cycle: a negative one moves tasks, and each has one unit."""
+        """Push one unit of flow round the cycle: its tasks move to other clients."""
         clients = self.cost.shape[1]
         edges = [
             (parent, child) for child, parent in zip(cycle, cycle[1:] + cycle[:1], strict=True)
@@ -208,7 +212,10 @@ class Flow:
 
 @dataclass(slots=True, kw_only=True)
 class _Distances:
-    """Distances and parents of one search; a parent below -1 is the total of client -2 - parent."""
+    """Distances and parents of the nodes in one search.
+
+    A client's parent below -1 is the total node of client -2 - parent.
+    """
 
     source: int = 0
     source_parent: int = _NOBODY

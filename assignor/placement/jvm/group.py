@@ -1,7 +1,7 @@
-"""The scratchpad of the port: what each client is given so far, in Java's order of clients.
+"""The tasks assigned to each client so far, with clients in Java's order.
 
 Java compares UUIDs as two *signed* 64-bit halves, so 8000... comes before 0000...; every loop and
-every tie in Kafka's assignor follows that order. A client's place in it is its *rank* here.
+every tie in Kafka's assignor follows that order. A client's index in it is its *rank*.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SIGN = 1 << 63
 
 
 def java_order(process_id: str) -> tuple[int, int, int, str]:
-    """Sort key of a process id: Java's order of UUIDs; ids that are none come last, as text.
+    """Sort key of a process id: Java's order of UUIDs; other ids come last, sorted as text.
 
     >>> ids = ["00000000-0000-0000-0000-000000000000", "80000000-0000-0000-0000-000000000000"]
     >>> sorted(ids, key=java_order)[0][0]
@@ -29,13 +29,13 @@ def java_order(process_id: str) -> tuple[int, int, int, str]:
 
 @dataclass(slots=True, kw_only=True)
 class KafkaGroup:
-    """What the clients hold; lists are indexed by rank.
+    """The tasks of the clients; all lists are indexed by rank.
 
     Attributes:
-        clients: index of the client in the group state.
-        threads: capacity, above 0.
-        tags: client tags (KIP-708), all of them.
-        active, standby: tasks given so far, by index in the group state.
+        clients: index of each client in the group state.
+        threads: threads of each client, above 0.
+        tags: all tags of each client (KIP-708).
+        active, standby: tasks assigned so far, as indices in the group state.
     """
 
     clients: list[int]
@@ -46,7 +46,7 @@ class KafkaGroup:
 
     @classmethod
     def of(cls, state: GroupState) -> "KafkaGroup":
-        """An empty scratchpad for the clients that have threads."""
+        """The clients with threads, without tasks."""
         capacity = state.capacity().tolist()
         able = [client for client, threads in enumerate(capacity) if threads > 0]
         clients = sorted(able, key=lambda client: java_order(state.clients[client]))
@@ -59,19 +59,25 @@ class KafkaGroup:
         )
 
     def count(self, rank: int) -> int:
-        """Tasks given, of both kinds."""
+        """Number of tasks assigned to the client, active and standby."""
         return len(self.active[rank]) + len(self.standby[rank])
 
     def load(self, rank: int) -> float:
-        """Tasks given for each thread."""
+        """Number of tasks assigned to the client per thread."""
         return self.count(rank) / self.threads[rank]
 
     def has(self, rank: int, task: int) -> bool:
-        """Whether the client was given the task, as active or standby."""
+        """Whether the task is assigned to the client, as active or standby."""
         return task in self.active[rank] or task in self.standby[rank]
 
     def swap(self, task: int, *, standby: int, active: int) -> None:
-        """Exchange the roles of two holders of a task."""
+        """Exchange active and standby of a task between its clients.
+
+        Args:
+            task: the task.
+            standby: rank of the client with the standby; it becomes active.
+            active: rank of the client with the active task; it becomes standby.
+        """
         self.standby[standby].remove(task)
         self.active[standby].add(task)
         self.active[active].remove(task)

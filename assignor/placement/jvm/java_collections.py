@@ -1,7 +1,7 @@
-"""Java's PriorityQueue, as far as the order of equal elements goes.
+"""Java's PriorityQueue and HashMap, with the same order of elements.
 
-Two movements of one task to two clients compare as equal in Kafka, so which one is served first is
-decided by how that heap moves its elements. `heapq` moves them in another order.
+In Kafka two movements of one task to two clients compare as equal, so the internal moves of the
+heap decide which one is first. `heapq` moves elements in another order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class JavaQueue(Generic[T]):
-    """A binary heap of (key, value); equal keys leave in the order that Java's would."""
+    """A binary heap of (key, value) that returns equal keys in Java's order."""
 
     def __init__(self, items: Iterable[tuple[Any, T]] = ()) -> None:
         self._heap: list[tuple[Any, T]] = []
@@ -24,7 +24,7 @@ class JavaQueue(Generic[T]):
         return len(self._heap)
 
     def offer(self, key: Any, value: T) -> None:
-        """Add an element."""
+        """Add a value with its key."""
         heap = self._heap
         heap.append((key, value))
         place = len(heap) - 1
@@ -37,7 +37,7 @@ class JavaQueue(Generic[T]):
         heap[place] = (key, value)
 
     def poll(self) -> T:
-        """Remove and return the value of a smallest key."""
+        """Remove and return the value with the smallest key."""
         heap = self._heap
         first = heap[0]
         last = heap.pop()
@@ -68,7 +68,7 @@ def _java_string_hash(text: str) -> int:
 
 
 def _task_hash(task: TaskId) -> int:
-    """`TaskId.hashCode()`, spread as HashMap does, unsigned."""
+    """The bits of `TaskId.hashCode()` that HashMap uses, unsigned."""
     name = 0 if task.topology_name is None else _java_string_hash(task.topology_name)
     value = 1
     for part in (task.subtopology, task.partition, name):
@@ -77,10 +77,10 @@ def _task_hash(task: TaskId) -> int:
 
 
 def hash_map_order(tasks: Sequence[TaskId]) -> list[int]:
-    """Places of the tasks in the order of a HashMap that they were put into one after another.
+    """Indices of the tasks in the iteration order of a HashMap filled in the given order.
 
-    The table doubles when it is more than three quarters full; within a bucket the order is that of
-    insertion (buckets of eight and more, which become trees, keep it as well).
+    The table doubles when it is more than three quarters full. Within a bucket the order is that of
+    insertion, also in buckets of eight and more, which become trees.
     """
     size = 16
     while len(tasks) > size * 3 // 4:

@@ -1,7 +1,7 @@
-"""How far each client is behind, in Kafka's numbers and Kafka's order.
+"""The lag of each client, in Kafka's numbers and order.
 
-Running is -2 and unknown is -3, compared as plain numbers: a client that cannot tell how far it is
-counts as *nearest*, though never as caught up. That is Kafka's behaviour, kept here on purpose.
+Running is -2 and unknown is -3, compared as plain numbers: a client with an unknown lag counts as
+*nearest*, but never as caught up. This is Kafka's behaviour, kept on purpose.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,11 +16,11 @@ _UNBOUNDED = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaLags:
-    """Lags of all clients, kept only where a client reported a copy.
+    """Lags of all clients, stored only for reported copies.
 
     Attributes:
         by_task: task -> rank -> lag of a reported copy.
-        ends: lag of a client without a copy, of each task.
+        ends: for each task, the lag of a client without a copy.
         acceptable: acceptable.recovery.lag.
         count: number of clients.
     """
@@ -32,7 +32,7 @@ class KafkaLags:
 
     @classmethod
     def of(cls, state: GroupState, group: KafkaGroup) -> "KafkaLags":
-        """Read the reported copies of the clients that are in the group."""
+        """The lags of the reported copies of the clients in `group`."""
         rank_by_client = {client: rank for rank, client in enumerate(group.clients)}
         words = {LAG_RUNNING: _RUNNING, LAG_UNKNOWN: _UNKNOWN}
         by_task: dict[int, dict[int, int]] = {}
@@ -53,21 +53,21 @@ class KafkaLags:
         )
 
     def of_client(self, task: int, rank: int) -> int:
-        """Records behind; -2 running, -3 unknown."""
+        """The client's lag of the task in records; -2 running, -3 unknown."""
         return self.by_task.get(task, {}).get(rank, self.ends[task])
 
     def _is_near(self, lag: int) -> bool:
         return lag == _RUNNING or self.acceptable == _UNBOUNDED or 0 <= lag <= self.acceptable
 
     def caught_up(self, task: int) -> list[int]:
-        """Ranks of the clients that are caught up, ascending."""
+        """Ranks of the clients that are caught up on the task, ascending."""
         copies = self.by_task.get(task, {})
         if self._is_near(self.ends[task]):
             return [r for r in range(self.count) if self._is_near(self.of_client(task, r))]
         return sorted(rank for rank, lag in copies.items() if self._is_near(lag))
 
     def is_outdone(self, task: int, rank: int) -> bool:
-        """Whether the client is not caught up while another one is nearer."""
+        """Whether the client is not caught up and another one has a smaller lag."""
         lag = self.of_client(task, rank)
         if self._is_near(lag):
             return False
@@ -78,7 +78,7 @@ class KafkaLags:
         return lowest < lag
 
     def nearer(self, task: int, destination: int, is_fit: Callable[[int], bool]) -> int | None:
-        """The nearest fit client that comes before the destination, by lag and then by rank."""
+        """The first fit client by lag, then rank; None if the destination comes before it."""
         for rank in self._by_lag(task):
             if rank == destination:
                 return None
@@ -87,7 +87,7 @@ class KafkaLags:
         return None
 
     def _by_lag(self, task: int) -> Iterator[int]:
-        """All ranks by (lag, rank), without sorting those that have no copy."""
+        """All ranks by (lag, rank); only clients with a copy are sorted."""
         copies, end = self.by_task.get(task, {}), self.ends[task]
         ordered = sorted((lag, rank) for rank, lag in copies.items() if lag != end)
         for lag, rank in ordered:

@@ -1,4 +1,4 @@
-"""From where the state is to where Kafka wants it: swaps, detours and warm-ups (KIP-441)."""
+"""Movements from the clients with state to the target: swaps, other clients, warm-ups (KIP-441)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from assignor.placement.jvm.lags import KafkaLags
 
 @dataclass(slots=True, kw_only=True)
 class Warmups:
-    """The budget of max.warmup.replicas, one for the whole group and rebalance.
+    """The warm-ups of a rebalance; max.warmup.replicas limits them in the whole group.
 
     Attributes:
-        left: how many more may be started.
+        left: number of warm-ups that may still be started.
         pairs: (task, rank) of those started.
     """
 
@@ -21,7 +21,7 @@ class Warmups:
     pairs: set[tuple[int, int]] = field(default_factory=set)
 
     def start(self, task: int, rank: int) -> bool:
-        """Whether one more may be started; if so it is counted and noted."""
+        """Start a warm-up if one is left; whether it was started."""
         if self.left <= 0:
             return False
         self.left -= 1
@@ -39,7 +39,16 @@ class _Move:
 def _queue(
     group: KafkaGroup, lags: KafkaLags, held: list[set[int]], passed: set[tuple[int, int]]
 ) -> "JavaQueue[_Move]":
-    """Copies that are outdone, fewest caught-up clients first, then by task."""
+    """Copies that are not caught up while another client has a smaller lag, as moves.
+
+    Tasks with the fewest caught-up clients come first, then by task.
+
+    Args:
+        group: the clients.
+        lags: their lags.
+        held: tasks of each client, by rank: the active or the standby tasks.
+        passed: (task, rank) pairs to leave out.
+    """
     queue: JavaQueue[_Move] = JavaQueue()
     for rank in range(len(group.clients)):
         for task in sorted(held[rank]):
@@ -56,7 +65,10 @@ def _least_loaded(group: KafkaGroup, ranks: list[int], is_fit: Callable[[int], b
 
 
 def move_actives(group: KafkaGroup, lags: KafkaLags, warmups: Warmups) -> int:
-    """Start actives where their state is nearest, warm them up where they belong; how many."""
+    """Start actives on the clients with the smallest lag, with warm-ups on their targets.
+
+    Returns how many movements there were.
+    """
     queue = _queue(group, lags, group.active, set())
     count = len(queue)
     while queue:
@@ -85,7 +97,10 @@ def _move_active(group: KafkaGroup, lags: KafkaLags, warmups: Warmups, move: _Mo
 
 
 def move_standbys(group: KafkaGroup, lags: KafkaLags, warmups: Warmups) -> int:
-    """The same for standbys; a copy that has no better place stays. Returns how many moved."""
+    """Start standbys on the clients with the smallest lag, with warm-ups on their targets.
+
+    A standby for which there is no better client stays. Returns how many moved.
+    """
     queue = _queue(group, lags, group.standby, set(warmups.pairs))
     count = 0
     while queue:

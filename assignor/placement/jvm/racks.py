@@ -1,4 +1,4 @@
-"""Kafka's rack-aware step (KIP-925): when it is on, its costs, and the order of its pairs."""
+"""Kafka's rack-aware step (KIP-925): when it runs, its costs, and the order of its exchanges."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ CanMove = Callable[[int, int, int], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaRacks:
-    """The step, switched on or off for this group.
+    """The rack-aware step of one group.
 
     Attributes:
         state: the group.
-        is_on: whether Kafka would optimize at all.
-        warnings: why not, where a strategy is set.
-        traffic_cost, non_overlap_cost: of stateful tasks.
+        is_on: whether Kafka would run the step.
+        warnings: the reason why not, if a strategy is configured.
+        traffic_cost, non_overlap_cost: costs of stateful tasks.
     """
 
     state: GroupState
@@ -36,7 +36,7 @@ class KafkaRacks:
 
     @classmethod
     def of(cls, state: GroupState, group: KafkaGroup) -> "KafkaRacks":
-        """Check what Kafka checks: it optimizes with complete information or not at all."""
+        """The step, on only if all racks are known, as in Kafka."""
         config = state.config
         traffic = config.rack_aware_assignment_traffic_cost
         overlap = config.rack_aware_assignment_non_overlap_cost
@@ -68,8 +68,8 @@ class KafkaRacks:
 
         Args:
             group: the clients.
-            tasks: of one kind, ascending.
-            is_stateful: stateless tasks do not care where they were.
+            tasks: the stateful or the stateless tasks, ascending.
+            is_stateful: which; for stateless tasks a move costs nothing.
         """
         if not self.is_on or not len(tasks):
             return
@@ -95,7 +95,7 @@ class KafkaRacks:
             group.active[after].add(task)
 
     def optimize_standbys(self, group: KafkaGroup, can_move: CanMove) -> None:
-        """Exchange standbys between two clients of different racks at a time, four rounds at most.
+        """Exchange standbys, between two clients of different racks at a time, in up to 4 rounds.
 
         Args:
             group: the clients.
@@ -108,15 +108,15 @@ class KafkaRacks:
         row = {task: place for place, task in enumerate(tasks)}
         racks = [self.state.racks[client] for client in group.clients]
         pairs = [
-            (one, other)
-            for one in range(len(racks))
-            for other in range(one + 1, len(racks))
-            if racks[one] != racks[other]
+            (rank, other)
+            for rank in range(len(racks))
+            for other in range(rank + 1, len(racks))
+            if racks[rank] != racks[other]
         ]
         for _ in range(_ROUNDS):
             moved = False
-            for one, other in pairs:
-                moved |= self._exchange(group, cost, row, (one, other), can_move)
+            for rank, other in pairs:
+                moved |= self._exchange(group, cost, row, (rank, other), can_move)
             if not moved:
                 return
 
@@ -128,13 +128,13 @@ class KafkaRacks:
         pair: tuple[int, int],
         can_move: CanMove,
     ) -> bool:
-        one, other = pair
-        mine = _movable(group, one, other, can_move)
-        theirs = _movable(group, other, one, can_move)
-        if not mine or not theirs:
+        rank, other = pair
+        own_tasks = _movable(group, rank, other, can_move)
+        other_tasks = _movable(group, other, rank, can_move)
+        if not own_tasks or not other_tasks:
             return False
-        tasks = sorted([*mine, *theirs])
-        own = set(mine)
+        tasks = sorted([*own_tasks, *other_tasks])
+        own = set(own_tasks)
         holder = np.array([task not in own for task in tasks], dtype=np.int64)
         table = cost[[row[task] for task in tasks]][:, list(pair)] + self.non_overlap_cost
         table[np.arange(len(tasks)), holder] -= self.non_overlap_cost
@@ -158,7 +158,7 @@ def _movable(group: KafkaGroup, source: int, destination: int, can_move: CanMove
 
 
 def _off(state: GroupState, group: KafkaGroup) -> str:
-    """Why Kafka would leave the racks alone; empty when it would not."""
+    """The reason why Kafka would skip the step; empty if it would not."""
     lacking = [state.clients[client] for client in group.clients if state.racks[client] is None]
     if lacking:
         return f"client {lacking[0]} has no rack (client.rack); {len(lacking)} have none"

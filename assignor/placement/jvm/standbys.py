@@ -1,4 +1,4 @@
-"""Where Kafka wants the standbys in the end: by load alone, or apart by client tags (KIP-708)."""
+"""Kafka's placement of standbys: by load alone, or spread over client tags (KIP-708)."""
 
 import heapq
 from collections.abc import Callable, Mapping
@@ -16,7 +16,11 @@ _NAMED = 3
 
 
 def assign_standbys(state: GroupState, group: KafkaGroup, racks: KafkaRacks) -> tuple[str, ...]:
-    """Place the standbys, even them out and mind the racks; returns what was not possible."""
+    """Place the standbys, balance them and optimise racks.
+
+    Returns:
+        Warnings about standbys that could not be placed, or not apart.
+    """
     wanted = state.config.num_standby_replicas
     if wanted == 0:
         return ()
@@ -34,7 +38,7 @@ def assign_standbys(state: GroupState, group: KafkaGroup, racks: KafkaRacks) -> 
 
 
 def _fill(group: KafkaGroup, wanted: Mapping[int, int]) -> dict[int, int]:
-    """Each copy to the least loaded client without the task; returns what is missing."""
+    """Add each copy to the least loaded client without the task; task -> copies without one."""
     short = {}
     heap = [(group.load(rank), rank) for rank in range(len(group.clients))]
     heapq.heapify(heap)
@@ -50,7 +54,7 @@ def _fill(group: KafkaGroup, wanted: Mapping[int, int]) -> dict[int, int]:
 
 
 def _poll(heap: list[tuple[float, int]], is_fit: Callable[[int], bool]) -> int | None:
-    """Take the first fit client out of the heap; the others stay in it."""
+    """Remove the first fit client from the heap and return it; None if there is none."""
     passed = []
     found = None
     while heap:
@@ -70,17 +74,17 @@ def _too_few(state: GroupState, short: Mapping[int, int]) -> tuple[str, ...]:
     names = ", ".join(str(state.tasks[task]) for task in sorted(short)[:_NAMED])
     more = f" and {len(short) - _NAMED} more" if len(short) > _NAMED else ""
     warning = (
-        f"{sum(short.values())} standby tasks have no client that lacks the task "
-        f"({names}{more}); start more clients"
+        f"{sum(short.values())} standby tasks cannot be placed, since every client has a copy of "
+        f"the task already ({names}{more}); start more clients"
     )
     return (warning,)
 
 
 @dataclass(slots=True, kw_only=True)
 class _UsedTags:
-    """The tag values that the copies of one task use already.
+    """The tag values that the copies of one task already use.
 
-    A key whose values are not more than the clients used so far asks for nothing any longer.
+    A key is ignored once it has no more values than clients are used.
     """
 
     keys: frozenset[str]
@@ -105,9 +109,11 @@ class _UsedTags:
 def _spread(
     state: GroupState, group: KafkaGroup, tasks: list[int]
 ) -> tuple[dict[int, int], tuple[str, ...]]:
-    """Standbys on clients that differ in every key; what is left, in the order it is filled.
+    """Add standbys to clients that differ in every tag key.
 
-    That order is the order of a Java HashMap of task ids, because Kafka walks one.
+    Returns:
+        Task -> copies without such a client, in the order in which they are placed later, and a
+        warning about them. The order is that of a Java HashMap of task ids, as in Kafka.
     """
     wanted = state.config.num_standby_replicas
     keys = frozenset(state.config.rack_aware_assignment_tags)
@@ -136,7 +142,7 @@ def _spread(
             group.standby[rank].add(task)
             chosen.append(rank)
             used.add(group.tags[rank])
-        # Whoever was chosen is back in the queue for the next task only.
+        # The chosen clients go back into the queue only for the next task.
         for rank in chosen:
             heapq.heappush(heap, (group.load(rank), rank))
     order = hash_map_order([state.tasks[task] for task in tasks])
@@ -152,13 +158,13 @@ def _not_apart(state: GroupState, left: Mapping[int, int]) -> tuple[str, ...]:
     keys = ", ".join(state.config.rack_aware_assignment_tags)
     warning = (
         f"{sum(left.values())} standby tasks ({names}{more}) have no client that differs in every "
-        f"tag ({keys}) and go to the least loaded; start clients with other values"
+        f"tag ({keys}) and go to the least loaded client; start clients with other tag values"
     )
     return (warning,)
 
 
 def _same_tags(group: KafkaGroup) -> BoolArray:
-    """Bool [C, C]: the destination has every tag of the source, with the same value."""
+    """Bool [C, C]: whether the destination (column) has all tags of the source with its values."""
     allowed = np.zeros((len(group.tags), len(group.tags)), dtype=np.bool_)
     rows: dict[tuple[tuple[str, str], ...], BoolArray] = {}
     for rank, tags in enumerate(group.tags):
@@ -172,7 +178,7 @@ def _same_tags(group: KafkaGroup) -> BoolArray:
 
 
 def _keeps_tags(group: KafkaGroup) -> Callable[[int, int, int], bool]:
-    """Whether moving a standby leaves at least as many different tags among its holders."""
+    """A check whether a standby's move leaves at least as many different tags among its clients."""
     tags = [frozenset(own.items()) for own in group.tags]
 
     def is_allowed(source: int, destination: int, task: int) -> bool:

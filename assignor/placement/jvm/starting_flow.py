@@ -1,7 +1,7 @@
 """Kafka's starting flow for `balance_subtopology`: shortest augmenting paths, breadth first.
 
-Every subtopology may fill at most its share of a client, so the placement that comes in may not be
-a legal start; Kafka throws it away and begins with nothing.
+The tasks of a subtopology may use at most its share of a client, and the given placement may exceed
+that. So Kafka discards it and starts without any.
 """
 
 from collections import deque
@@ -19,18 +19,18 @@ Node = tuple[int, int]
 
 
 def first_flow(block_of: IntArray, quota: IntArray) -> tuple[IntArray, Shares]:
-    """A feasible placement, the one that Kafka begins with.
+    """The feasible placement with which Kafka starts.
 
     Args:
         block_of: int [M], subtopology of each task as 0, 1, ...; ascending.
         quota: int [C], tasks of each client; sum M.
 
     Returns:
-        int [M], the client of each task, and the bounds with what is held.
+        int [M], the client of each task; and the shares, with `held` set.
     """
     blocks, clients = int(block_of[-1]) + 1, len(quota)
     sizes = np.bincount(block_of, minlength=blocks)
-    # In floating point and in this order, as Java computes it: the ceiling may differ otherwise.
+    # In floating point and in Java's order of operations: otherwise the ceiling may differ.
     share = quota[None, :] * 1.0 / len(block_of) * sizes[:, None]
     limit = np.ceil(share).astype(np.int64)
     shares = Shares(block_of=block_of, limit=limit, held=np.zeros_like(limit))
@@ -41,7 +41,7 @@ def first_flow(block_of: IntArray, quota: IntArray) -> tuple[IntArray, Shares]:
         ],
         holder=[-1] * len(block_of),
         block_of=block_of.tolist(),
-        room=quota.tolist(),
+        free=quota.tolist(),
         spare=limit.tolist(),
         clients=clients,
     )
@@ -57,30 +57,43 @@ def first_flow(block_of: IntArray, quota: IntArray) -> tuple[IntArray, Shares]:
 
 @dataclass(slots=True, kw_only=True)
 class _Filling:
-    """Tasks that wait (last first, by block), who holds the others, and the room that is left."""
+    """A placement that is filled task by task.
+
+    Attributes:
+        waiting: for each subtopology, its tasks without a client, last first.
+        holder: the client of each task, or -1.
+        block_of: the subtopology of each task.
+        free: tasks that each client may still take.
+        spare: for each subtopology, its tasks that each client may still take.
+        clients: number of clients.
+    """
 
     waiting: list[list[int]]
     holder: list[int]
     block_of: list[int]
-    room: list[int]
+    free: list[int]
     spare: list[list[int]]
     clients: int
 
     def shortest(self) -> bool:
-        """Place a waiting task directly, where breadth-first search would; False if it cannot."""
+        """Place a waiting task directly, as breadth-first search would; whether one was placed."""
         for spare, waiting in zip(self.spare, self.waiting, strict=True):
             if not waiting:
                 continue
             for client in range(self.clients):
-                if spare[client] > 0 and self.room[client] > 0:
+                if spare[client] > 0 and self.free[client] > 0:
                     self.holder[waiting.pop()] = client
                     spare[client] -= 1
-                    self.room[client] -= 1
+                    self.free[client] -= 1
                     return True
         return False
 
     def detour(self) -> None:
-        """Place a waiting task by moving others: the shortest path in full."""
+        """Place a waiting task by the shortest path that moves other tasks.
+
+        Raises:
+            RuntimeError: there is no such path.
+        """
         parents: dict[Node, Node | None] = {}
         queue: deque[Node] = deque()
         for task in sorted(own[-1 - k] for own in self.waiting for k in range(len(own))):
@@ -93,13 +106,13 @@ class _Filling:
                     continue
                 parents[following] = node
                 queue.append(following)
-            if node[0] == _TOTAL and self.room[node[1]] > 0:
+            if node[0] == _TOTAL and self.free[node[1]] > 0:
                 self._push(node, parents)
                 return
         raise RuntimeError("shares of subtopologies leave a task without a client")
 
     def _edges(self, node: Node) -> Iterator[Node]:
-        """Residual edges, by number of their end."""
+        """The ends of the node's residual edges, by number."""
         kind, number = node
         if kind == _TASK:
             base = self.block_of[number] * self.clients
@@ -139,4 +152,4 @@ class _Filling:
             elif (start[0], following[0]) == (_TOTAL, _CLIENT):
                 block, client = divmod(following[1], self.clients)
                 self.spare[block][client] += 1
-        self.room[end[1]] -= 1
+        self.free[end[1]] -= 1

@@ -1,4 +1,4 @@
-"""Where Kafka wants the actives in the end: dealt round robin, then evened out over the threads."""
+"""Kafka's targets of active tasks: assigned round robin, then balanced over the threads."""
 
 import heapq
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from assignor.placement.state import BoolArray, FloatArray, GroupState
 
 
 def assign_stateful(state: GroupState, group: KafkaGroup, racks: KafkaRacks) -> None:
-    """Deal the stateful tasks, blind to where their state is, then even out and mind the racks."""
+    """Assign the stateful tasks regardless of their state, balance them and optimise racks."""
     for turn, task in enumerate(np.flatnonzero(state.stateful).tolist()):
         group.active[turn % len(group.clients)].add(task)
     balance(group, group.active)
@@ -19,7 +19,7 @@ def assign_stateful(state: GroupState, group: KafkaGroup, racks: KafkaRacks) -> 
 
 
 def assign_stateless(state: GroupState, group: KafkaGroup, racks: KafkaRacks) -> None:
-    """Each stateless task to the client with the fewest actives a thread, wherever it ran."""
+    """Assign each stateless task to the client with the fewest actives per thread."""
     tasks = np.flatnonzero(~state.stateful).tolist()
     heap = [
         (len(held) / threads, rank)
@@ -34,12 +34,12 @@ def assign_stateless(state: GroupState, group: KafkaGroup, racks: KafkaRacks) ->
 
 
 def balance(group: KafkaGroup, held: Sequence[set[int]], allowed: BoolArray | None = None) -> None:
-    """Even out tasks over threads, one task of one pair of clients at a time, until nothing moves.
+    """Balance tasks over threads: move one task between two clients at a time, until none moves.
 
     Args:
-        group: the clients; loads count both kinds of tasks.
-        held: the sets to move in, the actives or the standbys of all clients.
-        allowed: bool [C, C], whether a task may move from one rank to another; None for always.
+        group: the clients; loads count active and standby tasks.
+        held: the tasks to move, by rank: the active or the standby tasks of all clients; changed.
+        allowed: bool [C, C], whether a task may move from rank to rank; None: always.
     """
     ranks = len(group.clients)
     threads = np.array(group.threads, dtype=np.float64)
@@ -68,13 +68,13 @@ def _should_move(
     source: int,
     start: int,
 ) -> BoolArray:
-    """Bool [C - start]: whether one task less here and one more there evens out the loads.
+    """Bool [C - start]: whether moving one task from `source` to the client improves the balance.
 
-    In floating point, operation by operation as Java does it: equal loads may differ in a bit.
+    In floating point, with Java's operations in Java's order: equal loads may differ in a bit.
     """
-    there, capacity = counts[start:], threads[start:]
-    skew = counts[source] / threads[source] - there / capacity
-    proposed = (counts[source] - 1.0) / threads[source] - (there + 1.0) / capacity
+    others, capacity = counts[start:], threads[start:]
+    skew = counts[source] / threads[source] - others / capacity
+    proposed = (counts[source] - 1.0) / threads[source] - (others + 1.0) / capacity
     fits: BoolArray = (skew > 0) & (proposed >= 0) & (proposed < skew)
     if source >= start:
         fits[source - start] = False
@@ -90,7 +90,7 @@ def _move(
     source: int,
     destination: int,
 ) -> bool:
-    """Move the first tasks that the destination lacks, while that evens out; whether any moved."""
+    """Move tasks that the destination lacks while that improves the balance; whether any moved."""
     moved = False
     for task in sorted(held[source]):
         if group.has(destination, task):

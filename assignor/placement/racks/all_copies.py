@@ -1,10 +1,10 @@
-"""Actives and standbys together: tasks change all their places with one another.
+"""Rack-aware placement of actives and standbys together: tasks exchange all their clients.
 
-Actives are placed at least cost first, and there are many ways to do that; which one is chosen
-decides how near the standbys can be to their changelogs while staying in other racks. A task's
-places, its active client and its standby clients, are a *slot*; slots are exchanged between tasks
-so that the actives still cost least, and the standbys as little as that leaves. Counts of clients
-and the spread of copies belong to the slots and stay as they are.
+Actives are placed first, at the least cost. Many placements have that cost, and they differ in how
+near the standbys can be to their changelogs while staying in other racks. The clients of a task,
+active and standby, are a *slot*. Slots are exchanged between tasks: the actives keep the least
+cost, and the standbys get the least cost that is possible with it. The tasks per client and the
+spread of copies are properties of the slots, so they stay the same.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from assignor.placement.racks.optimise import Pairs, optimize_standbys, rack_cos
 from assignor.placement.racks.traffic import traffic_of
 from assignor.placement.state import BoolArray, GroupState, IntArray
 
-# The solver looks at kinds x patterns x patterns numbers a step.
+# The solver examines kinds x patterns x patterns numbers per step; with more it is not used.
 _MOST_NUMBERS = 400_000
 _ROUNDS = 4
 
@@ -27,16 +27,17 @@ _ROUNDS = 4
 def optimize_together(
     state: GroupState, active: IntArray, standbys: Pairs, *, spread_racks: bool = True
 ) -> tuple[IntArray, Pairs, tuple[str, ...]]:
-    """Standbys at less cost than `optimize_standbys` alone reaches, actives at the same cost.
+    """Place standbys at less cost than `optimize_standbys` alone, and actives at the same cost.
 
     Args:
         state: the group.
-        active: int [T], placed by `optimize_active`.
+        active: int [T], the result of `optimize_active`.
         standbys: (task, client) pairs.
         spread_racks: as in `optimize_standbys`.
 
     Returns:
-        Actives, standbys, and the warnings of `optimize_standbys`. Unchanged without a strategy.
+        Actives, standbys, and the warnings of `optimize_standbys`. Unchanged without a rack
+        strategy.
     """
     pairs, warnings = optimize_standbys(state, active, standbys, spread_racks=spread_racks)
     is_known = state.partition_racks is not None and state.changelog_racks is not None
@@ -54,7 +55,7 @@ def optimize_together(
 
 
 def _is_least(state: GroupState, pairs: Pairs) -> bool:
-    """Whether every standby is where its changelogs cost least already."""
+    """Whether every standby is in a rack in which its changelogs cost least."""
     task, client = np.array(pairs, dtype=np.int64).T
     traffic = traffic_of(state, state.changelog_racks, task)
     weight = traffic.weight[traffic.class_of]
@@ -64,12 +65,13 @@ def _is_least(state: GroupState, pairs: Pairs) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Slots:
-    """Tasks that can change slots with each other.
+    """Tasks that can exchange slots with each other.
 
     Attributes:
-        task: int [M].
-        client: int [M, 1 + N], the slot of each: active client, then standbys by rack.
-        keeps: bool [M, 2], whether the active, and whether all standbys, are where their state is.
+        task: int [M], the tasks.
+        client: int [M, 1 + N], the slot of each: active client, then standby clients by rack.
+        keeps: bool [M, 2], whether the active is on one of its places, and whether any standby is
+            on a client with state.
     """
 
     task: IntArray
@@ -78,7 +80,13 @@ class _Slots:
 
 
 def _slots(state: GroupState, active: IntArray, pairs: Pairs) -> list[_Slots]:
-    """Slots by number of standbys, and by subtopology where its balance is kept."""
+    """The slots, one part per number of standbys; with `balance_subtopology` also per subtopology.
+
+    Args:
+        state: the group.
+        active: int [T], the client of every active task.
+        pairs: (task, client) of all standbys.
+    """
     rack_known = [rack is not None for rack in state.racks]
     held: dict[int, list[int]] = {}
     for task, client in pairs:
@@ -105,7 +113,7 @@ def _slots(state: GroupState, active: IntArray, pairs: Pairs) -> list[_Slots]:
 
 
 def _swap_slots(state: GroupState, active: IntArray, pairs: Pairs) -> tuple[IntArray, Pairs] | None:
-    """The placement after the best exchange of slots, or None when there is nothing to gain."""
+    """Actives and standbys after the best exchange of slots; None if none reduces the cost."""
     placed, held, gained = active.copy(), dict.fromkeys(pairs), False
     for slots in _slots(state, active, pairs):
         order = _best_order(state, slots)
@@ -122,27 +130,29 @@ def _swap_slots(state: GroupState, active: IntArray, pairs: Pairs) -> tuple[IntA
 
 
 def _best_order(state: GroupState, slots: _Slots) -> IntArray | None:
-    """Int [M]: whose slot each task takes; None when that would not be cheaper."""
+    """Int [M]: the index of the slot that each task takes; None if no exchange is cheaper."""
     here = traffic_of(state, state.partition_racks, slots.task)
-    there = traffic_of(state, state.changelog_racks, slots.task)
+    standby_traffic = traffic_of(state, state.changelog_racks, slots.task)
     racks = here.rack_of[slots.client]
     patterns, pattern = np.unique(racks, axis=0, return_inverse=True)
-    kinds = np.stack([here.class_of, there.class_of, *slots.keeps.T.astype(np.int64)], axis=1)
+    kinds = np.stack(
+        [here.class_of, standby_traffic.class_of, *slots.keeps.T.astype(np.int64)], axis=1
+    )
     names, kind = np.unique(kinds, axis=0, return_inverse=True)
     kind, pattern = kind.reshape(-1).astype(np.int64), pattern.reshape(-1).astype(np.int64)
     if len(names) * len(patterns) ** 2 > _MOST_NUMBERS:
         return None
     traffic, overlap = rack_costs(state)
     near = traffic * here.weight[names[:, 0]][:, patterns[:, 0]]
-    far = sum(traffic * there.weight[names[:, 1]][:, column] for column in patterns.T[1:])
+    far = sum(traffic * standby_traffic.weight[names[:, 1]][:, column] for column in patterns.T[1:])
     most = 1 + len(slots.task) * (int(np.max(far, initial=0)) + patterns.shape[1] * overlap)
     if most * int(near.max(initial=0) + overlap) >= FORBIDDEN:
-        return None  # costs so large that two orders of them do not fit into one number
+        return None  # the costs are so large that both kinds do not fit into one number
     now = np.bincount(kind * len(patterns) + pattern, minlength=len(names) * len(patterns))
     now = now.reshape(len(names), len(patterns)).astype(np.int64)
     problem = Transport(
         start=now,
-        # Actives come first: whatever standbys gain is less than one unit of theirs.
+        # Actives come first: all standbys together gain less than one unit of their cost.
         cost=most * near + far,
         kept=now,
         move=overlap * (most * names[:, 2] + (patterns.shape[1] - 1) * names[:, 3]),

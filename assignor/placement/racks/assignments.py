@@ -1,4 +1,4 @@
-"""Rack-aware optimisation of a whole assignment, for strategies of one's own (KIP-924, KIP-925)."""
+"""Rack-aware optimisation of an assignment, for custom strategies (KIP-924, KIP-925)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,22 +18,23 @@ def optimize_rack_aware_active_tasks(
     traffic_cost: int | None = None,
     non_overlap_cost: int | None = None,
 ) -> TaskAssignment:
-    """Exchange active tasks between clients so that less is read from other racks.
+    """Exchange active tasks between clients so that fewer partitions are read from other racks.
 
-    Every client keeps its number of stateful and of stateless tasks. Call it before standbys are
-    placed: those that are there stay, and a client may then hold two copies of a task.
+    Every client keeps its number of stateful and of stateless tasks. Call this before standbys are
+    placed: existing standbys do not move, so a client may end up with two copies of a task.
 
     Args:
-        state: the group: racks of clients (`racks`) and of source partitions (`partition_racks`).
-        assignment: valid.
-        tasks: which may change places; all by default.
-        traffic_cost: of a partition read from another rack, 0 or more; None: as configured, else
-            10. Of stateless tasks traffic counts first in any case.
-        non_overlap_cost: of a task that leaves its owner, 0 or more; None: as configured, else 1.
+        state: the group, with racks of clients (`racks`) and source partitions (`partition_racks`).
+        assignment: a valid assignment.
+        tasks: the tasks that may be exchanged; all by default.
+        traffic_cost: cost of a partition read from another rack, 0 or more; None: as configured,
+            else 10. For stateless tasks traffic always counts more than moves.
+        non_overlap_cost: cost of a task that leaves its owner, 0 or more; None: as configured,
+            else 1.
 
     Returns:
-        The assignment with other actives, and with warnings about racks that are not known. The
-        same one under `rack.aware.assignment.strategy=none`.
+        The assignment with other actives, and with warnings about unknown racks. Unchanged if
+        `rack.aware.assignment.strategy=none`.
 
     Raises:
         TaskAssignmentError: a task does not exist, or a cost is below 0.
@@ -57,20 +58,21 @@ def optimize_rack_aware_standby_tasks(
 ) -> TaskAssignment:
     """Exchange standbys between clients so that fewer changelogs are read from other racks.
 
-    Every client keeps its number of standbys, and the copies of a task stay on as many tag values,
-    or without tags on as many racks, as they were. Warm-ups stay.
+    Every client keeps its number of standbys. The copies of a task stay on as many different tag
+    values as they were; without tags, on as many different racks. Warm-ups stay.
 
     Args:
-        state: the group: racks of clients (`racks`) and of changelogs (`changelog_racks`).
-        assignment: valid.
-        tasks: whose standbys may change places; all by default.
-        traffic_cost: of a changelog partition read from another rack, 0 or more; None: as
+        state: the group, with racks of clients (`racks`) and changelogs (`changelog_racks`).
+        assignment: a valid assignment.
+        tasks: the tasks whose standbys may be exchanged; all by default.
+        traffic_cost: cost of a changelog partition read from another rack, 0 or more; None: as
             configured, else 10.
-        non_overlap_cost: of a copy where no state is, 0 or more; None: as configured, else 1.
+        non_overlap_cost: cost of a copy on a client without state, 0 or more; None: as configured,
+            else 1.
 
     Returns:
-        The assignment with other standbys, and with warnings about racks that are not known. The
-        same one under `rack.aware.assignment.strategy=none`.
+        The assignment with other standbys, and with warnings about unknown racks. Unchanged if
+        `rack.aware.assignment.strategy=none`.
 
     Raises:
         TaskAssignmentError: a task does not exist, or a cost is below 0.
@@ -89,7 +91,7 @@ def optimize_rack_aware_standby_tasks(
 
 
 def _among(state: GroupState, tasks: Iterable[TaskId] | None) -> BoolArray | None:
-    """Bool [T]: the tasks that may change places; None: all."""
+    """Bool [T]: the tasks that may be exchanged; None: all."""
     if tasks is None:
         return None
     wanted = set(tasks)
@@ -100,7 +102,7 @@ def _among(state: GroupState, tasks: Iterable[TaskId] | None) -> BoolArray | Non
 
 
 def _with_costs(state: GroupState, traffic: int | None, non_overlap: int | None) -> GroupState:
-    """The group with costs in place of the configured ones."""
+    """The group with the given costs instead of the configured ones; None: as configured."""
     for name, cost in (("traffic_cost", traffic), ("non_overlap_cost", non_overlap)):
         if cost is not None and cost < 0:
             raise TaskAssignmentError(f"{name} is {cost}; give 0 or more")

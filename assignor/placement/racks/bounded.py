@@ -1,9 +1,9 @@
-"""The exact optimum where clients must give up tasks, or shares of subtopologies bind.
+"""The exact optimum for groups in which clients must give up tasks or shares limit subtopologies.
 
-Then it matters *which* client keeps what, and a rack is too coarse. The graph has a node for each
-pool of tasks (class, subtopology, and the places where they may stay, if several), an arc from it
-to each client that may keep some of it, and one to each rack for all else: (pools x racks) + kept
-pairs + clients arcs instead of tasks x clients.
+Then it matters *which* client keeps a task, not only which rack. The graph has a node for each pool
+of tasks (same class, same subtopology, and same set of places if there are several). Arcs lead from
+a pool to each client that may keep some of its tasks, and to each rack for the others. That is
+(pools x racks) + kept pairs + clients arcs instead of tasks x clients.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from assignor.placement.state import NOBODY, IntArray
 
 
 def group_arcs(placement: Placement, limits: IntArray | None) -> int:
-    """Number of arcs of the graph; what `solve_groups` takes grows faster than that."""
+    """Number of arcs of the graph; the time of `solve_groups` grows faster than this number."""
     pools = _pools(placement)
     width = len(placement.rack_of)
     pair_count = len(np.unique(pools[placement.kept.row()] * width + placement.kept.client))
@@ -28,10 +28,11 @@ def group_arcs(placement: Placement, limits: IntArray | None) -> int:
 
 
 def _pools(placement: Placement) -> IntArray:
-    """Int [M]: number of (class, subtopology, no place, one, or which) of each task.
+    """Int [M]: the pool of each task, as a number.
 
-    Tasks with one place each share a pool whatever the place: an arc to a client then takes as
-    many as have it. Of tasks with several that would be no bound, so each set of places is a pool.
+    Tasks with exactly one place share a pool whatever the place: the arc to a client takes as many
+    tasks as have that place. With several places that would be no bound, so each set of places is a
+    pool of its own.
     """
     kept = placement.kept
     several = np.minimum(kept.count(), 1)
@@ -50,7 +51,7 @@ def solve_groups(placement: Placement, limits: IntArray | None = None) -> IntArr
 
     Args:
         placement: the tasks.
-        limits: int [S, C], tasks of each subtopology that a client may hold; None for any.
+        limits: int [S, C], tasks of each subtopology that a client may hold; None: any number.
 
     Returns:
         int [M], the client of each task.
@@ -81,7 +82,7 @@ def _graph(placement: Placement, pools: IntArray, limits: IntArray | None) -> An
         for rack, cost in enumerate(weight):
             graph.add_edge(("pool", pool), ("rack", block, rack), weight=cost + move)
         for client, own in sorted(places.items()):
-            # A client that is to hold nothing keeps nothing.
+            # A client with quota 0 keeps no tasks.
             if quota[client]:
                 cost = weight[int(placement.rack_of[client])]
                 end = ("client", client) if limits is None else ("share", block, client)
@@ -90,7 +91,7 @@ def _graph(placement: Placement, pools: IntArray, limits: IntArray | None) -> An
 
 
 def _places(placement: Placement, rows: list[int]) -> dict[int, list[int]]:
-    """Client -> those of the rows that may stay there."""
+    """Client -> the rows (tasks) that have it as a place."""
     starts, clients = placement.kept.start, placement.kept.client
     places: dict[int, list[int]] = defaultdict(list)
     for row in rows:
@@ -100,7 +101,7 @@ def _places(placement: Placement, rows: list[int]) -> dict[int, list[int]]:
 
 
 def _add_client(graph: Any, client: int, rack: int, limits: IntArray | None) -> None:
-    """Arcs from a client's rack to it, by way of its share of each subtopology if that is bound."""
+    """Add arcs from a client's rack to it; with limits, through its share of each subtopology."""
     if limits is None:
         graph.add_edge(("rack", 0, rack), ("client", client), weight=0)
         return
@@ -118,7 +119,7 @@ def _members(pools: IntArray) -> dict[int, list[int]]:
 
 
 def _decode(placement: Placement, pools: IntArray, flows: Any) -> IntArray:
-    """Tasks for the flows: clients keep the first of theirs, the rest fills the racks' places."""
+    """Int [M], the client of each task by the flows; a client keeps the first of its tasks."""
     placed = np.full(len(pools), NOBODY, dtype=np.int64)
     arrivals: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for pool, rows in sorted(_members(pools).items()):

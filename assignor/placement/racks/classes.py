@@ -1,4 +1,4 @@
-"""From "so many of a class in a rack" back to tasks and clients, and what a placement costs."""
+"""Placements of tasks by class and rack: their costs, and their conversion to tasks and clients."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ class Placement:
     """Tasks that may be exchanged between clients of different racks.
 
     Attributes:
-        client: int [M], where each task is to go; every client keeps its count.
-        kept: where each task may stay: on one of its places it is free, elsewhere it pays.
-        class_of: int [M], its class.
+        client: int [M], the client of each task before the exchange; every client keeps its count.
+        kept: the places of each task, on which it costs no move.
+        class_of: int [M], the class of each task.
         weight: int [K, R], cost of one task of the class in the rack.
         rack_of: int [C], the rack of each client.
         overlap: cost of a task that has places and is on none of them, >= 0.
-        block_of: int [M], its subtopology as 0, 1, ...
+        block_of: int [M], the subtopology of each task as 0, 1, ...
     """
 
     client: IntArray
@@ -32,24 +32,25 @@ class Placement:
     block_of: IntArray
 
     def cost(self, client: IntArray) -> int:
-        """Traffic and moves of a placement of these tasks."""
+        """Cost of traffic and moves with each task on `client`, int [M]."""
         traffic = int(self.weight[self.class_of, self.rack_of[client]].sum())
         moved = (self.kept.count() > 0) & ~self.kept.includes(client)
         return traffic + self.overlap * int(moved.sum())
 
 
 def exchange(placement: Placement, group_of: IntArray) -> IntArray:
-    """Exchange tasks between racks, inside each group of tasks, at least cost.
+    """Exchange tasks between racks at the least cost, separately in each group of tasks.
 
-    Counts of every client are kept inside each group, so with subtopologies as groups no
-    subtopology gets less balanced. Exact where every task that has a place has one and is on it
-    now: then all that a move costs is known by class. Otherwise tasks that are on none of their
-    places count as free to move, and a task that changes racks as one that leaves its places, which
-    is close to the optimum (within 5 % where measured, with one place a task).
+    Every client keeps its number of tasks of each group, so with subtopologies as groups no
+    subtopology gets less balanced. The result is exact if every task with places has exactly one
+    and is on it now: then the class determines the cost of a move. Otherwise it is close to the
+    optimum (within 5 % where measured, with one place per task): tasks that are on none of their
+    places count as free to move, and each task that changes racks counts as one that leaves its
+    places.
 
     Args:
         placement: the tasks.
-        group_of: int [M], 0, 1, ...
+        group_of: int [M], the group of each task as 0, 1, ...
 
     Returns:
         int [M], the client of each task.
@@ -79,17 +80,20 @@ def exchange(placement: Placement, group_of: IntArray) -> IntArray:
 def decode(
     kind: IntArray, rack: IntArray, client: IntArray, now: IntArray, wanted: IntArray
 ) -> IntArray:
-    """Clients for the tasks so that `wanted` of each kind are in each rack; O(M log M).
+    """Clients for the tasks such that `wanted` of each kind are in each rack; O(M log M).
 
-    Whoever leaves frees a place, whoever arrives in a rack takes one that was freed there; the rest
-    stays. Of a kind in a rack the last tasks leave.
+    A task that leaves a rack frees its client, and a task that arrives takes a client that was
+    freed there; all others stay. Of each kind in a rack the last tasks leave.
 
     Args:
-        kind: int [M], of each task.
-        rack: int [M], where it is now.
-        client: int [M], where it is now.
-        now: int [K, R], tasks of each kind in each rack.
-        wanted: int [K, R], with the same sums of rows and of columns.
+        kind: int [M], the kind of each task.
+        rack: int [M], its present rack.
+        client: int [M], its present client.
+        now: int [K, R], present number of tasks of each kind in each rack.
+        wanted: int [K, R], wanted number, with the same row and column sums.
+
+    Returns:
+        int [M], the client of each task.
     """
     racks = now.shape[1]
     cell = kind * racks + rack
@@ -108,14 +112,17 @@ def decode(
 
 
 def lower_bound(placement: Placement) -> int:
-    """No placement with these counts costs less: a rack keeps what has a place in it at most."""
+    """A lower bound for the cost of any placement with these counts per client.
+
+    It assumes that every task with a place in a rack can be kept there.
+    """
     kinds = placement.class_of * 2 + (placement.kept.count() > 0)
     names, kind = np.unique(kinds, return_inverse=True)
     kind = kind.reshape(-1)
     racks = placement.weight.shape[1]
     size = len(names) * racks
     now = np.bincount(kind * racks + placement.rack_of[placement.client], minlength=size)
-    # A task with two places in a rack is kept there once.
+    # A task with two places in a rack counts once.
     places = np.unique(placement.kept.row() * racks + placement.rack_of[placement.kept.client])
     kept = np.bincount(kind[places // racks] * racks + places % racks, minlength=size)
     problem = Transport(

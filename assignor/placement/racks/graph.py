@@ -1,13 +1,13 @@
 """Classes of tasks over racks: a transport problem whose size does not depend on tasks or clients.
 
-Kafka's graph has an edge for every task and client. Its costs depend on the task's class and the
-client's rack only, besides the one place where the task is now, and every client keeps its count;
-so only how many tasks of each class go to each rack matters: x[k, r]. What is kept is free, what
-arrives beyond it pays for the move. The optimum is the same, the proof is an exchange argument:
-whoever leaves a rack leaves exactly one place there, and any place of a rack is as good as another.
+Kafka's graph has an edge for every task and client. Apart from the present client of a task, its
+costs depend only on the task's class and the client's rack, and every client keeps its count. So
+only the number of tasks of each class in each rack matters: x[k, r]. Tasks that stay cost no move,
+each one that arrives does. The optimum is the same, by an exchange argument: a task that leaves a
+rack frees exactly one place there, and all places of a rack cost the same.
 
-Two solvers, equal in cost: negative cycles on the graph of racks, where the arc a -> b is the
-cheapest class to move from a to b; and networkx where classes are many.
+There are two solvers with equal costs: negative cycles on the graph of racks, where the arc a -> b
+is the cheapest class to move from a to b; and networkx for many classes.
 """
 
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ import numpy as np
 
 from assignor.placement.state import IntArray
 
-# Above so many classes networkx is the faster one.
+# With more classes networkx is faster.
 MANY_CLASSES = 100
-# Larger than any sum of costs that is paid, small enough to be added up.
+# Larger than any possible total cost, and small enough to be added without overflow.
 FORBIDDEN = 1 << 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Transport:
-    """How many of each class may be where, and what that costs.
+    """A transport problem over K classes of tasks and R racks.
 
     Attributes:
-        start: int [K, R], a feasible placement; its sums are kept by row and by column.
-        cost: int [K, R], of one of the class in the rack, at most `FORBIDDEN`.
-        kept: int [K, R], how many of the class may be in the rack without having moved.
-        move: int [K], what each one beyond `kept` pays, >= 0.
+        start: int [K, R], a feasible placement; its row and column sums are kept.
+        cost: int [K, R], cost of a task of the class in the rack, at most `FORBIDDEN`.
+        kept: int [K, R], tasks of the class that cost no move in the rack.
+        move: int [K], additional cost of each task beyond `kept`, >= 0.
     """
 
     start: IntArray
@@ -41,13 +41,17 @@ class Transport:
     move: IntArray
 
     def total(self, x: IntArray) -> int:
-        """Cost of a placement."""
+        """Cost of the placement x, int [K, R]."""
         moved = np.maximum(x - self.kept, 0)
         return int((self.cost * x).sum() + (self.move[:, None] * moved).sum())
 
 
 def solve_transport(problem: Transport) -> IntArray:
-    """An x[k, r] of least cost with the row and column sums of `problem.start`; exact."""
+    """A placement of least cost with the row and column sums of `problem.start`; exact.
+
+    Returns:
+        int [K, R].
+    """
     if problem.start.shape[1] < 2:  # noqa: PLR2004 one rack: nothing can be exchanged
         return problem.start.copy()
     if len(problem.start) > MANY_CLASSES:
@@ -56,10 +60,10 @@ def solve_transport(problem: Transport) -> IntArray:
 
 
 def cancel_cycles(problem: Transport) -> IntArray:
-    """Negative-cycle cancelling on the graph of racks.
+    """The result of `solve_transport`, by negative-cycle cancelling on the graph of racks.
 
-    Each round looks at R x R arcs and pushes up to the next bend of a cost curve; the number of
-    rounds grows with classes x racks, hardly with tasks.
+    Each round examines R x R arcs and moves as many tasks as have the same price. The number of
+    rounds grows with classes x racks, and hardly with tasks.
     """
     x, kept = problem.start.copy(), problem.kept
     stays, moves = problem.cost, problem.cost + problem.move[:, None]
@@ -72,23 +76,23 @@ def cancel_cycles(problem: Transport) -> IntArray:
         if not cycle:
             return x
         hops = [(int(best[a, b]), a, b) for a, b in cycle]
-        amount = min(_room(problem, x, *hop) for hop in hops)
+        amount = min(_movable(problem, x, *hop) for hop in hops)
         for k, a, b in hops:
             x[k, a] -= amount
             x[k, b] += amount
 
 
-def _room(problem: Transport, x: IntArray, k: int, a: int, b: int) -> int:
-    """How many of class k may go from a to b at the same price."""
+def _movable(problem: Transport, x: IntArray, k: int, a: int, b: int) -> int:
+    """Number of tasks of class k that may move from rack a to rack b at the same price."""
     here, kept = int(x[k, a]), int(problem.kept[k, a])
     leaving = here - kept if here > kept else here
-    there = int(problem.kept[k, b] - x[k, b])
-    return min(leaving, there) if there > 0 else leaving
+    until_kept = int(problem.kept[k, b] - x[k, b])
+    return min(leaving, until_kept) if until_kept > 0 else leaving
 
 
 def _negative_cycle(arcs: IntArray) -> list[tuple[int, int]]:
-    """The arcs of a cycle of negative cost, or nothing (Bellman-Ford from everywhere)."""
-    # Racks are few: plain numbers are faster than arrays here.
+    """The arcs of a cycle of negative cost; [] if there is none (Bellman-Ford from all racks)."""
+    # There are few racks: plain numbers are faster than arrays.
     into = arcs.T.tolist()
     racks = range(len(into))
     distance, parent = [0] * len(into), [-1] * len(into)
@@ -115,7 +119,10 @@ def _negative_cycle(arcs: IntArray) -> list[tuple[int, int]]:
 
 
 def solve_with_networkx(problem: Transport) -> IntArray:
-    """The same by network simplex: a keep arc and a move arc for each class and rack."""
+    """The result of `solve_transport`, by network simplex.
+
+    There is a keep arc and a move arc for each class and rack.
+    """
     import networkx as nx  # noqa: PLC0415 a quarter of a second, for large instances only
 
     graph: Any = nx.MultiDiGraph()

@@ -1,8 +1,8 @@
-"""Where each task may stay without a move: its running owner, or the copies that can take it over.
+"""Places: the clients on which each task costs no move, its running owner or caught-up copies.
 
-A task has no place, one or several. Being placed outside of all of them costs the non-overlap cost,
-so a task that nobody runs any more is worth as much on a client that has its state as a running
-task is on its owner.
+A task has no place, one or several. If it is placed on another client, it costs the non-overlap
+cost. So a task that no client runs any more is kept on a client with its state in the same way as a
+running task is kept on its owner.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class KeptPlaces:
     """Clients on which tasks may stay at no cost.
 
     Attributes:
-        start: int [M + 1]; the places of task m are the slice start[m]:start[m + 1] of the next.
+        start: int [M + 1]; the places of task m are client[start[m]:start[m + 1]].
         client: int [N]; ascending within a task.
     """
 
@@ -34,7 +34,7 @@ class KeptPlaces:
 
     @classmethod
     def of_owner(cls, owner: IntArray) -> "KeptPlaces":
-        """One place a task, the client in `owner` (int [M]), or none where that is NOBODY."""
+        """One place per task, the client in `owner` (int [M]); none if that is NOBODY."""
         row = np.flatnonzero(owner != NOBODY)
         return cls.of(row, owner[row], len(owner))
 
@@ -47,7 +47,7 @@ class KeptPlaces:
         return np.diff(self.start)
 
     def includes(self, client: IntArray) -> BoolArray:
-        """Bool [M]: whether each task is on a place of its own when placed as in `client`."""
+        """Bool [M]: whether `client` (int [M]) puts each task on one of its places."""
         row = self.row()
         found = np.zeros(len(client), dtype=np.bool_)
         found[row[self.client == client[row]]] = True
@@ -67,15 +67,20 @@ def kept_places(
 ) -> KeptPlaces:
     """The places of all tasks of a group; O((T + N) log N).
 
-    First row that holds: where a move of the task is under way; the running owner, unless it is
-    behind while another client is caught up; all clients that are caught up; the nearest copies.
-    Stateless tasks have their owner, and tasks so small that any client can start them have no
-    place besides it. A caught-up client that balance hands the task to is a place, too: its
-    hand-off makes room for a task that would be restored elsewhere.
+    The places of a stateful task are, by the first rule that applies:
+
+    1. the destination of a move that is under way;
+    2. the running owner, unless it is behind while another client is caught up;
+    3. all caught-up clients;
+    4. the copies with the smallest lag.
+
+    A stateless task, and a task so small that any client can start it, has at most its owner. A
+    caught-up client to which balance gives the task is an additional place: that hand-off leaves
+    capacity for a task that would be restored elsewhere.
 
     Args:
         state: the group.
-        active: int [T], the client of every task as balance has it.
+        active: int [T], the client of every task by balance alone.
         under_way: int [T], the client where a copy is warming up for a move, or NOBODY.
     """
     tasks = len(state.tasks)
@@ -85,7 +90,7 @@ def kept_places(
     task, lag = state.copy_task(), state.copy_lag
     usable = state.stateful[task] & (alone[task] == NOBODY) & ~state.starts_anywhere()[task]
     usable &= state.capacity()[state.copy_client] > 0
-    # Of copies that are caught up one is as good as another.
+    # All caught-up copies count as equally near.
     behind = np.where(state.is_caught_up(), 0, lag)
     nearest = np.full(tasks, LAG_UNKNOWN, dtype=np.int64)
     np.minimum.at(nearest, task[usable], behind[usable])

@@ -1,10 +1,12 @@
-"""Exchanges between two places at a time, for groups whose tasks x racks are too many to look at.
+"""Exchanges of two tasks or copies at a time, for groups with too many tasks x racks.
 
-With a rack for each client the exact optimum looks at each task in each rack. Here a task knows the
-racks of its replicas only, and changes places with one that is there: with one whose replicas or
-state are where the task is now, or with the one that loses least by leaving. Those of both kinds
-are kept by rack, so that nobody is looked for. Each exchange saves something, so groups come to
-rest. O((tasks + copies) log) a turn, and a few turns.
+With a rack for each client the exact optimum examines each task in each rack. Here each task only
+examines the racks of its replicas, and is exchanged with a task in one of them: one whose replicas
+or state are in the rack of the first task, or the one whose leaving costs least. Both kinds are
+indexed by rack, so no search is needed. Each exchange reduces the cost, so the exchanges end.
+O((tasks + copies) log) per turn, and a few turns.
+
+A *row* is a task or copy that takes part.
 """
 
 import heapq
@@ -19,22 +21,22 @@ from assignor.placement.racks.kept_places import KeptPlaces
 from assignor.placement.racks.traffic import Replicas, client_racks
 from assignor.placement.state import GroupState, IntArray, RacksByTask
 
-# Up to so many racks, or copies x racks, the exact solvers are fast enough.
+# Up to this many racks, or copies x racks, the exact solvers are fast enough.
 _FEW_RACKS, _FEW_PLACES = 16, 20_000
-# Those of each kind that are asked in a rack, and turns.
+# Most rows of each kind that are tried in a rack; most turns.
 _ASKED, _TURNS = 16, 6
 
 Places = Sequence[frozenset[int]]
 
 
 def has_many_racks(racks: Sequence[str | None], copies: int) -> bool:
-    """Whether so many tasks or copies over the racks of these clients are for exchanges of two."""
+    """Whether there are too many racks and tasks or copies for the exact solvers."""
     count = len(set(racks))
     return count > _FEW_RACKS and copies * count > _FEW_PLACES
 
 
 def unknown_racks(racks: RacksByTask | None, tasks: IntArray) -> int:
-    """How many of the tasks have a partition whose replica racks are not known."""
+    """Number of the tasks (int [M]) that have a partition with unknown replica racks."""
     if racks is None:
         return len(tasks)
     return sum(not all(racks[task]) for task in tasks.tolist())
@@ -43,12 +45,12 @@ def unknown_racks(racks: RacksByTask | None, tasks: IntArray) -> int:
 def replicas_by_rack(
     racks: RacksByTask, tasks: IntArray, number: dict[str | None, int]
 ) -> list[dict[int, int]]:
-    """For each task, rack -> partitions that have a replica there; racks without are left out.
+    """For each task, rack -> number of its partitions with a replica in the rack, if above 0.
 
     Args:
-        racks: of the partitions of each task.
+        racks: replica racks of the partitions of each task.
         tasks: int [M].
-        number: the racks of clients, as numbers.
+        number: rack of clients -> its number.
     """
     known: dict[Replicas, dict[int, int]] = {}
     found = []
@@ -65,33 +67,34 @@ def replicas_by_rack(
 
 
 def places_of(kept: KeptPlaces) -> list[frozenset[int]]:
-    """The places of each task."""
+    """The set of places of each task."""
     starts, clients = kept.start.tolist(), kept.client.tolist()
     return [frozenset(clients[starts[row] : starts[row + 1]]) for row in range(len(starts) - 1)]
 
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """Tasks or copies that may change places with each other, two at a time.
+    """Tasks or copies that may be exchanged with each other, two at a time.
 
     Attributes:
-        client: where each is; changed.
-        hits: for each, rack -> partitions that need not be read from another rack.
-        places: where each may stay at no cost; those without any pay nothing.
-        group: only those of a group change places.
+        client: the client of each row; changed.
+        hits: for each row, rack -> partitions that are read inside the rack.
+        places: for each row, the clients on which it costs no move; a row without places never
+            costs a move.
+        group: the group of each row; only rows of the same group are exchanged.
         rack_of: the rack of each client.
-        price: of a partition from another rack.
-        overlap: of one that has places and is on none of them.
-        may_go: whether one may be on a client, besides what `client` says.
-        moved: called with what moves, from where and to where.
-        own: what each saves where it is.
+        price: cost of a partition read from another rack.
+        overlap: cost of a row that has places and is on none of them.
+        may_go: whether a row may move to a client; None: always.
+        moved: called with (row, old client, new client) after each move; or None.
+        own: what each row saves on its present client.
         clients_of: rack -> number of its clients.
-        asked: (group, rack) -> (loss, row) of those that are there or were, a heap; the loss is
-            what leaving costs for a rack where one has neither replicas nor places.
-        wanting: (group, rack, another rack) -> those in the rack with replicas or places in the
-            other one.
-        changes: (group, rack) -> exchanges there.
-        tried: what found nobody -> exchanges until then in the racks that it asked in.
+        asked: (group, rack) -> heap of (loss, row) of rows that are or were there; the loss is the
+            cost of moving to a rack in which the row has neither replicas nor places.
+        wanting: (group, rack, other rack) -> rows in the rack that have replicas or places in the
+            other rack, as ordered keys.
+        changes: (group, rack) -> number of exchanges there.
+        tried: row without a partner -> sum of `changes` of the racks that it tried.
     """
 
     client: list[int]
@@ -111,13 +114,13 @@ class Exchange:
     tried: dict[int, int] = field(default_factory=dict)
 
     def worth(self, row: int, client: int) -> int:
-        """What is saved by one on that client."""
+        """The cost that the row saves on that client."""
         near = self.price * self.hits[row].get(self.rack_of[client], 0)
         places = self.places[row]
         return near if not places or client in places else near - self.overlap
 
     def run(self) -> None:
-        """Change places until nobody gains, or for some turns."""
+        """Exchange rows until no exchange reduces the cost, for a limited number of turns."""
         self.clients_of.update(self.rack_of)
         for row, client in enumerate(self.client):
             self.own.append(self.worth(row, client))
@@ -136,7 +139,7 @@ class Exchange:
         return self.own[row] + (self.overlap if self.places[row] else 0), row
 
     def _list(self, row: int) -> None:
-        """Say in the rack of one where else it would like to be."""
+        """Add the row to `wanting`."""
         group, here = self._key(row)
         for rack in self._wanted(row):
             if rack != here:
@@ -149,13 +152,13 @@ class Exchange:
                 self.wanting[group, here, rack].pop(row, None)
 
     def _wanted(self, row: int) -> list[int]:
-        """Racks with replicas or places of one, each once."""
+        """Racks with replicas or places of the row, each once."""
         hits = self.hits[row]
         more = {self.rack_of[client] for client in self.places[row]}.difference(hits)
         return [*hits, *sorted(more)] if more else list(hits)
 
     def _improve(self, row: int) -> bool:
-        """The best exchange that takes one to a rack of its replicas, or to a place of its own."""
+        """Make the best exchange that moves the row to a better rack; whether there was one."""
         here, now = self.rack_of[self.client[row]], self.own[row]
         hits = self.hits[row]
         wanted = [r for r in self._wanted(row) if self.price * hits.get(r, 0) > now]
@@ -164,7 +167,7 @@ class Exchange:
         if not keys or self.tried.get(row) == seen:
             return False
         found = (self._partner(row, key) for key in keys if key[1] != here)
-        best = min((one for one in found if one is not None), default=None)
+        best = min((exchange for exchange in found if exchange is not None), default=None)
         if best is None:
             self.tried[row] = seen
             return False
@@ -172,15 +175,19 @@ class Exchange:
         return True
 
     def _partner(self, row: int, key: tuple[int, int]) -> tuple[int, int] | None:
-        """(what is lost, below 0, and who) for the best in a rack that may change places, or None.
+        """(change of cost, below 0; row) of the best exchange partner in a rack; None: no partner.
 
-        The best of those that are to go where this one is, or of those that lose least by leaving.
+        Tried are rows that gain in the rack of `row`, and rows that lose least by leaving theirs.
+
+        Args:
+            row: the row that is to move.
+            key: (group, rack) of the partner.
         """
         best = (0, -1)
         for other in islice(self.wanting.get((*key, self.rack_of[self.client[row]]), ()), _ASKED):
             best = min(best, self._lost(row, other, best[0]))
         heap = self.asked.get(key, [])
-        # On one of several clients there this one may save more than on the others.
+        # If several clients are in the rack, the row may save more on one of them.
         is_one = self.clients_of[key[1]] == 1 or all(
             self.rack_of[client] != key[1] for client in self.places[row]
         )
@@ -189,11 +196,11 @@ class Exchange:
             entry = heap[0]
             other = entry[1]
             if self._key(other) != key or entry != self._entry(other) or entry in passed[-1:]:
-                heapq.heappop(heap)  # it has left, or is in here once more
+                heapq.heappop(heap)  # the row has left, or the entry is a duplicate
                 continue
             least = self.own[row] - self.worth(row, self.client[other]) + entry[0]
             if is_one and least >= best[0]:
-                break  # all that come after it lose as much
+                break  # all later entries lose at least as much
             best = min(best, self._lost(row, other, best[0]))
             passed.append(heapq.heappop(heap))
         for entry in passed:
@@ -201,29 +208,40 @@ class Exchange:
         return best if best[1] >= 0 else None
 
     def _lost(self, row: int, other: int, most: int) -> tuple[int, int]:
-        """(what is lost when two change places, who); (0, -1): above `most`, or not allowed."""
-        mine, theirs = self.client[row], self.client[other]
-        lost = self.own[row] + self.own[other] - self.worth(row, theirs) - self.worth(other, mine)
+        """(change of cost, other) if the two rows are exchanged; (0, -1): too dear or forbidden.
+
+        Args:
+            row: the first row.
+            other: the second row.
+            most: the change of cost that must not be exceeded.
+        """
+        client, other_client = self.client[row], self.client[other]
+        lost = (
+            self.own[row]
+            + self.own[other]
+            - self.worth(row, other_client)
+            - self.worth(other, client)
+        )
         if lost >= 0 or lost > most:
             return 0, -1
-        if self.may_go is None or (self.may_go(row, theirs) and self.may_go(other, mine)):
+        if self.may_go is None or (self.may_go(row, other_client) and self.may_go(other, client)):
             return lost, other
         return 0, -1
 
     def _swap(self, row: int, other: int) -> None:
-        mine, theirs = self.client[row], self.client[other]
-        for one in (row, other):
-            self._unlist(one)
-        self.client[row], self.client[other] = theirs, mine
-        for one, old, new in ((row, mine, theirs), (other, theirs, mine)):
+        client, other_client = self.client[row], self.client[other]
+        for moved in (row, other):
+            self._unlist(moved)
+        self.client[row], self.client[other] = other_client, client
+        for moved, old, new in ((row, client, other_client), (other, other_client, client)):
             if self.moved is not None:
-                self.moved(one, old, new)
-            self.own[one] = self.worth(one, new)
-            self._list(one)
-            key = self._key(one)
+                self.moved(moved, old, new)
+            self.own[moved] = self.worth(moved, new)
+            self._list(moved)
+            key = self._key(moved)
             self.changes[key] = self.changes.get(key, 0) + 1
-            self.tried.pop(one, None)
-            heapq.heappush(self.asked.setdefault(key, []), self._entry(one))
+            self.tried.pop(moved, None)
+            heapq.heappush(self.asked.setdefault(key, []), self._entry(moved))
 
 
 def exchange_actives(
@@ -235,15 +253,15 @@ def exchange_actives(
     kept: KeptPlaces,
     costs: tuple[int, int],
 ) -> IntArray:
-    """Int [M]: clients of the tasks, for less traffic and moves; every client keeps its count.
+    """Int [M]: clients of the tasks, with lower costs; every client keeps its count.
 
     Args:
         state: the group.
         active: int [T], the client of every task.
-        tasks: int [M], those that may change places.
-        racks: of the source partitions of each task.
+        tasks: int [M], the tasks that may be exchanged.
+        racks: replica racks of the source partitions of each task.
         kept: the places of these tasks.
-        costs: of a partition from another rack, and of a task outside of its places.
+        costs: cost of a partition from another rack, and of a task outside its places.
     """
     names, rack_of = client_racks(state)
     number = {name: place for place, name in enumerate(names)}
@@ -270,33 +288,35 @@ def exchange_standbys(
     values_of: Sequence[tuple[int, ...]],
     costs: tuple[int, int],
 ) -> IntArray:
-    """Int [P]: clients of the standbys; every client keeps its count, and copies stay apart.
+    """Int [P]: clients of the standbys, with lower costs; every client keeps its count.
+
+    The copies of a task stay on as many different values.
 
     Args:
         state: the group, with `changelog_racks`.
-        task: int [P], of the standbys that may change places.
-        client: int [P], where they are.
-        others: for each, clients that hold its task and do not move.
-        values_of: for each client, what copies of a task differ in.
-        costs: of a partition from another rack, and of a copy where no state is.
+        task: int [P], the tasks of the standbys that may be exchanged.
+        client: int [P], their present clients.
+        others: for each standby, clients that hold its task and do not move.
+        values_of: for each client, the tag values or rack in which copies of a task should differ.
+        costs: cost of a partition from another rack, and of a copy on a client without state.
     """
     names, rack_of = client_racks(state)
     number = {name: place for place, name in enumerate(names)}
     holders: dict[int, list[int]] = {}
-    for one, at, held in zip(task.tolist(), client.tolist(), others, strict=True):
-        holders.setdefault(one, list(held)).append(at)
+    for copied, at, held in zip(task.tolist(), client.tolist(), others, strict=True):
+        holders.setdefault(copied, list(held)).append(at)
     tasks = task.tolist()
     starts, clients = state.copy_start.tolist(), state.copy_client.tolist()
-    places = [frozenset(clients[starts[one] : starts[one + 1]]) for one in tasks]
+    places = [frozenset(clients[starts[copied] : starts[copied + 1]]) for copied in tasks]
 
-    def gain(there: int, rest: Sequence[int]) -> int:
-        rows = [values_of[one] for one in rest]
-        return sum(all(row[k] != v for row in rows) for k, v in enumerate(values_of[there]))
+    def gain(added: int, rest: Sequence[int]) -> int:
+        rows = [values_of[held] for held in rest]
+        return sum(all(row[k] != v for row in rows) for k, v in enumerate(values_of[added]))
 
     def may_go(row: int, new: int) -> bool:
         held = holders[tasks[row]]
         old = exchange.client[row]
-        rest = [one for one in held if one != old]
+        rest = [client for client in held if client != old]
         return new not in held and gain(new, rest) >= gain(old, rest)
 
     def moved(row: int, old: int, new: int) -> None:

@@ -2,13 +2,12 @@
 
 `optimize_active` and `optimize_standbys` take a placement and exchange tasks between clients of
 different racks, so that traffic_cost x partitions read from another rack + non_overlap_cost x tasks
-that leave their place is least. The place of a task is the client that *runs* it, not the target of
-the moment as in Kafka, which is what makes Kafka move nearly everything. A task that nobody runs,
-or whose owner is behind, has its caught-up copies for places: taking it over there is worth as much
-as keeping it on its owner.
+that leave their place is least. The place of a task is the client that *runs* it. (In Kafka it is
+the current target, so Kafka moves nearly all tasks.) The places of a task that no client runs, or
+whose owner is behind, are its caught-up copies: a move to one of them costs no more than a stay.
 
-Missing information does no harm and is said: a partition with unknown replicas counts nothing, a
-client without a rack keeps what it has. (Kafka leaves all racks alone then, and only logs it.)
+Missing information reduces the optimisation, with a warning: a partition with unknown replicas
+costs nothing, and a client without a rack keeps its tasks. (Kafka then skips the step, and logs.)
 """
 
 import numpy as np
@@ -27,7 +26,7 @@ from assignor.placement.racks.traffic import Traffic, client_racks, traffic_of
 from assignor.placement.state import BoolArray, GroupState, IntArray, RacksByTask
 
 TRAFFIC_COST, NON_OVERLAP_COST = 10, 1
-# Up to so many arcs the exact graph is worth its time (about half a second).
+# Up to this many arcs the exact graph is solved (about half a second).
 _EXACT_ARCS = 8_000
 _NAMED = 3
 _MOST_COST = 2**31 - 1  # as in Kafka, where costs are 32-bit numbers
@@ -45,7 +44,7 @@ def rack_costs(state: GroupState) -> tuple[int, int]:
 
 
 def _has_choice(state: GroupState) -> bool:
-    """Whether clients are in more than one rack."""
+    """Whether the clients are in more than one rack."""
     return len({rack for rack in state.racks if rack is not None}) > 1
 
 
@@ -56,21 +55,22 @@ def optimize_active(
     *,
     among: BoolArray | None = None,
 ) -> tuple[IntArray, tuple[str, ...]]:
-    """Exchange actives between racks at least cost.
+    """Exchange actives between racks at the least cost.
 
-    Stateful and stateless tasks each keep their number on every client. With
-    `balance_subtopology` a client holds no more of a subtopology than its share, rounded up, or
-    than it was given. For stateless tasks traffic counts first and moves only break ties.
+    Every client keeps its number of stateful and of stateless tasks. With `balance_subtopology` a
+    client holds at most its share of a subtopology, rounded up, or as many as in `active`. For
+    stateless tasks traffic counts first, and moves only break ties.
 
     Args:
-        state: the group, `partition_racks` and the racks of its clients.
+        state: the group, with `partition_racks` and the racks of its clients.
         active: int [T], the client of every task.
-        under_way: int [T], where a copy warms up for a move that this placement made before, or
-            NOBODY; the task is kept there.
-        among: bool [T], the tasks that may change places; None: all.
+        under_way: int [T], the client on which a copy warms up for a move of an earlier rebalance,
+            or NOBODY; the task keeps that destination.
+        among: bool [T], the tasks that may be exchanged; None: all.
 
     Returns:
-        The new placement, and warnings about what was not known. Unchanged without a strategy.
+        int [T], the new placement, and warnings about unknown racks. Unchanged without a rack
+        strategy.
     """
     if state.config.rack_aware_assignment_strategy == "none":
         return active, ()
@@ -107,7 +107,7 @@ def _best(
     *,
     kept: KeptPlaces,
 ) -> IntArray:
-    """The cheapest placement of these tasks: by rack if that proves enough, else by client."""
+    """Int [M]: the cheapest placement found; by client if that by rack is not provably optimal."""
     placement = _placement(state, active, tasks, traffic, costs, kept=kept)
     limits = None
     if state.config.rack_aware_assignment_strategy == "balance_subtopology":
@@ -119,7 +119,7 @@ def _best(
     is_settled = (places == 0) | ((places == 1) & placement.kept.includes(placement.client))
     if limits is None and is_settled.all():
         return by_rack
-    # At equal cost the first of them: what balance chose is what the next rebalance finds again.
+    # At equal cost keep the placement by balance: the next rebalance then finds it again.
     found = min(placement.client, by_rack, key=placement.cost)
     if placement.cost(found) == lower_bound(placement):
         return found
@@ -141,7 +141,7 @@ def _placement(
     _, block_of = np.unique(state.subtopology[tasks], return_inverse=True)
     return Placement(
         client=active[tasks],
-        # A client that is to hold nothing cannot keep its tasks: they move in any case.
+        # A client with quota 0 cannot keep its tasks: they move in any case.
         kept=kept.part(tasks, held > 0),
         class_of=traffic.class_of[tasks],
         weight=costs[0] * traffic.weight,
@@ -152,7 +152,7 @@ def _placement(
 
 
 def shares(placement: Placement) -> IntArray:
-    """Int [S, C]: most tasks of a subtopology: a client's share rounded up, or what it had."""
+    """Int [S, C]: most tasks of a subtopology on a client: its share rounded up, or its present."""
     clients = len(placement.rack_of)
     blocks = int(placement.block_of.max(initial=-1)) + 1
     quota = np.bincount(placement.client, minlength=clients)
@@ -173,21 +173,21 @@ def optimize_standbys(
     spread_racks: bool = True,
     among: BoolArray | None = None,
 ) -> tuple[Pairs, tuple[str, ...]]:
-    """Exchange standbys between racks at least cost, by the replicas of their changelogs.
+    """Exchange standbys between racks at the least cost, by the replicas of their changelogs.
 
-    Every client keeps its number of standbys, no task gets two copies on one client, and the copies
-    of a task stay on as many tag values, or without tags on as many racks, as they were: a copy in
-    the active one's rack saves traffic and is lost with it.
+    Every client keeps its number of standbys, and no client gets two copies of a task. The copies
+    of a task stay on as many different tag values as they were; without tags, on as many different
+    racks: a standby in the rack of the active saves traffic, but is lost together with it.
 
     Args:
-        state: the group, `changelog_racks` and the racks of its clients.
+        state: the group, with `changelog_racks` and the racks of its clients.
         active: int [T], the client of every task.
         standbys: (task, client) pairs.
-        spread_racks: False lets racks be shared where that is cheaper, as Kafka does.
-        among: bool [T], the tasks whose standbys may change places; None: all.
+        spread_racks: False: copies may share a rack if that is cheaper, as in Kafka.
+        among: bool [T], the tasks whose standbys may be exchanged; None: all.
 
     Returns:
-        The new pairs, sorted, and warnings about what was not known. Unchanged without a strategy.
+        The new pairs, sorted, and warnings about unknown racks. Unchanged without a rack strategy.
     """
     pairs = tuple(sorted(standbys))
     if state.config.rack_aware_assignment_strategy == "none" or not pairs:
@@ -219,7 +219,15 @@ def _cheaper(
     *,
     spread_racks: bool,
 ) -> IntArray:
-    """Clients for standbys that may move, with other clients that hold their tasks; int [P]."""
+    """Int [P]: cheaper clients for the standbys that may move.
+
+    Args:
+        state: the group.
+        active: int [T], the client of every task.
+        standbys: (task, client) of these standbys, int [P] both.
+        others: for each of them, other clients that hold its task and do not move.
+        spread_racks: as in `optimize_standbys`.
+    """
     task, client = standbys
     traffic_cost, overlap = rack_costs(state)
     racks, rack_of = client_racks(state)
@@ -254,20 +262,20 @@ def _standby_states(state: GroupState, active: IntArray) -> IntArray:
 def missing_racks(
     state: GroupState, racks: RacksByTask | None, tasks: IntArray, kind: str, unknown: int
 ) -> tuple[str, ...]:
-    """What the rack strategy cannot know, and what is done about it, as sentences.
+    """Warnings about unknown racks of clients and partitions, and their consequences.
 
     Args:
         state: the group.
-        racks: replica racks of the partitions of each task.
-        tasks: int [M], those that are placed.
-        kind: what the partitions are, in a word.
-        unknown: how many of the tasks have a partition with unknown racks.
+        racks: replica racks of the partitions of each task; None: all unknown.
+        tasks: int [M], the tasks that are placed.
+        kind: "source" or "changelog", the kind of partitions.
+        unknown: number of the tasks that have a partition with unknown racks.
     """
     strategy = state.config.rack_aware_assignment_strategy
     lacking = [c for c, rack in zip(state.clients, state.racks, strict=True) if rack is None]
     warnings = []
     if lacking and len(lacking) == len(state.clients):
-        return (f"{strategy} has no effect: no client says its rack; set client.rack",)
+        return (f"{strategy} has no effect: no client has a rack; set client.rack",)
     if lacking:
         warnings.append(
             f"{_named(lacking)} {_without_rack(lacking)} under {strategy}; set client.rack"
@@ -277,8 +285,8 @@ def missing_racks(
     if unknown:
         lost = [str(state.tasks[task]) for task in tasks.tolist() if not all(racks[task])]
         warnings.append(
-            f"some {kind} partitions of {_named(lost)} have unknown replica racks and count "
-            f"nothing under {strategy}; set broker.rack on all brokers"
+            f"some {kind} partitions of {_named(lost)} have unknown replica racks; {strategy} "
+            "ignores them; set broker.rack on all brokers"
         )
     return tuple(warnings)
 
@@ -290,5 +298,5 @@ def _named(names: list[str]) -> str:
 
 def _without_rack(names: list[str]) -> str:
     if len(names) == 1:
-        return "has no rack and keeps what it has"
-    return "have no rack and keep what they have"
+        return "has no rack and keeps its tasks"
+    return "have no rack and keep their tasks"

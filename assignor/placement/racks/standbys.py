@@ -1,11 +1,11 @@
-"""Standbys of a group, one *layer* at a time: the n-th standby of every task, the others fixed.
+"""Rack-aware placement of standbys, one *layer* at a time.
 
-Within a layer a copy may go to any client that holds no other copy of the task, as long as the
-copies stay as far apart as they were: on as many values of the tag keys where keys are configured
-(KIP-708), else on as many racks. Clients of the same rack and tag values form a *cell*, and copies
-with the same traffic and the same allowed cells form a class, so that a layer is a small transport
-problem again. With one standby a task there is one layer and its optimum is the optimum; with more,
-layers take turns until nothing gets cheaper.
+A layer has one standby of each task; all other standbys are fixed meanwhile. A standby may move to
+any client without a copy of the task, as long as the copies stay as far apart as they were: on as
+many values of the tag keys if keys are configured (KIP-708), else on as many racks. Clients with
+the same rack and tag values form a *cell*, and copies with the same traffic and the same allowed
+cells form a class, so a layer is a small transport problem. With one standby per task there is one
+layer, and its optimum is the optimum. With more, layers are optimised in turns until none improves.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,12 @@ from assignor.placement.racks.classes import decode
 from assignor.placement.racks.graph import FORBIDDEN, Transport, solve_transport
 from assignor.placement.state import BoolArray, GroupState, IntArray
 
-# More cells than this and copies only move between racks, never between tag values.
+# With more cells than this, copies only move between racks, never between tag values.
 _MANY_CELLS = 64
-# Up to so many arcs a layer whose classes do not settle it is solved client by client.
+# Up to this many arcs, a layer is solved client by client if the solution by class is not optimal.
 _EXACT_ARCS = 12_000
-# With several standbys a task: ways to cut them into layers, and how often each may have its turn.
+# With several standbys per task: ways to divide them into layers (cuts), the number of standbys
+# above which only one cut is used, and most turns of each layer.
 _CUTS = 4
 _MANY_COPIES = 10_000
 _MANY_TURNS = 6
@@ -30,18 +31,18 @@ _MANY_TURNS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Copies:
-    """What is the same for every layer.
+    """The data that all layers share.
 
     Attributes:
         task: int [P], the task of each standby that may move; ascending.
         weight: int [P, R], cost of its changelog traffic in each rack.
-        class_of: int [P], its row among equal rows of `weight`.
+        class_of: int [P], its class: equal for equal rows of `weight`.
         rack_of: int [C], the rack of each client.
-        cell_of: int [C], its cell.
-        values: int [Q, V], what has to differ between copies: values of the keys of each cell.
-        overlap: cost of a copy where no state is.
+        cell_of: int [C], the cell of each client.
+        values: int [Q, V], values of each cell in which copies should differ.
+        overlap: cost of a copy on a client without state.
         state_at: int [N], task x C + client of every copy with state, ascending.
-        states: int [T], copies with state of each task, besides where its active goes.
+        states: int [T], clients with state of each task, without the client of its active.
         can_hold: bool [C], whether the client takes part.
     """
 
@@ -57,11 +58,11 @@ class Copies:
     can_hold: BoolArray
 
     def holds_state(self, rows: IntArray, client: IntArray) -> BoolArray:
-        """Bool [rows]: whether the copy has state on that client."""
+        """Bool [rows]: whether each client (int [rows]) has state of the row's task."""
         return np.isin(self.task[rows] * len(self.cell_of) + client, self.state_at)
 
     def cost(self, rows: IntArray, client: IntArray) -> int:
-        """Traffic of the rows on these clients, and state that they have to build."""
+        """Cost of traffic and missing state with the rows on these clients, int [rows]."""
         traffic = int(self.weight[rows, self.rack_of[client]].sum())
         return traffic + self.overlap * int((~self.holds_state(rows, client)).sum())
 
@@ -69,9 +70,9 @@ class Copies:
 def cells_of(
     state: GroupState, rack_of: IntArray, *, spread_racks: bool
 ) -> tuple[IntArray, IntArray]:
-    """Cell of each client, int [C], and the values that copies differ in, int [Q, V].
+    """The cell of each client, int [C], and the values in which copies should differ, int [Q, V].
 
-    The values are those of the tag keys; without keys the rack, if racks are to be spread.
+    The values are those of the tag keys; without keys the rack, if `spread_racks`.
     """
     keys = state.config.rack_aware_assignment_tags
     columns = [rack_of]
@@ -87,11 +88,11 @@ def cells_of(
 
 
 def improve(copies: Copies, client: IntArray, others: Sequence[Sequence[int]]) -> IntArray:
-    """Clients for the standbys of `copies`, cheaper than `client` or the same; counts are kept.
+    """Int [P]: clients for the standbys at the same or less cost; every client keeps its count.
 
     Args:
         copies: the standbys.
-        client: int [P], where each is.
+        client: int [P], the present client of each.
         others: for each, clients that hold the task and do not move: the active one first.
     """
     client = client.copy()
@@ -100,7 +101,7 @@ def improve(copies: Copies, client: IntArray, others: Sequence[Sequence[int]]) -
         mates.setdefault(task, []).append(row)
     layers = max(map(len, mates.values()), default=0)
     unchanged, turn = 0, 0
-    # One layer has one cut. With more, one cut may find what another cannot.
+    # With several layers, one cut may find an improvement that another does not.
     cuts = 1 if layers == 1 or len(client) > _MANY_COPIES else _CUTS
     wanted = layers * cuts
     least = int(copies.weight.min(axis=1).sum())
@@ -125,9 +126,10 @@ def improve(copies: Copies, client: IntArray, others: Sequence[Sequence[int]]) -
 def _layer(
     copies: Copies, client: IntArray, mates: list[list[int]], cut: int, number: int
 ) -> IntArray:
-    """One copy of every task: which of them changes with the cut, so that any two meet somewhere.
+    """Int [L], the rows of one layer: one standby of each task.
 
-    The first cut takes them by cost, so that what is dear meets what is dear.
+    Cuts differ, so that any two standbys are in one layer in some cut. Cut 0 sorts the standbys of
+    each task by cost, so that expensive ones are in the same layer.
     """
     if cut == 0:
         cost = copies.weight[np.arange(len(client)), copies.rack_of[client]].tolist()
@@ -144,7 +146,14 @@ def _layer(
 def _improve_layer(
     copies: Copies, rows: IntArray, client: IntArray, held: list[list[int]]
 ) -> IntArray | None:
-    """Clients for one layer that cost less, or None when these cost least."""
+    """Int [rows]: cheaper clients for one layer; None if none were found.
+
+    Args:
+        copies: the standbys.
+        rows: int [L], the standbys of the layer.
+        client: int [L], their present clients.
+        held: for each, other clients that hold its task.
+    """
     if not len(rows):
         return None
     allowed = _allowed_cells(copies, client, held)
@@ -165,7 +174,8 @@ def _improve_layer(
     placed = _without_clashes(decode(kind, cell, client, now, wanted), client, held, copies.cell_of)
     before = copies.cost(rows, client)
     after = before if placed is None else copies.cost(rows, placed)
-    # By class a move never finds state, and costs nothing where there is none to leave.
+    # By class, a moved copy never has state at its destination, and a copy without state is free
+    # to move.
     bound = problem.total(wanted) + copies.overlap * int((~has_state).sum())
     is_settled = after == bound and not (copies.overlap and _finds_state(copies, rows, client))
     if not is_settled and len(rows) * int(copies.can_hold.sum()) <= _EXACT_ARCS:
@@ -177,20 +187,20 @@ def _improve_layer(
 
 
 def _finds_state(copies: Copies, rows: IntArray, client: IntArray) -> bool:
-    """Whether a task of these rows has state on a client where this copy is not."""
+    """Whether a task of these rows has state on another client than `client`."""
     return bool((copies.states[copies.task[rows]] > copies.holds_state(rows, client)).any())
 
 
 def _columns(allowed: BoolArray) -> list[IntArray]:
-    """The rows of a boolean table as few numbers each."""
+    """The columns of a boolean table packed into integers, 32 columns each."""
     words = [allowed[:, start : start + 32] for start in range(0, allowed.shape[1], 32)]
     return [(word @ (1 << np.arange(word.shape[1], dtype=np.int64))) for word in words]
 
 
 def _allowed_cells(copies: Copies, client: IntArray, held: list[list[int]]) -> BoolArray:
-    """Bool [rows, Q]: cells with a client that may hold the copy without bringing copies nearer.
+    """Bool [rows, Q]: cells with a client that may hold the copy, with copies as far apart as now.
 
-    Equal situations are looked at once: there are few, however many tasks there are.
+    Equal combinations of cells are computed once: there are few of them.
     """
     cells = len(copies.values)
     cell_of, can_hold = copies.cell_of.tolist(), copies.can_hold.tolist()
@@ -224,7 +234,10 @@ def _allowed(
 def _without_clashes(
     placed: IntArray, client: IntArray, held: list[list[int]], cell_of: IntArray
 ) -> IntArray | None:
-    """The same cells, but no client twice for a task: clashing copies swap inside their cell."""
+    """Clients in the same cells, but no client twice for a task; None if that is not found.
+
+    A copy on a client that already holds its task is swapped with another one in the cell.
+    """
     where = placed.tolist()
     clashing = [row for row, clients in enumerate(held) if where[row] in clients]
     if not clashing:
@@ -253,7 +266,7 @@ def _without_clashes(
 def _solve_clients(
     copies: Copies, rows: IntArray, client: IntArray, held: list[list[int]], allowed: BoolArray
 ) -> IntArray:
-    """One layer of least cost, client by client (network simplex); exact."""
+    """Int [L]: the clients of one layer at the least cost; exact (network simplex)."""
     import networkx as nx  # noqa: PLC0415 a quarter of a second, for small groups only
 
     graph: Any = nx.DiGraph()

@@ -1,8 +1,8 @@
-"""How many partitions of a task would be read from another rack, rack by rack.
+"""Traffic of tasks: for each rack, the partitions that would be read from another rack.
 
-Tasks whose partitions have their replicas in the same racks cost the same everywhere: they form a
-*class*, and everything about racks is decided class by class. An unknown set of racks costs
-nothing anywhere, which is the only honest guess.
+Tasks whose partitions have their replicas in the same racks have the same costs: they form a
+*class*, and rack decisions are made per class. A partition with unknown racks costs nothing in any
+rack.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ class Traffic:
     """Cross-rack partitions of tasks.
 
     Attributes:
-        racks: R names, sorted.
-        rack_of: int [C], the rack of each client; those without one share a last, nameless rack.
-        class_of: int [M], the class of each task asked about.
+        racks: R names, sorted; the last one is None if clients have no rack.
+        rack_of: int [C], the rack of each client, as an index of `racks`.
+        class_of: int [M], the class of each task.
         weight: int [K, R], partitions of a task of the class without a replica in the rack.
-        unknown: how many of the tasks have a partition whose racks are not known.
+        unknown: number of the tasks that have a partition with unknown racks.
     """
 
     racks: tuple[str | None, ...]
@@ -35,9 +35,9 @@ class Traffic:
 
 
 def client_racks(state: GroupState) -> tuple[tuple[str | None, ...], IntArray]:
-    """Names of the racks that clients are in, sorted, and the number of each client's rack.
+    """The sorted racks of the clients, and int [C], the index of each client's rack.
 
-    Clients that do not say where they are share a nameless rack at the end; it costs nothing.
+    Clients without a rack share a last rack None, in which nothing costs traffic.
     """
     names: list[str | None] = [*sorted({rack for rack in state.racks if rack is not None})]
     if None in state.racks:
@@ -53,7 +53,7 @@ def traffic_of(
     """Classes and weights of the tasks; O(tasks x partitions + classes x racks).
 
     Args:
-        state: the group; its clients' racks.
+        state: the group, with its clients' racks.
         racks_by_task: `partition_racks` for actives, `changelog_racks` for standbys.
         tasks: int [M].
     """
@@ -67,7 +67,7 @@ def traffic_of(
             weight=np.zeros((1, len(racks)), dtype=np.int64),
             unknown=count,
         )
-    # Sets of replicas are few and tasks are many: each distinct tuple of sets is looked at once.
+    # There are few distinct tuples of replica sets: each is evaluated once.
     number: dict[Replicas, int] = {}
     given = map(racks_by_task.__getitem__, np.asarray(tasks).tolist())
     spelled = np.fromiter((number.setdefault(r, len(number)) for r in given), np.int64, count)

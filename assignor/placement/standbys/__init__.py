@@ -1,8 +1,8 @@
-"""Standby copies: who keeps which, what keeps them apart, and what a crash would bring."""
+"""Standby copies: their clients, their spread over tags and racks, and the load after a crash."""
 
 from assignor.placement.standbys.copies_apart import Spread
 from assignor.placement.standbys.failover_load import even_out
-from assignor.placement.standbys.final_copies import Standbys, target_standbys
+from assignor.placement.standbys.final_copies import Standbys, target_standbys, too_few_clients
 from assignor.placement.standbys.tag_shortfalls import tag_warnings
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "even_out",
     "tag_warnings",
     "target_standbys",
+    "too_few_clients",
 ]

@@ -1,9 +1,9 @@
-"""Sets of cells, said by the values that their cells must not have, where cells are many.
+"""Sets of cells described by the values that they exclude, for groups with many cells.
 
-With a value for each client there are as many cells as clients, and nearly all of them suit a copy:
-to list them for each copy is clients x copies. Here a set tells whether a cell is in it, and which
-listed set is around it: all cells without the *common* values that it rules out. There are few such
-lists, and a look through one of them meets few cells that are not in the set.
+If each client has a value of its own, there are as many cells as clients, and nearly all of them
+suit a copy: a list for each copy would cost clients x copies. A set here answers whether a cell is
+in it, and names an enumerated superset (`around`): all cells without the *common* values that the
+set excludes. There are few such supersets, and few of their cells are not in the set.
 """
 
 from collections.abc import Iterable
@@ -11,33 +11,33 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
 
-# A value is common that one of so many cells or clients has.
+# A value is common if at least one in this many cells or clients has it.
 _COMMON = 16
 
 Values = tuple[frozenset[int], ...]
 
 
 class Cells(Protocol):
-    """Some cells, by number; a frozenset is one, too."""
+    """A set of cell numbers; a frozenset is a valid one."""
 
     def __contains__(self, cell: object, /) -> bool:
-        """Whether the cell is one of them."""
+        """Whether the cell is in the set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ManyCells:
-    """Cells of a group, and what is known of their values.
+    """Cells of a group, and statistics of their values.
 
     Attributes:
-        rows: the values of each cell, one a key.
+        rows: the values of each cell, one per key.
         sizes: clients of each cell that can hold tasks.
-        weights: worth of a new value of each key.
-        levels: worth -> choices of keys that are worth as much together; the greatest first.
-        counts: for each key, value -> cells that have it, with clients that can hold tasks.
+        weights: gain of a new value of each key.
+        levels: (gain, sets of keys whose new values gain that much together), greatest gain first.
+        counts: for each key, value -> number of usable cells that have it.
         common: for each key its common values.
         usable: cells with clients that can hold tasks.
-        lists: ruled out (key, value) pairs -> the other usable cells.
-        ordered: the same in ascending order.
+        lists: excluded (key, value) pairs -> the other usable cells.
+        ordered: an entry of `lists` -> its cells in ascending order.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -54,7 +54,7 @@ class ManyCells:
     def of(
         cls, rows: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], weights: tuple[int, ...]
     ) -> "ManyCells":
-        """Count the values of cells; O(cells x keys + 2 ** keys)."""
+        """The cells with their values counted; O(cells x keys + 2 ** keys)."""
         keys = range(len(weights))
         by_worth: dict[int, list[tuple[int, ...]]] = {}
         for size in range(1, len(weights) + 1):
@@ -85,16 +85,16 @@ class ManyCells:
         )
 
     def values(self, cells: Iterable[int]) -> Values:
-        """The values of some cells, key by key."""
+        """For each key the set of values that the cells have."""
         rows = [self.rows[cell] for cell in cells]
         return tuple(map(frozenset, zip(*rows, strict=True))) or (frozenset(),) * len(self.weights)
 
     def worth(self, values: Values) -> int:
-        """The worth of so many different values."""
+        """The gain of all of these values together."""
         return sum(w * len(some) for w, some in zip(self.weights, values, strict=True))
 
     def gain(self, cell: int, taken: Values) -> int:
-        """What a copy in the cell adds to copies that have the values `taken`."""
+        """The gain of a copy in the cell, next to copies with the values `taken`."""
         row = self.rows[cell]
         return sum(
             weight
@@ -103,7 +103,7 @@ class ManyCells:
         )
 
     def most(self, taken: Values) -> tuple[int, tuple[int, ...]]:
-        """The most that one more copy can add, and the keys that are new wherever it does."""
+        """The greatest gain of one more copy, and the keys that are new in every such cell."""
         for worth, choices in self.levels:
             able = [keys for keys in choices if self._is_open(keys, taken)]
             if able:
@@ -112,7 +112,7 @@ class ManyCells:
         return 0, ()
 
     def _is_open(self, keys: tuple[int, ...], taken: Values) -> bool:
-        """Whether a cell has a new value of each of these keys."""
+        """Whether any cell has a value that is not taken for each of these keys."""
         if any(len(taken[key]) >= len(self.counts[key]) for key in keys):
             return False
         lost = sum(self.counts[key].get(value, 0) for key in keys for value in taken[key])
@@ -125,7 +125,7 @@ class ManyCells:
         return any(all(self.rows[cell][k] not in taken[k] for k in keys) for cell in around)
 
     def around(self, keys: Iterable[int], taken: Values) -> frozenset[int]:
-        """The usable cells without the common ones of the values `taken` of these keys."""
+        """The usable cells that have none of the taken common values of these keys."""
         out = frozenset((key, value) for key in keys for value in taken[key] & self.common[key])
         if out not in self.lists:
             self.lists[out] = frozenset(
@@ -134,7 +134,7 @@ class ManyCells:
         return self.lists[out]
 
     def first(self, cells: "BestCells") -> int:
-        """The first of these cells, or -1 for none."""
+        """The first of these cells; -1 if there is none."""
         if cells.around not in self.ordered:
             self.ordered[cells.around] = tuple(sorted(cells.around))
         return next((cell for cell in self.ordered[cells.around] if cell in cells), -1)
@@ -142,7 +142,7 @@ class ManyCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestCells:
-    """Cells in which one more copy of a task adds most."""
+    """The cells in which one more copy of a task gains most."""
 
     many: ManyCells
     taken: Values
@@ -152,14 +152,14 @@ class BestCells:
 
     @classmethod
     def of(cls, many: ManyCells, cells: list[int]) -> "BestCells":
-        """For a task with copies in `cells`, one entry a copy."""
+        """The best cells for a task with copies in `cells`, one entry per copy."""
         taken = many.values(cells)
         most, keys = many.most(taken)
         full = frozenset(c for c in set(cells) if cells.count(c) >= many.sizes[c])
         return cls(many, taken, most, full, many.around(keys, taken))
 
     def __contains__(self, cell: object) -> bool:
-        """Whether a copy there adds most, and there is a client for it."""
+        """Whether a copy in the cell gains most, and the cell has a client for it."""
         return (
             isinstance(cell, int)
             and cell not in self.full
@@ -170,7 +170,7 @@ class BestCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NextCells:
-    """Cells to which a copy may move on with no value lost, now or for copies still to come."""
+    """The cells to which a copy may move without loss of a value, now or for copies to come."""
 
     many: ManyCells
     others: Values
@@ -181,7 +181,14 @@ class NextCells:
 
     @classmethod
     def of(cls, many: ManyCells, others: list[int], here: int, left: int) -> "NextCells":
-        """For a copy in the cell `here` of a task whose other copies are in `others`."""
+        """The next cells for a copy in the cell `here`.
+
+        Args:
+            many: the cells of the group.
+            others: the cells of the other copies of the task.
+            here: the cell of the copy.
+            left: copies of the task that are still to be placed.
+        """
         taken = many.values(others)
         row = many.rows[here]
         keys = tuple(key for key, value in enumerate(row) if value not in taken[key])
@@ -190,7 +197,7 @@ class NextCells:
         return cls(many, taken, usable, keys, reach, many.around(keys, taken))
 
     def __contains__(self, cell: object) -> bool:
-        """Whether the copy may be there."""
+        """Whether the copy may move to the cell."""
         if not isinstance(cell, int):
             return False
         row = self.many.rows[cell]
@@ -200,7 +207,7 @@ class NextCells:
 
 
 def _reach(many: ManyCells, others: Values, cell: int) -> int:
-    """The worth of all values with a copy in the cell, and of the best one that comes after it."""
+    """The gain of all values with a copy in the cell, plus that of the best copy after it."""
     row = many.rows[cell] if many.sizes[cell] else None
     have = (
         others
@@ -211,5 +218,5 @@ def _reach(many: ManyCells, others: Values, cell: int) -> int:
 
 
 def around(cells: Cells) -> Cells:
-    """A set of cells that is the same for many tasks, with all of these cells in it."""
+    """A superset of these cells that many tasks share."""
     return cells.around if isinstance(cells, BestCells | NextCells) else cells

@@ -1,7 +1,9 @@
-"""Which clients keep the copies of a task apart: tag keys (KIP-708), and racks after them.
+"""Clients that keep the copies of a task apart: by tag keys (KIP-708), then by racks.
 
-A key asks that the copies of a task, its active one included, sit on as many different values as
-there are copies or values. What is on the way to that is never given up for balance.
+For each key the copies of a task, its active one included, should be on as many different values as
+there are copies or values. Balance never reduces that number.
+
+A *cell* is the set of clients that have the same value for every key.
 """
 
 from collections.abc import Sequence
@@ -12,32 +14,32 @@ import numpy as np
 from assignor.placement.standbys.cell_sets import BestCells, Cells, ManyCells, NextCells
 from assignor.placement.state import BoolArray, GroupState, IntArray
 
-# Where no key tells clients apart all of them are in this cell.
+# If no key has two values, all clients are in this cell.
 ONE_CELL = frozenset({0})
-# Copies that are looked ahead; cells beyond which only the next one is, and no task lists them.
+# Copies that `look` plans ahead. With more cells it plans one copy, and cells are not enumerated.
 _AHEAD, _MANY_CELLS = 3, 64
-# Answers of `look` beyond which only the next copy is: many copies on many values never repeat.
+# With more remembered answers `look` plans one copy: many copies on many values rarely repeat.
 _MOST_AHEAD = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spread:
-    """Values of the clients, one row a key.
+    """Tag values and racks of the clients; K keys, C clients, M cells.
 
     Attributes:
         keys: the tag key of each row; None for the racks.
         codes: int [K, C], the value of each client as a number.
         distinct: number of values of each key, over clients that can hold tasks.
-        weights: worth of a new value; tag keys outweigh the rack.
-        cells: the cell of each client; clients of a cell have all values in common.
+        weights: gain of a new value of each key; a tag key outweighs the rack.
+        cells: the cell of each client.
         cell_codes: int [K, M], the values of each cell.
         sizes: usable clients of each cell.
         usable: whether each client can hold tasks.
-        first_in_cell: some usable clients of each cell, for looking ahead.
+        first_in_cell: up to 8 usable clients of each cell.
         memo: answers of `look`.
         memo_moves: answers of `successors`.
-        memo_clients: bool [C] of the usable clients of some cells.
-        many: the cells where they are too many to be listed for each task, else None.
+        memo_clients: set of cells -> bool [C], its usable clients.
+        many: the cells if there are too many to enumerate them for each task, else None.
     """
 
     keys: tuple[str | None, ...]
@@ -56,15 +58,15 @@ class Spread:
 
     @classmethod
     def of(cls, state: GroupState) -> "Spread":
-        """Keys of the group that have at least two values."""
+        """The values of the group's clients, for all keys that have at least two values."""
         usable = state.capacity() > 0
         columns: list[tuple[str | None, list[str | None], int]] = []
         keys = state.config.rack_aware_assignment_tags
         for key in keys:
             values = [dict(tags).get(key) for tags in state.tags]
             columns.append((key, values, 2 * (len(keys) + 1)))
-        # Between tags and rack costs nothing is left to the racks: what the optimum exchanges over
-        # racks would come back here, and be exchanged again.
+        # With tags and rack costs, racks are left out here: otherwise standbys would move back
+        # each time after the cost optimisation has moved them to another rack.
         has_costs = state.config.rack_aware_assignment_strategy != "none"
         if not (keys and has_costs and state.changelog_racks is not None):
             columns.append((None, list(state.racks), 1))
@@ -107,15 +109,16 @@ class Spread:
 
     @property
     def is_needed(self) -> bool:
-        """Whether any key tells clients apart."""
+        """Whether any key has two values or more."""
         return bool(self.distinct)
 
     def look(self, cells: tuple[int, ...], left: int) -> tuple[int, frozenset[int]]:
-        """What `left` more copies can add to copies in `cells`, and the cells to go on with.
+        """The most that `left` more copies can gain, and the best cells for the first of them.
 
-        Any order of the same copies adds the same, so what one call places the next one keeps.
+        `cells` are those of the copies so far. The gain does not depend on the order of copies, so
+        the next call continues what this one began.
         """
-        # Of one key each new value is worth the same: nothing is to be seen ahead.
+        # With one key every new value gains the same, so planning ahead changes nothing.
         is_short = len(self.weights) < 2 or len(self.memo) > _MOST_AHEAD  # noqa: PLR2004 see above
         left = min(left, 1 if is_short or self.many is not None else _AHEAD)
         key = (tuple(sorted(cells)), left)
@@ -135,10 +138,10 @@ class Spread:
         return answer
 
     def best_for(self, holders: Sequence[int], left: int = 1) -> Cells:
-        """The cells that lead to the greatest spread of a task which `holders` have.
+        """The cells in which one more copy leads to the greatest spread of a task.
 
         Args:
-            holders: clients with a copy, the active one included.
+            holders: clients with a copy of the task, the active one included.
             left: copies that are still to be placed.
         """
         if not self.distinct:
@@ -148,24 +151,26 @@ class Spread:
             return BestCells.of(self.many, cells)
         return self.look(tuple(cells), left)[1]
 
-    def fits(self, holders: Sequence[int], has_room: BoolArray, left: int = 1) -> BoolArray:
-        """Bool [C]: clients that add most to the spread, and of those the ones with room if any.
+    def fits(self, holders: Sequence[int], has_space: BoolArray, left: int = 1) -> BoolArray:
+        """Bool [C]: clients that add most to the spread; of those, the ones with free capacity.
+
+        If none of them has free capacity, all of them; without keys, none. Never one of `holders`.
 
         Args:
             holders: clients that hold the task already, the active one included.
-            has_room: bool [C]; all of `holders` are left out.
+            has_space: bool [C], clients with free capacity.
             left: copies that are still to be placed.
         """
         able = self._clients_in(self.best_for(holders, left)).copy()
         able[list(holders)] = False
         if not self.distinct:
-            able &= has_room
+            able &= has_space
             return able
-        roomy: BoolArray = able & has_room
-        return roomy if roomy.any() else able
+        preferred: BoolArray = able & has_space
+        return preferred if preferred.any() else able
 
     def _clients_in(self, cells: Cells) -> BoolArray:
-        """Bool [C]: usable clients of these cells; with one cell for all, every usable client."""
+        """Bool [C]: the usable clients of these cells."""
         if isinstance(cells, BestCells):
             fits = np.array(self.usable, dtype=np.bool_)
             gain = np.zeros(len(fits), dtype=np.int64)
@@ -180,7 +185,13 @@ class Spread:
         return self.memo_clients[listed]
 
     def keep(self, candidates: Sequence[int], active: int, wanted: int) -> list[int]:
-        """Those of the candidates, in order, that leave the greatest spread within reach."""
+        """The candidates, in order, that may stay without loss of the greatest possible spread.
+
+        Args:
+            candidates: clients with a copy of the task, best first.
+            active: the client of its active task.
+            wanted: standbys of the task.
+        """
         kept: list[int] = []
         holders = [active]
         for left in range(wanted, 0, -1):
@@ -190,14 +201,19 @@ class Spread:
                 kept.append(fitting[0])
                 holders.append(fitting[0])
                 continue
-            # A new copy will go there: what else stays is judged beside it.
+            # A new copy will be placed in this cell; the next candidates must differ from it.
             first = _first(best)
             newcomers = self.first_in_cell[first] if first >= 0 else ()
             holders += [c for c in newcomers if c not in holders][:1]
         return kept
 
     def allowed(self, active: IntArray, client: IntArray) -> BoolArray:
-        """Bool [N]: whether a copy beside an active one is the best that one standby can be."""
+        """Bool [N]: whether a single standby on `client` gives a task the greatest spread.
+
+        Args:
+            active: int [N], the client of the active task.
+            client: int [N], the client of the standby.
+        """
         if self.many is not None:
             return self._adds_most(self.many, active, client)
         cells = range(len(self.sizes))
@@ -208,7 +224,7 @@ class Spread:
         return found
 
     def _adds_most(self, many: ManyCells, active: IntArray, client: IntArray) -> BoolArray:
-        """As `allowed`, without a table of all pairs of cells."""
+        """The result of `allowed`, computed without a table of all pairs of cells."""
         most = [many.most(many.values((cell,)))[0] for cell in range(len(self.sizes))]
         gain = np.zeros(len(client), dtype=np.int64)
         for code, weight in zip(self.codes, self.weights, strict=True):
@@ -218,18 +234,18 @@ class Spread:
         return fits
 
     def may_replace(self, holders: Sequence[int], old: int, new: int, left: int = 0) -> bool:
-        """Whether the copy on `old` may move to `new` without fewer different values.
+        """Whether the copies keep as many different values if one moves from `old` to `new`.
 
         Args:
             holders: clients that hold the task, the active one and `old` included.
             old: the client that gives its copy up.
             new: the client that takes it.
-            left: copies that are still to be placed; what they can add must not shrink either.
+            left: copies that are still to be placed; their possible gain must not shrink either.
         """
         return self.cells[new] in self.successors(holders, old, left)
 
     def successors(self, holders: Sequence[int], old: int, left: int = 0) -> Cells:
-        """The cells that the copy on `old` may move to, as `may_replace` asks."""
+        """The cells to which the copy on `old` may move; arguments as of `may_replace`."""
         if self.many is not None:
             held = [self.cells[c] for c in holders if c != old]
             return NextCells.of(self.many, held, self.cells[old], left)
@@ -251,7 +267,7 @@ class Spread:
         return answer
 
     def _reach(self, cells: tuple[int, ...], left: int) -> int:
-        """The spread of copies in these cells and of the best `left` more."""
+        """The gain of copies in these cells plus the most that `left` more copies can gain."""
         able = [cell for cell in cells if self.sizes[cell]]
         have = 0
         for code, weight in zip(self.cell_codes, self.weights, strict=True):
@@ -260,7 +276,7 @@ class Spread:
 
 
 def _first(cells: Cells) -> int:
-    """The first of some cells, or -1 for none."""
+    """The first of these cells; -1 if there is none."""
     if isinstance(cells, BestCells):
         return cells.many.first(cells)
     return min(cells, default=-1) if isinstance(cells, frozenset) else -1

@@ -1,9 +1,10 @@
-"""Standbys so that a crash overloads nobody: no survivor above 1.2 times the average.
+"""Standbys placed so that after a crash no survivor has more than 1.2 times the average load.
 
-Copies stay where their state is, so pairs of clients that share many tasks stay too, such as Kafka
-makes them: all standbys of one client on one neighbour. Where one crash would put a survivor above
-the limit, some of the copies that it would take over go to others. A copy matters only when its own
-active client crashes; so each move mends one crash and spoils no other, and this ends.
+Copies stay where their state is. So a client may hold nearly all standbys of another one, as in
+assignments made by Kafka, and would take over all of its tasks. Where one crash would bring a
+survivor above the limit, some of the copies that it would take over move to other clients. A copy
+matters only for the crash of its own active client: each move improves one crash and affects no
+other, so the loop ends.
 """
 
 import heapq
@@ -19,36 +20,38 @@ from assignor.placement.standbys.final_copies import Standbys
 from assignor.placement.state import GroupState, IntArray
 
 OVERLOAD = 1.2
-# Up to so many copies; looking at every crash costs more than the rest in larger groups.
+# With more copies nothing is done: the check of every crash would take longer than the rest.
 _MOST_COPIES = 6_000
-# Clients that are asked for a copy in exchange.
+# Most clients that are tried for an exchange of two copies.
 _TRIES = 8
-# Below so many tasks a client, one task more or less is beyond the limit already.
+# With fewer tasks per client nothing is done: one task more already exceeds the limit.
 _FEWEST = 5
 
 
 def even_out(state: GroupState, active: IntArray, standbys: Standbys) -> Standbys:
-    """The standbys, some of them elsewhere; every client stays within its band.
+    """The standbys, some of them moved; every client stays within its band.
 
     Args:
-        state: the group, without tags and racks, which bind copies to where they are.
-        active: int [T], the client of every task.
-        standbys: of them.
+        state: the group; it must have no tags and no racks, which restrict where copies may be.
+        active: int [T], the client of every active task.
+        standbys: the standbys of these tasks.
     """
     few = int(state.stateful.sum()) < _FEWEST * int((state.capacity() > 0).sum())
     if few or not 0 < len(standbys.task) <= _MOST_COPIES or not _is_uneven(state, active, standbys):
         return standbys
-    board = _Board.of(state, active, standbys)
-    for crashed, threads in enumerate(board.capacity):
-        if 0 < threads < sum(board.capacity):
-            _mend(board, crashed)
-    pairs = [(task, c) for task, held_by in sorted(board.holders.items()) for c in sorted(held_by)]
+    failover = _Failover.of(state, active, standbys)
+    for crashed, threads in enumerate(failover.capacity):
+        if 0 < threads < sum(failover.capacity):
+            _mend(failover, crashed)
+    pairs = [
+        (task, c) for task, held_by in sorted(failover.holders.items()) for c in sorted(held_by)
+    ]
     task, client = np.array(pairs, dtype=np.int64).T
     return Standbys(task=task, client=client, warnings=standbys.warnings)
 
 
 def _is_uneven(state: GroupState, active: IntArray, standbys: Standbys) -> bool:
-    """Whether some crash may overload a client, if it took over all that it has copies of."""
+    """Whether a crash may overload a client that takes over all tasks of which it has a copy."""
     capacity, clients = state.capacity(), len(state.clients)
     pairs, shared = np.unique(active[standbys.task] * clients + standbys.client, return_counts=True)
     crashed, heir = pairs // clients, pairs % clients
@@ -60,22 +63,22 @@ def _is_uneven(state: GroupState, active: IntArray, standbys: Standbys) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Board:
-    """Scratchpad of one call.
+class _Failover:
+    """The placement, and the load of each client after each crash.
 
     Attributes:
-        active: the client of each task.
+        active: the client of each active task.
         tasks_of: client -> its stateful tasks.
         holders: task -> clients of its standbys.
         held: client -> tasks of which it has a standby.
-        copies: (task, client) of every reported copy: to go there restores nothing.
-        capacity: threads.
-        runs: stateful actives of each client.
-        load, low, high: all copies of each client, and its band.
-        ends: end offset sums.
-        crashes: what is known of each crash; forgotten when a copy of its tasks moves.
-        limits: threads of a crashed client -> most tasks a thread that its crash may bring.
-        ranked: (stateful actives a thread, client) of all that can hold tasks, ascending.
+        copies: (task, client) of every reported copy; a move to one restores nothing.
+        capacity: threads of each client.
+        runs: number of stateful active tasks of each client.
+        load, low, high: all active tasks and copies of each client, and its band.
+        ends: end offset sum of each task.
+        crashes: crashed client -> computed loads; removed when a copy of its tasks moves.
+        limits: threads of the crashed client -> most tasks per thread after its crash.
+        ranked: (stateful active tasks per thread, client) of all usable clients, ascending.
         others: task -> clients with a reported copy of it.
     """
 
@@ -96,8 +99,8 @@ class _Board:
     others: dict[int, list[int]]
 
     @classmethod
-    def of(cls, state: GroupState, active: IntArray, standbys: Standbys) -> "_Board":
-        """A board with everything in place."""
+    def of(cls, state: GroupState, active: IntArray, standbys: Standbys) -> "_Failover":
+        """A failover with everything in place."""
         clients, stateful = len(state.clients), np.flatnonzero(state.stateful).tolist()
         capacity, where = state.capacity(), active.tolist()
         tasks_of: dict[int, list[int]] = {}
@@ -124,7 +127,7 @@ class _Board:
             copies=frozenset(places),
             capacity=threads,
             runs=runs,
-            load=[own + len(mine) for own, mine in zip(actives.tolist(), held, strict=True)],
+            load=[own + len(copies) for own, copies in zip(actives.tolist(), held, strict=True)],
             low=bands.low.tolist(),
             high=bands.high.tolist(),
             ends=state.end_offset_sums.tolist(),
@@ -135,9 +138,9 @@ class _Board:
         )
 
     def crash(self, client: int) -> "_Crash":
-        """What a crash of the client would bring."""
+        """The loads after a crash of the client."""
         if client not in self.crashes:
-            # Clients that take nothing over have what they run.
+            # Clients that take nothing over keep the load of the tasks that they run.
             load = _Load(self.runs)
             taken: dict[int, list[int]] = {}
             for task in self.tasks_of.get(client, ()):
@@ -148,19 +151,21 @@ class _Board:
                         heir = min(heirs, key=lambda c: (load[c] / self.capacity[c], c))
                     load[heir] += 1
                     taken.setdefault(heir, []).append(task)
-            # Whoever has as many threads leaves as much behind.
+            # The limit depends only on the threads of the crashed client.
             threads = self.capacity[client]
             if threads not in self.limits:
                 self.limits[threads] = self._limit(client)
             raised = sorted((n / self.capacity[c], c) for c, n in load.items())
             is_wide = 4 * len(load) > len(self.ranked)
-            ranked = [one for one in self.ranked if one[1] not in load] if is_wide else self.ranked
+            ranked = (
+                [entry for entry in self.ranked if entry[1] not in load] if is_wide else self.ranked
+            )
             limit = self.limits[threads]
             self.crashes[client] = _Crash(client, load, taken, limit, raised, ranked)
         return self.crashes[client]
 
     def _limit(self, crashed: int) -> float:
-        """The most tasks a thread that a crash may bring: 1.2 times the average, or the least."""
+        """The most tasks per thread after a crash: 1.2 times the average, or the least possible."""
         threads = [n for c, n in enumerate(self.capacity) if c != crashed and n]
         total = len(self.holders)
         average = max(1.0, total / sum(threads))
@@ -170,12 +175,12 @@ class _Board:
         return max(OVERLOAD * average, height) + 1e-9
 
     def can_take(self, crash: "_Crash", client: int) -> bool:
-        """Whether the client stays below the limit of a crash with one task more."""
+        """Whether one more task keeps the client within the limit of a crash."""
         threads = self.capacity[client]
         return threads > 0 and (crash.load[client] + 1) / threads <= crash.limit
 
     def move(self, task: int, old: int, new: int) -> None:
-        """A standby goes from one client to another."""
+        """Move a standby from one client to another."""
         self.holders[task].remove(old)
         self.holders[task].add(new)
         self.held[old].remove(task)
@@ -186,22 +191,27 @@ class _Board:
 
 
 class _Load(dict[int, int]):
-    """Tasks of each client; what is not set is what it runs."""
+    """Tasks of each client after a crash; by default the tasks that it runs now."""
 
     def __init__(self, runs: Sequence[int]) -> None:
-        """Everyone has what it runs."""
+        """Start with the tasks that each client runs."""
         self.runs = runs
 
     def __missing__(self, client: int) -> int:
-        """What the client runs."""
+        """The number of tasks that the client runs."""
         return self.runs[client]
 
 
 class _Crash(NamedTuple):
-    """One client is gone: load of each client then, the tasks each takes over, and the limit.
+    """Loads after the crash of one client.
 
-    `raised` are the clients of `load`, `ranked` those of the board and perhaps without them; (tasks
-    a thread, client), ascending.
+    Attributes:
+        client: the client that crashes.
+        load: tasks of each client afterwards.
+        taken: client -> tasks that it takes over.
+        limit: most tasks per thread.
+        raised: (tasks per thread, client) of the clients in `load`, ascending.
+        ranked: `_Failover.ranked`; without the clients in `load` if those are many.
     """
 
     client: int
@@ -212,89 +222,89 @@ class _Crash(NamedTuple):
     ranked: list[tuple[float, int]]
 
 
-def _mend(board: _Board, crashed: int) -> None:
-    """Move copies of the crashed client's tasks until no survivor that can be helped is over."""
+def _mend(failover: _Failover, crashed: int) -> None:
+    """Move copies of the crashed client's tasks while a move brings a survivor below the limit."""
     while True:
-        crash = board.crash(crashed)
-        heirs = [(c, board.capacity[c]) for c in sorted(crash.taken)]
+        crash = failover.crash(crashed)
+        heirs = [(c, failover.capacity[c]) for c in sorted(crash.taken)]
         over = [c for c, n in heirs if crash.load[c] / n > crash.limit]
-        if not sum(_relieve(board, crash, client) for client in over):
+        if not sum(_relieve(failover, crash, client) for client in over):
             return
 
 
-def _relieve(board: _Board, crash: _Crash, client: int) -> int:
-    """Copies leave the client until it is below the limit, or none can; returns how many left."""
+def _relieve(failover: _Failover, crash: _Crash, client: int) -> int:
+    """Move copies off the client until it is within the limit; returns how many moved."""
     moved = 0
     ways: list[tuple[bool, int, int]] = []
     for task in crash.taken[client]:
-        is_new = all(c in (crash.client, client) for c in board.others.get(task, ()))
-        ways.append((is_new, board.ends[task], task))
+        is_new = all(c in (crash.client, client) for c in failover.others.get(task, ()))
+        ways.append((is_new, failover.ends[task], task))
     for _, _, task in sorted(ways):
-        if crash.load[client] / board.capacity[client] <= crash.limit:
+        if crash.load[client] / failover.capacity[client] <= crash.limit:
             break
-        new = _place(board, crash, task, client)
+        new = _place(failover, crash, task, client)
         if new is not None:
-            _count(board, crash, client, -1)
-            _count(board, crash, new, 1)
+            _count(failover, crash, client, -1)
+            _count(failover, crash, new, 1)
             moved += 1
     return moved
 
 
-def _count(board: _Board, crash: _Crash, client: int, change: int) -> None:
-    """One task more or less on a client after the crash."""
-    threads = board.capacity[client]
+def _count(failover: _Failover, crash: _Crash, client: int, change: int) -> None:
+    """Add `change` to the load of a client after the crash."""
+    threads = failover.capacity[client]
     if client in crash.load:
         del crash.raised[bisect_left(crash.raised, (crash.load[client] / threads, client))]
     crash.load[client] += change
     insort(crash.raised, (crash.load[client] / threads, client))
 
 
-def _place(board: _Board, crash: _Crash, task: int, client: int) -> int | None:
-    """Where a copy goes: to a client with room, or to one that gives another in exchange."""
+def _place(failover: _Failover, crash: _Crash, task: int, client: int) -> int | None:
+    """Move a copy to a client with free capacity, or exchange it; its new client, or None."""
     asked: list[int] = []
-    gives = board.load[client] > board.low[client]
-    for new in _able(board, crash, task, client):
-        if gives and board.load[new] < board.high[new]:
-            board.move(task, client, new)
+    gives = failover.load[client] > failover.low[client]
+    for new in _able(failover, crash, task, client):
+        if gives and failover.load[new] < failover.high[new]:
+            failover.move(task, client, new)
             return new
         if len(asked) < _TRIES:
             asked.append(new)
         elif not gives:
             break
     for new in asked:
-        back = _given_back(board, crash, client, new)
+        back = _given_back(failover, crash, client, new)
         if back is not None:
-            board.move(task, client, new)
-            board.move(back, new, client)
+            failover.move(task, client, new)
+            failover.move(back, new, client)
             return new
     return None
 
 
-def _able(board: _Board, crash: _Crash, task: int, client: int) -> Iterator[int]:
-    """Clients that may take a copy over: those with state of it first, then the least loaded."""
-    held_by, load = board.holders[task], crash.load
+def _able(failover: _Failover, crash: _Crash, task: int, client: int) -> Iterator[int]:
+    """Clients that may take the copy: first those with state of the task, then least loaded."""
+    held_by, load = failover.holders[task], crash.load
 
     def is_able(other: int) -> bool:
         is_other = other not in (crash.client, client) and other not in held_by
-        return is_other and board.can_take(crash, other)
+        return is_other and failover.can_take(crash, other)
 
-    there = [c for c in dict.fromkeys(board.others.get(task, ())) if is_able(c)]
-    yield from sorted(there, key=lambda c: (load[c] / board.capacity[c], c))
+    with_state = [c for c in dict.fromkeys(failover.others.get(task, ())) if is_able(c)]
+    yield from sorted(with_state, key=lambda c: (load[c] / failover.capacity[c], c))
     same = (entry for entry in crash.ranked if entry[1] not in load)
     for each, other in heapq.merge(crash.raised, same):
         if each > crash.limit:
             return
-        if (task, other) not in board.copies and is_able(other):
+        if (task, other) not in failover.copies and is_able(other):
             yield other
 
 
-def _given_back(board: _Board, crash: _Crash, client: int, new: int) -> int | None:
-    """The cheapest copy on `new` that `client` can take without being over after its crash."""
+def _given_back(failover: _Failover, crash: _Crash, client: int, new: int) -> int | None:
+    """The cheapest copy on `new` that `client` may take; None if each would exceed its limit."""
     fitting = [
-        (board.ends[task], task)
-        for task in board.held[new]
-        if client not in board.holders[task]
-        and board.active[task] not in (crash.client, client)
-        and board.can_take(board.crash(board.active[task]), client)
+        (failover.ends[task], task)
+        for task in failover.held[new]
+        if client not in failover.holders[task]
+        and failover.active[task] not in (crash.client, client)
+        and failover.can_take(failover.crash(failover.active[task]), client)
     ]
     return min(fitting)[1] if fitting else None

@@ -1,9 +1,9 @@
-"""Where standbys belong in the end: existing copies stay, new ones spread over all others.
+"""The final places of standbys: existing copies stay, new ones spread over all other clients.
 
-Bands count actives and standbys together. What is there already stays while its client is within
-its band; new copies go round the clients, every active client with a pointer of its own, so that
-the standbys of one client sit on all others and a crash is shared by all survivors. (Kafka takes
-the least loaded client in order, which puts all standbys of one client on one neighbour.)
+Bands count actives and standbys together. An existing copy stays while its client is within its
+band. New copies are assigned round robin, with a separate start for each active client, so that the
+standbys of one client are on all others, and all survivors share its tasks after a crash. (Kafka
+takes the least loaded client in order, which puts all standbys of one client on one other.)
 """
 
 import heapq
@@ -16,13 +16,13 @@ import numpy as np
 from assignor.placement.arrays import rows_by_value
 from assignor.placement.bands import quotas
 from assignor.placement.standbys.copies_apart import Spread
-from assignor.placement.standbys.copy_chains import hand_on
-from assignor.placement.standbys.free_room import Takers
+from assignor.placement.standbys.copy_chains import move_along_chains
+from assignor.placement.standbys.draft import DraftStandbys
+from assignor.placement.standbys.free_capacity import Takers
 from assignor.placement.standbys.new_copies import fill_standbys
-from assignor.placement.standbys.scratchpad import Board
 from assignor.placement.state import GroupState, IntArray
 
-# Clients with room that are looked at for a copy that has to go.
+# Most clients with free capacity that are compared for a copy that must leave its client.
 _TAKERS = 64
 
 
@@ -32,18 +32,26 @@ class Standbys:
 
     Attributes:
         task, client: the pairs.
-        warnings: tasks that lack copies, or a spread that cannot be had, and why.
+        warnings: missing copies and copies that are not spread as configured, with the reason.
     """
 
     task: IntArray
     client: IntArray
     warnings: tuple[str, ...] = ()
 
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """(task, client) of each standby, in order."""
+        return tuple(zip(self.task.tolist(), self.client.tolist(), strict=True))
+
 
 def target_standbys(state: GroupState, target: IntArray) -> Standbys:
-    """Standbys for actives placed as in `target` (int [T], stateless ones included).
+    """The final places of standbys, with a warning if there are too few clients for them.
 
-    As many as configured, or one less than there are usable clients.
+    Each task gets as many as configured, at most one less than there are usable clients.
+
+    Args:
+        state: the group.
+        target: int [T], the client of every active task, stateless ones included.
     """
     capacity = state.capacity()
     usable = int((capacity > 0).sum())
@@ -56,10 +64,10 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
     copies = int(state.stateful.sum()) * wanted
     load = np.bincount(target, minlength=len(capacity)).astype(np.int64)
     held = np.bincount(kept_client, minlength=len(capacity)).astype(np.int64)
-    room = _room(state, load, held, copies)
-    if not (room < 0).any() and len(kept_task) == copies:
+    free = _free(state, load, held, copies)
+    if not (free < 0).any() and len(kept_task) == copies:
         return Standbys(task=kept_task, client=kept_client, warnings=_too_few(state, wanted))
-    board = Board.of(
+    draft = DraftStandbys.of(
         state,
         target,
         wanted=wanted,
@@ -67,50 +75,73 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
         candidates=_candidates(state, target),
         spread=spread,
     )
-    board.room = room.tolist()
+    draft.free = free.tolist()
     ends = state.end_offset_sums.tolist()
-    _shed_all(board, ends)
-    fill_standbys(board)
-    _shed_until_settled(board, ends, state, load, copies)
-    if hand_on(board):
-        _shed_until_settled(board, ends, state, load, copies)
-    task, client = board.copies()
+    _shed_all(draft, ends)
+    fill_standbys(draft)
+    _shed_until_settled(draft, ends, state, load, copies)
+    if move_along_chains(draft):
+        _shed_until_settled(draft, ends, state, load, copies)
+    task, client = draft.copies()
     order = np.lexsort((client, task))
     return Standbys(task=task[order], client=client[order], warnings=_too_few(state, wanted))
 
 
 def _shed_until_settled(
-    board: Board, ends: Sequence[int], state: GroupState, load: IntArray, copies: int
+    draft: DraftStandbys, ends: Sequence[int], state: GroupState, load: IntArray, copies: int
 ) -> None:
-    """Give up what is outside of the bands as the next call would see them.
+    """Move the copies that the next rebalance would otherwise move because of the bands.
 
-    A copy that found no place in its band, or was handed on, may have pushed others out. This ends:
-    bands stay as they are, and each copy that moves leaves less outside of them.
+    A copy that was placed above a band, or moved along a chain, changes the quotas of others. The
+    loop ends: bands stay the same, and each move reduces the number of copies outside them.
     """
-    # Where every client has just what it may have, the bands are the same for the next call.
-    while any(board.room):
-        held = np.bincount(board.copies()[1], minlength=len(load)).astype(np.int64)
-        board.room = _room(state, load, held, copies).tolist()
-        if not _shed_all(board, ends):
+    # If every client holds exactly its quota, the next rebalance computes the same quotas.
+    while any(draft.free):
+        held = np.bincount(draft.copies()[1], minlength=len(load)).astype(np.int64)
+        draft.free = _free(state, load, held, copies).tolist()
+        if not _shed_all(draft, ends):
             return
 
 
-def _room(state: GroupState, load: IntArray, held: IntArray, copies: int) -> IntArray:
-    """Standbys that each client may take beyond those it holds; below 0 where it has too many."""
+def _free(state: GroupState, load: IntArray, held: IntArray, copies: int) -> IntArray:
+    """Int [C]: standbys that each client may still take; below 0: it holds too many."""
     total = int(load.sum()) + copies
     return quotas(load + held, state.capacity(), total, at_least=load) - load - held
 
 
 def _too_few(state: GroupState, wanted: int) -> tuple[str, ...]:
-    asked = state.config.num_standby_replicas
-    if wanted >= asked or not state.stateful.any():
+    if not state.stateful.any():
         return ()
     usable = int((state.capacity() > 0).sum())
-    return (f"of {asked} standby replicas only {wanted} fit on {usable} clients; start more",)
+    return too_few_clients(state.config.num_standby_replicas, wanted, usable)
+
+
+def too_few_clients(configured: int, placed: int, clients: int) -> tuple[str, ...]:
+    """A warning if fewer standby replicas are placed than configured; else empty.
+
+    Args:
+        configured: num.standby.replicas.
+        placed: standbys of each task.
+        clients: clients that can hold tasks.
+    """
+    if placed >= configured:
+        return ()
+    replicas = "replica is" if configured == 1 else "replicas are"
+    standbys = "none is" if placed == 0 else "1 is" if placed == 1 else f"{placed} are"
+    number = "is only 1 client" if clients == 1 else f"are only {clients} clients"
+    more = "another" if configured - placed == 1 else "more"
+    warning = (
+        f"{configured} standby {replicas} configured, {standbys} placed: there {number}; "
+        f"start {more}"
+    )
+    return (warning,)
 
 
 def _candidates(state: GroupState, target: IntArray) -> tuple[IntArray, IntArray]:
-    """Copies that may stay, best first within a task: caught up, not the old owner's, nearest."""
+    """(task, client) of the copies that may stay, int [N] both, best first within each task.
+
+    Caught-up copies come first, then copies that are not the previous owner's, then small lags.
+    """
     task = state.copy_task()
     capacity = state.capacity()
     fits = state.stateful[task] & (state.copy_client != target[task])
@@ -127,7 +158,7 @@ def _candidates(state: GroupState, target: IntArray) -> tuple[IntArray, IntArray
 def _keep(
     state: GroupState, target: IntArray, wanted: int, spread: Spread
 ) -> tuple[IntArray, IntArray]:
-    """The best `wanted` copies of each task, sorted by task and client."""
+    """(task, client) of the best `wanted` copies of each task, sorted; int [K] both."""
     task, client = _candidates(state, target)
     if not len(task):
         return task, client
@@ -149,34 +180,37 @@ def _keep(
     return task[order], client[order]
 
 
-def _shed_all(board: Board, ends: Sequence[int]) -> int:
-    """Clients over their bands give copies up; returns how many copies went."""
-    over = [client for client, room in enumerate(board.room) if room < 0]
+def _shed_all(draft: DraftStandbys, ends: Sequence[int]) -> int:
+    """Move copies off clients that hold too many; returns how many moved."""
+    over = [client for client, free in enumerate(draft.free) if free < 0]
     if not over:
         return 0
-    # A client gets copies only while it has room: what those without hold is known beforehand.
-    task, client = board.copies()
-    chosen = np.array(board.room, dtype=np.int64)[client] < 0
+    # Only clients with free capacity get copies, so the copies of the others are known now.
+    task, client = draft.copies()
+    chosen = np.array(draft.free, dtype=np.int64)[client] < 0
     held = rows_by_value(client[chosen], task[chosen])
-    takers = Takers.of(board.room, board.spread.cells)
+    takers = Takers.of(draft.free, draft.spread.cells)
     return sum(
-        _shed_to_copies(board, takers, held.get(client, []), client)
-        + _shed(board, takers, ends, held.get(client, []), client)
+        _shed_to_copies(draft, takers, held.get(client, []), client)
+        + _shed(draft, takers, ends, held.get(client, []), client)
         for client in over
     )
 
 
-def _shed_to_copies(board: Board, takers: Takers, held: Sequence[int], client: int) -> int:
-    """Give up what another client with room has a copy of: nothing is restored."""
+def _shed_to_copies(draft: DraftStandbys, takers: Takers, held: Sequence[int], client: int) -> int:
+    """Move copies to clients with free capacity and state of the task; returns how many moved.
+
+    Nothing is restored.
+    """
     shed = 0
     for task in held:
-        if board.room[client] >= 0:
+        if draft.free[client] >= 0:
             break
-        for other in board.others.get(task, ()):
-            fits = board.room[other] > 0 and board.can_hold(task, other)
-            if fits and board.may_replace(task, client, other):
-                board.drop(task, client)
-                board.add(task, other)
+        for other in draft.others.get(task, ()):
+            fits = draft.free[other] > 0 and draft.can_hold(task, other)
+            if fits and draft.may_replace(task, client, other):
+                draft.drop(task, client)
+                draft.add(task, other)
                 takers.filled(other)
                 shed += 1
                 break
@@ -184,51 +218,52 @@ def _shed_to_copies(board: Board, takers: Takers, held: Sequence[int], client: i
 
 
 def _shed(
-    board: Board, takers: Takers, ends: Sequence[int], held: Sequence[int], client: int
+    draft: DraftStandbys, takers: Takers, ends: Sequence[int], held: Sequence[int], client: int
 ) -> int:
-    """Give up new copies first, then those that double a pair of clients most, cheapest first.
+    """Move copies off one client to clients without state of the task; returns how many moved.
 
-    Each goes to somebody, or it stays: what is given up and comes back would be restored.
+    New copies go first, then those whose (active client, standby client) pair shares most tasks,
+    cheapest to restore first. A copy for which there is no other client stays.
     """
-    if board.room[client] >= 0 or not takers.count:
+    if draft.free[client] >= 0 or not takers.count:
         return 0
-    fresh = board.fresh.get(client, {})
+    fresh = draft.fresh.get(client, {})
     by_active: dict[tuple[bool, int], list[int]] = {}
     for task in held:
-        if client in board.holders[task]:
-            by_active.setdefault((task not in fresh, board.active[task]), []).append(task)
+        if client in draft.holders[task]:
+            by_active.setdefault((task not in fresh, draft.active[task]), []).append(task)
     heap = []
     for key, part in by_active.items():
         # Popped from the end: cheapest last, and the highest number among equals.
         part.sort(key=ends.__getitem__, reverse=True)
-        heap.append((key[0], -board.pairs[key[1], client], key[1]))
+        heap.append((key[0], -draft.pairs[key[1], client], key[1]))
     heapq.heapify(heap)
     shed = 0
-    while board.room[client] < 0 and heap and takers.count:
+    while draft.free[client] < 0 and heap and takers.count:
         is_old, _, active = heapq.heappop(heap)
         task = by_active[is_old, active].pop()
-        taker = _taker(board, takers, task, client)
+        taker = _taker(draft, takers, task, client)
         if taker is not None:
             shed += 1
-            board.drop(task, client)
-            board.add_new(task, taker)
+            draft.drop(task, client)
+            draft.add_new(task, taker)
             fresh.pop(task, None)
             takers.filled(taker)
         if by_active[is_old, active]:
-            heapq.heappush(heap, (is_old, -board.pairs[active, client], active))
+            heapq.heappush(heap, (is_old, -draft.pairs[active, client], active))
     return shed
 
 
-def _taker(board: Board, takers: Takers, task: int, client: int) -> int | None:
-    """Who takes a copy from a client over its band; None: it stays, for nobody can."""
-    active, held_by = board.active[task], board.holders[task]
+def _taker(draft: DraftStandbys, takers: Takers, task: int, client: int) -> int | None:
+    """The client to which a copy moves from a client above its band; None: the copy stays."""
+    active, held_by = draft.active[task], draft.holders[task]
     best: tuple[float, float, int] | None = None
-    for other in takers.first(board.successors(task, client), _TAKERS):
+    for other in takers.first(draft.successors(task, client), _TAKERS):
         if other == active or other in held_by:
             continue
-        threads = board.capacity[other]
-        shared = board.pairs.get((active, other), 0)
-        found = (shared / threads, -board.room[other] / threads, other)
+        threads = draft.capacity[other]
+        shared = draft.pairs.get((active, other), 0)
+        found = (shared / threads, -draft.free[other] / threads, other)
         if best is None or found < best:
             best = found
     return None if best is None else best[2]

@@ -1,8 +1,7 @@
-"""What client tags ask for and a placement does not give (KIP-708), as numbers and as sentences.
+"""Tasks whose copies are on fewer tag values than possible (KIP-708), as numbers and as warnings.
 
-How copies come to be apart is `copies_apart.Spread`'s work; here a finished placement is judged,
-whoever made it. Kafka is silent about it: when no client differs in every key, it gives up on all
-of them.
+`copies_apart.Spread` places copies apart; this module checks a finished placement. Kafka does not
+warn: if no client differs in every key, it ignores all keys.
 """
 
 import numpy as np
@@ -17,7 +16,7 @@ Pairs = tuple[tuple[int, int], ...]
 def shortfalls(
     state: GroupState, active: IntArray, standbys: Pairs
 ) -> tuple[tuple[int, str, int, int], ...]:
-    """Tasks whose copies are on fewer values of a key than copies or values would allow.
+    """Tasks whose copies are on fewer values of a key than there are copies or values.
 
     Returns:
         (task, key, values that the copies are on, values possible for this key alone), sorted.
@@ -35,9 +34,9 @@ def shortfalls(
 
 
 def tag_warnings(state: GroupState, active: IntArray, standbys: Pairs) -> tuple[str, ...]:
-    """What the tags ask for and this placement does not give, as sentences: which task, which key.
+    """One warning for each tag key over whose values the copies are not spread.
 
-    The first tasks of each key are named and the others counted.
+    It names the first tasks and counts the others.
     """
     if not state.config.rack_aware_assignment_tags or not state.config.num_standby_replicas:
         return ()
@@ -52,13 +51,13 @@ def tag_warnings(state: GroupState, active: IntArray, standbys: Pairs) -> tuple[
         lacking = by_key.get(key, [])
         if not lacking:
             continue
-        told = ", ".join(
+        examples = ", ".join(
             f"{state.tasks[task]} on {have} of {could}" for task, have, could in lacking[:_NAMED]
         )
         rest = len(lacking) - _NAMED
         more = f" and {rest} more task{'s' * (rest > 1)}" if rest > 0 else ""
         warnings.append(
-            f"copies are on fewer values of tag {key} than asked for: {told}{more}; "
+            f"copies are on fewer values of tag {key} than configured: {examples}{more}; "
             f"start clients with other values of {key}"
         )
     return tuple(warnings)

@@ -1,10 +1,10 @@
 """The group leader's half of a rebalance: subscriptions in, one answer per member out."""
 
 from assignor.rebalance.leader.answer_bytes import MemberAnswer
-from assignor.rebalance.leader.assign import GroupAnswer, LeaderSettings, assign_group
+from assignor.rebalance.leader.assign import GroupAnswer, assign_group
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
-from assignor.rebalance.leader.finalized_levels import levels_said, supported_ranges
-from assignor.rebalance.leader.placing import LeaderKnowledge
+from assignor.rebalance.leader.finalized_levels import reported_levels, supported_ranges
+from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
 from assignor.rebalance.leader.record_budget import (
     GROUP_RECORD_LIMIT,
     RECORD_BYTES,
@@ -35,7 +35,7 @@ __all__ = [
     "assign_group",
     "assign_threads",
     "fit_group",
-    "levels_said",
     "protocol_bytes",
+    "reported_levels",
     "supported_ranges",
 ]

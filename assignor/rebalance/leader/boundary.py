@@ -1,9 +1,9 @@
-"""Where the values of a member become values that the leader works with.
+"""Decode members' subscriptions and restrict them to values that the group can contain.
 
-Bytes that cannot be decoded are a value here too, with the reason. What can be decoded is cut down
-to what can be: tasks and partitions to the plan, offsets to what an offset can be, generations and
-epochs to those that the group can have reached, endpoints to those that a client can connect to.
-Columns are cut before objects are made of them, so that a blob costs no more than its bytes.
+Bytes that cannot be decoded become a `ReadMember` with the reason. Decoded values are restricted:
+tasks and partitions to the plan, offsets to valid offsets, generations and epochs to those that the
+group can have reached, endpoints to those that a client can connect to. Columns are cut before
+objects are made of them, so that the cost of a blob is bounded by its size.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,13 +38,13 @@ HIGHEST_EPOCH = 2**62
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What a subscription of this group can be about.
+    """What a subscription of this group can contain.
 
     Attributes:
         plan: all tasks.
-        generation: of the rebalance that is being decided; -1 where the client does not say. What
-            a member owns it got in an earlier one.
-        suspects: member id -> why its subscription is not used, whatever it says.
+        generation: of the rebalance that is being decided; -1 if the client does not tell. What a
+            member owns it got in an earlier one.
+        suspects: member id -> why its subscription is not used, whatever it contains.
     """
 
     plan: TaskPlan
@@ -58,22 +58,22 @@ class Bounds:
 
 
 def read_member(member: GroupMember, release: Release, bounds: Bounds) -> ReadMember:
-    """Decode a member's blob as `release` would, and cut it down to what can be; never raises."""
+    """Decode a member's blob as `release` would and restrict it to the bounds; never raises."""
     member = replace(member, owned_partitions=_known(member.owned_partitions, bounds.plan))
     suspected = bounds.suspects.get(member.member_id)
     if suspected is not None:
-        return ReadMember(member=member, subscription=None, unreadable=suspected)
+        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=suspected)
     try:
         value = read_subscription(member.user_data, release.readable_versions)
     except DecodeError as error:
-        return ReadMember(member=member, subscription=None, unreadable=str(error))
+        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=str(error))
     if not isinstance(value, Subscription):
-        return ReadMember(member=member, subscription=value)
+        return ReadMember(member=member, plan=bounds.plan, subscription=value)
     return _bounded(member, value, bounds)
 
 
 def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMember:
-    """The subscription with nothing in it that cannot be."""
+    """The subscription without values that the group cannot contain."""
     sums = _planned(value.task_offset_sums, bounds)
     if sums is not value.task_offset_sums:
         value = replace(value, task_offset_sums=sums)
@@ -81,18 +81,18 @@ def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMe
     if value.user_endpoint and parse_endpoint(value.user_endpoint) is None:
         warning = (
             f"member {shown(member.member_id)} gives the endpoint {shown(value.user_endpoint)!r},"
-            " which is not host:port: nobody is told of it; correct its configuration"
+            " which is not host:port: it is not published; correct its configuration"
         )
         warnings = (warning,)
         value = replace(value, user_endpoint=None)
     if value.native is not None:
-        believed = _native(value.native, bounds)
-        if believed is not value.native:
-            value = replace(value, native=believed)
+        native = _native(value.native, bounds)
+        if native is not value.native:
+            value = replace(value, native=native)
         owned = member.owned_partitions or ()
-        listed = native_partitions(believed, bounds.plan) if owned else ()
+        listed = native_partitions(native, bounds.plan) if owned else ()
         both = tuple(sorted({*owned} & {*listed}))
-        # Of some clients only one of the two lists is seen.
+        # Some clients show only one of the two lists.
         if owned and listed and not len(both) == len(listed) == len(owned):
             why = (
                 f"contradicts itself: the consumer protocol says that it owns"
@@ -100,8 +100,8 @@ def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMe
                 f" {len(both)} are in both"
             )
             member = replace(member, owned_partitions=both)
-            return ReadMember(member=member, subscription=None, unreadable=why)
-    return ReadMember(member=member, subscription=value, warnings=warnings)
+            return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=why)
+    return ReadMember(member=member, plan=bounds.plan, subscription=value, warnings=warnings)
 
 
 def _planned(sums: TaskOffsetSums, bounds: Bounds) -> TaskOffsetSums:

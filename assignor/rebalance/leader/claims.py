@@ -1,31 +1,25 @@
-"""Which member is believed when several say that they run a task, or one says so for too long.
+"""Decide which member is believed when several claim a task, or one claims it for too long.
 
-Under the cooperative protocol (KIP-429) a task that moves is withheld until its owner has given it
-up, so what members claim decides whether tasks run. A leader therefore remembers what it gave to
-whom, and for whom it withheld a task: an owner that goes on claiming a task which was taken from it
-several rebalances ago is not waited for any longer, and is named. Rebalances whose answer the owner
-did not take do not count: it was not told, and runs the task. A new leader remembers nothing.
+Under the cooperative protocol (KIP-429) a task that moves is withheld until its owner has revoked
+it, so members' claims decide whether tasks run. A leader therefore remembers which member got which
+task, and for which member it withheld a task. It stops waiting for an owner that still claims a
+task several rebalances after it had to revoke it, and names that owner. Rebalances whose answer the
+owner did not take do not count: it is not informed, and runs the task. A new leader has no memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from assignor.rebalance.leader.subscriptions import (
-    UNKNOWN_GENERATION,
-    ReadMember,
-    owned_by,
-    owned_generation,
-    previous_tasks,
-)
+from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, ReadMember
 from assignor.topology import TaskPlan
 from encoding import TaskId, shown
 
 PATIENCE = 3
-"""Answers in a row, taken by one that claims a task, in which the task is withheld for it."""
+"""Consecutive answers, taken by a claimant of a task, in which the task is withheld for it."""
 
 LONG_PATIENCE = 12
-"""Rebalances in a row, even if no claimant took an answer: nobody blocks a task for good."""
+"""Consecutive rebalances, even if no claimant took an answer: no member blocks a task for ever."""
 
 FIRST_BACKOFF_MS = 1_000
 _LISTED = 3
@@ -33,15 +27,15 @@ _LISTED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimMemory:
-    """What a leader remembers of the rebalances that it led, without a gap.
+    """What a leader remembers of the consecutive rebalances that it led.
 
     Attributes:
-        given: task -> id of the member that it was given to last.
-        withheld: task -> rebalances in a row in which nobody was given it, as it was claimed; after
-            the first one only those whose claimant had taken the answer before.
-        waited: task -> the same, and all of them.
-        doubted: member id -> rebalances in which it claimed a task that it was told to give up, or
-            that was given to another, less those in which it did not.
+        given: task -> id of the member that got it last.
+        withheld: task -> consecutive rebalances in which no member got it, as it was claimed; after
+            the first one only those whose claimant had taken the previous answer.
+        waited: task -> the same, counting all of them.
+        doubted: member id -> rebalances in which it claimed a task that it had to revoke or that
+            another member got, minus those in which it did not.
     """
 
     given: Mapping[TaskId, str] = field(default_factory=dict)
@@ -50,7 +44,7 @@ class ClaimMemory:
     doubted: Mapping[str, int] = field(default_factory=dict)
 
     def backoff_ms(self, tasks: Iterable[TaskId]) -> int:
-        """Milliseconds until the next look at these withheld tasks: none at first, then doubled."""
+        """Milliseconds until the next rebalance for these tasks: 0 at first, then doubling."""
         rounds = max((self.withheld.get(task, 0) for task in tasks), default=0)
         return FIRST_BACKOFF_MS << (rounds - 1) if rounds else 0
 
@@ -63,11 +57,11 @@ class Claims:
     """The claims of one rebalance.
 
     Attributes:
-        by_member: member id -> tasks of which it says that it owns a partition or ran them.
+        by_member: member id -> tasks of which it reports to own a partition or to have run them.
         ignored: member id -> those of them that are not believed.
         memory: of the rebalances before.
-        warnings: one sentence for each member that claims on and on.
-        uninformed: members that say that they did not take the answer before this rebalance.
+        warnings: a sentence for each member that keeps claiming.
+        uninformed: members that report that they did not take the previous answer.
     """
 
     by_member: Mapping[str, AbstractSet[TaskId]]
@@ -77,7 +71,7 @@ class Claims:
     uninformed: AbstractSet[str] = frozenset()
 
     def is_believed(self, member_id: str, task: TaskId) -> bool:
-        """Whether what a member says of a task counts."""
+        """Whether a member's claim on a task is believed."""
         return task not in self.ignored.get(member_id, ())
 
     def remembered(
@@ -86,8 +80,8 @@ class Claims:
         """The memory after this rebalance.
 
         Args:
-            given: task -> member that it is given to now.
-            waiting: tasks that nobody is given, since a member claims them.
+            given: task -> member that gets it now.
+            waiting: tasks that no member gets, since another one claims them.
             plan: all tasks; others are forgotten.
         """
         before, waits = self.memory, frozenset(waiting)
@@ -97,7 +91,7 @@ class Claims:
             if member not in self.uninformed
             and (self.ignored.get(member) or any(before.withheld.get(t) for t in tasks & waits))
         }
-        # Doubt goes as slowly as it came, so that claiming now and then does not help.
+        # The count falls as slowly as it rises, so that claiming now and then does not help.
         doubted = {
             m: n - (m not in self.uninformed)
             for m, n in before.doubted.items()
@@ -113,7 +107,7 @@ class Claims:
         )
 
     def _withheld(self, waits: AbstractSet[TaskId]) -> dict[TaskId, int]:
-        """For how many answers, taken by a claimant, each task is withheld now."""
+        """Number of answers, taken by a claimant, in which each task has been withheld."""
         uninformed, informed = set[TaskId](), set[TaskId]()
         for member, tasks in self.by_member.items():
             (uninformed if member in self.uninformed else informed).update(tasks & waits)
@@ -125,9 +119,8 @@ class Claims:
         }
 
 
-def judge_claims(
-    read: Sequence[ReadMember],
-    plan: TaskPlan,
+def check_claims(
+    members: Sequence[ReadMember],
     memory: ClaimMemory,
     *,
     generation: int = UNKNOWN_GENERATION,
@@ -136,41 +129,36 @@ def judge_claims(
 
     Of several members that claim one task, the one that this leader gave it to is believed alone;
     an owner whose bytes can be read before one whose bytes cannot; then the one that got it in a
-    later generation, where both say in which. Nobody is believed about a task that was withheld
+    later generation, if both report one. No member is believed about a task that was withheld
     `PATIENCE` times, and a member that insists for so long is believed only in what it was given.
 
     Args:
-        read: every member.
-        plan: all tasks.
+        members: every member.
         memory: of the rebalances before.
-        generation: of this rebalance; -1: unknown, and everybody is taken to have heard.
+        generation: of this rebalance; -1: unknown, and every member counts as informed.
     """
-    owned = {one.member.member_id: _owned(one, plan) for one in read}
-    by_member = {
-        one.member.member_id: previous_tasks(one, plan.task_by_partition)
-        | owned[one.member.member_id]
-        for one in read
-    }
+    by_member = {member.id: member.ran | member.owned_tasks for member in members}
     ignored: dict[str, set[TaskId]] = {}
-    for task, members in _disputed(read, by_member, memory).items():
-        losers = _losers(task, members, owned, memory) if len(members) > 1 else []
+    for task, claimants in _disputed(members, by_member, memory).items():
+        losers = _losers(task, claimants, memory) if len(claimants) > 1 else []
         if memory.withheld.get(task, 0) >= PATIENCE or memory.waited.get(task, 0) >= LONG_PATIENCE:
-            losers = [one.member.member_id for one in members]
-        for member in losers:
-            ignored.setdefault(member, set()).add(task)
-    for member, rounds in memory.doubted.items():
-        not_given = {task for task in by_member.get(member, ()) if memory.given.get(task) != member}
+            losers = [member.id for member in claimants]
+        for loser in losers:
+            ignored.setdefault(loser, set()).add(task)
+    for member_id, rounds in memory.doubted.items():
+        claimed = by_member.get(member_id, frozenset())
+        not_given = {task for task in claimed if memory.given.get(task) != member_id}
         if rounds >= PATIENCE and not_given:
-            ignored.setdefault(member, set()).update(not_given)
+            ignored.setdefault(member_id, set()).update(not_given)
     warnings = tuple(
-        _sentence(member, tasks, memory.doubted[member])
-        for member, tasks in sorted(ignored.items())
-        if memory.doubted.get(member, 0) >= PATIENCE - 1
+        _sentence(member_id, tasks, memory.doubted[member_id])
+        for member_id, tasks in sorted(ignored.items())
+        if memory.doubted.get(member_id, 0) >= PATIENCE - 1
     )
     uninformed = frozenset(
-        one.member.member_id
-        for one in read
-        if UNKNOWN_GENERATION < owned_generation(one) < generation - 1
+        member.id
+        for member in members
+        if UNKNOWN_GENERATION < member.owned_generation < generation - 1
     )
     return Claims(
         by_member=by_member,
@@ -182,39 +170,33 @@ def judge_claims(
 
 
 def _disputed(
-    read: Sequence[ReadMember], by_member: Mapping[str, AbstractSet[TaskId]], memory: ClaimMemory
+    members: Sequence[ReadMember],
+    by_member: Mapping[str, AbstractSet[TaskId]],
+    memory: ClaimMemory,
 ) -> dict[TaskId, list[ReadMember]]:
-    """The claimants of each task, unless every task has one at most and nobody waits for any."""
+    """The claimants of each task; empty if each task has at most one and none was withheld."""
     claimed = set().union(*by_member.values())
     if len(claimed) == sum(map(len, by_member.values())) and not memory.withheld:
         return {}
     claimants: dict[TaskId, list[ReadMember]] = {}
-    for one in read:
-        for task in by_member[one.member.member_id]:
-            claimants.setdefault(task, []).append(one)
+    for member in members:
+        for task in by_member[member.id]:
+            claimants.setdefault(task, []).append(member)
     return claimants
 
 
-def _owned(one: ReadMember, plan: TaskPlan) -> AbstractSet[TaskId]:
-    return {plan.task_by_partition[p] for p in owned_by(one, plan) if p in plan.task_by_partition}
-
-
-def _losers(
-    task: TaskId,
-    members: Sequence[ReadMember],
-    owned: Mapping[str, AbstractSet[TaskId]],
-    memory: ClaimMemory,
-) -> list[str]:
+def _losers(task: TaskId, claimants: Sequence[ReadMember], memory: ClaimMemory) -> list[str]:
     """Those of a task's claimants that are not believed."""
     given = memory.given.get(task)
-    if any(one.member.member_id == given for one in members):
-        return [one.member.member_id for one in members if one.member.member_id != given]
-    has_owner = any(not one.unreadable and task in owned[one.member.member_id] for one in members)
-    latest = max(map(owned_generation, members))
+    if any(member.id == given for member in claimants):
+        return [member.id for member in claimants if member.id != given]
+    has_owner = any(not member.unreadable and task in member.owned_tasks for member in claimants)
+    latest = max(member.owned_generation for member in claimants)
     return [
-        one.member.member_id
-        for one in members
-        if (one.unreadable and has_owner) or UNKNOWN_GENERATION < owned_generation(one) < latest
+        member.id
+        for member in claimants
+        if (member.unreadable and has_owner)
+        or UNKNOWN_GENERATION < member.owned_generation < latest
     ]
 
 
@@ -222,7 +204,7 @@ def _sentence(member: str, tasks: AbstractSet[TaskId], rounds: int) -> str:
     listed = ", ".join(map(str, sorted(tasks)[:_LISTED]))
     more = f" and {len(tasks) - _LISTED} more" if len(tasks) > _LISTED else ""
     return (
-        f"member {shown(member)} claims {listed}{more} that it was told to give up or that another"
-        f" member runs, and did so {rounds} times before: the claim is ignored; look at the log of"
-        " that member, and restart it"
+        f"member {shown(member)} claims {listed}{more} that it had to revoke or that another member"
+        f" runs, for the {rounds + 1}. time: the claim is ignored; read the log of that member and"
+        " restart it"
     )

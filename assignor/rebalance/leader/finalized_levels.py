@@ -1,7 +1,7 @@
-"""Finalized levels inside a group: what members say of them, and who cannot go by them.
+"""Finalized levels inside a group: those that members report, and members that lack them.
 
-The newest levels that anybody knows count (KIP-584): they travel in the members' own bytes, so that
-a leader that was told late, or by a stale broker, is corrected.
+The newest levels that any member knows hold (KIP-584): they travel in the members' own bytes, so
+that a leader with late or stale information is corrected.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,8 +26,8 @@ MOST_FEATURES = 100
 HIGHEST_EPOCH = 2**62
 
 
-def levels_said(levels: Mapping[str, int], epoch: int) -> FinalizedLevels:
-    """The levels that a peer names; what cannot be, counts as not said."""
+def reported_levels(levels: Mapping[str, int], epoch: int) -> FinalizedLevels:
+    """The levels that a peer reports; `UNKNOWN_LEVELS` if they are not valid."""
     if epoch >= HIGHEST_EPOCH or len(levels) > MOST_FEATURES:
         return UNKNOWN_LEVELS
     if any(len(name) > LONGEST_NAME for name in levels):
@@ -41,8 +41,8 @@ def levels_said(levels: Mapping[str, int], epoch: int) -> FinalizedLevels:
 def levels_answered(levels: FinalizedLevels, persistent_version: int) -> Mapping[str, int]:
     """Levels for an answer: the finalized ones, else what the leader itself writes (KIP-384).
 
-    Without finalized levels the epoch is -1: who does not know better takes that for no levels. The
-    lowest persistent version is what everybody writes anyway and is not said.
+    Without finalized levels the epoch is -1: members that know none adopt none. The lowest
+    persistent version is left out: every member writes it anyway.
     """
     says_own = levels == UNKNOWN_LEVELS and persistent_version > PERSISTENT_VERSIONS[0]
     return {PERSISTENT_METADATA: persistent_version} if says_own else levels.levels
@@ -56,11 +56,11 @@ def supported_ranges(versions: tuple[int, ...]) -> Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLevels:
-    """The levels that the group goes by from now on.
+    """The levels that hold in the group from now on.
 
     Attributes:
         levels: the newest that are believed.
-        warnings: who names newer ones that are not.
+        warnings: members that report newer ones that are not believed.
     """
 
     levels: FinalizedLevels
@@ -68,36 +68,36 @@ class GroupLevels:
 
 
 def levels_of_group(
-    release: Release, read: Sequence[ReadMember], known: FinalizedLevels
+    release: Release, members: Sequence[ReadMember], known: FinalizedLevels
 ) -> GroupLevels:
-    """The levels that a leader of ours answers with; a JVM leader knows nothing of them.
+    """The levels that a leader of ours answers with; a JVM leader knows no levels.
 
-    Levels that the members of one process alone name, newer than what the leader knows, count only
-    if every member supports them: so nobody waits for what one process says. That the newest levels
-    win, whoever knows them, is what KIP-584 asks for.
+    The newest levels win, whichever member reports them (KIP-584). Levels newer than the leader's
+    that only members of a single process report hold only if every member supports them, so that
+    one process cannot make the others wait.
 
     Args:
         release: the leader's.
-        read: every member of the generation.
-        known: the newest levels that the leader has heard of.
+        members: every member of the generation.
+        known: the newest levels that the leader knows.
     """
     if not release.is_native:
         return GroupLevels(levels=UNKNOWN_LEVELS)
-    natives = _natives(read)
-    client_of = {one.member.member_id: one.client for one in read}
+    natives = _natives(members)
+    client_of = {member.id: member.client for member in members}
     named: dict[FinalizedLevels, list[str]] = {}
     for member, native in natives.items():
-        levels = levels_said(native.adopted_levels, native.adopted_epoch)
+        levels = reported_levels(native.adopted_levels, native.adopted_epoch)
         is_invalid = levels == UNKNOWN_LEVELS and bool(native.adopted_levels)
         if is_invalid or levels.epoch > known.epoch:
             named.setdefault(levels, []).append(member)
     doubted, believed = named.pop(UNKNOWN_LEVELS, []), []
-    for levels, members in named.items():
-        has_second = len({client_of[member] for member in members}) > 1
+    for levels, naming in named.items():
+        has_second = len({client_of[member] for member in naming}) > 1
         if has_second or not any(_lacks(native, levels) for native in natives.values()):
             believed.append(levels)
         else:
-            doubted += members
+            doubted += naming
     warnings = [_doubt(member, natives[member]) for member in sorted(doubted)]
     newest = group_levels(known, believed)
     if known != UNKNOWN_LEVELS and newest.levels != known.levels and len(named[newest]) == 1:
@@ -107,12 +107,13 @@ def levels_of_group(
 
 def _changed(member: str, known: FinalizedLevels, newest: FinalizedLevels) -> str:
     before, after = (
-        ", ".join(f"{shown(name)}={level}" for name, level in sorted(one.levels.items())) or "none"
-        for one in (known, newest)
+        ", ".join(f"{shown(name)}={level}" for name, level in sorted(levels.levels.items()))
+        or "none"
+        for levels in (known, newest)
     )
     return (
-        f"member {shown(member)} alone names finalized levels of epoch {newest.epoch}, and the"
-        f" group goes by them: {before} becomes {after}; if that is wrong, stop that member and"
+        f"member {shown(member)} alone reports finalized levels of epoch {newest.epoch}, and they"
+        f" hold in the group: {before} becomes {after}; if that is wrong, stop that member and"
         " restart the others together"
     )
 
@@ -120,32 +121,32 @@ def _changed(member: str, known: FinalizedLevels, newest: FinalizedLevels) -> st
 def _doubt(member: str, native: NativeSubscription) -> str:
     features = ", ".join(map(shown, sorted(native.adopted_levels)[:_LISTED]))
     return (
-        f"member {shown(member)} alone names finalized levels of epoch"
+        f"member {shown(member)} alone reports finalized levels of epoch"
         f" {native.adopted_epoch} ({features}):"
         " they are ignored; if they are right, let a second process or the leader learn them"
     )
 
 
-def lacking_members(read: Sequence[ReadMember], levels: FinalizedLevels) -> dict[str, str]:
-    """Member id -> why it cannot go by the levels: it is told them, and leaves by itself."""
-    found = {member: _lacks(native, levels) for member, native in _natives(read).items()}
+def lacking_members(members: Sequence[ReadMember], levels: FinalizedLevels) -> dict[str, str]:
+    """Member id -> why it does not support the levels: it gets them, no tasks, and leaves."""
+    found = {member: _lacks(native, levels) for member, native in _natives(members).items()}
     return {member: why for member, why in found.items() if why}
 
 
 def without_tasks(decision: LeaderDecision, members: Collection[str]) -> LeaderDecision:
-    """The decision with nothing but numbers and levels for these members."""
+    """The decision with answers without tasks for these members."""
     if not members:
         return decision
     answers = (
-        replace(one, content=Content.EMPTY) if one.member_id in members else one
-        for one in decision.answers
+        replace(answer, content=Content.EMPTY) if answer.member_id in members else answer
+        for answer in decision.answers
     )
     return replace(decision, answers=tuple(answers))
 
 
-def _natives(read: Sequence[ReadMember]) -> dict[str, NativeSubscription]:
-    """What members of ours say, by member id, sorted."""
-    natives = {one.member.member_id: one.native for one in read if one.native is not None}
+def _natives(members: Sequence[ReadMember]) -> dict[str, NativeSubscription]:
+    """Native fields by member id, sorted."""
+    natives = {member.id: member.native for member in members if member.native is not None}
     return dict(sorted(natives.items()))
 
 

@@ -1,180 +1,87 @@
-"""From subscriptions to a placement: clients, strategy, threads.
+"""From a generation to a placement: clients, strategy, threads.
 
 A strategy sees processes; each of their threads is a member of the group. A strategy that fails or
-breaks a rule is reported and asked again later, so that one mistake never stops a group.
+breaks a rule is reported and called again later, so that a single mistake never stops a group.
 """
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from assignor.config import AssignmentConfig
-from assignor.placement import (
-    ClientInput,
-    GroupState,
-    Strategy,
-    TaskAssignment,
-    group_state,
-    is_stuck,
-)
-from assignor.rebalance.leader.answer_bytes import Placement
-from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, NO_CLAIMS, ClaimMemory, Claims
+from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state, is_stuck
+from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, Claims
+from assignor.rebalance.leader.generation import Generation, Placement
 from assignor.rebalance.leader.stalled_copies import (
-    NONE_STALLED,
     StalledCopies,
     news_of,
     remembered_lags,
     stalled_now,
 )
-from assignor.rebalance.leader.strategy_attempts import (
-    NO_FAILURES,
-    Attempt,
-    StrategyFailures,
-    attempt,
-)
-from assignor.rebalance.leader.subscriptions import (
-    UNKNOWN_GENERATION,
-    ReadMember,
-    clients_of,
-    endpoints_of,
-    previous_standbys,
-    previous_tasks,
-)
+from assignor.rebalance.leader.strategy_attempts import Attempt, attempt, failed_again
+from assignor.rebalance.leader.subscriptions import ReadMember, clients_of, endpoints_of
 from assignor.rebalance.leader.threads import assign_actives, assign_threads
-from assignor.topology import SubtopologyWaits, TaskPlan
 from encoding import TaskId, TopicPartition, shown
 from probing import Content
-from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 _LISTED = 3
 _TasksByMember = dict[str, tuple[TaskId, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """A placement, what is to be said of it, and what to remember for the next one.
+def place_tasks(generation: Generation) -> Placement:
+    """Tasks to clients by the strategy, then to threads; quarantined members keep what they own.
 
-    `frozen` are the tasks of which a quarantined member keeps partitions.
-    """
-
-    placement: Placement
-    warnings: tuple[str, ...] = ()
-    frozen: frozenset[TaskId] = frozenset()
-    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
-    failures: StrategyFailures = NO_FAILURES
-    stalled: StalledCopies = NONE_STALLED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderKnowledge:
-    """What a leader has learnt outside the subscriptions; everything is optional.
-
-    Attributes:
-        end_offset_sums: stateful task -> sum of its changelogs' end offsets; None: not known now.
-        lags_before: process id -> `least_lags` at the rebalance before; a warm-up that comes no
-            nearer does not keep probing rebalances going.
-        failures: what the rebalance before left to remember of a strategy that failed.
-        stalled: what it left to remember of copies that came no nearer.
-        levels: the newest finalized levels that this leader knows; a member that says newer ones
-            corrects it (KIP-584).
-        persistent_version: what this leader's own stores are written in (KIP-384); 0: it has none.
-        leader_id: member id of this leader; its answer carries the time of the next look.
-        now_ms: epoch milliseconds.
-        claims: what this leader gave to whom and withheld for whom, if it led the one before.
-        generation: of this rebalance; -1 where the client does not say.
-        waits: subtopology id -> why its tasks cannot be handed out; tasks that ran already go on,
-            unless the subtopology is refused.
-    """
-
-    end_offset_sums: Mapping[TaskId, int] | None = None
-    lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
-    failures: StrategyFailures = NO_FAILURES
-    stalled: StalledCopies = NONE_STALLED
-    levels: FinalizedLevels = UNKNOWN_LEVELS
-    persistent_version: int = 0
-    leader_id: str | None = None
-    now_ms: int = 0
-    claims: ClaimMemory = NO_CLAIMS
-    generation: int = UNKNOWN_GENERATION
-    waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
-
-
-def place_tasks(
-    read: Sequence[ReadMember],
-    plan: TaskPlan,
-    *,
-    strategy: Strategy,
-    config: AssignmentConfig,
-    quarantined: frozenset[str],
-    knowledge: LeaderKnowledge,
-    claims: Claims,
-) -> Placed:
-    """Tasks to clients by the strategy, then to threads; what a quarantined member owns stays.
-
-    Args:
-        read: every member of the generation.
-        plan: all tasks.
-        strategy: places tasks on clients; where it fails they stay, and it is asked again later.
-        config: settings for the strategy.
-        quarantined: ids of members whose bytes cannot be read or believed.
-        knowledge: what the leader knows besides.
-        claims: which of the members' claims are believed.
+    If the strategy fails, tasks stay where they ran, and it is called again later. A leader model
+    up to 2.5 keeps tasks in place while a future member is in the group.
 
     Raises:
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
-    kept = held_by_quarantined(read, plan, quarantined, claims)
-    able = [one for one in read if one.member.member_id not in quarantined]
-    clients = _clients(able, plan, config, knowledge, claims)
+    if _keeps_previous(generation):
+        return keep_previous(generation)
+    knowledge, config = generation.knowledge, generation.settings.config
+    kept = held_by_quarantined(generation)
+    able = generation.able_members()
+    clients = _clients(generation, able)
     if not clients:
-        return _without_clients(kept, knowledge)
+        return _without_clients(generation, kept)
     state = group_state(
-        tasks=plan.partitions_by_task.keys() - kept.tasks,
-        stateful_tasks=plan.stateful_tasks,
+        tasks=generation.plan.partitions_by_task.keys() - kept.tasks,
+        stateful_tasks=generation.plan.stateful_tasks,
         clients=clients,
         config=config,
         end_offset_sums=knowledge.end_offset_sums,
     )
-    tried = attempt(strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms)
-    stalled, news = _stalled(state, tried, config, knowledge)
-    active, standby, warmup = _by_thread(able, state, tried.assignment, plan, claims)
-    return Placed(
-        placement=Placement(
-            active_by_member=active,
-            standby_by_member=standby,
-            warmup_by_member=warmup,
-            partitions_by_member=kept.partitions_by_member,
-            endpoint_by_member=endpoints_of(able),
-            next_rebalance_ms=_next_look(tried, stalled, config, knowledge, kept.tasks),
-        ),
+    tried = attempt(
+        generation.settings.strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms
+    )
+    stalled, news = _stalled(state, tried, generation)
+    active, standby, warmup = _by_thread(able, state, tried.assignment, generation.claims)
+    return Placement(
+        active_by_member=active,
+        standby_by_member=standby,
+        warmup_by_member=warmup,
+        partitions_by_member=kept.partitions_by_member,
+        endpoint_by_member=endpoints_of(able),
+        next_rebalance_ms=_next_rebalance(tried, stalled, generation, kept.tasks),
+        unassigned=kept.tasks,
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
-        frozen=kept.tasks,
         lags=remembered_lags(clients, state, tried.assignment),
         failures=tried.failures,
         stalled=stalled,
     )
 
 
-def _clients(
-    able: Sequence[ReadMember],
-    plan: TaskPlan,
-    config: AssignmentConfig,
-    knowledge: LeaderKnowledge,
-    claims: Claims,
-) -> list[ClientInput]:
-    """The processes of the members, those marked whose copies came no nearer."""
+def _clients(generation: Generation, able: Sequence[ReadMember]) -> list[ClientInput]:
+    """The processes of the members; those whose copies made no progress are marked."""
+    knowledge = generation.knowledge
     clients = clients_of(
-        able,
-        plan.task_by_partition,
-        knowledge.end_offset_sums or {},
-        knowledge.lags_before,
-        claims.ignored,
+        able, knowledge.end_offset_sums or {}, knowledge.lags_before, generation.claims.ignored
     )
     was_stuck = knowledge.stalled.stuck_at(knowledge.now_ms)
-    limit = config.acceptable_recovery_lag
+    limit = generation.settings.config.acceptable_recovery_lag
     return [
-        replace(one, stuck=is_stuck(one, limit, was_stuck=one.process_id in was_stuck))
-        for one in clients
+        replace(client, stuck=is_stuck(client, limit, was_stuck=client.process_id in was_stuck))
+        for client in clients
     ]
 
 
@@ -184,8 +91,8 @@ class KeptByQuarantined:
 
     Attributes:
         partitions_by_member: of believed claims, by member id; one entry for each of them.
-        tasks: those that nobody else can be given therefore.
-        warnings: of tasks that nobody can run, since such a member has a part of their inputs.
+        tasks: those that no other member can be given therefore.
+        warnings: of tasks that no member can run, since such a member has a part of their inputs.
     """
 
     partitions_by_member: Mapping[str, tuple[TopicPartition, ...]]
@@ -193,100 +100,95 @@ class KeptByQuarantined:
     warnings: tuple[str, ...]
 
 
-def held_by_quarantined(
-    read: Sequence[ReadMember], plan: TaskPlan, quarantined: AbstractSet[str], claims: Claims
-) -> KeptByQuarantined:
+def held_by_quarantined(generation: Generation) -> KeptByQuarantined:
     """Partitions that members with unreadable bytes keep, as far as they are believed."""
+    plan, claims = generation.plan, generation.claims
+    quarantined = generation.quarantined_ids
     kept: dict[str, tuple[TopicPartition, ...]] = {}
     frozen: set[TaskId] = set()
     warnings: list[str] = []
-    for one in read:
-        if (member := one.member.member_id) not in quarantined:
+    for member in generation.members:
+        if member.id not in quarantined:
             continue
         owned = [
             p
-            for p in one.member.owned_partitions or ()
-            if p in plan.task_by_partition and claims.is_believed(member, plan.task_by_partition[p])
+            for p in member.member.owned_partitions or ()
+            if p in plan.task_by_partition
+            and claims.is_believed(member.id, plan.task_by_partition[p])
         ]
-        kept[member] = tuple(owned)
+        kept[member.id] = tuple(owned)
         tasks = sorted({plan.task_by_partition[p] for p in owned})
         halves = [t for t in tasks if not set(plan.partitions_by_task[t]) <= set(owned)]
         frozen.update(tasks)
         if halves:
             warnings.append(
-                f"nobody runs {', '.join(map(str, halves[:_LISTED]))} ({len(halves)} tasks): the"
-                f" quarantined member {shown(member)} owns a part of their inputs"
+                f"no member runs {', '.join(map(str, halves[:_LISTED]))} ({len(halves)} tasks): the"
+                f" quarantined member {shown(member.id)} owns a part of their inputs"
             )
     return KeptByQuarantined(
         partitions_by_member=kept, tasks=frozenset(frozen), warnings=tuple(warnings)
     )
 
 
-def _without_clients(kept: KeptByQuarantined, knowledge: LeaderKnowledge) -> Placed:
-    """Nobody can be given tasks; what quarantined members have stays there."""
-    return Placed(
-        placement=Placement(partitions_by_member=kept.partitions_by_member),
-        failures=knowledge.failures,
-        stalled=knowledge.stalled,
+def _without_clients(generation: Generation, kept: KeptByQuarantined) -> Placement:
+    """No member can be given tasks; quarantined members keep theirs."""
+    return Placement(
+        partitions_by_member=kept.partitions_by_member,
+        unassigned=kept.tasks,
         warnings=kept.warnings,
-        frozen=kept.tasks,
+        failures=generation.knowledge.failures,
+        stalled=generation.knowledge.stalled,
     )
 
 
 def _stalled(
-    state: GroupState, tried: Attempt, config: AssignmentConfig, knowledge: LeaderKnowledge
+    state: GroupState, tried: Attempt, generation: Generation
 ) -> tuple[StalledCopies, tuple[str, ...]]:
-    """What to remember of stalled copies, and the strategy's warnings that are news.
+    """The stalled copies to remember, and the strategy's warnings that the operator has not seen.
 
-    While a strategy that failed is not asked, what is remembered stays as it was.
+    While a strategy that failed is in its back-off, the memory stays as it was.
     """
-    answer, before = tried.assignment, knowledge.stalled
+    answer, before = tried.assignment, generation.knowledge.stalled
     if tried.failures.count:
         return before, answer.warnings
     now = stalled_now(
         state,
         answer,
         before=before,
-        now_ms=knowledge.now_ms,
-        interval_ms=config.probing_rebalance_interval_ms,
+        now_ms=generation.knowledge.now_ms,
+        interval_ms=generation.settings.config.probing_rebalance_interval_ms,
     )
     return now, news_of(state, answer, before=before, now=now)
 
 
-def _next_look(
-    tried: Attempt,
-    stalled: StalledCopies,
-    config: AssignmentConfig,
-    knowledge: LeaderKnowledge,
-    frozen: AbstractSet[TaskId],
+def _next_rebalance(
+    tried: Attempt, stalled: StalledCopies, generation: Generation, frozen: AbstractSet[TaskId]
 ) -> dict[str, int]:
     """When the leader asks for a follow-up rebalance, if at all."""
+    knowledge = generation.knowledge
+    interval_ms = generation.settings.config.probing_rebalance_interval_ms
     if knowledge.leader_id is None:
         return {}
-    looks = []
+    times_ms = []
     if frozen:
         wait_ms = knowledge.claims.backoff_ms(frozen) or FIRST_BACKOFF_MS
-        looks.append(knowledge.now_ms + wait_ms)
+        times_ms.append(knowledge.now_ms + wait_ms)
     if tried.failures.count:
-        looks.append(tried.failures.retry_at_ms)
+        times_ms.append(tried.failures.retry_at_ms)
     elif tried.assignment.followup:
-        looks.append(knowledge.now_ms + config.probing_rebalance_interval_ms)
+        times_ms.append(knowledge.now_ms + interval_ms)
     elif stalled.look_at_ms:
-        looks.append(stalled.look_at_ms)
-    return {knowledge.leader_id: min(looks)} if looks else {}
+        times_ms.append(stalled.look_at_ms)
+    return {knowledge.leader_id: min(times_ms)} if times_ms else {}
 
 
 def _by_thread(
-    read: Sequence[ReadMember],
-    state: GroupState,
-    assignment: TaskAssignment,
-    plan: TaskPlan,
-    claims: Claims,
+    members: Sequence[ReadMember], state: GroupState, assignment: TaskAssignment, claims: Claims
 ) -> tuple[_TasksByMember, _TasksByMember, _TasksByMember]:
     """Active, standby (warm-ups included) and warm-up tasks of every member."""
     members_by_client: dict[str, list[ReadMember]] = {}
-    for one in read:
-        members_by_client.setdefault(one.client, []).append(one)
+    for member in members:
+        members_by_client.setdefault(member.client, []).append(member)
     stateful: list[list[TaskId]] = [[] for _ in state.clients]
     stateless: list[list[TaskId]] = [[] for _ in state.clients]
     kinds = state.stateful.tolist()
@@ -301,20 +203,19 @@ def _by_thread(
     warmup: _TasksByMember = {}
     for number, process_id in enumerate(state.clients):
         group = members_by_client[process_id]
-        names = [one.member.member_id for one in group]
+        names = [member.id for member in group]
         ran: dict[TaskId, str] = {}
-        held: dict[TaskId, str] = {}
-        for one in group if len(group) > 1 else ():  # a single thread gets all there is
-            name = one.member.member_id
-            previous = previous_tasks(one, plan.task_by_partition)
-            ran |= dict.fromkeys(previous - claims.ignored.get(name, set()), name)
-            held |= dict.fromkeys(previous_standbys(one), name)
+        restored: dict[TaskId, str] = {}
+        for member in group if len(group) > 1 else ():  # a single thread gets all there is
+            ignored = claims.ignored.get(member.id, frozenset())
+            ran |= dict.fromkeys(member.ran - ignored, member.id)
+            restored |= dict.fromkeys(member.standbys, member.id)
         active |= assign_actives(
             stateful[number], stateless[number], threads=names, owner_by_task=ran
         )
         load = {name: len(active[name]) for name in names}
         dealt = assign_threads(
-            copies[number], threads=names, owner_by_task=held, load_by_thread=load
+            copies[number], threads=names, owner_by_task=restored, load_by_thread=load
         )
         standby |= dealt
         for name, tasks in dealt.items():
@@ -323,28 +224,79 @@ def _by_thread(
     return active, standby, warmup
 
 
-def keep_previous(
-    read: Sequence[ReadMember], plan: TaskPlan, content: Mapping[str, Content]
-) -> Placement:
+def keep_tasks(generation: Generation, why: str) -> Placement:
+    """Every task on the member that ran it; the others are dealt evenly, without standbys.
+
+    Args:
+        generation: the group.
+        why: why there is no placement by the strategy; a warning repeats it.
+    """
+    plan, claims, knowledge = generation.plan, generation.claims, generation.knowledge
+    kept = held_by_quarantined(generation)
+    able = generation.able_members()
+    ran = {
+        task: member.id
+        for member in reversed(able)
+        for task in sorted(member.ran)
+        if task in plan.partitions_by_task
+        and task not in kept.tasks
+        and claims.is_believed(member.id, task)
+    }
+    active: dict[str, list[TaskId]] = {}
+    for task, name in ran.items():
+        active.setdefault(name, []).append(task)
+    unowned = sorted(plan.partitions_by_task.keys() - ran.keys() - kept.tasks)
+    names = [member.id for member in able]
+    load = {name: len(active.get(name, ())) for name in names}
+    dealt: Mapping[str, tuple[TaskId, ...]] = {}
+    if names:
+        dealt = assign_threads(unowned, threads=names, owner_by_task={}, load_by_thread=load)
+    failures = failed_again(knowledge.failures, now_ms=knowledge.now_ms, why=why)
+    next_ms = {} if knowledge.leader_id is None else {knowledge.leader_id: failures.retry_at_ms}
+    return Placement(
+        active_by_member={
+            name: tuple(sorted((*active.get(name, ()), *dealt.get(name, ())))) for name in names
+        },
+        partitions_by_member=kept.partitions_by_member,
+        endpoint_by_member=endpoints_of(able),
+        next_rebalance_ms=next_ms,
+        unassigned=kept.tasks,
+        warnings=(f"{why}; nothing of it was sent, and tasks stay where they ran", *kept.warnings),
+        failures=failures,
+        stalled=knowledge.stalled,
+    )
+
+
+def _keeps_previous(generation: Generation) -> bool:
+    """Whether this leader answers a probing member by keeping tasks where they are (up to 2.5)."""
+    quarantined = generation.quarantined_ids
+    return any(
+        answer.content is Content.PREVIOUS and answer.member_id not in quarantined
+        for answer in generation.decision.answers
+    )
+
+
+def keep_previous(generation: Generation) -> Placement:
     """Probing as leaders up to 2.5 answered it: old members keep, future ones get the rest or none.
 
     Up to 2.3 every thread of a client was given all tasks that the client ran.
     """
-    task_by_partition = plan.task_by_partition
+    plan = generation.plan
+    content = {answer.member_id: answer.content for answer in generation.decision.answers}
     by_client: dict[str, set[TaskId]] = {}
-    for one in read:
-        by_client.setdefault(one.client, set()).update(previous_tasks(one, task_by_partition))
+    for member in generation.members:
+        by_client.setdefault(member.client, set()).update(member.ran)
     takers = sorted(member for member, kind in content.items() if kind is Content.NORMAL)
     active: dict[str, tuple[TaskId, ...]] = {}
     given: set[TaskId] = set()
-    for one in read:
-        if content[one.member.member_id] is Content.PREVIOUS:
-            # Who hands tasks to future members is a leader of 2.4 or 2.5, which told threads apart.
-            ran = previous_tasks(one, task_by_partition) if takers else by_client[one.client]
-            mine = ran & plan.partitions_by_task.keys() - (given if takers else set())
-            active[one.member.member_id] = tuple(sorted(mine))
-            given |= mine
-    rest = sorted(plan.partitions_by_task.keys() - given)
-    for place, member in enumerate(takers):
-        active[member] = tuple(rest[place :: len(takers)])
-    return Placement(active_by_member=active, endpoint_by_member=endpoints_of(read))
+    for member in generation.members:
+        if content[member.id] is Content.PREVIOUS:
+            # Leaders of 2.4 and 2.5 hand tasks to future members, and tell threads apart.
+            ran = member.ran if takers else by_client[member.client]
+            own_tasks = ran & plan.partitions_by_task.keys() - (given if takers else set())
+            active[member.id] = tuple(sorted(own_tasks))
+            given |= own_tasks
+    unowned = sorted(plan.partitions_by_task.keys() - given)
+    for place, taker in enumerate(takers):
+        active[taker] = tuple(unowned[place :: len(takers)])
+    return Placement(active_by_member=active, endpoint_by_member=endpoints_of(generation.members))

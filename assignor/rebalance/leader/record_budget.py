@@ -1,10 +1,10 @@
-"""Whether a group fits one record of the broker, and what to leave out where it does not.
+"""Whether a group fits one record of the broker, and what to leave out if it does not.
 
-A broker keeps a classic group as one record: every member's subscription and assignment together,
-`message.max.bytes` at most, and a group above it fails as a whole with an error that names no size
+A broker stores a classic group as a single record with every member's subscription and assignment,
+at most `message.max.bytes`; a larger group fails as a whole with an error that names no size
 (RECORD_TOO_LARGE becomes UNKNOWN_SERVER_ERROR). So a leader adds up what it is about to send and
-gives up routing before it gives up the group: full view, delta, reference, none, the dearest form
-first in the whole group before a cheaper one is touched. Own tasks are never left out.
+drops routing data first: full view, delta, reference, none, the largest form in the whole group
+before a smaller one. Own tasks are never left out.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ GROUP_RECORD_LIMIT = 1_048_588
 """Bytes of a group's record on a broker with default settings."""
 
 RECORD_BYTES = 512
-"""Of the record itself: batch and record headers, key with the group id, protocol and leader."""
+"""Bytes of the record itself: headers, key with the group id, protocol and leader."""
 
 _LADDER = tuple(ViewForm)
 _CLIENT_HOST = 40  # bytes of the longest text of an IPv6 address, and a slash
@@ -33,8 +33,8 @@ class MemberBytes:
     Attributes:
         member_id: given by the coordinator.
         subscription: bytes of its subscription blob.
-        answer_by_form: bytes of its whole answer, own tasks and view, for each form that would be
-            right for it. One entry alone, of any form, is an answer that cannot become smaller.
+        answer_by_form: bytes of its whole answer, own tasks and view, for each form that it can
+            use. A single entry, of any form, is an answer that cannot become smaller.
         protocol: bytes of everything else, see `protocol_bytes`.
     """
 
@@ -46,14 +46,14 @@ class MemberBytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupBudget:
-    """Which form each member's view may take.
+    """Which form of the view each member gets.
 
     Attributes:
         form_by_member: one entry for every member.
-        wanted: bytes of the record had everybody got the first form.
+        wanted: bytes of the record if every member got its first form.
         total: bytes of the record with these forms.
-        limit: what the broker takes.
-        warning: what was left out and what to do about it; empty when nothing was.
+        limit: of the broker, in bytes.
+        warning: what was left out and what to do about it; empty if nothing was.
     """
 
     form_by_member: Mapping[str, ViewForm]
@@ -76,12 +76,12 @@ def protocol_bytes(
     group_instance_id: str = "",
     rack: str = "",
 ) -> int:
-    """An estimate, from above, of what a member's entry takes besides the two blobs.
+    """An upper bound for the bytes of a member's entry besides the two blobs.
 
     The subscription of the consumer protocol (version 3) lists all topics, the owned partitions and
-    the rack; its assignment lists the assigned partitions; what is owned is taken to be what is
-    assigned. The group's record adds the member id, the client id in front of it, the instance id,
-    the client's address and timeouts.
+    the rack; its assignment lists the assigned partitions; the owned partitions are assumed to
+    be the assigned ones. The group's record adds the member id, the client id in front of it, the
+    instance id, the client's address and timeouts.
 
     Args:
         topics: that the member subscribes to.
@@ -106,7 +106,7 @@ def fit_group(
     limit: int = GROUP_RECORD_LIMIT,
     record_bytes: int = RECORD_BYTES,
 ) -> GroupBudget:
-    """Choose the dearest forms that fit; O(members log members).
+    """Choose the largest forms that fit; O(members log members).
 
     Members start with the first form that they have an answer for. While the record is too large,
     full views are stepped down, then deltas, then references: within a form those that save most
@@ -122,7 +122,7 @@ def fit_group(
     """
     by_id = {member.member_id: member for member in members}
     if len(by_id) != len(members):
-        raise ValueError("a member id is given twice; give one entry per member")
+        raise ValueError("a member id is repeated; give one entry per member")
     forms = {name: _first_form(by_id[name]) for name in sorted(by_id)}
     wanted = record_bytes + sum(
         member.subscription + member.protocol + member.answer_by_form[forms[member.member_id]]
@@ -135,7 +135,7 @@ def fit_group(
         total = _step_down(by_id, forms, form, total=total, limit=limit)
     warning = ""
     if wanted > limit:
-        largest = max(members, key=lambda one: (one.subscription, one.member_id))
+        largest = max(members, key=lambda member: (member.subscription, member.member_id))
         warning = _sentence(started, forms, largest, wanted=wanted, total=total, limit=limit)
     return GroupBudget(
         form_by_member=forms, wanted=wanted, total=total, limit=limit, warning=warning
@@ -187,20 +187,20 @@ def _sentence(
         for name in forms
         if forms[name] is not started[name]
     )
-    said = [
+    steps = [
         f"{len(list(group)):,} of {len(forms):,} members get {_WORDS[_LADDER[low]]}"
         f" instead of {_WORDS[_LADDER[high]]}"
         for (high, low), group in groupby(moves)
     ]
-    need = f"the group's record needs {wanted:,} bytes and the broker takes {limit:,}"
+    need = f"the group's record needs {wanted:,} bytes and the broker accepts {limit:,}"
     if total <= limit:
         return (
-            f"{need}: {'; '.join(said)}, which makes it {total:,};"
+            f"{need}: {'; '.join(steps)}, which makes it {total:,};"
             " raise the broker's message.max.bytes to route without gaps"
         )
-    without = f"; {'; '.join(said)}" if said else ""
+    without = f"; {'; '.join(steps)}" if steps else ""
     return (
-        f"{need}{without}, which leaves {total:,} bytes, still too many: the broker will refuse"
+        f"{need}{without}, which leaves {total:,} bytes, still too many: the broker will reject"
         " the group; raise its message.max.bytes or run fewer members; the largest subscription is"
         f" that of {shown(largest.member_id)}, {largest.subscription:,} bytes"
     )

@@ -1,9 +1,9 @@
-"""When a leader looks again at copies that came no nearer: a few times, each wait twice the last.
+"""Follow-up rebalances for copies whose lag did not shrink: a few, at doubling intervals.
 
-A copy that is slow is not stuck, and a client whose restore begins late would wait for its tasks
-until something else asks for a rebalance. But one that is stuck must not keep the group rebalancing
-for ever: the looks end, until tasks wait for another client or all have come nearer than they ever
-were (`least_lags`; a lag that goes up and down ends the looks too). No clock: time is handed in.
+A slow copy is not stuck, and a client whose restore begins late would otherwise wait for its tasks
+until something else causes a rebalance. A stuck copy must not keep the group rebalancing for ever:
+the follow-ups end, until tasks wait for another client or all lags are smaller than ever before
+(`least_lags`; a lag that goes up and down ends them too). The time is handed in: no clock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,15 +25,15 @@ LOOKS_MOST = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StalledCopies:
-    """What a leader remembers of copies that came no nearer; handed in at the next rebalance.
+    """What a leader remembers of copies whose lag did not shrink; input of the next rebalance.
 
     Attributes:
         looks: follow-up rebalances asked for so far, 0 to `LOOKS_MOST`.
         look_at_ms: epoch milliseconds of the next one; 0: none is asked for.
-        clients: process ids that tasks wait or waited for; a new one starts the count anew.
-        copies: (process id, task) of the copies that the operator has heard of.
-        stuck: process ids whose copies came no nearer when they were last there. They are
-            forgotten at each look, so that every client is tried again then.
+        clients: process ids that tasks wait or waited for; a new one restarts the count.
+        copies: (process id, task) of the copies that the operator was warned of.
+        stuck: process ids whose copies made no progress when last seen. They are forgotten at each
+            follow-up, so that every client is tried again then.
     """
 
     looks: int = 0
@@ -43,7 +43,7 @@ class StalledCopies:
     stuck: frozenset[str] = frozenset()
 
     def stuck_at(self, now_ms: int) -> frozenset[str]:
-        """The clients to take for stuck at this time; none when it is time to look again."""
+        """The clients that count as stuck at this time; none when a follow-up is due."""
         is_due = 0 < self.look_at_ms <= now_ms
         return frozenset() if is_due else self.stuck
 
@@ -59,19 +59,19 @@ def stalled_now(
     now_ms: int,
     interval_ms: int,
 ) -> StalledCopies:
-    """What to remember after an answer, with the time of the next look.
+    """What to remember after an answer, with the time of the next follow-up.
 
     Args:
         state: the group before the answer.
         assignment: the answer.
-        before: what was remembered at the rebalance before.
+        before: the memory of the previous rebalance.
         now_ms: epoch milliseconds.
         interval_ms: the probing interval: the first wait.
     """
     is_stuck = [False] * len(state.clients) if state.stuck is None else state.stuck.tolist()
     stuck = frozenset(name for name, is_so in zip(state.clients, is_stuck, strict=True) if is_so)
     if assignment.followup:
-        # Others have their turn: the looks are not counted anew for each of them.
+        # Other clients are tried first: the count does not restart for each of them.
         return (
             replace(before, look_at_ms=0, copies=frozenset(), stuck=stuck)
             if stuck
@@ -81,13 +81,13 @@ def stalled_now(
         return NONE_STALLED
     low = stalled_clients(state, assignment)
     copies = frozenset(
-        (state.clients[one.client], state.tasks[t]) for one in low for t in one.stalled
+        (state.clients[client.client], state.tasks[t]) for client in low for t in client.stalled
     )
-    clients = frozenset(state.clients[one.client] for one in low)
+    clients = frozenset(state.clients[client.client] for client in low)
     if not clients <= before.clients:
         before = NONE_STALLED
     clients |= before.clients
-    # A wait that is longer than any back-off means that the clock was set back meanwhile.
+    # A wait longer than any back-off means that the clock was set back.
     if 0 < before.look_at_ms - now_ms <= interval_ms << LOOKS_MOST:
         looks, look_at_ms = before.looks, before.look_at_ms
     elif before.looks >= LOOKS_MOST:
@@ -102,10 +102,9 @@ def stalled_now(
 def remembered_lags(
     clients: Sequence[ClientInput], state: GroupState, assignment: TaskAssignment
 ) -> dict[str, Mapping[TaskId, int]]:
-    """Process id -> `least_lags`, of what each process runs or restores from now on.
+    """Process id -> `least_lags`, of the tasks that each process runs or restores from now on.
 
-    State that lies on its disk from before, and that it is not asked to restore, cannot come
-    nearer.
+    The lag of other state on its disk cannot shrink.
     """
     given: dict[str, set[TaskId]] = {name: set() for name in state.clients}
     for task, number in zip(state.tasks, assignment.active.tolist(), strict=True):
@@ -113,13 +112,16 @@ def remembered_lags(
     for index, number in assignment.standbys:
         given[state.clients[number]].add(state.tasks[index])
     limit = state.config.acceptable_recovery_lag
-    return {one.process_id: least_lags(one, limit, given=given[one.process_id]) for one in clients}
+    return {
+        client.process_id: least_lags(client, limit, given=given[client.process_id])
+        for client in clients
+    }
 
 
 def news_of(
     state: GroupState, assignment: TaskAssignment, *, before: StalledCopies, now: StalledCopies
 ) -> tuple[str, ...]:
-    """The warnings of an answer without what the operator has heard of stalled copies already."""
+    """The warnings of an answer, without repeated ones about stalled copies."""
     if not now.copies or now.copies != before.copies:
         return assignment.warnings
     known = frozenset(share_warnings(state, assignment))

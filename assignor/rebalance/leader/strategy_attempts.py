@@ -1,9 +1,10 @@
-"""One attempt at a strategy: what happens when a user's callable fails, and when it is asked again.
+"""Call a strategy; if it fails, keep tasks in place and call it again after a back-off.
 
-A strategy that raises or breaks a rule stops nobody: tasks stay where they ran, what nobody runs is
-dealt evenly, the failure is reported, and the strategy is asked again after a back-off that doubles
-from ten seconds to ten minutes. Until then every rebalance keeps tasks where they are, so that a
-group that rebalances often does not run into the same error each time. No clock: time is handed in.
+A strategy that raises or breaks a rule does not stop the group: tasks stay where they ran, the
+others are distributed evenly, the failure is reported, and the strategy is called again after a
+back-off that doubles from ten seconds to ten minutes. Until then every rebalance keeps tasks in
+place, so that a group that rebalances often does not meet the same error each time. The time is
+handed in: no clock.
 """
 
 from dataclasses import dataclass
@@ -28,11 +29,11 @@ _DOUBLINGS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyFailures:
-    """What a leader remembers of a strategy that failed; handed in again at the next rebalance.
+    """What a leader remembers of a strategy that failed; input of the next rebalance.
 
     Attributes:
-        count: failures in a row; 0 while the strategy works.
-        retry_at_ms: epoch milliseconds before which it is not asked again.
+        count: consecutive failures; 0 while the strategy works.
+        retry_at_ms: epoch milliseconds before which it is not called again.
         why: the last failure, as a sentence.
     """
 
@@ -46,12 +47,12 @@ NO_FAILURES = StrategyFailures()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What came of asking a strategy.
+    """The result of calling a strategy.
 
     Attributes:
-        assignment: its answer, or where tasks stay meanwhile.
+        assignment: its answer, or every task where it ran.
         failures: to remember; `NO_FAILURES` when it worked.
-        warnings: what the operator should hear of.
+        warnings: for the operator.
     """
 
     assignment: TaskAssignment
@@ -62,12 +63,12 @@ class Attempt:
 def attempt(
     strategy: Strategy, state: GroupState, *, before: StrategyFailures, now_ms: int
 ) -> Attempt:
-    """Ask a strategy, unless it failed so recently that its back-off has not passed.
+    """Call a strategy, unless its back-off after a failure has not passed.
 
     Raises:
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
-    # A wait that is longer than any back-off means that the clock was set back meanwhile.
+    # A wait longer than any back-off means that the clock was set back.
     if before.count and 0 < before.retry_at_ms - now_ms <= LAST_BACKOFF_MS:
         wait_s = -(-(before.retry_at_ms - now_ms) // 1000)
         return _kept_until(state, before, wait_s)
@@ -80,23 +81,23 @@ def attempt(
 
 
 def failed_again(before: StrategyFailures, *, now_ms: int, why: str) -> StrategyFailures:
-    """One failure more, and the time until which nothing new is tried."""
-    # The shift is bounded, so that a strategy that never works again costs no huge numbers.
+    """The failures with one more, and the time of the next call."""
+    # The shift is bounded, so that the number stays small however often the strategy fails.
     wait_ms = min(FIRST_BACKOFF_MS << min(before.count, _DOUBLINGS), LAST_BACKOFF_MS)
     return StrategyFailures(count=before.count + 1, retry_at_ms=now_ms + wait_ms, why=why)
 
 
 def _kept_until(state: GroupState, failures: StrategyFailures, wait_s: int) -> Attempt:
     times = "once" if failures.count == 1 else f"{failures.count} times in a row"
-    said = (
-        f"{failures.why} ({times}); tasks stay where they were, and the strategy is asked again in "
-        f"{wait_s} s"
+    sentence = (
+        f"{failures.why} ({times}); tasks stay where they were, and the strategy is called again"
+        f" in {wait_s} s"
     )
-    return Attempt(assignment=_kept(state, failures.why), failures=failures, warnings=(said,))
+    return Attempt(assignment=_kept(state, failures.why), failures=failures, warnings=(sentence,))
 
 
 def _kept(state: GroupState, why: str) -> TaskAssignment:
-    """Everything where it ran; dealt anew where that is not possible."""
+    """Every task where it ran; distributed again if that is not possible."""
     broken: tuple[Violation, ...] = ()
     for fallback in (identity, sticky):
         assignment = fallback(state)

@@ -1,8 +1,9 @@
-"""What the subscriptions of a group say, as they come out of the boundary: grouped by process."""
+"""Members of a group as the leader has read them, and the processes that they belong to."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from assignor.topology import TaskPlan
@@ -41,8 +42,8 @@ class GroupMember:
     Attributes:
         member_id: given by the coordinator.
         user_data: its subscription blob.
-        owned_partitions: what the consumer protocol says it owns (wire version 1 and up); None from
-            a client that does not show it to the leader. See `owned_by`.
+        owned_partitions: what it owns by the consumer protocol (wire version 1 and up); None from a
+            client that does not show it to the leader. See `ReadMember.owned`.
     """
 
     member_id: str
@@ -50,28 +51,35 @@ class GroupMember:
     owned_partitions: tuple[TopicPartition, ...] | None = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ReadMember:
-    """A member with what its bytes said: a subscription, a future one, or a reason why neither.
+    """A member with its decoded subscription, a future one, or the reason why there is neither.
 
     `boundary.read_member` makes it; everything in it is about tasks and partitions of the plan.
+    What follows from the subscription is computed once, when first asked for.
     """
 
     member: GroupMember
     subscription: Subscription | FutureSubscription | None
+    plan: TaskPlan = field(repr=False)
     unreadable: str = ""
     warnings: tuple[str, ...] = ()
 
     @property
+    def id(self) -> str:
+        """Member id, given by the coordinator."""
+        return self.member.member_id
+
+    @cached_property
     def client(self) -> str:
-        """Key of the process: its id, or the member alone where no process id can be read."""
+        """Key of the process: its id, or the member alone if no process id can be read."""
         if isinstance(self.subscription, Subscription):
             return str(self.subscription.process_id)
-        return f"member {self.member.member_id}"
+        return f"member {self.id}"
 
     @property
     def supported(self) -> int:
-        """Its latest supported version; -1 where it does not say."""
+        """Its latest supported version; -1 if it is not known."""
         return (
             UNKNOWN_VERSION
             if self.subscription is None
@@ -80,55 +88,90 @@ class ReadMember:
 
     @property
     def native(self) -> NativeSubscription | None:
-        """What a native member says beyond Kafka's fields, where it can be read."""
+        """The native fields of its subscription, if they can be read."""
         return self.subscription.native if isinstance(self.subscription, Subscription) else None
 
+    @cached_property
+    def versions(self) -> MemberVersions:
+        """Its two version numbers, or the mark that nothing could be read."""
+        return _versions_of(self)
 
-def versions_of(one: ReadMember) -> MemberVersions:
-    """The two numbers of a member, or the mark that nothing could be read."""
-    value = one.subscription
+    @cached_property
+    def ran(self) -> frozenset[TaskId]:
+        """Tasks that ran on this member, by its report or by the consumer protocol."""
+        by_partition = self.plan.task_by_partition
+        listed = self.member.owned_partitions or ()
+        tasks = {by_partition[p] for p in listed if p in by_partition}
+        if isinstance(self.subscription, Subscription):
+            tasks.update(self.subscription.prev_tasks)
+        return frozenset(tasks)
+
+    @cached_property
+    def owned(self) -> tuple[TopicPartition, ...]:
+        """Partitions that a cooperative member has not revoked (KIP-429).
+
+        Native members list them in their own bytes, for clients that hide the consumer protocol's
+        field. Of a JVM member there only its running tasks are known: from the release on that can
+        be cooperative it may still own them, and at worst a task is withheld for one rebalance.
+        """
+        if self.member.owned_partitions is not None:
+            return self.member.owned_partitions
+        value, native = self.subscription, self.native
+        if native is not None:
+            return native_partitions(native, self.plan)
+        if not isinstance(value, Subscription) or self.supported < _COOPERATIVE_SINCE:
+            return ()
+        inputs = self.plan.partitions_by_task
+        return tuple(sorted(p for task in value.prev_tasks for p in inputs.get(task, ())))
+
+    @cached_property
+    def owned_tasks(self) -> frozenset[TaskId]:
+        """Tasks of which it owns at least one partition."""
+        by_partition = self.plan.task_by_partition
+        return frozenset(by_partition[p] for p in self.owned if p in by_partition)
+
+    @property
+    def owned_generation(self) -> int:
+        """The generation in which it got its tasks; -1 if it does not report one."""
+        return UNKNOWN_GENERATION if self.native is None else self.native.owned_generation
+
+    @property
+    def standbys(self) -> tuple[TaskId, ...]:
+        """Tasks whose state it reports without running them."""
+        value = self.subscription
+        return value.standby_tasks if isinstance(value, Subscription) else ()
+
+
+def _versions_of(member: ReadMember) -> MemberVersions:
+    value = member.subscription
     if value is None:
         return MemberVersions(
-            member_id=one.member.member_id,
-            used_version=0,
-            latest_supported_version=0,
-            quarantined=True,
+            member_id=member.id, used_version=0, latest_supported_version=0, quarantined=True
         )
-    native = one.native
+    native = member.native
     readable = native is not None or value.version < EARLIEST_NATIVE_VERSION
-    # Under a finalized level a member advertises no more than that, and says apart what it could.
+    # Under a finalized level a member advertises no more than that; its range tells what it could.
     ranges = {} if native is None else native.feature_ranges
     latest_native = None if native is None else native.latest_supported_version
     if latest_native is not None and ASSIGNMENT_PROTOCOL in ranges:
         latest_native = max(latest_native, ranges[ASSIGNMENT_PROTOCOL][1])
     return MemberVersions(
-        member_id=one.member.member_id,
+        member_id=member.id,
         used_version=value.version,
         latest_supported_version=value.latest_supported_version,
-        # Of a body that cannot be read, the second number still says what its writer reads.
+        # Of a body that cannot be read, the second number is still the writer's latest version.
         native_version=latest_native if readable else value.latest_supported_version,
         readable=readable,
         pinned=native is not None and native.pinned_version is not None,
     )
 
 
-def wants_shutdown(one: ReadMember) -> bool:
+def wants_shutdown(member: ReadMember) -> bool:
     """Whether the member asks the whole application to stop (KIP-671)."""
     return (
-        isinstance(one.subscription, Subscription)
-        and one.subscription.error_code == AssignorError.SHUTDOWN_REQUESTED
+        isinstance(member.subscription, Subscription)
+        and member.subscription.error_code == AssignorError.SHUTDOWN_REQUESTED
     )
-
-
-def previous_tasks(
-    one: ReadMember, task_by_partition: Mapping[TopicPartition, TaskId]
-) -> set[TaskId]:
-    """Tasks that ran on this member: what it reports, and what the consumer protocol says."""
-    said = one.member.owned_partitions or ()
-    owned = {task_by_partition[p] for p in said if p in task_by_partition}
-    if isinstance(one.subscription, Subscription):
-        owned |= set(one.subscription.prev_tasks)
-    return owned
 
 
 def native_partitions(native: NativeSubscription, plan: TaskPlan) -> tuple[TopicPartition, ...]:
@@ -143,38 +186,8 @@ def native_partitions(native: NativeSubscription, plan: TaskPlan) -> tuple[Topic
     )
 
 
-def owned_by(one: ReadMember, plan: TaskPlan) -> tuple[TopicPartition, ...]:
-    """Partitions that a cooperative member has not given up (KIP-429).
-
-    Where the client hides the consumer protocol's field, native members say it in their own bytes.
-    Of a JVM member there only its running tasks are known: from the release on that can be
-    cooperative it may still own them, and at worst a task is withheld for one rebalance.
-    """
-    if one.member.owned_partitions is not None:
-        return one.member.owned_partitions
-    value, native = one.subscription, one.native
-    if native is not None:
-        return native_partitions(native, plan)
-    if not isinstance(value, Subscription) or one.supported < _COOPERATIVE_SINCE:
-        return ()
-    inputs = plan.partitions_by_task
-    return tuple(sorted(p for task in value.prev_tasks for p in inputs.get(task, ())))
-
-
-def owned_generation(one: ReadMember) -> int:
-    """The generation in which a member got its tasks; -1 where it does not say."""
-    return UNKNOWN_GENERATION if one.native is None else one.native.owned_generation
-
-
-def previous_standbys(one: ReadMember) -> tuple[TaskId, ...]:
-    """Tasks whose state this member reports without running them."""
-    value = one.subscription
-    return value.standby_tasks if isinstance(value, Subscription) else ()
-
-
 def clients_of(
-    read: Sequence[ReadMember],
-    task_by_partition: Mapping[TopicPartition, TaskId],
+    members: Sequence[ReadMember],
     end_offset_sums: Mapping[TaskId, int],
     lags_before: Mapping[str, Mapping[TaskId, int]],
     ignored: Mapping[str, AbstractSet[TaskId]],
@@ -182,27 +195,24 @@ def clients_of(
     """Merge the members of each process into one client.
 
     Args:
-        read: the members.
-        task_by_partition: what the consumer protocol says they own is said in partitions.
+        members: those that can be given tasks.
         end_offset_sums: of the tasks; a lag is the distance to it.
-        lags_before: process id -> least lags up to the rebalance before.
-        ignored: member id -> tasks that it says it ran, and that another runs now.
+        lags_before: process id -> least lags up to the previous rebalance.
+        ignored: member id -> tasks that it reports and that another member runs now.
     """
-    parts: dict[str, list[ReadMember]] = {}
-    for one in read:
-        parts.setdefault(one.client, []).append(one)
+    threads: dict[str, list[ReadMember]] = {}
+    for member in members:
+        threads.setdefault(member.client, []).append(member)
     clients = []
-    for process_id, group in sorted(parts.items()):
+    for process_id, group in sorted(threads.items()):
         active: set[TaskId] = set()
         lags: dict[TaskId, int] = {}
         tags: tuple[tuple[str, str], ...] = ()
-        for one in group:
-            active |= previous_tasks(one, task_by_partition) - ignored.get(
-                one.member.member_id, set()
-            )
-            if isinstance(one.subscription, Subscription):
-                tags = tags or tuple(one.subscription.client_tags.items())
-                for task, offset_sum in one.subscription.task_offset_sums:
+        for member in group:
+            active |= member.ran - ignored.get(member.id, frozenset())
+            if isinstance(member.subscription, Subscription):
+                tags = tags or tuple(member.subscription.client_tags.items())
+                for task, offset_sum in member.subscription.task_offset_sums:
                     lags[task] = _lag(offset_sum, end_offset_sums.get(task))
         clients.append(
             ClientInput(
@@ -226,10 +236,10 @@ def _lag(offset_sum: int, end: int | None) -> int:
     return max(0, end - max(0, offset_sum))
 
 
-def endpoints_of(read: Sequence[ReadMember]) -> dict[str, str]:
+def endpoints_of(members: Sequence[ReadMember]) -> dict[str, str]:
     """Member id -> endpoint, of the members that serve interactive queries."""
     return {
-        one.member.member_id: one.subscription.user_endpoint
-        for one in read
-        if isinstance(one.subscription, Subscription) and one.subscription.user_endpoint
+        member.id: member.subscription.user_endpoint
+        for member in members
+        if isinstance(member.subscription, Subscription) and member.subscription.user_endpoint
     }

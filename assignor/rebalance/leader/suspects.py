@@ -1,8 +1,8 @@
-"""The leader's last line of defence: which member makes a step fail, and how to go on without it.
+"""Find the members whose bytes make a step of the leader fail, and answer without them.
 
-What a member says is cut down before anything works with it. Whatever a step raises nevertheless
-must not keep the others from their tasks: the leader answers again with the bytes of some members
-left aside, until it has found whose they are.
+Subscriptions are validated before any step uses them. If a step fails nevertheless, the other
+members must still get their tasks: the leader answers again without the bytes of some members,
+until it has found those that cause the failure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,20 +25,20 @@ def without_suspects(
     *,
     otherwise: Callable[[str], Answer],
 ) -> tuple[Answer, str]:
-    """Answer a group; where a step fails, answer it without the bytes of those that cause it.
+    """Answer a group; if a step fails, answer it without the bytes of the members that cause it.
 
-    Returns the answer and what failed on the way to it, a sentence; empty when nothing did.
+    Returns the answer, and a sentence about the failure; empty if there was none.
 
     Args:
-        answer: makes the answers, given member id -> why that member's bytes are left aside.
-        members: whom to suspect; the leader itself is none of them.
+        answer: makes the answers, given member id -> why that member's bytes are not used.
+        members: ids of possible causes; the leader itself is not among them.
         otherwise: makes the answers without a strategy, given a reason: for a failure that no
             member causes.
 
     Raises:
-        LeaderRefused: an emulated leader dies of the group.
+        LeaderRefused: an emulated leader fails on the group, as its release does.
         TaskAssignmentError: nothing that can be sent was found.
-        MemoryError: passes, as everything that is no `Exception`.
+        MemoryError: is not handled, like everything that is no `Exception`.
     """
     try:
         return answer({}), ""
@@ -53,8 +53,9 @@ def without_suspects(
         listed = ", ".join(map(shown, suspects[:_LISTED]))
         more = f" and {len(suspects) - _LISTED} more" if len(suspects) > _LISTED else ""
         fault = (
-            f"the leader failed at what member {listed}{more} wrote ({failure}): it is quarantined,"
-            " and the others go on; this is a defect, please report it with that member's bytes"
+            f"the leader failed on the subscription of member {listed}{more} ({failure}): it is"
+            " quarantined, the other members continue; this is a defect, please report it with that"
+            " member's bytes"
         )
         return answered, fault
     if isinstance(first, TaskAssignmentError):
@@ -71,9 +72,9 @@ def without_suspects(
 def _find(
     answer: Callable[[Suspects], Answer], members: tuple[str, ...], failure: str
 ) -> tuple[tuple[str, ...], Answer] | None:
-    """The fewest members found without whose bytes there is an answer, and that answer.
+    """The smallest set found of members without whose bytes there is an answer, and that answer.
 
-    A failure that goes with most members' bytes is the leader's own: then none are found.
+    A failure that depends on most members' bytes is the leader's own: then the result is None.
     """
     attempts = 0
     works: dict[frozenset[str], Answer | None] = {}
@@ -86,7 +87,7 @@ def _find(
         return works[left_out]
 
     def search(among: tuple[str, ...], base: frozenset[str]) -> frozenset[str]:
-        """Those among the members that must be left out besides `base`; all of them suffice."""
+        """Those of the members that must be left out besides `base`; leaving out all is enough."""
         if len(among) == 1 or attempts >= MOST_ATTEMPTS:
             return frozenset(among)
         half = len(among) // 2
@@ -101,7 +102,7 @@ def _find(
         return None
     culprits = search(members, frozenset())
     if len(members) > 2 and 2 * len(culprits) > len(members):  # noqa: PLR2004 a majority of several
-        return None  # it is not what a member wrote
+        return None  # not caused by single members
     found = answered(culprits)
     return None if found is None else (tuple(sorted(culprits)), found)
 
@@ -109,7 +110,7 @@ def _find(
 def _attempt(
     answer: Callable[[Suspects], Answer], left_out: frozenset[str], failure: str
 ) -> Answer | None:
-    why = f"the leader fails at what it wrote: {failure}"
+    why = f"the leader fails on its subscription: {failure}"
     try:
         return answer(dict.fromkeys(sorted(left_out), why))
     except MemoryError:

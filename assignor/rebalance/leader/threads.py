@@ -1,8 +1,8 @@
-"""A client's tasks, dealt to its threads.
+"""Distribute a client's tasks over its threads.
 
-Every thread is one member of the group. Threads end with counts that differ by at most one, of
-stateful tasks and of all active tasks, and keep as many of their own tasks as that allows;
-O(M log M) for M tasks.
+Every thread is a member of the group. The threads' counts of stateful tasks, and of all active
+tasks, differ by at most one; threads keep as many of their own tasks as that allows. O(M log M) for
+M tasks.
 """
 
 from collections import defaultdict
@@ -22,13 +22,13 @@ def assign_threads(
     owner_by_task: Mapping[TaskId, str],
     load_by_thread: Mapping[str, int] | None = None,
 ) -> dict[str, tuple[TaskId, ...]]:
-    """Deal tasks to threads, sticky and balanced.
+    """Distribute tasks over threads, sticky and balanced.
 
     Args:
         tasks: what the client got.
         threads: names of its threads (member ids); not empty when there are tasks.
-        owner_by_task: thread that ran a task before; others than `threads` do not count.
-        load_by_thread: tasks that each thread holds already, 0 where missing.
+        owner_by_task: thread that ran a task before; names outside `threads` are ignored.
+        load_by_thread: number of tasks that each thread has already, 0 if missing.
 
     Returns:
         thread -> its tasks, sorted; every thread has an entry.
@@ -39,24 +39,24 @@ def assign_threads(
     load = dict.fromkeys(names, 0) | dict(load_by_thread or {})
     ordered = _in_order(tasks)
     # Places in `ordered` stand for tasks: small numbers compare and hash faster than ids.
-    mine: dict[str, list[int]] = {name: [] for name in names}
+    own_places: dict[str, list[int]] = {name: [] for name in names}
     rest: list[int] = []
     put: defaultdict[str | None, Callable[[int], None]] = defaultdict(lambda: rest.append)
-    put |= {name: own.append for name, own in mine.items()}
+    put |= {name: own.append for name, own in own_places.items()}
     for place, owner in enumerate(map(owner_by_task.get, ordered)):
         put[owner](place)
-    quota = _quotas(names, load, {n: len(own) for n, own in mine.items()}, len(ordered))
-    for name, own in mine.items():
+    quota = _quotas(names, load, {n: len(own) for n, own in own_places.items()}, len(ordered))
+    for name, own in own_places.items():
         rest += own[quota[name] :]
         del own[quota[name] :]
-    # Round robin over the open places spreads the tasks of one subtopology over the threads.
+    # Round robin over the free quotas spreads the tasks of a subtopology over the threads.
     places = iter(sorted(rest))
-    room = {name: quota[name] - len(mine[name]) for name in names if quota[name]}
-    while room := {name: left for name, left in room.items() if left}:
-        for name in room:
-            room[name] -= 1
-            mine[name].append(next(places))
-    return {name: _taken(ordered, sorted(own)) for name, own in mine.items()}
+    free = {name: quota[name] - len(own_places[name]) for name in names if quota[name]}
+    while free := {name: count for name, count in free.items() if count}:
+        for name in free:
+            free[name] -= 1
+            own_places[name].append(next(places))
+    return {name: _taken(ordered, sorted(own)) for name, own in own_places.items()}
 
 
 def assign_actives(
@@ -66,13 +66,13 @@ def assign_actives(
     threads: Sequence[str],
     owner_by_task: Mapping[TaskId, str],
 ) -> dict[str, tuple[TaskId, ...]]:
-    """Deal a client's active tasks to its threads: state is level, and so is all that they run.
+    """Distribute a client's active tasks: stateful tasks are balanced, and so are all tasks.
 
     Args:
         stateful: the client's active tasks with state.
         stateless: its other active tasks.
         threads: names of its threads (member ids); not empty when there are tasks.
-        owner_by_task: thread that ran a task before; others than `threads` do not count.
+        owner_by_task: thread that ran a task before; names outside `threads` are ignored.
 
     Returns:
         thread -> its tasks, sorted; every thread has an entry.
@@ -87,7 +87,7 @@ def assign_actives(
 
 
 def _taken(ordered: Sequence[TaskId], places: Sequence[int]) -> tuple[TaskId, ...]:
-    """The tasks at these places; several are picked at once."""
+    """The tasks at these positions."""
     if len(places) > 1:
         picked: tuple[TaskId, ...] = itemgetter(*places)(ordered)
         return picked
@@ -95,7 +95,7 @@ def _taken(ordered: Sequence[TaskId], places: Sequence[int]) -> tuple[TaskId, ..
 
 
 def _in_order(tasks: Iterable[TaskId]) -> list[TaskId]:
-    """The tasks by subtopology, partition and name, each once; numbers sort faster than tuples."""
+    """The tasks by subtopology, partition and name, without repeats."""
     ordered = list(tasks)
     if any(map(_NAME, ordered)):
         ordered.sort(key=lambda task: task.topology_name or "")
@@ -108,14 +108,14 @@ def _in_order(tasks: Iterable[TaskId]) -> list[TaskId]:
 def _quotas(
     names: Sequence[str], load: Mapping[str, int], held: Mapping[str, int], total: int
 ) -> dict[str, int]:
-    """Tasks to give each thread so that load + quota is level; spare ones go where more is held."""
+    """Tasks for each thread so that load + quota is balanced; a rest follows `held`."""
     quota = dict.fromkeys(names, 0)
     if not names:
         return quota
     level, spare = _level([load[name] for name in names], total)
     for name in names:
         quota[name] = max(0, level - load[name])
-    # One more for those that can keep one more by it, then by name.
+    # The rest goes first to threads that can then keep another of their tasks, then by name.
     open_to_more = [n for n in names if load[n] + quota[n] == level]
     for name in sorted(open_to_more, key=lambda n: (held[n] <= quota[n], n))[:spare]:
         quota[name] += 1
@@ -123,7 +123,7 @@ def _quotas(
 
 
 def _level(loads: Sequence[int], total: int) -> tuple[int, int]:
-    """The height to which `total` units fill up the loads, and how many are left over."""
+    """The level to which `total` units fill up the loads, and the remaining units."""
     ascending = sorted(loads)
     filled, used, count = ascending[0], 0, 1
     for count, following in enumerate(ascending[1:], start=1):

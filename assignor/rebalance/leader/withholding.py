@@ -1,104 +1,92 @@
-"""Cooperative rebalancing at the leader: nothing is handed out while another member still owns it.
+"""Cooperative rebalancing at the leader: no task is assigned while another member still owns it.
 
 Under KIP-429 members keep their partitions through a rebalance. A task that moves is withheld as a
-whole until its owner has given it up; its receiver asks for the next rebalance at once, and keeps
-its standby copy meanwhile. Members under the eager protocol own nothing here, so nothing of theirs
+whole until its owner has revoked it; its receiver asks for the next rebalance at once, and keeps
+its standby copy meanwhile. Members under the eager protocol own nothing here, so no task of theirs
 is ever withheld.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.claims import Claims
-from assignor.rebalance.leader.subscriptions import (
-    UNKNOWN_GENERATION,
-    ReadMember,
-    owned_by,
-    owned_generation,
-    previous_standbys,
-)
+from assignor.rebalance.leader.generation import Placement
+from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, ReadMember
 from assignor.topology import TaskPlan
 from encoding import TaskId, TopicPartition
 
 _NOW = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withheld:
-    """A placement that is safe to hand out.
-
-    Attributes:
-        placement: without the tasks that another member owns.
-        partitions_by_member: what each member has to wait for, sorted.
-        tasks: all tasks that are waited for.
-    """
-
-    placement: Placement
-    partitions_by_member: Mapping[str, tuple[TopicPartition, ...]]
-    tasks: frozenset[TaskId]
-
-
 def withhold(
-    read: Sequence[ReadMember],
+    members: Sequence[ReadMember],
     plan: TaskPlan,
     placement: Placement,
     *,
     claims: Claims,
     now_ms: int,
-) -> Withheld:
+) -> Placement:
     """Take every task out of the placement that another member still owns a partition of.
 
-    A stateful task stays as a standby where the member had it as one before; without state there
-    is nothing to keep (KAFKA-10263, and not where there never was a standby: KAFKA-14149's fix).
-    The next rebalance is asked for at once, and after a back-off for a task that was withheld in
-    the rebalance before already.
+    A stateful task stays as a standby if the member had it as one before; without state there is
+    nothing to keep (KAFKA-10263, and not if there never was a standby: KAFKA-14149's fix). The next
+    rebalance is requested at once, and after a back-off for a task that was withheld in the
+    previous rebalance, too.
+
+    Returns:
+        The placement with `withheld_by_member`, and with the withheld tasks in `unassigned`.
     """
-    owners = _owners(read, plan, claims)
+    owners = _owners(members, plan, claims)
     if not owners:
-        return Withheld(placement=placement, partitions_by_member={}, tasks=frozenset())
-    had: dict[str, frozenset[TaskId]] = {}
+        return placement
+    standbys_before: dict[str, frozenset[TaskId]] = {}
     active = dict(placement.active_by_member)
     standby = dict(placement.standby_by_member)
-    waiting: dict[str, tuple[TopicPartition, ...]] = {}
+    withheld_by_member: dict[str, tuple[TopicPartition, ...]] = {}
     withheld: set[TaskId] = set()
     next_ms = dict(placement.next_rebalance_ms)
-    for member, tasks in placement.active_by_member.items():
-        moving = {task for task in tasks if _is_owned_elsewhere(task, member, plan, owners)}
+    for member_id, tasks in placement.active_by_member.items():
+        moving = {task for task in tasks if _is_owned_elsewhere(task, member_id, plan, owners)}
         if not moving:
             continue
-        if not had:  # most rebalances move nothing
-            had = {one.member.member_id: frozenset(previous_standbys(one)) for one in read}
-        active[member] = tuple(task for task in tasks if task not in moving)
-        kept = moving & plan.stateful_tasks & had.get(member, frozenset())
-        standby[member] = tuple(sorted({*standby.get(member, ()), *kept}))
-        waiting[member] = tuple(sorted(p for t in moving for p in plan.partitions_by_task[t]))
+        if not standbys_before:  # most rebalances move nothing
+            standbys_before = {member.id: frozenset(member.standbys) for member in members}
+        active[member_id] = tuple(task for task in tasks if task not in moving)
+        kept = moving & plan.stateful_tasks & standbys_before.get(member_id, frozenset())
+        standby[member_id] = tuple(sorted({*standby.get(member_id, ()), *kept}))
+        withheld_by_member[member_id] = tuple(
+            sorted(p for task in moving for p in plan.partitions_by_task[task])
+        )
         wait_ms = claims.memory.backoff_ms(moving)
-        next_ms[member] = now_ms + wait_ms if wait_ms else _NOW
+        next_ms[member_id] = now_ms + wait_ms if wait_ms else _NOW
         withheld |= moving
-    safe = replace(
-        placement, active_by_member=active, standby_by_member=standby, next_rebalance_ms=next_ms
+    return replace(
+        placement,
+        active_by_member=active,
+        standby_by_member=standby,
+        next_rebalance_ms=next_ms,
+        withheld_by_member=withheld_by_member,
+        unassigned=placement.unassigned | withheld,
     )
-    return Withheld(placement=safe, partitions_by_member=waiting, tasks=frozenset(withheld))
 
 
 def _owners(
-    read: Sequence[ReadMember], plan: TaskPlan, claims: Claims
+    members: Sequence[ReadMember], plan: TaskPlan, claims: Claims
 ) -> dict[TopicPartition, set[str]]:
     """Partition -> the members that may own it: those that got it in the latest generation.
 
-    JVM members do not say in which generation they got theirs: no number is later than that.
+    JVM members do not report in which generation they got theirs: no number is later than that.
     """
-    found: dict[TopicPartition, list[tuple[int, str]]] = {}
-    for one in read:
-        member, generation = one.member.member_id, owned_generation(one)
-        for partition in owned_by(one, plan):
+    claimed: dict[TopicPartition, list[tuple[int, str]]] = {}
+    for member in members:
+        generation = member.owned_generation
+        for partition in member.owned:
             task = plan.task_by_partition.get(partition)
-            if task is not None and claims.is_believed(member, task):
-                found.setdefault(partition, []).append((generation, member))
+            if task is not None and claims.is_believed(member.id, task):
+                claimed.setdefault(partition, []).append((generation, member.id))
     return {
         partition: {m for g, m in owners if g in {UNKNOWN_GENERATION, max(owners)[0]}}
-        for partition, owners in found.items()
+        for partition, owners in claimed.items()
     }
 
 

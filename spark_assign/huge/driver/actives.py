@@ -1,4 +1,4 @@
-"""The driver's part for active tasks: from counts of cells to who stays and where the rest goes."""
+"""Decide on the driver how many active tasks of each cell stay, and where the others go."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from spark_assign.huge.worker.slots import Laps, laps_of
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChunkCounts:
-    """What one chunk counted for one stage.
+    """The counts of one chunk for one decision.
 
     Attributes:
         chunk: its number.
-        keys, counts: int [E] both, cells that have tasks.
-        free: int [P], tasks that belong nowhere.
+        keys, counts: int [E] both, cells with tasks and their numbers.
+        free: int [P], tasks without a client.
     """
 
     chunk: int
@@ -35,12 +35,12 @@ class ActivePlan:
     """Where active tasks go.
 
     Attributes:
-        dealing: for the workers.
+        dealing: the decision, for the workers.
         stateful, stateless: int [C], tasks of each client.
-        homes: int [C], stateful tasks that run well there.
-        moved: tasks that leave a home, stateless ones included.
-        is_sure: whether nobody leaves whose standbys would become other ones then.
-        bound, cost: least rack cost there can be with these quotas, and this plan's; 0 without.
+        homes: int [C], stateful tasks whose home is the client.
+        moved: tasks that leave their home, stateless ones included.
+        is_sure: whether the standbys of all other tasks are known without another pass.
+        bound, cost: minimal rack cost with these quotas, and that of this plan; 0 without costs.
     """
 
     dealing: Dealing
@@ -55,22 +55,22 @@ class ActivePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Part:
-    """Stateful or stateless tasks of one block: what stays, and rows by destination."""
+    """Stateful or stateless tasks of one block: what stays, what arrives, and spare capacity."""
 
     stay: Ints
     arrive: Ints
-    room: Ints
+    spare: Ints
     bound: int = 0
     cost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Used:
-    """Pools that have tasks: groups have few subtopologies, and numbers for many.
+    """The pools that have tasks; most pools have none.
 
     Attributes:
-        pools: int [U], of stateful tasks; stateless ones have as many.
-        place: int [P], the place of each pool among them.
+        pools: int [U], pools of stateful tasks; stateless tasks have as many.
+        place: int [P], the index of each pool in `pools`.
         clients: C.
     """
 
@@ -80,7 +80,7 @@ class _Used:
 
     @classmethod
     def of(cls, group: Group, chunks: Sequence[ChunkCounts]) -> "_Used":
-        """Of a group; with rack costs all, for pools lie in blocks then."""
+        """The used pools of a group; with rack costs all pools, because blocks need them all."""
         half, clients = group.pools, len(group.clients)
         has_tasks = np.full(half, group.has_rack_costs, dtype=np.bool_)
         for chunk in chunks:
@@ -89,13 +89,13 @@ class _Used:
         return cls(pools=np.flatnonzero(has_tasks), place=np.cumsum(has_tasks) - 1, clients=clients)
 
     def cells(self, keys: Ints) -> Ints:
-        """Keys of cells, counted over these pools only."""
+        """Keys of cells, renumbered over the used pools."""
         rest, client = np.divmod(keys, self.clients)
         rest, pool = np.divmod(rest, len(self.place))
         return (rest * len(self.pools) + self.place[pool]) * self.clients + client
 
     def spread(self, part: Ints) -> Ints:
-        """Rows for all pools from rows for these; in blocks they are all there."""
+        """Rows for all pools from rows for the used ones."""
         if len(part) != len(self.pools):
             return part
         rows = np.zeros((len(self.place), *part.shape[1:]), dtype=part.dtype)
@@ -104,7 +104,7 @@ class _Used:
 
 
 def solve_actives(group: Group, chunks: Sequence[ChunkCounts]) -> ActivePlan:
-    """Quotas, what stays, and how the rest is dealt; chunks in the order in which they rank."""
+    """Quotas, which tasks stay, and where the others go; `chunks` is in the order of ranks."""
     used = _Used.of(group, chunks)
     clients, half = len(group.clients), len(used.pools)
     cells = np.zeros(LEVELS * 2 * half * clients, dtype=np.int64)
@@ -154,7 +154,7 @@ def _joined(parts: Sequence[_Part], pools: int) -> Ints:
 def _parts(
     group: Group, held: Ints, free: Ints, quota: Ints, costs: tuple[int, int]
 ) -> tuple[_Part, ...]:
-    """The blocks of the pools, each solved with its own quotas."""
+    """Solve each block of pools with its own quotas."""
     blocks, pools = group.blocks, len(free)
     if blocks == 1:
         return (_solved(group, held, free, quota, costs),)
@@ -172,7 +172,7 @@ def _parts(
 
 
 def _block_quotas(homes: Ints, sizes: Ints, quota: Ints, capacity: Ints) -> Ints:
-    """Int [C, S]: each client's quota cut into subtopologies, keeping homes, evenly otherwise."""
+    """Int [C, S]: quotas of clients by subtopology; keeps homes, and is even otherwise."""
     excess = np.maximum(homes.sum(axis=1) - quota, 0)
     shares = homes - levelled_release(homes, excess)
     laps = laps_of(quota - shares.sum(axis=1), capacity)
@@ -186,7 +186,7 @@ def _block_quotas(homes: Ints, sizes: Ints, quota: Ints, capacity: Ints) -> Ints
 
 
 def _solved(group: Group, held: Ints, free: Ints, quota: Ints, costs: tuple[int, int]) -> _Part:
-    """Homes first, then copies; with rack costs homes are kept as far as that is cheapest."""
+    """Keep homes first, then use copies; with rack costs keep homes where that is cheapest."""
     homes = held[:PREFERRED].sum(axis=0)
     likes = held[PREFERRED]
     bound = cost = 0
@@ -210,16 +210,16 @@ def _solved(group: Group, held: Ints, free: Ints, quota: Ints, costs: tuple[int,
         arrive = (gone.sum(axis=(0, 1)) + likes.sum(axis=0) + free)[:, None]
     stay = held.copy()
     stay[:PREFERRED] -= gone
-    room = quota - stay[:PREFERRED].sum(axis=(0, 2))
-    stay[PREFERRED] = _taken(group, likes, arrive, room)
+    spare = quota - stay[:PREFERRED].sum(axis=(0, 2))
+    stay[PREFERRED] = _taken(group, likes, arrive, spare)
     for rack in range(arrive.shape[1]):
         arrive[:, rack] -= stay[PREFERRED, group.rack_of == rack].sum(axis=0)
-    left = room - stay[PREFERRED].sum(axis=1)
-    return _Part(stay=stay, arrive=arrive, room=left, bound=bound, cost=cost)
+    left = spare - stay[PREFERRED].sum(axis=1)
+    return _Part(stay=stay, arrive=arrive, spare=left, bound=bound, cost=cost)
 
 
 def _by_level(held: Ints, gone: Ints) -> Ints:
-    """Int [homes' levels, C, P]: what leaves of each level, the last levels first."""
+    """Int [levels of homes, C, P]: tasks that leave, by level; the last levels leave first."""
     parts = []
     for level in range(PREFERRED - 1, -1, -1):
         part = np.minimum(gone, held[level])
@@ -229,18 +229,18 @@ def _by_level(held: Ints, gone: Ints) -> Ints:
 
 
 def _levelled(held: Ints, excess: Ints) -> Ints:
-    """The same where only the number is given: out of the largest pools."""
+    """As `_by_level`, given the number of each client only: the largest pools give first."""
     parts = []
     for level in range(PREFERRED - 1, -1, -1):
-        here = np.minimum(excess, held[level].sum(axis=1))
-        excess = excess - here
-        parts.append(levelled_release(held[level], here))
+        leaving = np.minimum(excess, held[level].sum(axis=1))
+        excess = excess - leaving
+        parts.append(levelled_release(held[level], leaving))
     return np.stack(parts[::-1])
 
 
-def _taken(group: Group, likes: Ints, arrive: Ints, room: Ints) -> Ints:
-    """Int [C, P]: tasks that go where they have a copy, as many as room and racks allow."""
-    taken = shared_out(likes, np.maximum(room, 0))
+def _taken(group: Group, likes: Ints, arrive: Ints, spare: Ints) -> Ints:
+    """Int [C, P]: tasks that go to a copy, as many as quotas and racks allow."""
+    taken = shared_out(likes, np.maximum(spare, 0))
     for rack in range(arrive.shape[1]):
         rows = np.flatnonzero(group.rack_of == rack)
         before = np.cumsum(taken[rows], axis=0) - taken[rows]
@@ -255,20 +255,20 @@ def _dealing(
     parts: Sequence[_Part],
     used: _Used,
 ) -> Dealing:
-    """Plans for the chunks, and the laps of every block and rack."""
+    """The decision for the workers: what leaves each chunk, and laps of every block and rack."""
     arrivals = [used.spread(part.arrive) for part in parts]
     arrive = np.concatenate(arrivals, axis=0)
     pools, racks = arrive.shape
     laps: dict[tuple[int, int], Laps] = {}
     base, block_of, first = np.zeros((pools, racks), np.int64), np.zeros(pools, np.int64), 0
-    for block, (part, comes) in enumerate(zip(parts, arrivals, strict=True)):
-        mine = slice(first, first + len(comes))
-        first = mine.stop
-        block_of[mine] = block
-        base[mine] = np.cumsum(comes, axis=0) - comes
+    for block, (part, arriving) in enumerate(zip(parts, arrivals, strict=True)):
+        own_pools = slice(first, first + len(arriving))
+        first = own_pools.stop
+        block_of[own_pools] = block
+        base[own_pools] = np.cumsum(arriving, axis=0) - arriving
         for rack in range(racks):
-            room = np.where(group.rack_of == rack, part.room, 0)
-            laps[block, rack] = laps_of(room, group.capacity)
+            spare = np.where(group.rack_of == rack, part.spare, 0)
+            laps[block, rack] = laps_of(spare, group.capacity)
     cut = np.zeros((pools, racks + 1), dtype=np.int64)
     np.cumsum(arrive, axis=1, out=cut[:, 1:])
     return Dealing(
@@ -285,22 +285,22 @@ def _dealing(
 def _leaving_of(
     chunks: Sequence[ChunkCounts], stay: Ints, pools: int, used: _Used
 ) -> Mapping[int, Leaving]:
-    """For each chunk what leaves it; the first of every cell stay, in the order of the chunks.
+    """What leaves each chunk; in the order of the chunks, the first tasks of every cell stay.
 
     Args:
-        chunks: counts.
-        stay: int [levels, C, U].
+        chunks: their counts.
+        stay: int [levels, C, U], tasks that stay.
         pools: P.
-        used: which of them have tasks.
+        used: the pools that have tasks.
     """
     clients = stay.shape[1]
     remaining = stay.transpose(0, 2, 1).reshape(-1).copy()
     rank = np.zeros(pools, dtype=np.int64)
     leaving = {}
     for chunk in chunks:
-        mine = used.cells(chunk.keys)
-        first = np.minimum(remaining[mine], chunk.counts)
-        remaining[mine] -= first
+        counted = used.cells(chunk.keys)
+        first = np.minimum(remaining[counted], chunk.counts)
+        remaining[counted] -= first
         goes = first < chunk.counts
         cells = chunk.keys[goes]
         leaving[chunk.chunk] = Leaving(cells=cells, mark=first[goes], rank=rank.copy())

@@ -1,7 +1,7 @@
-"""The driver's part for standbys: bands on total load, and new copies by pool and cell.
+"""Decide on the driver where standbys go: by load bands, and by pool and cell.
 
-What keeps copies apart comes before bands, and bands before traffic, as in the core. New copies of
-one task are dealt one after another (a layer each), since the second depends on where the first is.
+Keeping copies apart has priority over load bands, and bands over traffic, as in the core. New
+copies of a task are placed in layers, because the second copy depends on where the first one is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from spark_assign.huge.worker.rows import Ints
 from spark_assign.huge.worker.slots import Laps, laps_of
 from spark_assign.huge.worker.standbys import Pools
 
-# Costs of a copy in the wrong cell and of one above a band, in units of the dearest traffic.
+# Costs of a copy in the wrong cell and of one above a band, in units of the highest traffic cost.
 _WRONG, _ABOVE = 1_000_000, 1_000
 
 
@@ -28,10 +28,10 @@ class CopyPlan:
     """Where standbys go.
 
     Attributes:
-        layers: for the workers, one for each copy that a task may lack.
-        standbys: int [C], of each client.
-        given: kept copies that are given up for balance.
-        above: copies that no client within its band can hold.
+        layers: decisions for the workers, one for each copy that a task may lack.
+        standbys: int [C], standbys of each client.
+        given: existing copies that move for balance.
+        above: copies placed above the load band of their client.
     """
 
     layers: tuple[Dealing, ...]
@@ -43,12 +43,12 @@ class CopyPlan:
 def solve_copies(
     group: Group, pools: Pools, chunks: Sequence[ChunkCounts], held: Ints, load: Ints
 ) -> CopyPlan:
-    """Quotas and layers.
+    """Decide the quotas and layers of standbys.
 
     Args:
         group: the group.
         pools: its pools of copies.
-        chunks: counts by (pool that gives, client), and of copies lacking by pool.
+        chunks: counts of offered copies by (pool, client), and of lacking copies by pool.
         held: int [C], copies that tasks keep.
         load: int [C], active tasks.
     """
@@ -66,10 +66,10 @@ def solve_copies(
     gone = levelled_release(by_client, excess)
     leaving = _leaving(pools, chunks, gone, clients)
     lacking[pools.offered :] = gone.sum(axis=0)
-    room = np.maximum(quota - held + gone.sum(axis=1), 0)
-    flows = _layers(group, pools, lacking, leaving, room)
+    spare = np.maximum(quota - held + gone.sum(axis=1), 0)
+    flows = _layers(group, pools, lacking, leaving, spare)
     arriving = sum(flow.sum(axis=0) for flow, _ in flows)
-    laps, above = _laps(group, room, np.asarray(arriving), load + held)
+    laps, above = _laps(group, spare, np.asarray(arriving), load + held)
     layers, base = [], np.zeros(len(group.spread.sizes), dtype=np.int64)
     for flow, parts in flows:
         layers.append(_dealing(clients, flow, parts, laps, base))
@@ -85,9 +85,9 @@ def solve_copies(
 def _leaving(
     pools: Pools, chunks: Sequence[ChunkCounts], gone: Ints, clients: int
 ) -> Mapping[int, Leaving]:
-    """Which offered copies of each chunk leave; ranks of pools are those of all new copies.
+    """Which offered copies of each chunk leave; ranks count all new copies of a pool.
 
-    The first ones leave: of active tasks it is the last ones, and both should not be the same.
+    The first ones leave. Of active tasks the last ones leave; it should not be the same tasks.
     """
     due = gone.T.reshape(-1).copy()
     rank = np.zeros(pools.count, dtype=np.int64)
@@ -117,11 +117,11 @@ def _layers(
     pools: Pools,
     lacking: Ints,
     leaving: Mapping[int, Leaving],
-    room: Ints,
+    spare: Ints,
 ) -> list[_Flow]:
-    """For each layer how many of each pool go to each cell, and the ranks of the chunks."""
+    """For each layer, the copies by pool and cell, and the ranks of the chunks."""
     cells = len(group.spread.sizes)
-    left = np.bincount(group.cells, weights=room, minlength=cells).astype(np.int64)
+    left = np.bincount(group.cells, weights=spare, minlength=cells).astype(np.int64)
     flows: list[_Flow] = []
     for _ in range(pools.standbys):
         flow = _flow(group, pools, lacking, left)
@@ -133,23 +133,23 @@ def _layers(
     return flows
 
 
-def _flow(group: Group, pools: Pools, lacking: Ints, room: Ints) -> Ints:
-    """Int [P, Q]: where the copies of each pool go; exact."""
+def _flow(group: Group, pools: Pools, lacking: Ints, spare: Ints) -> Ints:
+    """Int [P, Q]: copies of each pool by cell, at minimal cost."""
     cells = len(group.spread.sizes)
     flow = np.zeros((pools.count, cells), dtype=np.int64)
     wanting = np.flatnonzero(lacking).tolist()
     if cells == 1 or not wanting:
         flow[:, 0] = lacking
         return flow
-    import networkx as nx  # noqa: PLC0415 a quarter of a second, where copies are spread only
+    import networkx as nx  # noqa: PLC0415 slow to import, needed for spread copies only
 
     price = _prices(group, pools, wanting)
     above = _ABOVE * (1 + int(price[price < _WRONG].max(initial=0)))
     graph: Any = nx.MultiDiGraph()
     graph.add_node("all", demand=int(lacking.sum()))
     for cell in range(cells):
-        if room[cell] > 0:
-            graph.add_edge(cell, "all", key="room", capacity=int(room[cell]), weight=0)
+        if spare[cell] > 0:
+            graph.add_edge(cell, "all", key="spare", capacity=int(spare[cell]), weight=0)
         graph.add_edge(cell, "all", key="above", weight=above)
     for row, pool in enumerate(wanting):
         graph.add_node(("pool", pool), demand=-int(lacking[pool]))
@@ -163,13 +163,13 @@ def _flow(group: Group, pools: Pools, lacking: Ints, room: Ints) -> Ints:
 
 
 def _prices(group: Group, pools: Pools, wanting: Sequence[int]) -> Ints:
-    """Int [wanting, Q]: traffic of a copy in a cell; far more where copies would be too near."""
+    """Int [wanting, Q]: traffic of a copy in a cell, plus a penalty if copies are not apart."""
     cells = len(group.spread.sizes)
     rack_of_cell = np.zeros(cells, dtype=np.int64)
     rack_of_cell[group.cells] = group.rack_of
     traffic = costs_of(group)[0] if group.has_rack_costs else 0
     price = np.zeros((len(wanting), cells), dtype=np.int64)
-    dearest = 1 + traffic * int(group.changelogs.weight.max(initial=0))
+    highest = 1 + traffic * int(group.changelogs.weight.max(initial=0))
     for row, pool in enumerate(wanting):
         held, kind, lacks = pools.look(pool)
         if traffic and kind >= 0:
@@ -177,14 +177,14 @@ def _prices(group: Group, pools: Pools, wanting: Sequence[int]) -> Ints:
         _, best = group.spread.look(held, lacks)
         wrong = np.ones(cells, dtype=np.bool_)
         wrong[list(best)] = False
-        price[row] += wrong * (_WRONG * dearest)
+        price[row] += wrong * (_WRONG * highest)
     return price
 
 
 def _next_layer(
     pools: Pools, lacking: Ints, leaving: Mapping[int, Leaving], flow: Ints
 ) -> tuple[Ints, Mapping[int, Leaving]]:
-    """Tasks that lack another copy after this layer: how many of each pool, chunk by chunk."""
+    """Copies that tasks lack after this layer, by pool, and their ranks by chunk."""
     after = np.full(flow.shape, -1, dtype=np.int64)
     for pool in np.flatnonzero(lacking[: pools.offered]).tolist():
         place, rest = divmod(pool, pools.classes * pools.standbys)
@@ -196,13 +196,13 @@ def _next_layer(
     cut = np.zeros((flow.shape[0], flow.shape[1] + 1), dtype=np.int64)
     np.cumsum(flow, axis=1, out=cut[:, 1:])
     rank = np.zeros(pools.count, dtype=np.int64)
-    ends = [*[one.rank for one in leaving.values()][1:], lacking]
+    ends = [*[chunk_leaving.rank for chunk_leaving in leaving.values()][1:], lacking]
     result = {}
     nothing = np.zeros(0, dtype=np.int64)
     known = after >= 0
-    for (chunk, one), end in zip(leaving.items(), ends, strict=True):
+    for (chunk, before), end in zip(leaving.items(), ends, strict=True):
         result[chunk] = Leaving(cells=nothing, mark=nothing, rank=rank.copy())
-        low = np.maximum(cut[:, :-1], one.rank[:, None])
+        low = np.maximum(cut[:, :-1], before.rank[:, None])
         count = np.maximum(np.minimum(cut[:, 1:], end[:, None]) - low, 0)
         rank += np.bincount(after[known], weights=count[known], minlength=pools.count).astype(
             np.int64
@@ -211,20 +211,20 @@ def _next_layer(
 
 
 def _laps(
-    group: Group, room: Ints, arriving: Ints, load: Ints
+    group: Group, spare: Ints, arriving: Ints, load: Ints
 ) -> tuple[dict[tuple[int, int], Laps], int]:
-    """Laps of each cell, with more room than there is where more must go there."""
+    """Laps of each cell, with quotas raised if more copies must go there; and by how many."""
     laps, above = {}, 0
     for cell, count in enumerate(arriving.tolist()):
-        mine = np.where(group.cells == cell, room, 0)
-        extra = count - int(mine.sum())
+        cell_spare = np.where(group.cells == cell, spare, 0)
+        extra = count - int(cell_spare.sum())
         if extra > 0:
             above += extra
             threads = np.where(group.cells == cell, group.capacity, 0)
-            full = np.where(group.cells == cell, load, 0) + mine
+            full = np.where(group.cells == cell, load, 0) + cell_spare
             raised = fast_quotas(full, threads, int(full.sum()) + extra, at_least=full)
-            mine = mine + raised - full
-        laps[0, cell] = laps_of(mine, group.capacity, shift=1)
+            cell_spare = cell_spare + raised - full
+        laps[0, cell] = laps_of(cell_spare, group.capacity, shift=1)
     return laps, above
 
 
@@ -255,21 +255,21 @@ def predicted(
     loose: Mapping[int, Ints],
     held: Ints,
 ) -> tuple[list[ChunkCounts], Ints]:
-    """Counts of copies after tasks have moved, from those before; without spread only.
+    """Counts of copies after active tasks have moved, computed from those before; without spread.
 
-    Tasks that lacked one copy keep the one they leave behind: it is held now, no longer lacking.
+    A task that lacked one copy and moves keeps its old copy, so it no longer lacks one.
 
     Args:
-        pools: the pools; a single cell.
+        pools: the pools of a group with a single cell.
         clients: C.
         chunks: counts as if no task moved.
-        loose: by chunk, int [moves], the clients that such tasks leave.
+        loose: chunk -> int [moves], the clients that such tasks leave.
         held: int [C], copies as if no task moved.
     """
     changed = []
     held = held.copy()
-    one = np.ones(1, dtype=np.int64)
-    first = int(pools.lacking(one, one - 1, one)[0])
+    ones = np.ones(1, dtype=np.int64)
+    first = int(pools.lacking(ones, ones - 1, ones)[0])
     place = int(np.searchsorted(pools.codes, 1))
     for chunk in chunks:
         more = loose[chunk.chunk]

@@ -1,7 +1,7 @@
-"""The decisions for a huge group, one after another, whoever runs the passes over its tasks.
+"""The sequence of decisions for a huge group: active tasks, standbys, warm-ups.
 
-Actives first, then standbys, then warm-ups. Each decision needs counts, a pass brings them; where
-nobody's standbys depend on who moves, the first pass knows enough for both.
+Each decision needs the counts of a pass. If the standbys do not depend on which tasks move, the
+counts of the first pass are enough for active tasks and standbys. The caller runs the passes.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,17 +20,17 @@ from spark_assign.huge.worker.rows import Ints
 from spark_assign.huge.worker.settle import KINDS, share_grants
 from spark_assign.huge.worker.standbys import Pools
 
-# With so many clients a mover hardly ever meets its own standby.
+# With so many clients a task hardly ever moves to a client with its standby.
 _MANY_CLIENTS = 1_000
-# Warm-ups of kinds from here on come no nearer, and nobody waits for them.
+# Kinds from here on are stalled warm-ups; no rebalance waits for them.
 _STALLED = 32
-# A pass that counts what the plans so far do not say yet.
+# Runs a pass that counts what the plans do not decide yet.
 Count = Callable[[Plans], pa.Table]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counted:
-    """The answer of a counting pass, chunks in the order of their first tasks."""
+    """The result of a counting pass, chunks in the order of their first tasks."""
 
     actives: tuple[ChunkCounts, ...]
     copies: tuple[ChunkCounts, ...]
@@ -44,7 +44,7 @@ class Counted:
 
 
 def counted(table: pa.Table, clients: int) -> Counted:
-    """Read the answer of a pass.
+    """Read the result of a pass.
 
     Args:
         table: a row per chunk, in the schema `worker.chunk.COUNTED`.
@@ -83,8 +83,8 @@ class Decided:
 
     Attributes:
         plans: for the last pass.
-        actives, copies: what they were made of; no copies where no standbys are asked for.
-        tasks: how many.
+        actives, copies: the decisions in `plans`; no copies if no standbys are configured.
+        tasks: number of tasks.
         followup: whether a probing rebalance is wanted while copies warm up.
     """
 
@@ -96,13 +96,13 @@ class Decided:
 
 
 def decide(group: Group, pools: Pools, count: Count, check: Callable[[Counted], None]) -> Decided:
-    """Where everything goes.
+    """Decide where all tasks and copies go.
 
     Args:
         group: the group.
         pools: its pools of copies.
         count: runs a pass.
-        check: looks at the first counts, and raises if the tasks make no sense.
+        check: validates the first counts; raises if a task is invalid.
     """
     clients = len(group.clients)
     first = counted(count(Plans()), clients)
@@ -126,12 +126,12 @@ def decide(group: Group, pools: Pools, count: Count, check: Callable[[Counted], 
 
 
 def _taking(first: Counted, actives: ActivePlan) -> Taking | None:
-    """Who goes on with what warms up; None where nobody has to give tasks up to them."""
+    """Which clients take over tasks that warm up on them; None if no client must give up tasks."""
     excess = np.maximum(actives.homes - actives.stateful, 0)
-    has_room = actives.stateful > actives.homes
-    if not (np.minimum(first.warming, excess).any() and has_room.any()):
+    has_space = actives.stateful > actives.homes
+    if not (np.minimum(first.warming, excess).any() and has_space.any()):
         return None
-    return Taking(has_room=has_room, share=excess / np.maximum(first.warming, 1))
+    return Taking(has_space=has_space, share=excess / np.maximum(first.warming, 1))
 
 
 def _copies(
@@ -159,7 +159,7 @@ def _copies(
 
 
 def _grants(group: Group, count: Count, plans: Plans) -> tuple[Plans, bool]:
-    """Warm-ups within the budget; whether anything is waited for."""
+    """Add the warm-ups within the budget; and whether a rebalance must wait for copies."""
     ready = plans if plans.copies is not None else replace(plans, copies=())
     asked = counted(count(ready), len(group.clients)).asked
     kinds = {chunk: counts[:KINDS] for chunk, counts in asked.items()}
@@ -170,7 +170,7 @@ def _grants(group: Group, count: Count, plans: Plans) -> tuple[Plans, bool]:
 
 
 def _loose(group: Group, chunks: tuple[ChunkCounts, ...], actives: ActivePlan) -> dict[int, Ints]:
-    """By chunk, int [moves]: clients that tasks leave which lack one standby."""
+    """Chunk -> int [moves]: the clients that tasks leave which lack one standby."""
     clients, pools = len(group.clients), 2 * group.pools
     result = {}
     for chunk in chunks:

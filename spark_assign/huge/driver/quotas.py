@@ -1,4 +1,4 @@
-"""How many tasks each client gets, and of which pools they stay; arrays, never tasks."""
+"""Quotas: how many tasks each client gets, and how many of each pool stay."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from assignor import quotas, thread_bands
 from assignor.placement import Bands
 from spark_assign.huge.worker.rows import Bools, Ints
 
-# Clients whose pools are levelled at a time.
+# Clients processed at a time.
 _SLICE = 8_192
 
 
 def fast_quotas(wanted: Ints, capacity: Ints, total: int, *, at_least: Ints | None = None) -> Ints:
-    """As `quotas` of `assignor`, in time that does not grow with the tasks that are missing.
+    """As `quotas` of `assignor`, in time that does not grow with the number of missing tasks.
 
-    Whole tasks a thread are handed out at once; what is left is less than one for each.
+    Finds the level of whole tasks per thread; `quotas` adds the rest, less than one per thread.
     """
     bands = thread_bands(capacity, total, at_least)
     start: Ints = np.clip(wanted, bands.low, bands.high)
@@ -32,20 +32,20 @@ def fast_quotas(wanted: Ints, capacity: Ints, total: int, *, at_least: Ints | No
 
 
 def _levelled(start: Ints, capacity: Ints, level: int, bands: Bands, sign: int) -> Ints:
-    """Everybody up to, or down to, so many tasks a thread, as far as bands allow."""
+    """Raise or lower all clients to `level` tasks per thread, within their bands."""
     if sign > 0:
         return np.minimum(bands.high, np.maximum(start, level * capacity))
     return np.maximum(bands.low, np.minimum(start, level * capacity))
 
 
 def active_quotas(home: Ints, preferred: Ints, capacity: Ints, total: int) -> Ints:
-    """Int [C]: quotas inside the bands that keep as many homes, then as many copies, as can be.
+    """Int [C]: quotas within the bands that keep most homes, then use most copies.
 
     Args:
-        home: int [C], tasks that run well there.
-        preferred: int [C], tasks without a home that have a copy there.
+        home: int [C], tasks whose home is the client.
+        preferred: int [C], tasks without a home that have a copy on the client.
         capacity: int [C], threads.
-        total: tasks.
+        total: number of tasks.
     """
     bands = thread_bands(capacity, total)
     base: Ints = np.clip(home, bands.low, bands.high)
@@ -57,11 +57,11 @@ def active_quotas(home: Ints, preferred: Ints, capacity: Ints, total: int) -> In
 
 
 def levelled_release(held: Ints, release: Ints) -> Ints:
-    """Int [C, P]: which of a client's tasks leave, out of its largest pools.
+    """Int [C, P]: how many tasks of each pool leave a client; the largest pools give first.
 
     Args:
-        held: int [C, P].
-        release: int [C], at most the sums of the rows.
+        held: int [C, P], tasks of each client.
+        release: int [C], tasks that leave, at most the sum of the row in `held`.
     """
     gone = np.zeros_like(held)
     givers = np.flatnonzero(release > 0)
@@ -74,14 +74,14 @@ def levelled_release(held: Ints, release: Ints) -> Ints:
 def _levelled_release(held: Ints, release: Ints) -> Ints:
     low = np.zeros(len(held), dtype=np.int64)
     high = held.max(axis=1)
-    # The lowest level down to which not more than `release` leave.
+    # Find the lowest level for which at most `release` tasks leave.
     while (low < high).any():
         middle = (low + high) // 2
         over = np.maximum(held - middle[:, None], 0).sum(axis=1) > release
         low, high = np.where(over, middle + 1, low), np.where(over, high, middle)
     gone: Ints = np.maximum(held - low[:, None], 0)
     rest = release - gone.sum(axis=1)
-    # Among pools at the level the last ones give one more.
+    # The last pools at the level give one more each.
     at_level: Bools = (held - gone > 0) & (held - gone == low[:, None])
     turn = np.cumsum(at_level[:, ::-1], axis=1)[:, ::-1]
     gone += at_level & (turn <= rest[:, None])
@@ -89,7 +89,7 @@ def _levelled_release(held: Ints, release: Ints) -> Ints:
 
 
 def shared_out(offered: Ints, limit: Ints) -> Ints:
-    """Int [C, P]: as much of each row as its limit allows, first pools first."""
+    """Int [C, P]: as many of each row of `offered` as its limit allows, first pools first."""
     before = np.cumsum(offered, axis=1) - offered
     taken: Ints = np.clip(limit[:, None] - before, 0, offered)
     return taken

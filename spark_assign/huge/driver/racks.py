@@ -1,9 +1,8 @@
-"""The rack optimum of a huge group: pools of tasks over racks, solved on the driver; exact.
+"""Placement of minimal rack cost for a huge group, solved on the driver as a min-cost flow.
 
-The graph has two nodes a rack (what is kept there, what arrives) and two a pool (tasks with a home,
-tasks without), whatever the number of tasks and clients. What a rack may keep is bounded by what
-its clients may keep together, so the flow never promises to keep more than quotas allow; which
-client gives up what is then a matter of counts by (client, pool).
+The graph has two nodes per rack (kept tasks, arriving tasks) and two per pool (tasks with and
+without a home), for any number of tasks and clients. The clients of a rack together keep at most
+what their quotas allow. Which client gives up which tasks is decided by counts per (client, pool).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,19 +14,19 @@ import numpy as np
 from spark_assign.huge.driver.quotas import levelled_release, shared_out
 from spark_assign.huge.worker.rows import Bools, Ints
 
-# Up to so many counts by (client, pool) the flow is solved to the client.
+# Up to this number of (client, pool) pairs the flow has a node per client.
 _EXACT_ARCS = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RackPlan:
-    """What stays, what goes where, and what that costs.
+    """A placement by counts, and its cost.
 
     Attributes:
         keep: int [C, P], tasks that stay at home.
         arrive: int [P, R], all other tasks, by rack.
-        bound: the least cost of any placement with these quotas.
-        cost: of this one; more than `bound` only where no client can give up what should go.
+        bound: a lower bound of the cost of any placement with these quotas.
+        cost: of this placement; above `bound` only if no client can give up the cheapest tasks.
     """
 
     keep: Ints
@@ -43,11 +42,11 @@ class RackProblem:
     Attributes:
         held: int [C, P], tasks at home.
         free: int [P], tasks without a home.
-        quota: int [C], tasks that each client gets, sum of all tasks.
+        quota: int [C], tasks that each client gets; they sum to all tasks.
         rack_of: int [C].
-        lacks_rack: bool [R], the rack of clients that do not name one: they keep what they have.
-        weight: int [P, R], partitions read from elsewhere.
-        traffic, overlap: costs of such a partition, and of a task that leaves home.
+        lacks_rack: bool [R], True for the rack of clients that name none; these keep their tasks.
+        weight: int [P, R], partitions that a task of the pool reads from another rack.
+        traffic, overlap: cost of such a partition, and of a task that leaves its home.
     """
 
     held: Ints
@@ -61,10 +60,10 @@ class RackProblem:
 
 
 def solve_racks(problem: RackProblem) -> RackPlan:
-    """A placement of least cost; time and memory of classes x racks, then of clients x pools.
+    """A placement of minimal cost; time and memory grow with classes x racks and clients x pools.
 
-    The flow looks at racks. Clients that cannot give up what it takes from their rack are looked at
-    alone in the next one, as long as they are few.
+    The flow has a node per rack. Clients that cannot give up the tasks that it takes from their
+    rack get a node of their own in the next flow, as long as they are few.
     """
     must_go = np.maximum(problem.held.sum(axis=1) - problem.quota, 0)
     gives = (must_go > 0) & ~problem.lacks_rack[problem.rack_of]
@@ -72,7 +71,7 @@ def solve_racks(problem: RackProblem) -> RackPlan:
     best: RackPlan | None = None
     while True:
         plan, failed = _solved(problem, must_go, is_alone)
-        # What a flow costs is below any placement, the more it looks at the nearer.
+        # The cost of a flow is a lower bound; more nodes make it tighter.
         bound = plan.bound if best is None else max(plan.bound, best.bound)
         best = plan if best is None or plan.cost < best.cost else best
         best = replace(best, bound=bound)
@@ -83,30 +82,30 @@ def solve_racks(problem: RackProblem) -> RackPlan:
 
 
 def _is_exact(problem: RackProblem, clients: Bools) -> bool:
-    """Whether so few that the flow can look at each."""
+    """Whether the clients are few enough for a node each."""
     return bool(np.count_nonzero(problem.held[clients]) <= _EXACT_ARCS)
 
 
 def _solved(problem: RackProblem, must_go: Ints, is_alone: Bools) -> tuple[RackPlan, Bools]:
-    """A plan, and the clients that had to give up what the flow would have kept."""
+    """A plan, and the clients that had to give up tasks that the flow keeps."""
     held = problem.held
     is_nameless = problem.lacks_rack[problem.rack_of]
     gone = np.zeros_like(held)
     gone[is_nameless] = levelled_release(held[is_nameless], must_go[is_nameless])
-    keepers = _keepers(problem, must_go, is_alone, ~is_nameless)
-    flow = _flow(problem, held - gone, keepers)
+    client_sets = _client_sets(problem, must_go, is_alone, ~is_nameless)
+    flow = _flow(problem, held - gone, client_sets)
     arrive, failed = flow.arrive, np.zeros(len(held), dtype=np.bool_)
-    for one, sent in zip(keepers, _sent(problem, keepers, flow), strict=True):
-        wishes = _wishes(problem.weight, one.rack, sent)
-        left, due, comes = _given_up(
-            held[one.clients], must_go[one.clients], wishes, len(problem.lacks_rack)
+    for client_set, sent in zip(client_sets, _sent(problem, client_sets, flow), strict=True):
+        wishes = _wishes(problem.weight, client_set.rack, sent)
+        left, due, arriving = _given_up(
+            held[client_set.clients], must_go[client_set.clients], wishes, len(problem.lacks_rack)
         )
-        failed[one.clients] = due > 0
+        failed[client_set.clients] = due > 0
         left -= levelled_release(left, due)
-        gone[one.clients] = held[one.clients] - left
-        arrive += comes
-        # Whoever gives up more than the cheapest flow wants stays in the rack.
-        arrive[:, one.rack] += gone[one.clients].sum(axis=0) - comes.sum(axis=1)
+        gone[client_set.clients] = held[client_set.clients] - left
+        arrive += arriving
+        # Tasks given up beyond the cheapest flow stay in the rack.
+        arrive[:, client_set.rack] += gone[client_set.clients].sum(axis=0) - arriving.sum(axis=1)
     moved = int(gone.sum())
     placed = arrive.copy()
     for rack in range(len(problem.lacks_rack)):
@@ -116,22 +115,28 @@ def _solved(problem: RackProblem, must_go: Ints, is_alone: Bools) -> tuple[RackP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Keeper:
-    """Clients of a rack that keep tasks together: int [M], and how many they may keep."""
+class _ClientSet:
+    """Clients of a rack with one node in the flow.
+
+    Attributes:
+        clients: int [M].
+        rack: of all of them.
+        most: number of tasks that they may keep together.
+    """
 
     clients: Ints
     rack: int
     most: int
 
 
-def _keepers(
+def _client_sets(
     problem: RackProblem, must_go: Ints, is_alone: Bools, is_named: Bools
-) -> list[_Keeper]:
-    """The clients of each rack; some each alone, which makes the flow exact to the client."""
+) -> list[_ClientSet]:
+    """The client sets of each rack; a client in `is_alone` has a set of its own."""
     alone = np.flatnonzero(is_alone)
     held = problem.held.sum(axis=1)
-    keepers = [
-        _Keeper(
+    client_sets = [
+        _ClientSet(
             clients=np.array([client]),
             rack=int(problem.rack_of[client]),
             most=int(held[client] - must_go[client]),
@@ -143,19 +148,19 @@ def _keepers(
     for rack in np.unique(problem.rack_of[is_shared]).tolist():
         rows = np.flatnonzero((problem.rack_of == rack) & is_shared)
         most = int((held[rows] - must_go[rows]).sum())
-        keepers.append(_Keeper(clients=rows, rack=rack, most=most))
-    return keepers
+        client_sets.append(_ClientSet(clients=rows, rack=rack, most=most))
+    return client_sets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Flow:
-    """A cheapest flow.
+    """A flow of minimal cost.
 
     Attributes:
-        kept: int [P, keepers].
+        kept: int [P, client sets].
         sent: int [P, R], tasks that leave home, by where they go.
-        arrive: int [P, R], tasks without a home; what leaves home is added to them.
-        cost: of all.
+        arrive: int [P, R], tasks without a home; tasks that leave home are added to them.
+        cost: total cost.
     """
 
     kept: Ints
@@ -164,8 +169,8 @@ class _Flow:
     cost: int
 
 
-def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> _Flow:
-    import networkx as nx  # noqa: PLC0415 a quarter of a second, with rack costs only
+def _flow(problem: RackProblem, held: Ints, client_sets: Sequence[_ClientSet]) -> _Flow:
+    import networkx as nx  # noqa: PLC0415 slow to import, needed for rack costs only
 
     racks, pools = len(problem.lacks_rack), held.shape[1]
     by_rack, places = np.zeros((pools, racks), np.int64), np.zeros(racks, np.int64)
@@ -178,14 +183,14 @@ def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> _Flow
     named = ~problem.lacks_rack
     cost = weight.copy()
     if named.any():
-        # Nobody is drawn to a client only because it does not say where it is.
+        # Clients without a rack must not attract tasks.
         cost[:, ~named] = weight[:, named].min(axis=1, keepdims=True)
     stuck = by_rack * ~named[None, :]
     own = owned - stuck.sum(axis=1)
     demand = places - stuck.sum(axis=0)
-    graph = _graph(problem, held, keepers, cost=cost, own=own, demand=demand)
+    graph = _graph(problem, held, client_sets, cost=cost, own=own, demand=demand)
     _, flows = nx.network_simplex(graph)
-    kept = np.zeros((pools, len(keepers)), np.int64)
+    kept = np.zeros((pools, len(client_sets)), np.int64)
     sent, arrive = np.zeros((pools, racks), np.int64), np.zeros((pools, racks), np.int64)
     for pool in range(pools):
         for (kind, place), count in flows["home", pool].items():
@@ -193,8 +198,8 @@ def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> _Flow
         for (_, place), count in flows["free", pool].items():
             arrive[pool, place] += count
     at = stuck + sent + arrive
-    for number, one in enumerate(keepers):
-        at[:, one.rack] += kept[:, number]
+    for number, client_set in enumerate(client_sets):
+        at[:, client_set.rack] += kept[:, number]
     moved = int(owned.sum() - stuck.sum() - kept.sum())
     total = int((at * weight).sum()) + problem.overlap * moved
     return _Flow(kept=kept, sent=sent, arrive=arrive, cost=total)
@@ -203,23 +208,34 @@ def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> _Flow
 def _graph(
     problem: RackProblem,
     held: Ints,
-    keepers: Sequence[_Keeper],
+    client_sets: Sequence[_ClientSet],
     *,
     cost: Ints,
     own: Ints,
     demand: Ints,
 ) -> Any:
-    """Pools to keepers and racks; `own` tasks of each pool have a home, racks want `demand`."""
+    """The graph from pools to client sets and racks.
+
+    Args:
+        problem: the problem.
+        held: int [C, P], tasks at home.
+        client_sets: nodes for the tasks that stay.
+        cost: int [P, R], cost of a task in a rack.
+        own: int [P], tasks with a home.
+        demand: int [R], tasks that each rack needs.
+    """
     import networkx as nx  # noqa: PLC0415 as above
 
     graph: Any = nx.DiGraph()
     for rack, count in enumerate(demand.tolist()):
         graph.add_node(("rack", rack), demand=count)
-    for number, one in enumerate(keepers):
-        graph.add_edge(("kept", number), ("rack", one.rack), capacity=one.most, weight=0)
-        for pool, count in enumerate(held[one.clients].sum(axis=0).tolist()):
+    for number, client_set in enumerate(client_sets):
+        graph.add_edge(
+            ("kept", number), ("rack", client_set.rack), capacity=client_set.most, weight=0
+        )
+        for pool, count in enumerate(held[client_set.clients].sum(axis=0).tolist()):
             if count:
-                price = int(cost[pool, one.rack])
+                price = int(cost[pool, client_set.rack])
                 graph.add_edge(("home", pool), ("kept", number), weight=price, capacity=count)
     for pool in range(len(own)):
         graph.add_node(("home", pool), demand=-int(own[pool]))
@@ -230,32 +246,34 @@ def _graph(
     return graph
 
 
-def _sent(problem: RackProblem, keepers: Sequence[_Keeper], flow: _Flow) -> Iterator[Ints]:
-    """For each keeper, int [P, R]: what leaves it, by where it goes; into its own rack first."""
-    held = np.stack([problem.held[one.clients].sum(axis=0) for one in keepers], axis=1)
+def _sent(problem: RackProblem, client_sets: Sequence[_ClientSet], flow: _Flow) -> Iterator[Ints]:
+    """For each client set, int [P, R]: tasks that leave, by rack; its own rack comes first."""
+    held = np.stack(
+        [problem.held[client_set.clients].sum(axis=0) for client_set in client_sets], axis=1
+    )
     leaving, to = held - flow.kept, flow.sent.copy()
     own = np.zeros_like(leaving)
-    for number, one in enumerate(keepers):
-        own[:, number] = np.minimum(leaving[:, number], to[:, one.rack])
-        to[:, one.rack] -= own[:, number]
-    # The rest is paired in the order of keepers and of racks, each an interval of one line.
+    for number, client_set in enumerate(client_sets):
+        own[:, number] = np.minimum(leaving[:, number], to[:, client_set.rack])
+        to[:, client_set.rack] -= own[:, number]
+    # The rest is matched in the order of client sets and of racks, by intervals.
     end, end_to = np.cumsum(leaving - own, axis=1), np.cumsum(to, axis=1)
-    for number, one in enumerate(keepers):
+    for number, client_set in enumerate(client_sets):
         high = np.minimum(end[:, number, None], end_to)
         low = np.maximum((end - leaving + own)[:, number, None], end_to - to)
         sent = np.maximum(high - low, 0)
-        sent[:, one.rack] += own[:, number]
+        sent[:, client_set.rack] += own[:, number]
         yield sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Wish:
-    """Tasks that are to go to a rack, of any of these pools: all gain or lose the same by it.
+    """Tasks that should go to a rack, from any of these pools; the saving is the same for all.
 
     Attributes:
-        rack: where to.
-        pools: int [M], those that the flow happened to choose first.
-        chosen: int [M], how many of each it chose.
+        rack: the destination.
+        pools: int [M], those chosen by the flow come first.
+        chosen: int [M], number of tasks that the flow chose of each pool.
     """
 
     rack: int
@@ -264,16 +282,16 @@ class _Wish:
 
 
 def _wishes(weight: Ints, home: int, sent: Ints) -> list[_Wish]:
-    """What leaves a rack, as wishes; those that fewest pools can fulfil first.
+    """The tasks that should leave a rack, as wishes; wishes with the fewest pools come first.
 
-    A cheapest flow takes all from a pool or two, of which a client may have none. What counts is
-    the difference in traffic: other pools with the same one are as good.
+    A flow of minimal cost may take all tasks from one or two pools, of which a client may have
+    none. Only the difference in traffic counts: pools with the same difference are equivalent.
     """
     wishes = []
     for rack in np.flatnonzero(sent.any(axis=0)).tolist():
         gain = weight[:, rack] - weight[:, home]
-        for one in np.unique(gain[sent[:, rack] > 0]).tolist():
-            pools = np.flatnonzero(gain == one)
+        for saving in np.unique(gain[sent[:, rack] > 0]).tolist():
+            pools = np.flatnonzero(gain == saving)
             pools = pools[np.argsort(-sent[pools, rack], kind="stable")]
             wishes.append(_Wish(rack=rack, pools=pools, chosen=sent[pools, rack]))
     return sorted(wishes, key=lambda wish: len(wish.pools))
@@ -282,14 +300,14 @@ def _wishes(weight: Ints, home: int, sent: Ints) -> list[_Wish]:
 def _given_up(
     held: Ints, must_go: Ints, wishes: Sequence[_Wish], racks: int
 ) -> tuple[Ints, Ints, Ints]:
-    """What clients give up to the wishes.
+    """Fulfil the wishes with tasks of some clients.
 
     Returns:
-        int [C, P], what is left of `held`; int [C], how many each has still to give up, for others
-        fulfilled the wishes that it could; int [P, R], where the wishes send the rest.
+        int [C, P], what is left of `held`; int [C], how many tasks each client must still give up,
+        because others fulfilled its wishes; int [P, R], the tasks given up, by destination.
     """
     left, due = held.copy(), must_go.copy()
-    comes = np.zeros((held.shape[1], racks), dtype=np.int64)
+    arriving = np.zeros((held.shape[1], racks), dtype=np.int64)
     counts = [int(wish.chosen.sum()) for wish in wishes]
 
     def give(number: int, pools: Ints, most: int, *, has_to: bool) -> None:
@@ -298,20 +316,20 @@ def _given_up(
         taken = np.clip(min(most, counts[number]) - (np.cumsum(able) - able), 0, able)
         part = shared_out(left[:, pools], taken)
         left[:, pools] -= part
-        comes[pools, wishes[number].rack] += part.sum(axis=0)
+        arriving[pools, wishes[number].rack] += part.sum(axis=0)
         counts[number] -= int(taken.sum())
         np.maximum(due - taken, 0, out=due)
 
-    # Those that have to give, then anybody.
+    # First clients that must give up tasks, then all.
     for has_to in (True, False):
         for number, wish in enumerate(wishes):
             for pool, most in zip(wish.pools, wish.chosen.tolist(), strict=True):
-                done = int(comes[pool, wish.rack])
+                done = int(arriving[pool, wish.rack])
                 if most > done:
                     give(number, np.array([pool]), most - done, has_to=has_to)
         for number, wish in enumerate(wishes):
             give(number, wish.pools, counts[number], has_to=has_to)
     for number in range(len(wishes)):
-        # Racks must be filled.
+        # Every rack must get its number of tasks.
         give(number, np.arange(held.shape[1]), counts[number], has_to=False)
-    return left, due, comes
+    return left, due, arriving

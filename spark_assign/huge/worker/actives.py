@@ -1,7 +1,8 @@
-"""Active tasks in a worker: where each is best left alone, who comes next, and what is counted.
+"""Where the active tasks of a worker belong before balancing.
 
-The driver gets counts by (level, pool, client) and answers how many of each stay; a worker finds
-out which, by rank. Levels say how firmly a task belongs: what is to move is taken from the last.
+The driver gets counts by (level, pool, client) and returns how many of each stay; workers find out
+which ones, by rank. The level says how firmly a task belongs to its client: tasks of the last
+levels move first.
 """
 
 from dataclasses import dataclass, replace
@@ -13,9 +14,10 @@ from assignor.placement import LAG_UNKNOWN, NOBODY
 from spark_assign.huge.group import Group
 from spark_assign.huge.worker.rows import Bools, Ints, Rows
 
-# At home, and what becomes of its standbys when it moves is told by its copies only; at home with
-# all standbys, which stay whatever happens; at home without one, which its old copy becomes when it
-# moves; at home, but so small that it may start anywhere; no home but a copy there.
+# FIXED: at home; its standbys after a move are known from its copies only. FIRM: at home with all
+# standbys, which stay if it moves. LOOSE: at home and lacks one standby, which its old copy becomes
+# if it moves. SMALL: at home, with so little state that it may start anywhere. PREFERRED: no home,
+# but a copy on the client.
 FIXED, FIRM, LOOSE, SMALL, PREFERRED = range(5)
 LEVELS = 5
 _PRIME, _TURNS = 7_919, 1_000
@@ -26,11 +28,11 @@ class Belonging:
     """Where tasks belong before anything is balanced.
 
     Attributes:
-        at: int [B], a client or NOBODY.
-        level: int [B]; FIRM where `at` is NOBODY.
-        pool: int [B].
-        home: int [B], where a stateful task runs well now; NOBODY elsewhere.
-        warms_up: bool [B], tasks at home with more copies elsewhere than standbys.
+        at: int [B], the client, or NOBODY.
+        level: int [B], level at the client; FIRM if `at` is NOBODY.
+        pool: int [B], pool of the task.
+        home: int [B], the owner of a stateful task if it may keep the task; otherwise NOBODY.
+        warms_up: bool [B], tasks with a home and more copies elsewhere than standbys.
     """
 
     at: Ints
@@ -42,19 +44,19 @@ class Belonging:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Taking:
-    """Clients that go on with what they warm up for others.
+    """Clients that take over tasks which warm up on them.
 
     Attributes:
-        has_room: bool [C], for more than their own tasks.
-        share: float [C], how many of the tasks that warm up elsewhere each client is to give up.
+        has_space: bool [C], clients whose quota is above their own tasks.
+        share: float [C], the share of its tasks warming up elsewhere that a client gives up.
     """
 
-    has_room: Bools
+    has_space: Bools
     share: npt.NDArray[np.float64]
 
 
 def belonging(rows: Rows, group: Group) -> Belonging:
-    """Homes first, then copies; the rules are those of the core, task by task."""
+    """Where each task belongs: its home, else a client with a copy; the rules of the core."""
     usable = np.append(group.capacity > 0, np.False_)
     home = _homes(rows, group, usable)
     waits = rows.stateful & (home == NOBODY)
@@ -74,7 +76,7 @@ def belonging(rows: Rows, group: Group) -> Belonging:
 
 
 def _homes(rows: Rows, group: Group, usable: Bools) -> Ints:
-    """Int [B]: the owner while it is caught up, or while nobody is and it still has state."""
+    """Int [B]: the owner if it is caught up, or if no client is and it has state; else NOBODY."""
     valid, hot = rows.copy_client >= 0, group.is_caught_up(rows)
     anywhere = group.starts_anywhere(rows)
     at_owner = valid & (rows.copy_client == rows.owner[:, None])
@@ -87,9 +89,9 @@ def _homes(rows: Rows, group: Group, usable: Bools) -> Ints:
 
 
 def _under_way(rows: Rows, group: Group, home: Ints, extra: Bools) -> Ints:
-    """Homes as they will be once the warm-ups towards cheaper racks are used.
+    """Homes after the running warm-ups towards cheaper racks have become active.
 
-    Many placements cost the least; without this each plan would settle on another one.
+    Several placements have minimal cost; otherwise each plan might choose another one.
     """
     if not extra.any():
         return home.copy()
@@ -101,28 +103,28 @@ def _under_way(rows: Rows, group: Group, home: Ints, extra: Bools) -> Ints:
     cost = np.take_along_axis(weight, rack, axis=1)
     elsewhere = valid[extra] & (client != home[extra][:, None])
     cost = np.where(elsewhere, cost, LAG_UNKNOWN)
-    here = weight[np.arange(len(weight)), group.rack_of[home[extra]]]
+    at_home = weight[np.arange(len(weight)), group.rack_of[home[extra]]]
     lags = np.where(elsewhere, rows.copy_lag[extra], LAG_UNKNOWN)
     order = np.lexsort((client, lags, cost), axis=1)[:, :1]
     best = np.take_along_axis(client, order, axis=1)[:, 0]
     least = np.take_along_axis(cost, order, axis=1)[:, 0]
-    gains = (least != LAG_UNKNOWN) & (traffic * (here - least) > overlap)
+    gains = (least != LAG_UNKNOWN) & (traffic * (at_home - least) > overlap)
     moved = home.copy()
     moved[extra] = np.where(gains, best, home[extra])
     return moved
 
 
 def taken_up(rows: Rows, where: Belonging, taking: Taking) -> Belonging:
-    """The same, with tasks that warm up on a client with room at that client.
+    """Move tasks that warm up on a client with spare quota to that client.
 
-    Many placements are as good as each other; without this each plan would drop what the last one
-    began. A client gives up no more of its tasks than it has to, told by their numbers.
+    Several placements are equally good; otherwise each plan might abandon the warm-ups of the last
+    one. A client gives up no more tasks than it must; task numbers decide which.
     """
     share = np.append(taking.share, 0.0)[where.home]
     turn = (rows.partition * _PRIME + rows.subtopology) % _TURNS
     index = np.flatnonzero(where.warms_up & (turn < share * _TURNS))
     client = rows.copy_client[index]
-    able = np.append(taking.has_room, np.False_)[client] & (client >= 0)
+    able = np.append(taking.has_space, np.False_)[client] & (client >= 0)
     able &= client != where.home[index][:, None]
     lag = np.where(able, rows.copy_lag[index], LAG_UNKNOWN)
     best = np.lexsort((client, lag, ~able), axis=1)[:, 0] if len(index) else index
@@ -136,7 +138,7 @@ def taken_up(rows: Rows, where: Belonging, taking: Taking) -> Belonging:
 
 
 def costs_of(group: Group) -> tuple[int, int]:
-    """Traffic and non-overlap cost; both are filled in."""
+    """Traffic cost and non-overlap cost of the group."""
     config = group.config
     return (
         config.rack_aware_assignment_traffic_cost or 0,
@@ -145,14 +147,14 @@ def costs_of(group: Group) -> tuple[int, int]:
 
 
 def _nearest(rows: Rows, group: Group, usable: Bools, waits: Bools) -> Ints:
-    """Int [waits]: a caught-up copy, else the nearest one; NOBODY when there is none of use.
+    """Int [waits]: a caught-up copy, else the one with the lowest lag, else NOBODY.
 
-    Caught-up copies are alike: which one is told by the task's number, so that all get some.
+    The number of the task chooses among caught-up copies, so that all clients get tasks.
     """
     client = rows.copy_client[waits]
     able = (client >= 0) & usable[client]
     hot = group.is_caught_up(rows)[waits] & able
-    # Restoring so little from nothing is better than state that is further behind.
+    # If a task has little state, restoring it from nothing beats a copy that lags.
     useful = able & (hot | ~group.starts_anywhere(rows)[waits][:, None])
     number = rows.partition[waits] + rows.subtopology[waits]
     count = hot.sum(axis=1)

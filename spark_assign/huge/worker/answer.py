@@ -1,4 +1,4 @@
-"""What the last pass writes: a row for every copy of every task, and what it costs."""
+"""The rows of the last pass: one for every copy of every task, and their costs."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,7 @@ from assignor.placement import NOBODY
 from spark_assign.huge.group import Group
 from spark_assign.huge.worker.rows import Bools, Ints, Rows
 
-# What a batch of placements costs, in this order; only its first row says it.
+# Costs of a batch of placements, in this order; the first row of a batch has them.
 COSTS = (
     "tasks",
     "standbys",
@@ -34,22 +34,22 @@ ROLES = pa.array(["active", "standby", "warmup"])
 def answer(
     rows: Rows, group: Group, names: pa.Array, *, active: Ints, placed: Ints, warm: Ints
 ) -> pa.RecordBatch:
-    """A batch in the schema `PLACED`; what it costs is told on the way.
+    """A batch in the schema `PLACED`, with its costs in the first row.
 
     Args:
         rows: the tasks.
         group: the group.
         names: ids of the clients.
-        active: int [B], who runs each task.
+        active: int [B], the client that runs each task.
         placed: int [B, N], standbys, NOBODY where there is none.
         warm: int [B, M], warm-ups, likewise.
     """
     size = len(active)
     if placed.shape[1] + warm.shape[1]:
         both = np.concatenate([active[:, None], placed, warm], axis=1)
-        is_there = both != NOBODY
-        is_there[:, 0] = True
-        index, column = np.nonzero(is_there)
+        is_placed = both != NOBODY
+        is_placed[:, 0] = True
+        index, column = np.nonzero(is_placed)
         client = both[index, column]
         role = np.repeat([0, 1, 2], [1, placed.shape[1], warm.shape[1]])[column]
     else:
@@ -84,7 +84,7 @@ def _costs(rows: Rows, group: Group, index: Ints, client: Ints, role: Ints) -> l
 def _restores(
     rows: Rows, group: Group, index: Ints, client: Ints, is_active: Bools
 ) -> tuple[Bools, Bools]:
-    """Whether a copy is placed where no state was, and an active one where it is behind others."""
+    """Bool, Bool: copies on clients without state; active tasks behind a caught-up copy."""
     hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
     has_hot = anywhere | hot.any(axis=1)
     found, is_hot = np.zeros(len(index), np.bool_), np.zeros(len(index), np.bool_)

@@ -1,8 +1,8 @@
-"""One chunk of a huge group in a pass: its rows, read and packed, and what is decided about each.
+"""One chunk of a huge group in a pass: read or unpack its rows, and apply the plans to them.
 
-The first pass reads the table and leaves its rows packed; the others read those. That rows are the
-same in every pass is checked, since ranks mean nothing otherwise, and what was packed may be lost
-and made again.
+The first pass reads the table and packs its rows; the other passes read packed rows. A checksum
+verifies that all passes see the same rows: Spark computes lost rows again, and ranks depend on the
+order of rows.
 """
 
 import zlib
@@ -31,23 +31,23 @@ COUNTED = pa.schema(
     | dict.fromkeys(_NUMBERS, pa.int64())
     | dict.fromkeys((*_BLOBS, *_COPY_BLOBS), pa.binary())
 )
-# Batches of packed rows, and behind the last one of each chunk its counts, with no data.
+# Batches of packed rows; after the last one of a chunk, a row with counts and no data.
 PACKED = COUNTED.append(pa.field("data", pa.binary()))
-# Of these the passes after the first one read so many.
+# Columns of `PACKED` that the later passes read.
 STORED = ("chunk", "mark", "data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plans:
-    """What the driver has decided so far; None: not yet.
+    """The decisions so far; None where a decision is still to be made.
 
     Attributes:
         actives: where active tasks go.
         copies: where standbys go, a layer for each copy that a task may lack.
-        grants: warm-ups, by chunk.
+        grants: warm-ups that each chunk may place, by chunk and kind.
         load: int [C], active tasks of each client.
-        taking: who goes on with what warms up.
-        marks: by chunk, what its rows add up to, in their order.
+        taking: clients that take over tasks which warm up on them.
+        marks: checksum of the rows of each chunk, in their order.
     """
 
     actives: Dealing | None = None
@@ -60,7 +60,7 @@ class Plans:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Known:
-    """What every worker gets."""
+    """The data that is broadcast to all workers."""
 
     group: Group
     pools: Pools
@@ -69,7 +69,7 @@ class Known:
 
 
 class Stored(NamedTuple):
-    """A row of `STORED`; no data behind the last batch of a chunk."""
+    """A row of `STORED`; the last one of a chunk has no data."""
 
     chunk: int
     mark: int | None
@@ -77,17 +77,17 @@ class Stored(NamedTuple):
 
 
 def stored(batches: Batches) -> Iterator[Stored]:
-    """The rows of `STORED`, as they come."""
+    """The rows of batches with the columns `STORED`, in order."""
     for batch in batches:
         chunks, marks, data = batch.columns
-        for chunk, mark, one in zip(chunks.to_pylist(), marks.to_pylist(), data, strict=True):
-            buffer = one.as_buffer()
+        for chunk, mark, value in zip(chunks.to_pylist(), marks.to_pylist(), data, strict=True):
+            buffer = value.as_buffer()
             yield Stored(chunk, mark, None if buffer is None else memoryview(buffer))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Chunk:
-    """The scratchpad of a pass over one chunk."""
+    """The state of a pass over one chunk; changes with every batch."""
 
     known: Known
     number: int
@@ -98,7 +98,7 @@ class Chunk:
 
     @classmethod
     def of(cls, known: Known, number: int) -> "Chunk":
-        """A chunk at its start."""
+        """A chunk before its first row."""
         plans = known.plans
         actives = None if plans.actives is None else Dealer.of(plans.actives, number)
         copies = tuple(Dealer.of(layer, number) for layer in plans.copies or ())
@@ -125,10 +125,10 @@ class Chunk:
         return pa.RecordBatch.from_pylist([row], schema=PACKED)
 
     def unpacked(self, lines: Iterable[Stored]) -> Iterator[Rows]:
-        """The rows that were packed.
+        """The packed rows.
 
         Raises:
-            RuntimeError: they are others than were counted.
+            RuntimeError: the rows are not those that were counted.
         """
         marks = self.known.plans.marks
         for line in lines:
@@ -141,11 +141,11 @@ class Chunk:
             if marks is not None and marks.get(self.number) != self.mark:
                 raise RuntimeError(
                     f"chunk {self.number} of the tasks has other rows, or another order, than when "
-                    "it was counted; write the table to Parquet first and give that"
+                    "it was counted; write the table to Parquet and pass that table"
                 )
 
     def start(self, rows: Rows) -> tuple[Belonging, Copies]:
-        """Where tasks belong, and their standbys if none moves."""
+        """Where tasks belong, and which standbys stay if no task moves."""
         group = self.known.group
         where = belonging(rows, group)
         taking = self.known.plans.taking
@@ -156,7 +156,7 @@ class Chunk:
         return replace(where, level=np.where(where.level == PREFERRED, PREFERRED, level)), copies
 
     def move(self, rows: Rows, where: Belonging, copies: Copies) -> tuple[Ints, Copies]:
-        """Where active tasks go by the plan, and the standbys that stay then."""
+        """Clients of the active tasks by the plan, and the standbys that stay with them."""
         if self.actives is None:
             return where.at, copies
         at = self.actives.stays(where.level, where.pool, where.at)
@@ -172,21 +172,21 @@ class Chunk:
         return target, _merged(copies, some, movers)
 
     def fill(self, rows: Rows, target: Ints, copies: Copies) -> Ints:
-        """All standbys, int [B, N]."""
+        """Int [B, N]: all standbys, existing and new."""
         if not self.copies:
             return copies.kept
         group, pools, kind = self.known.group, self.known.pools, self.kinds(rows)
         return deal_standbys(copies, group, pools, self.copies, kind=kind, active=target)
 
     def kinds(self, rows: Rows) -> Ints:
-        """Int [B]: classes of the changelogs, where they matter."""
+        """Int [B]: classes of the changelogs; zeros without rack costs."""
         if self.known.pools.classes == 1:
             return np.zeros(len(rows.owner), dtype=np.int64)
         return rows.changelog_class
 
 
 def chosen(rows: Rows, index: Ints) -> Rows:
-    """Some of the rows."""
+    """The rows with these indices."""
     return Rows(**{field.name: getattr(rows, field.name)[index] for field in fields(Rows)})
 
 

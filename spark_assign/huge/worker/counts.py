@@ -1,4 +1,4 @@
-"""What a counting pass adds up over a chunk, and hands to the driver in one row."""
+"""The counters of a counting pass; the driver gets one row per chunk."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ def mixed(subtopology: Ints, partition: Ints) -> Ints:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Counters:
-    """What a counting pass adds up; `free` and `lacking` by pool."""
+    """The counters of one chunk; `free` and `lacking` are by pool."""
 
     cells: Tally
     offered: Tally
@@ -55,21 +55,21 @@ class Counters:
         )
 
     def see(self, rows: Rows) -> None:
-        """Add what tells whether a task is there twice, and what is wrong."""
+        """Count invalid rows, and rows, partitions and hashes that reveal repeated tasks."""
         self.wrong += int(rows.is_wrong.sum())
         mix = mixed(rows.subtopology, rows.partition)
         for name in np.unique(rows.subtopology).tolist():
             if name < 0:
                 continue
-            mine = np.flatnonzero(rows.subtopology == name)
+            index = np.flatnonzero(rows.subtopology == name)
             count, most, total = self.tasks.get(name, (0, -1, 0))
             with np.errstate(over="ignore"):
-                total = (total + int(mix[mine].sum())) & (2**64 - 1)
-            most = max(0, most, int(rows.partition[mine].max()))
-            self.tasks[name] = (count + len(mine), most, total)
+                total = (total + int(mix[index].sum())) & (2**64 - 1)
+            most = max(0, most, int(rows.partition[index].max()))
+            self.tasks[name] = (count + len(index), most, total)
 
     def add_actives(self, chunk: Chunk, rows: Rows, where: Belonging) -> None:
-        """Count where active tasks belong."""
+        """Count the active tasks by cell."""
         group = chunk.known.group
         clients, pools = len(group.clients), 2 * group.pools
         code = (rows.subtopology << 31) + rows.partition
@@ -84,7 +84,7 @@ class Counters:
             self.unsure += int((lost & (rows.copy_client != NOBODY).any(axis=1)).sum())
 
     def add_copies(self, chunk: Chunk, rows: Rows, copies: Copies) -> None:
-        """Count standbys that stay, may be given up, or are lacking."""
+        """Count standbys that stay, that may be given up, and that are lacking."""
         known = chunk.known
         offered = copies.offered()
         can = offered != NOBODY
@@ -114,7 +114,7 @@ class Counters:
         self.asked[KINDS] += now.is_followed
 
     def batch(self, chunk: Chunk) -> pa.RecordBatch:
-        """The one row that the pass answers."""
+        """The counts as a batch of one row in the schema `COUNTED`."""
         keys, counts = self.cells.result()
         copy_keys, copy_counts = self.offered.result()
         tasks = np.array(

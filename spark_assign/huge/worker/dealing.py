@@ -1,10 +1,10 @@
-"""Counts out of a worker, ranks back into it: which tasks stay, and where the others go.
+"""Apply the driver's decision on counts to single tasks, by rank.
 
 A *cell* is (level, pool, client). A pass counts the tasks of every cell, chunk by chunk (a chunk is
-a partition of the table); the driver says how many of each cell stay. The first ones stay and the
-last ones leave, in the order of the chunks, and whoever leaves or belongs nowhere gets a rank in
-its pool. Pools are cut into destinations by rank, and a rank in a destination is a client
-(`slots.py`). So workers agree on every single task without anybody listing them.
+a partition of the table); the driver decides how many of each cell stay. In the order of the chunks
+the first tasks of a cell stay and the others leave. A task that leaves or has no client gets a rank
+in its pool. Ranges of ranks belong to destinations, and a rank within a destination to a client
+(`slots.py`). So workers agree on every task without a list of tasks.
 """
 
 import zlib
@@ -18,17 +18,17 @@ from assignor.placement import NOBODY
 from spark_assign.huge.worker.rows import Ints
 from spark_assign.huge.worker.slots import Laps, running_ranks
 
-# Counters of up to so many cells are kept dense.
+# Up to this number of cells, counters are dense arrays.
 _DENSE = 1 << 23
 _BUFFERED = 1 << 20
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts of integer keys, a scratchpad of one chunk.
+    """Counts of integer keys; changes with every batch.
 
     Attributes:
-        size: keys are below it.
+        size: all keys are below it.
     """
 
     size: int
@@ -60,7 +60,7 @@ class Tally:
         self._sums = {"key": merged, "count": total.astype(np.int64)}
 
     def result(self) -> tuple[Ints, Ints]:
-        """Keys that were counted, ascending, and their counts."""
+        """The counted keys, ascending, and their counts."""
         self._count()
         if self._dense is not None:
             keys = np.flatnonzero(self._dense)
@@ -69,26 +69,26 @@ class Tally:
 
 
 def packed(numbers: Ints) -> bytes:
-    """Integers as few bytes, for the way to the driver."""
+    """Integers as compressed bytes."""
     steps = np.diff(numbers, prepend=0)
     return zlib.compress(steps.astype(np.int64).tobytes(), 1)
 
 
 def unpacked(data: bytes) -> Ints:
-    """The integers that were packed."""
+    """The integers of compressed bytes."""
     steps = np.frombuffer(zlib.decompress(data), dtype=np.int64)
     return np.cumsum(steps).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Leaving:
-    """For one chunk: cells of which not all tasks stay.
+    """The cells of one chunk of which tasks leave.
 
     Attributes:
         cells: int [E], ascending.
-        mark: int [E], the first so many of the chunk stay and the others leave, or the other way.
-        rank: int [P], the rank of the chunk's first task in each pool.
-        is_first: which way: whether the first ones leave.
+        mark: int [E], number of the first tasks in the chunk that stay; the others leave.
+        rank: int [P], the rank of the chunk's first leaving task in each pool.
+        is_first: whether the first `mark` tasks leave and the others stay instead.
     """
 
     cells: Ints
@@ -99,16 +99,16 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dealing:
-    """One stage, as the driver decided it.
+    """One decision of the driver: for active tasks, or for a layer of standbys.
 
     Attributes:
         clients: C.
         pools: P.
-        leaving: by chunk.
+        leaving: chunk -> tasks that leave it.
         cut: int [P, D + 1], the first rank of each destination, and the end.
-        base: int [P, D], the rank there of the pool's first task.
-        block_of: int [P], which laps of a destination a pool draws from.
-        laps: by (block, destination).
+        base: int [P, D], the rank of the pool's first task within the destination.
+        block_of: int [P], block of each pool, for the choice of laps.
+        laps: (block, destination) -> laps.
     """
 
     clients: int
@@ -126,13 +126,13 @@ class Dealing:
 
 
 def keys_of(level: Ints, pool: Ints, at: Ints, *, clients: int, pools: int) -> Ints:
-    """Cells as integers."""
+    """The cells (level, pool, client) as integers."""
     return (level * pools + pool) * clients + at
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Dealer:
-    """Deals one stage to the tasks of one chunk, batch after batch."""
+    """Applies one decision to the tasks of one chunk, batch after batch."""
 
     dealing: Dealing
     leaving: Leaving
@@ -142,7 +142,7 @@ class Dealer:
 
     @classmethod
     def of(cls, dealing: Dealing, chunk: int) -> "Dealer":
-        """A dealer for a chunk, at its start."""
+        """A dealer before the first batch of a chunk."""
         leaving = dealing.leaving[chunk]
         cells = leaving.cells
         entry = None
@@ -169,10 +169,10 @@ class Dealer:
         else:
             place = np.minimum(np.searchsorted(cells, keys), len(cells) - 1)
             entry = np.where(cells[place] == keys, place, -1)
-        mine = np.flatnonzero(entry >= 0)
-        ranks = running_ranks(entry[mine], self._seen)
-        is_before = ranks < self.leaving.mark[entry[mine]]
-        gone = mine[is_before == self.leaving.is_first]
+        known = np.flatnonzero(entry >= 0)
+        ranks = running_ranks(entry[known], self._seen)
+        is_before = ranks < self.leaving.mark[entry[known]]
+        gone = known[is_before == self.leaving.is_first]
         if not len(gone):
             return at
         left = at.copy()
@@ -180,20 +180,20 @@ class Dealer:
         return left
 
     def deal(self, pool: Ints) -> tuple[Ints, Ints]:
-        """Clients and destinations, int [M] both, for tasks that belong nowhere."""
+        """Clients and destinations, int [M] both, of tasks without a client."""
         dealing = self.dealing
         rank = running_ranks(pool, self._rank)
         planned = dealing.cut[pool, -1]
         client = np.full(len(pool), NOBODY, dtype=np.int64)
-        # Counts and deals are made of the same rows; should they differ, somebody else decides.
+        # All ranks are planned if the rows are those that were counted; `Chunk.unpacked` checks it.
         known = np.flatnonzero(rank < planned)
         where = np.zeros(len(pool), dtype=np.int64)
         where[known] = dealing.destination(pool[known], rank[known])
         inside = dealing.base[pool, where] + rank - dealing.cut[pool, where]
         code = dealing.block_of[pool] * dealing.cut.shape[1] + where
         code[rank >= planned] = -1
-        for one in np.unique(code[known]).tolist():
-            rows = code == one
-            laps = dealing.laps[divmod(one, dealing.cut.shape[1])]
+        for laps_code in np.unique(code[known]).tolist():
+            rows = code == laps_code
+            laps = dealing.laps[divmod(laps_code, dealing.cut.shape[1])]
             client[rows] = laps.client(inside[rows])
         return client, where

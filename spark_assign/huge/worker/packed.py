@@ -1,7 +1,7 @@
-"""Rows of a chunk as few bytes: the first pass leaves them behind, and no other reads the table.
+"""Pack rows into few bytes; the first pass stores them, so that later passes skip the table.
 
-Reading a table and hashing its texts costs more than all decisions about it. Most columns of a
-batch are constant or small, so a task takes a dozen bytes here, where it takes a hundred there.
+Reading the table and hashing its texts costs more than all decisions. Most columns of a batch are
+constant or small, so a packed task takes about a dozen bytes instead of a hundred.
 """
 
 from dataclasses import fields
@@ -19,7 +19,7 @@ _Column = npt.NDArray[np.generic]
 
 
 def packed_rows(rows: Rows) -> bytes:
-    """The rows of a batch, one at least."""
+    """The rows of a batch as bytes; the batch has at least one row."""
     size = len(rows.owner)
     columns = []
     for field in fields(Rows):
@@ -30,7 +30,7 @@ def packed_rows(rows: Rows) -> bytes:
 
 
 def unpacked_rows(data: bytes | memoryview) -> Rows:
-    """The rows that were packed."""
+    """The rows of `packed_rows`."""
     size, columns = msgpack.unpackb(data)
     found = {}
     for field, parts in zip(fields(Rows), columns, strict=True):
@@ -43,7 +43,7 @@ def unpacked_rows(data: bytes | memoryview) -> Rows:
 
 
 def _narrowed(column: _Column) -> tuple[str, bytes]:
-    """The narrowest integers that hold a column, and only one of them where all are equal."""
+    """The column in the narrowest integer type; a single integer if all are equal."""
     low, high = int(column.min()), int(column.max())
     if low == high:
         column = column[:1]

@@ -1,6 +1,7 @@
-"""Passes over the rows of a huge group: count, ask, place; each repeats what the ones before did.
+"""Passes over the rows of a huge group: pack, count, place.
 
-A pass reads every chunk once, in the order of its rows, and keeps counters only.
+A pass reads every chunk once, in the order of its rows, and keeps counters only. Each pass applies
+all earlier decisions again.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,13 +22,13 @@ ChunkNumber = Callable[[], int]
 
 
 def spark_partition() -> int:
-    """The number of the partition that this worker is at."""
+    """The number of the partition that this worker processes."""
     context = TaskContext.get()
     return context.partitionId() if context else 0
 
 
 def packing(known: Broadcast[Known], chunk_number: ChunkNumber = spark_partition) -> Pass:
-    """The first pass: counts where active tasks belong, and packs the rows."""
+    """The first pass: packs the rows, and counts where active tasks belong."""
 
     def pack(batches: Batches) -> Iterator[pa.RecordBatch]:
         chunk = Chunk.of(known.value, chunk_number())
@@ -88,7 +89,7 @@ def placing(known: Broadcast[Known]) -> Pass:
 
 
 def _opened(known: Known, batches: Batches) -> Iterator[tuple[Chunk, Iterator[Rows]]]:
-    """The chunk that a worker is given, and its rows; nothing where there is nothing."""
+    """The chunk of packed rows and its rows; yields nothing without rows."""
     lines = stored(batches)
     for first in lines:
         chunk = Chunk.of(known, first.chunk)

@@ -1,9 +1,9 @@
 """Task rows of a huge group as columns of integers, in Spark and in its Python workers.
 
-Texts hardly ever reach Python: Spark hashes ids of clients and lists of racks to 64 bits, and the
-driver, which knows all names, refuses a group in which two names share a hash. Copies are sparse in
-the table; here they are rows of a matrix, as wide as the task with most copies in a batch, and
-laid out column by column, since numpy is slow along short rows.
+Python gets hashes instead of texts: Spark hashes client ids and rack lists to 64 bits. The driver
+knows all names and rejects a group in which two names share a hash. The copies of a batch are a
+matrix, as wide as the task with most copies. It is stored column by column, because numpy is slow
+along short rows.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-# What Spark's xxhash64 makes of null: its seed.
+# Spark's xxhash64 of null is its seed.
 NULL_HASH = 42
 _UNKNOWN = -2
-# What a row may be refused for, by number; see `wrong_column`.
+# Columns and reasons of invalid rows; `wrong_column` numbers them from 1.
 REASONS = (
     ("subtopology", "is null"),
     ("partition", "is null"),
@@ -38,7 +38,7 @@ REASONS = (
     ("copies", "has a lag below -1"),
 )
 _HASHES, _LAGS, _STALLED = "copy{}", "lag{}", "stalled{}"
-# Bits of `flags`: the number of a reason, whether the task is stateful, and above how many copies.
+# Bits of `flags`: number of a reason, then whether the task is stateful, then number of copies.
 _REASON_BITS = 4
 _SIZE_SHIFT = _REASON_BITS + 1
 
@@ -48,9 +48,9 @@ class Reading:
     """Which columns a pass needs.
 
     Attributes:
-        width: copies that have columns of their own; the rest of a longer list comes as a list.
-        with_stalled: whether it matters that a copy comes no nearer.
-        with_racks: whether racks matter.
+        width: copies with columns of their own; a longer list is passed as a list too.
+        with_stalled: whether to read stalled copies.
+        with_racks: whether to read racks.
     """
 
     width: int
@@ -59,10 +59,10 @@ class Reading:
 
 
 def wrong_column(*, in_full: bool = True) -> Column:
-    """The number of the first of `REASONS` that holds for a row, from 1; 0 when it is right.
+    """The number of the first of `REASONS` that applies to a row, from 1; 0 for a valid row.
 
     Args:
-        in_full: look into the lists of copies too, which is slow; workers see those errors anyway.
+        in_full: check the lists of copies too, which is slow; workers find these errors anyway.
     """
     copies = sql.col("copies")
     checks = [
@@ -84,9 +84,9 @@ def wrong_column(*, in_full: bool = True) -> Column:
 
 
 def reduced(tasks: DataFrame, reading: Reading) -> DataFrame:
-    """The columns that Python workers get: numbers only, flat wherever copies are few.
+    """The columns that Python workers get: numbers only, and flat if a task has few copies.
 
-    No lambdas over lists: with one of them Spark runs none of the columns as compiled code.
+    Without lambdas over lists: a single one keeps Spark from compiling all columns.
 
     Args:
         tasks: in the schema `schemas.TASK`; structs of `copies` may be as they are stored.
@@ -108,7 +108,7 @@ def reduced(tasks: DataFrame, reading: Reading) -> DataFrame:
             sql.coalesce(c.lag.cast("long"), sql.lit(LAG_UNKNOWN)).alias(_LAGS.format(i))
             for i, c in enumerate(part)
         ],
-        # Null nearly always, and then it costs nothing to hand over.
+        # Null for nearly all rows.
         sql.when(sql.size(copies) > reading.width, copies).alias("more"),
     ]
     if reading.with_stalled and _knows_stalled(tasks):
@@ -124,18 +124,18 @@ def reduced(tasks: DataFrame, reading: Reading) -> DataFrame:
 
 def _knows_stalled(tasks: DataFrame) -> bool:
     copies = tasks.schema["copies"].dataType
-    one = copies.elementType if isinstance(copies, ArrayType) else copies
-    return isinstance(one, StructType) and "stalled" in one.names
+    element = copies.elementType if isinstance(copies, ArrayType) else copies
+    return isinstance(element, StructType) and "stalled" in element.names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Names:
-    """Hashes of names, for finding the number of each.
+    """A hash table from names to numbers.
 
     Attributes:
-        hashes: int [N + 1], by number; the last is null's.
-        slot: int [2^k], number at hash & (2^k - 1), or N where there is none.
-        order: int [N + 1], numbers by ascending hash, for names that lost their slot to another.
+        hashes: int [N + 1], by number; the last is the hash of null.
+        slot: int [2^k], number at hash & (2^k - 1), or N if the slot is empty.
+        order: int [N + 1], numbers by ascending hash, for names whose slot another name has.
     """
 
     hashes: Ints
@@ -144,7 +144,7 @@ class Names:
 
     @classmethod
     def of(cls, hashes: Sequence[int]) -> "Names":
-        """A table with room, so that hardly two names share a slot."""
+        """The table of these hashes, sparse enough that few names share a slot."""
         column = np.array(hashes, dtype=np.int64)
         size = 1 << max(8, (16 * len(column)).bit_length())
         slot = np.full(size, len(column), dtype=np.int32)
@@ -153,7 +153,7 @@ class Names:
         return cls(hashes=known, slot=slot, order=np.argsort(known))
 
     def find(self, hashes: Ints) -> Ints:
-        """Int, as `hashes`: the number of each; NOBODY for null, -2 for a name that is not here."""
+        """Int, as `hashes`: the numbers; NOBODY for null, -2 for an unknown name."""
         found = self.slot[hashes & (len(self.slot) - 1)].astype(np.int64)
         missed = np.flatnonzero(self.hashes[found] != hashes)
         if len(missed):
@@ -173,12 +173,12 @@ class Rows:
         stateful: bool [B].
         owner: int [B], the client that runs the task, or NOBODY.
         ends: int [B], end offset sums.
-        copy_client: int [B, W], NOBODY behind the last copy.
+        copy_client: int [B, W], NOBODY after the last copy.
         copy_lag: int [B, W].
         copy_stalled: bool [B, W].
-        source_class, changelog_class: int [B], hashes of the racks as they are read, then the
-            numbers of their classes; zeros where not asked for.
-        is_wrong: bool [B], rows that the group is refused for.
+        source_class, changelog_class: int [B], first hashes of the racks, then numbers of their
+            classes; zeros if not read.
+        is_wrong: bool [B], invalid rows.
     """
 
     subtopology: Ints
@@ -195,7 +195,7 @@ class Rows:
 
 
 def rows_of(batch: pa.RecordBatch, reading: Reading, names: Names, clients: Sequence[str]) -> Rows:
-    """The columns of `reduced`, interned; -2 stands for a client that is not in the group.
+    """The columns of `reduced` with clients as numbers; -2 is a client that is not in the group.
 
     Args:
         batch: one row at least.
@@ -244,7 +244,7 @@ def rows_of(batch: pa.RecordBatch, reading: Reading, names: Names, clients: Sequ
 def _widened(
     more: pa.ListArray, client: Ints, lag: Ints, stalled: Bools, clients: Sequence[str]
 ) -> tuple[Ints, Ints, Bools]:
-    """Matrices wide enough for the rows whose copies came as a list, with texts."""
+    """The matrices, widened for rows whose copies are passed as a list, with texts."""
     counts = np.nan_to_num(more.value_lengths().to_numpy(zero_copy_only=False)).astype(np.int64)
     shape = (len(counts), int(counts.max()))
     wide_client = np.full(shape, NOBODY, dtype=np.int64, order="F")

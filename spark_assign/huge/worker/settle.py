@@ -1,9 +1,9 @@
-"""`high_availability` in a worker: from where tasks belong to where they go now.
+"""`high_availability` in a worker: where tasks go now, given where they belong.
 
-A task runs on a client that is caught up as long as there is one, and its target warms up
-meanwhile; a standby that moves keeps its caught-up copy in the old place. Warm-ups beyond the
-standbys come out of `max.warmup.replicas` for the whole group: workers count them by urgency, the
-driver says how many of each kind and chunk are granted.
+A task runs on a caught-up client if there is one, while its target warms up. A standby that moves
+keeps its caught-up copy on the old client. Warm-ups beyond the standbys are limited by
+`max.warmup.replicas` for the whole group: workers count them by urgency, and the driver grants a
+number of each kind to each chunk.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ _LAST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Settling:
-    """A batch on its way.
+    """The placement of a batch with this plan.
 
     Attributes:
-        active: int [B], who runs each task from now on.
-        placed: int [B, 2N + 1], copies besides it, NOBODY where there is none.
-        asked: int [B, 1 + N], copies that wait for a grant, NOBODY where there is none.
-        kind: int [B, 1 + N], of those.
-        is_followed: bool, whether a copy was placed that a follow-up rebalance waits for.
+        active: int [B], the client that runs each task.
+        placed: int [B, 2N + 1], other copies, or NOBODY.
+        asked: int [B, 1 + N], copies that need a grant, or NOBODY.
+        kind: int [B, 1 + N], kinds of the copies in `asked`.
+        is_followed: whether a follow-up rebalance must wait for a placed copy.
     """
 
     active: Ints
@@ -43,15 +43,15 @@ class Settling:
 def settled(
     rows: Rows, group: Group, *, home: Ints, target: Ints, standbys: Ints, load: Ints
 ) -> Settling:
-    """Actives now, copies in place, and copies that are asked for.
+    """Place active tasks and copies of a batch, and ask for warm-ups.
 
     Args:
         rows: the tasks.
         group: the group.
-        home: int [B], where stateful tasks run well, or NOBODY.
+        home: int [B], homes of stateful tasks, or NOBODY.
         target: int [B], where tasks belong.
         standbys: int [B, N], where standbys belong.
-        load: int [C], active tasks of each client, for choosing among caught-up ones.
+        load: int [C], active tasks of each client, to choose among caught-up ones.
     """
     hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
     active, target = _now(rows, group, home=home, target=target, hot=hot, load=load)
@@ -96,9 +96,9 @@ def settled(
 def _now(
     rows: Rows, group: Group, *, home: Ints, target: Ints, hot: Bools, load: Ints
 ) -> tuple[Ints, Ints]:
-    """Who runs each task: the target when it is ready, else the home, else who is caught up.
+    """The client that runs each task: a ready target, else the home, else a caught-up copy.
 
-    And the targets, for a task that starts sooner elsewhere from nothing belongs there.
+    And the targets, changed for tasks that start sooner from nothing on another client.
     """
     at_target = (rows.copy_client == target[:, None]) & (rows.copy_client >= 0)
     ready = np.where(
@@ -123,9 +123,9 @@ def _now(
 
 
 def _fresh(rows: Rows, group: Group, index: Ints, target: Ints) -> Ints:
-    """Int [M]: a client without a copy, for tasks that start sooner from nothing than from theirs.
+    """Int [M]: a client without a copy, for tasks that start sooner from nothing.
 
-    The next one behind the target that has threads; the target where all have copies.
+    The next client after the target that has threads; the target if all have copies.
     """
     usable = np.flatnonzero(group.capacity > 0)
     behind = np.arange(1, rows.copy_client.shape[1] + 2)
@@ -137,7 +137,7 @@ def _fresh(rows: Rows, group: Group, index: Ints, target: Ints) -> Ints:
 
 
 def _look(rows: Rows, clients: Ints, group: Group, anywhere: Bools) -> tuple[Bools, Bools, Bools]:
-    """Of each client in a matrix: is there no copy, is it caught up, is it stalled."""
+    """For each client in a matrix: has it no copy, is it caught up, is it stalled."""
     shape = clients.shape
     found, is_hot = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
     is_stalled = np.zeros(shape, dtype=np.bool_)
@@ -154,7 +154,7 @@ def _look(rows: Rows, clients: Ints, group: Group, anywhere: Bools) -> tuple[Boo
 def _stand_ins(
     rows: Rows, group: Group, *, hot: Bools, active: Ints, target: Ints, belongs: Ints, wanted: int
 ) -> Ints:
-    """Int [B, N]: caught-up copies that may stand in for others, the nearest first."""
+    """Int [B, N]: caught-up copies that can replace late standbys, lowest lag first."""
     client = rows.copy_client
     able = hot & np.append(group.capacity > 0, np.False_)[client]
     able &= (client != active[:, None]) & (client != target[:, None])
@@ -167,12 +167,12 @@ def _stand_ins(
 
 
 def granted(settling: Settling, grants: Ints, seen: Ints) -> Ints:
-    """Int [B, 1 + N]: copies asked for that are granted; brings `seen` up to date.
+    """Int [B, 1 + N]: the granted copies; updates `seen`.
 
     Args:
         settling: the batch.
-        grants: int [KINDS], how many of each kind this chunk gets.
-        seen: int [KINDS], how many have been asked for so far; changed.
+        grants: int [KINDS], grants of this chunk by kind.
+        seen: int [KINDS], copies asked for so far; changed.
     """
     asked = settling.asked
     rows, columns = np.nonzero(asked != NOBODY)
@@ -185,7 +185,7 @@ def granted(settling: Settling, grants: Ints, seen: Ints) -> Ints:
 
 
 def share_grants(asked: dict[int, Ints], budget: int) -> dict[int, Ints]:
-    """By chunk, int [KINDS]: the most urgent kinds first, chunks in their order."""
+    """Chunk -> int [KINDS] grants within the budget: the most urgent kinds first."""
     grants = {chunk: np.zeros(KINDS, dtype=np.int64) for chunk in asked}
     for kind in range(KINDS):
         for chunk, counts in asked.items():

@@ -1,9 +1,8 @@
-"""Ranks instead of lists: who gets the k-th task of a pool, without listing any task.
+"""Which client gets the task of rank k, without a list of tasks.
 
-A client's room is dealt in laps: each lap visits every thread that still has room. A lap of the
-same length as the one before differs from it by a shift only, so laps of equal length are one row
-of a table, and rank -> client is two divisions. Tables have a row per client at most, never per
-task.
+The spare capacity of clients is filled in laps: each lap visits every thread that has some left.
+Laps of equal length differ by a shift only, so they are one row of a table, and two divisions give
+the client of a rank. Tables have at most one row per client.
 """
 
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Laps:
-    """Places of some clients, in the order in which they are dealt.
+    """The spare capacity of some clients in the order in which it is filled.
 
     Attributes:
-        order: int [E], a client for each of its threads that has room, roomiest first.
+        order: int [E], a client for each of its threads with free capacity, the most free first.
         start: int [B + 1], the first rank of each block of laps of equal length, and the end.
         length: int [B], threads that a lap of the block visits.
         first_lap: int [B], laps before the block.
-        shift: how far each lap starts behind the one before.
+        shift: number of threads by which each lap starts after the one before.
     """
 
     order: Ints
@@ -34,7 +33,7 @@ class Laps:
 
     @property
     def places(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return int(self.start[-1])
 
     def client(self, rank: Ints) -> Ints:
@@ -47,31 +46,31 @@ class Laps:
         return found
 
 
-def laps_of(room: Ints, threads: Ints, *, shift: int = 0) -> Laps:
-    """Deal the room of clients evenly over their threads; O(threads) time and memory.
+def laps_of(spare: Ints, threads: Ints, *, shift: int = 0) -> Laps:
+    """Laps that fill spare capacity evenly over the clients' threads; O(threads) time and memory.
 
     Args:
-        room: int [C], places of each client, >= 0; above 0 only with threads.
+        spare: int [C], spare capacity of each client, >= 0; above 0 only with threads.
         threads: int [C].
-        shift: 0 for laps that all start alike; 1 for laps that each start further on, never on the
-            place of the lap itself, so that what was dealt without shift meets another client.
+        shift: 0 if all laps start with the same thread; 1 if each lap starts one thread further, so
+            that standbys get another client than active tasks of the same rank.
     """
-    clients = np.flatnonzero(room > 0)
-    share, rest = np.divmod(room[clients], threads[clients])
+    clients = np.flatnonzero(spare > 0)
+    share, rest = np.divmod(spare[clients], threads[clients])
     entries = np.repeat(clients, threads[clients])
     first = np.repeat(np.cumsum(threads[clients]) - threads[clients], threads[clients])
     number = np.arange(len(entries)) - first
     own = np.repeat(share, threads[clients]) + (number < np.repeat(rest, threads[clients]))
-    # A client's threads do not follow one another: all first threads, then all second ones.
+    # All first threads of clients, then all second ones.
     ranked = np.lexsort((entries, number, -own))
     ranked = ranked[own[ranked] > 0]
     sizes = own[ranked]
-    # Laps up to the room of the last entry visit all entries, those up to the next one fewer.
-    rooms, last = np.unique(-sizes, return_index=True)
-    rooms = -rooms[::-1]
+    # The first laps visit all entries; later laps only entries with more spare capacity.
+    levels, last = np.unique(-sizes, return_index=True)
+    levels = -levels[::-1]
     length = np.append(last[1:], len(sizes))[::-1].astype(np.int64)
-    first_lap = np.concatenate([[0], rooms[:-1]]).astype(np.int64)
-    start = np.concatenate([[0], np.cumsum((rooms - first_lap) * length)]).astype(np.int64)
+    first_lap = np.concatenate([[0], levels[:-1]]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum((levels - first_lap) * length)]).astype(np.int64)
     return Laps(
         order=entries[ranked].astype(np.int64),
         start=start,
@@ -82,7 +81,7 @@ def laps_of(room: Ints, threads: Ints, *, shift: int = 0) -> Laps:
 
 
 def running_ranks(ids: Ints, seen: Ints) -> Ints:
-    """Int [M]: how many of the same id came before, in earlier calls too; brings `seen` up to date.
+    """Int [M]: the number of equal ids before, in earlier calls too; updates `seen`.
 
     Args:
         ids: int [M], 0 <= id < len(seen).

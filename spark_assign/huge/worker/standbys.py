@@ -1,9 +1,9 @@
-"""Standby copies in a worker: which stay, which may be given up, and where new ones are lacking.
+"""Standby copies in a worker: which stay, which may be given up, and which are lacking.
 
-Pools of new copies tell what matters for where they may go: the cells in which the task has copies
-already (KIP-708 tags, else racks), the class of its changelogs where racks have costs, and how many
-copies it lacks. A copy that may be given up has a pool too, without the class; a task that has all
-its standbys offers one of them, and one that lacks some offers none.
+The pool of a new copy has all that decides where it may go: the cells with copies of the task
+(KIP-708 tags, else racks), the class of its changelogs if racks have costs, and the number of
+lacking copies. A copy that may be given up has a pool without class. A task with all its standbys
+offers one of them; other tasks offer none.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from spark_assign.huge.worker.dealing import Dealer
 from spark_assign.huge.worker.rows import Bools, Ints, Rows
 
 _MOST_PATTERNS = 4_096
-# Cells are bits of a number.
+# Cells are bits of an integer.
 _MOST_CELLS = 62
 _NO_COPY = np.iinfo(np.int64).max
 _LAG_BITS, _CLIENT_BITS = 36, 24
-# Rows before and behind one that are looked at first for a swap.
+# Rows before and after a row that are searched first for a swap.
 _NEAR = 256
 
 
@@ -33,11 +33,11 @@ class Pools:
     """Numbers of the pools of copies.
 
     Attributes:
-        codes: int [M], ascending: sets of cells as bits, or where those are too many, 1 + the cell
-            of the active one.
-        is_exact: which of the two.
-        classes: K, of changelogs.
-        standbys: N of a task.
+        codes: int [M], ascending: sets of cells as bits; if there are too many sets, 1 + the cell
+            of the active task.
+        is_exact: whether codes are sets of cells.
+        classes: K, classes of changelogs.
+        standbys: N, standbys of a task.
     """
 
     codes: Ints
@@ -64,12 +64,12 @@ class Pools:
 
     @property
     def offered(self) -> int:
-        """The first pool of copies that may be given up."""
+        """The number of the first pool of copies that may be given up."""
         return len(self.codes) * self.classes * self.standbys
 
     @property
     def count(self) -> int:
-        """All pools."""
+        """The number of all pools."""
         return self.offered + len(self.codes)
 
     def code(self, cell: Ints) -> Ints:
@@ -81,7 +81,7 @@ class Pools:
         return code | (1 << cell) if self.is_exact else code
 
     def lacking(self, code: Ints, kind: Ints, lacks: Ints) -> Ints:
-        """Int [M]: pools of tasks that lack so many copies."""
+        """Int [M]: pools of tasks that lack `lacks` copies."""
         place = np.searchsorted(self.codes, code)
         return (place * self.classes + kind) * self.standbys + lacks - 1
 
@@ -110,11 +110,11 @@ class Copies:
     """Standbys of a batch.
 
     Attributes:
-        kept: int [B, N], clients, NOBODY where a copy is lacking; the lacking ones are last.
-        code: int [B], cells of the active one and of the kept ones.
-        lacks: int [B].
-        given: int [B], which of the kept ones the task would give up; -1 for none.
-        pool: int [B], of that copy.
+        kept: int [B, N], clients of the standbys that stay, then NOBODY for each lacking one.
+        code: int [B], cells of the active task and of `kept`.
+        lacks: int [B], number of lacking copies.
+        given: int [B], index in `kept` of the copy that may be given up; -1 for none.
+        pool: int [B], pool of that copy.
     """
 
     kept: Ints
@@ -124,7 +124,7 @@ class Copies:
     pool: Ints
 
     def offered(self) -> Ints:
-        """Int [B]: the client of the copy that the task would give up, or NOBODY."""
+        """Int [B]: the client of the copy that may be given up, or NOBODY."""
         if not self.kept.shape[1]:
             return np.full(len(self.given), NOBODY, dtype=np.int64)
         rows = np.arange(len(self.given))
@@ -132,7 +132,7 @@ class Copies:
 
 
 def copies_of(rows: Rows, group: Group, pools: Pools, active: Ints) -> Copies:
-    """The copies that stay beside an active task, the best of them as in the core.
+    """The copies that stay as standbys; the choice is that of the core.
 
     Args:
         rows: the tasks.
@@ -146,10 +146,10 @@ def copies_of(rows: Rows, group: Group, pools: Pools, active: Ints) -> Copies:
     score = _scores(rows, group, active)
     kept = np.full((size, wanted), NOBODY, dtype=np.int64)
     cell = np.where(active == NOBODY, 0, group.cells[active])
-    # Without spread all are in one cell, wherever the active one will be.
+    # Without spread there is one cell only.
     code = np.where((active == NOBODY) & group.spread.is_needed, 0, pools.code(cell))
     line = np.arange(size)
-    # Cells that copies to come are thought to be in, besides those that are there.
+    # `reach` adds the expected cells of new copies.
     reach = code
     for left in range(wanted, 0, -1):
         able = score
@@ -185,7 +185,7 @@ def _no_copies(size: int) -> Copies:
 
 
 def _scores(rows: Rows, group: Group, active: Ints) -> Ints:
-    """Int [B, W]: caught up first, the old owner's last among those, then by lag and client."""
+    """Int [B, W]: scores, lowest first: caught-up copies, the owner's last of them, then by lag."""
     client = rows.copy_client
     usable = np.append(group.capacity > 0, np.False_)
     fits = usable[client] & (client != active[:, None]) & rows.stateful[:, None]
@@ -198,7 +198,7 @@ def _scores(rows: Rows, group: Group, active: Ints) -> Ints:
 
 
 def _best_cells(group: Group, pools: Pools, code: Ints, left: int) -> Bools:
-    """Bool [B, Q]: cells in which one more copy adds most; sets of cells are few."""
+    """Bool [B, Q]: the best cells for one more copy."""
     names, place = np.unique(code, return_inverse=True)
     table = np.zeros((len(names), len(group.spread.sizes)), dtype=np.bool_)
     for number, name in enumerate(names.tolist()):
@@ -217,7 +217,7 @@ def _given(
     code: Ints,
     lacks: Ints,
 ) -> tuple[Ints, Ints]:
-    """Which copy a task would give up, and the pool that it would need another one from."""
+    """The index of the copy that each task may give up, and the pool of that copy."""
     wanted = kept.shape[1]
     may_give = rows.stateful & (lacks == 0) & (active != NOBODY)
     given = np.where(may_give, (rows.partition + rows.subtopology) % wanted, -1)
@@ -231,7 +231,7 @@ def _given(
 
 
 def levels_of(rows: Rows, group: Group, where: Belonging, copies: Copies) -> Ints:
-    """Int [B]: levels of the active tasks, by what becomes of their standbys when they move."""
+    """Int [B]: levels of the active tasks, by their standbys after a move."""
     if not group.standbys:
         return where.level
     limit = group.config.acceptable_recovery_lag
@@ -257,10 +257,10 @@ def deal_standbys(
     kind: Ints,
     active: Ints,
 ) -> Ints:
-    """Int [B, N]: all standbys, NOBODY where there is no client for one.
+    """Int [B, N]: all standbys, existing and new; NOBODY if no client can take one.
 
     Args:
-        copies: what stays.
+        copies: the standbys that stay.
         group: the group.
         pools: its pools of copies.
         dealers: one for each copy that a task may lack.
@@ -293,28 +293,28 @@ def deal_standbys(
 
 
 def apart(client: Ints, cell: Ints, holders: Ints, group: Group) -> Ints:
-    """The same clients, but none twice for a task: copies that clash swap with others of the cell.
+    """Resolve copies on a client that has the task already: swap them with others of the cell.
 
-    Where no swap is possible, another client of the cell takes the copy, else any other.
+    If no swap is possible, another client of the cell takes the copy, else any other client.
     """
     client = client.copy()
     clashing = np.flatnonzero((holders == client[:, None]).any(axis=1) | (client == NOBODY))
     for row in clashing.tolist():
-        mine = holders[row]
+        own_holders = holders[row]
         for near in (slice(max(0, row - _NEAR), row + _NEAR), slice(None)):
             others = client[near]
-            able = (cell[near] == cell[row]) & ~np.isin(others, mine) & (others != NOBODY)
+            able = (cell[near] == cell[row]) & ~np.isin(others, own_holders) & (others != NOBODY)
             able &= ~(holders[near] == client[row]).any(axis=1)
             if client[row] != NOBODY and able.any():
                 other = int(able.argmax()) + (near.start or 0)
                 client[row], client[other] = client[other], client[row]
                 break
         else:
-            client[row] = _anybody(row, int(cell[row]), mine, group)
+            client[row] = _any_client(row, int(cell[row]), own_holders, group)
     return client
 
 
-def _anybody(row: int, cell: int, holders: Ints, group: Group) -> int:
+def _any_client(row: int, cell: int, holders: Ints, group: Group) -> int:
     usable = group.capacity > 0
     for able in (usable & (group.cells == cell), usable):
         left = able.copy()

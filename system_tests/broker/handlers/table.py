@@ -13,7 +13,7 @@ class DropConnectionError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request in its surroundings."""
+    """A request with its connection and broker."""
 
     cluster: Cluster
     node_id: int

@@ -1,4 +1,4 @@
-"""Sans-IO machines of controller and replica that only the simulated cluster runs."""
+"""Sans-IO state machines of the controller and the replica, for the simulated cluster."""
 
 from system_tests.cluster.machines.content import (
     KAFKA_CONTENT,
@@ -30,8 +30,8 @@ from system_tests.cluster.machines.controller import (
 from system_tests.cluster.machines.replica import (
     BatchRead,
     ContentRecord,
-    FloorRecord,
     LeaveCluster,
+    MinimumRecord,
     PublishLevels,
     Record,
     Renegotiate,
@@ -62,8 +62,8 @@ __all__ = [
     "Entry",
     "EntryKind",
     "FenceNode",
-    "FloorRecord",
     "LeaveCluster",
+    "MinimumRecord",
     "NodeHeard",
     "NodeRegistered",
     "NodeSilent",

@@ -1,8 +1,8 @@
-"""What a log holds besides levels, and what is left of it at another level.
+"""Entries of a metadata log besides levels, and their conversion to another level.
 
-A schema says since which level a kind of entry, or a field of it, exists. State is written again at
-the new level with every change (KIP-778); on a lossy way down that drops what the lower level does
-not know, and here it is said what.
+A schema defines the first level of each kind of entry and of its fields. The state is rewritten at
+every change of the level (KIP-778). A lossy downgrade drops the entries and fields that the lower
+level does not know, and lists them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,12 +14,12 @@ from probing.features import FeatureError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing that a log holds.
+    """An entry of a log.
 
     Attributes:
-        kind: of the entry; the schema knows the kinds.
-        key: which of its kind.
-        fields: value by name; a field that is missing has its default.
+        kind: name of a kind of the schema.
+        key: key, unique within the kind.
+        fields: value by name; a missing field has its default.
     """
 
     kind: str
@@ -29,7 +29,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryKind:
-    """Since which level a kind exists, and each field that came later."""
+    """A kind of entry: its first level, and the first level of each later field."""
 
     name: str
     since: int
@@ -38,7 +38,7 @@ class EntryKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """What a lower level does not know: a field of an entry, or the whole entry."""
+    """An entry, or a field of it, that a lower level does not know; ``field`` None: the entry."""
 
     kind: str
     key: str
@@ -51,7 +51,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """State at another level: what is left, in order of kind and key, and what was dropped."""
+    """State at another level: the remaining entries, by kind and key, and what was dropped."""
 
     entries: tuple[Entry, ...]
     dropped: tuple[Dropped, ...]
@@ -59,10 +59,10 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentSchema:
-    """Kinds of entries under one feature.
+    """Kinds of entries of one feature.
 
     Attributes:
-        feature: whose level decides.
+        feature: feature whose level determines the known entries.
         kinds: every kind once.
     """
 
@@ -73,7 +73,7 @@ class ContentSchema:
         """Return the row of an entry's kind.
 
         Raises:
-            FeatureError: there is no such kind.
+            FeatureError: the kind is unknown.
         """
         for kind in self.kinds:
             if kind.name == entry.kind:
@@ -88,14 +88,14 @@ class ContentSchema:
 
 
 def rewrite_content(schema: ContentSchema, entries: Iterable[Entry], level: int) -> Rewritten:
-    """Write state again at a level, without the entries and fields that the level does not know.
+    """Return the state at a level, without the entries and fields that the level does not know.
 
     Raises:
-        FeatureError: an entry is of no kind of the schema.
+        FeatureError: the kind of an entry is unknown.
     """
     kept: list[Entry] = []
     dropped: list[Dropped] = []
-    for entry in sorted(entries, key=lambda one: (one.kind, one.key)):
+    for entry in sorted(entries, key=lambda entry: (entry.kind, entry.key)):
         if schema.kind_of(entry).since > level:
             dropped.append(Dropped(kind=entry.kind, key=entry.key))
             continue
@@ -140,5 +140,5 @@ KAFKA_CONTENT: Final = ContentSchema(
         EntryKind(name="controller", since=15),
     ),
 )
-"""What Kafka's metadata log holds at rest, by metadata.version. Records that only say a change
-(no-ops, transactions, changes of a registration) leave nothing in a snapshot."""
+"""Entries of Kafka's metadata log, by metadata.version. Records that are not in a snapshot (no-ops,
+transactions, changes of a registration) are left out."""

@@ -1,8 +1,8 @@
-"""The machine of the active controller: who is registered and fenced, which update is applied.
+"""State machine of the active controller: registrations, fencing, updates of levels.
 
-``controller_step(state, event) -> (state, commands)``. Its levels are those of the log up to its
-end, committed or not: the one who appends decides on what was appended. A newly active controller
-begins with the registrations that the log holds and learns anew who is alive.
+``controller_step(state, event) -> (state, commands)``. Its levels are those at the end of the log,
+committed or not. A new active controller starts with the registrations in the log and learns again
+which nodes are alive.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ from probing.features import (
     decide_update,
     raised_minimums,
 )
-from system_tests.cluster.machines.replica import FloorRecord
+from system_tests.cluster.machines.replica import MinimumRecord
 
 NodeId = int | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRegistered:
-    """A node asks to be registered; ``incarnation`` tells two starts of one node apart."""
+    """A node registers; ``incarnation`` is different for each start of the node."""
 
     node: NodeSupport
     incarnation: int
@@ -48,7 +48,7 @@ class NodeHeard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSilent:
-    """Nothing was heard of a node for a session."""
+    """The session of a node expired."""
 
     node_id: NodeId
 
@@ -62,7 +62,7 @@ class NodeUnregistered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateAsked:
-    """An operator asks for an update of levels."""
+    """An operator requests an update of levels."""
 
     request: UpdateRequest
 
@@ -72,7 +72,7 @@ ControllerEvent = NodeRegistered | NodeHeard | NodeSilent | NodeUnregistered | U
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptNode:
-    """Register the node, fenced until it has caught up."""
+    """Register the node; it is fenced until it has caught up."""
 
     node_id: NodeId
     incarnation: int
@@ -99,7 +99,7 @@ class UnfenceNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FenceNode:
-    """Keep clients away from the node."""
+    """Prevent clients from using the node."""
 
     node_id: NodeId
     why: str
@@ -109,13 +109,13 @@ class FenceNode:
 class AppendRecords:
     """Append these to the log as one batch."""
 
-    records: tuple[LevelRecord | FloorRecord, ...]
+    records: tuple[LevelRecord | MinimumRecord, ...]
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerUpdate:
-    """Answer the operator, once what was appended before is committed."""
+    """Answer the operator when all earlier appends are committed."""
 
     outcome: UpdateOutcome
 
@@ -128,10 +128,10 @@ class Registration:
     """One registered node.
 
     Attributes:
-        node: what it said of itself.
-        incarnation: of its start.
-        is_fenced: clients are kept away.
-        is_live: it was heard of within a session.
+        node: what the node supports.
+        incarnation: identifies the start of the node.
+        is_fenced: clients cannot use the node.
+        is_live: the node's session has not expired.
     """
 
     node: NodeSupport
@@ -142,13 +142,13 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerState:
-    """What an active controller goes by.
+    """State of an active controller.
 
     Attributes:
         node_id, quorum, table, model: as in ``ControllerView``.
-        finalized, floors: at the end of the log.
-        registrations: by node id.
-        is_enabled: levels count; see ``probing/features/migration.py``.
+        finalized, minimums: values at the end of the log.
+        registrations: registrations by node id.
+        is_enabled: levels are used; see ``probing/features/migration.py``.
     """
 
     node_id: NodeId
@@ -156,13 +156,13 @@ class ControllerState:
     quorum: tuple[NodeId, ...] = ()
     model: UpdateModel = UpdateModel.KIP
     finalized: FinalizedLevels = field(default_factory=FinalizedLevels)
-    floors: Mapping[str, int] = field(default_factory=dict)
+    minimums: Mapping[str, int] = field(default_factory=dict)
     registrations: Mapping[NodeId, Registration] = field(default_factory=dict)
     is_enabled: bool = True
 
     @property
     def view(self) -> ControllerView:
-        """Return what decides about an update: only live nodes are asked."""
+        """Return the input of the update rules; only live nodes are in it."""
         nodes = tuple(row.node for _, row in _by_id(self.registrations) if row.is_live)
         return ControllerView(
             table=self.table,
@@ -171,7 +171,7 @@ class ControllerState:
             node_id=self.node_id,
             quorum=self.quorum,
             is_enabled=self.is_enabled,
-            floors=self.floors,
+            minimums=self.minimums,
             model=self.model,
         )
 
@@ -184,14 +184,14 @@ def controller_step(
         case NodeRegistered():
             return _registered(state, event)
         case NodeHeard():
-            return _heard(state, event)
+            return _on_heartbeat(state, event)
         case NodeSilent():
             return _silent(state, event.node_id)
         case NodeUnregistered():
             left = {k: row for k, row in state.registrations.items() if k != event.node_id}
-            return _with_floors(replace(state, registrations=left), ())
+            return _with_minimums(replace(state, registrations=left), ())
         case UpdateAsked():
-            return _asked(state, event)
+            return _on_update_request(state, event)
         case _:
             assert_never(event)
 
@@ -228,15 +228,15 @@ def _registered(
     accept = AcceptNode(
         node_id=node_id, incarnation=event.incarnation, rule=decision.rule, why=decision.why
     )
-    return _with_floors(after, (accept,))
+    return _with_minimums(after, (accept,))
 
 
-def _heard(
+def _on_heartbeat(
     state: ControllerState, event: NodeHeard
 ) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
-    """Note that a node lives; check it again before it is unfenced or counted: levels move on.
+    """Record that a node is alive; check it again before it is unfenced or counted as live.
 
-    One that counts all the time need not be asked again: no level was raised without it.
+    A live, unfenced node needs no check: no level was raised that it does not support.
     """
     row = state.registrations.get(event.node_id)
     if row is None or row.incarnation != event.incarnation:
@@ -266,45 +266,45 @@ def _silent(
         return state, ()
     fenced = replace(row, is_fenced=True, is_live=False)
     after = replace(state, registrations={**state.registrations, node_id: fenced})
-    why = "nothing was heard of it for a session"
+    why = "its session expired"
     return after, (() if row.is_fenced else (FenceNode(node_id=node_id, why=why),))
 
 
-def _asked(
+def _on_update_request(
     state: ControllerState, event: UpdateAsked
 ) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
     outcome = decide_update(state.view, event.request)
     answer = AnswerUpdate(outcome=outcome)
     if not outcome.records:
         return state, (answer,)
-    append = AppendRecords(records=outcome.records, why="an operator asked for it")
+    append = AppendRecords(records=outcome.records, why="requested by an operator")
     after = replace(state, finalized=outcome.finalized)
-    after, commands = _with_floors(after, (append,))
+    after, commands = _with_minimums(after, (append,))
     return after, (*commands, answer)
 
 
-def _with_floors(
+def _with_minimums(
     state: ControllerState, commands: tuple[ControllerCommand, ...]
 ) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
-    """Raise the deprecated minimum where every registered node starts higher (KIP-584)."""
+    """Raise the deprecated minimums that every registered node allows (KIP-584)."""
     records = deprecated_minimums(state)
     if not records:
         return state, commands
-    floors = {**state.floors, **{record.feature: record.level for record in records}}
-    append = AppendRecords(records=records, why="no registered node supports less any more")
-    return replace(state, floors=floors), (*commands, append)
+    minimums = {**state.minimums, **{record.feature: record.level for record in records}}
+    append = AppendRecords(records=records, why="no registered node supports lower levels")
+    return replace(state, minimums=minimums), (*commands, append)
 
 
-def deprecated_minimums(state: ControllerState) -> tuple[FloorRecord, ...]:
-    """Return the minimums that can be raised: all registered nodes, and all voters, are above.
+def deprecated_minimums(state: ControllerState) -> tuple[MinimumRecord, ...]:
+    """Return the minimums that can be raised, because all registered nodes and voters are above.
 
-    A minimum is never lowered, never above the finalized level, and never raised while a voter of
-    the quorum has not been heard of.
+    A minimum is never lowered, never above the finalized level, and never raised before every
+    voter of the quorum has registered.
     """
     nodes = [row.node for _, row in _by_id(state.registrations)]
     if not nodes or not state.is_enabled:
         return ()
     if any(voter not in state.registrations for voter in state.quorum):
         return ()
-    raised = raised_minimums(state.finalized, state.floors, nodes)
-    return tuple(FloorRecord(feature=name, level=level) for name, level in raised.items())
+    raised = raised_minimums(state.finalized, state.minimums, nodes)
+    return tuple(MinimumRecord(feature=name, level=level) for name, level in raised.items())

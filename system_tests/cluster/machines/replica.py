@@ -1,8 +1,8 @@
-"""The machine of everybody who reads the log: records in, snapshots and levels out.
+"""State machine of a node that reads the log: records in, snapshots and levels out.
 
-A change of a level is done in three steps, in this order (KIP-778): a snapshot of all that was
-before the change, the whole state written again at the new level, and only then is it published
-and peers are spoken to anew. One batch of records is one update: one step of the epoch.
+A level changes in three steps (KIP-778): a snapshot of the state before the change, a rewrite of
+the whole state at the new level, and only then is the level published and renegotiated with peers.
+A batch of records is one update and increments the epoch by one.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from system_tests.cluster.machines.roles import Reaction, ReadNumbers, first_rol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FloorRecord:
+class MinimumRecord:
     """The deprecated minimum of a feature in the log (KIP-584): levels below are refused."""
 
     feature: str
@@ -23,12 +23,12 @@ class FloorRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentRecord:
-    """Anything else in the log: an entry that is set, replacing the one of its kind and key."""
+    """An entry in the log; it replaces the entry with the same kind and key."""
 
     entry: Entry
 
 
-Record = LevelRecord | FloorRecord | ContentRecord
+Record = LevelRecord | MinimumRecord | ContentRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class BatchRead:
     """A committed batch was read.
 
     Attributes:
-        offset: of the batch in the log, from 0.
-        records: of the batch, applied together or not at all.
+        offset: offset of the batch in the log, from 0.
+        records: records of the batch; all or none are applied.
     """
 
     offset: int
@@ -46,30 +46,31 @@ class BatchRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All that a log says before an offset.
+    """The state of a log before an offset.
 
     Attributes:
-        end_offset: the first batch that is not in it.
-        finalized: levels and epoch; floors: deprecated minimum by feature.
-        entries: the rest.
+        end_offset: offset of the first batch that is not included.
+        finalized: levels and epoch.
+        minimums: deprecated minimum by feature.
+        entries: all other entries.
     """
 
     end_offset: int
     finalized: FinalizedLevels
-    floors: Mapping[str, int]
+    minimums: Mapping[str, int]
     entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSnapshot:
-    """Write this to disk before anything of the change is used."""
+    """Write this snapshot to disk before the change is applied."""
 
     snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteState:
-    """The state was written again at new levels: write it as a snapshot, and say what it lacks."""
+    """Write the state at the new levels as a snapshot, and report what was dropped."""
 
     snapshot: Snapshot
     dropped: tuple[Dropped, ...]
@@ -77,24 +78,24 @@ class RewriteState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishLevels:
-    """Let every component of the node go by these levels from now on."""
+    """Let every component of the node use these levels."""
 
     finalized: FinalizedLevels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renegotiate:
-    """Ask every peer again which requests it takes: the level has changed what may be sent."""
+    """Negotiate with every peer again which requests may be sent at the new level."""
 
     level_by_feature: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveCluster:
-    """Stop for good: unregister or resign first where ``reaction`` says so.
+    """Stop the node; unregister or resign first, as ``reaction`` says.
 
     Attributes:
-        rule, reaction, why: the row of ``ROLE_RULES`` that fired.
+        rule, reaction, why: from the matching row of ``ROLE_RULES``.
     """
 
     rule: str
@@ -107,18 +108,19 @@ ReplicaCommand = WriteSnapshot | RewriteState | PublishLevels | Renegotiate | Le
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
-    """What a node that reads the log remembers.
+    """State of a node that reads the log.
 
     Attributes:
-        role, ranges: what it is and supports.
-        schema: of the log's content.
-        is_active: it is the active controller.
-        is_enabled: levels count on this node; False in KIP-584's phase 1, where they are read and
+        role: broker or controller.
+        ranges: supported levels by feature.
+        schema: schema of the log's entries.
+        is_active: the node is the active controller.
+        is_enabled: the node uses levels; False in KIP-584's phase 1, in which levels are read but
             neither checked nor used.
-        next_offset: of the first batch that was not read yet.
-        finalized, floors: as read so far.
+        next_offset: offset of the first batch that is not read yet.
+        finalized, minimums: values read so far.
         content: entry by kind and key.
-        has_left: it ended; nothing more is read.
+        has_left: the node stopped and reads nothing more.
     """
 
     role: Role
@@ -128,38 +130,35 @@ class ReplicaState:
     is_enabled: bool = True
     next_offset: int = 0
     finalized: FinalizedLevels = field(default_factory=FinalizedLevels)
-    floors: Mapping[str, int] = field(default_factory=dict)
+    minimums: Mapping[str, int] = field(default_factory=dict)
     content: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     has_left: bool = False
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return all that was read."""
+        """Return the state as a snapshot."""
         entries = tuple(self.content[key] for key in sorted(self.content))
         return Snapshot(
             end_offset=self.next_offset,
             finalized=self.finalized,
-            floors=dict(self.floors),
+            minimums=dict(self.minimums),
             entries=entries,
         )
 
 
 def load_snapshot(state: ReplicaState, snapshot: Snapshot) -> ReplicaState:
-    """Return the state as the snapshot has it; levels that are not supported show at once.
-
-    Use :func:`check_levels` before anything of it is used.
-    """
+    """Return the state of a snapshot; check it with :func:`check_levels` before it is used."""
     return replace(
         state,
         next_offset=snapshot.end_offset,
         finalized=snapshot.finalized,
-        floors=dict(snapshot.floors),
+        minimums=dict(snapshot.minimums),
         content={(entry.kind, entry.key): entry for entry in snapshot.entries},
     )
 
 
 def check_levels(state: ReplicaState, levels: Mapping[str, int]) -> LeaveCluster | None:
-    """Return why the node has to leave at these levels, None if it can go on."""
+    """Return why the node must stop at these levels; None if it supports them."""
     if not state.is_enabled:
         return None
     for feature, level in sorted(levels.items()):
@@ -180,9 +179,9 @@ def check_levels(state: ReplicaState, levels: Mapping[str, int]) -> LeaveCluster
 def replica_step(
     state: ReplicaState, event: BatchRead
 ) -> tuple[ReplicaState, tuple[ReplicaCommand, ...]]:
-    """Return the node after a batch, and what it has to do, in order.
+    """Return the state after a batch, and the commands for the node, in order.
 
-    A batch that was read before, or comes after the node has left, changes nothing.
+    A batch that was read before, or that arrives after the node has left, changes nothing.
     """
     if state.has_left or event.offset < state.next_offset:
         return state, ()
@@ -193,7 +192,7 @@ def replica_step(
     after = replace(
         state,
         next_offset=event.offset + 1,
-        floors=_floors(state, event.records),
+        minimums=_minimums(state, event.records),
         content=_content(state, event.records),
     )
     if not changes:
@@ -219,13 +218,13 @@ def _changed(
     )
 
 
-def _floors(state: ReplicaState, records: tuple[Record, ...]) -> Mapping[str, int]:
-    """Return the deprecated minimums; a record that would lower one is not believed."""
-    floors = dict(state.floors)
+def _minimums(state: ReplicaState, records: tuple[Record, ...]) -> Mapping[str, int]:
+    """Return the deprecated minimums; a record that would lower one is ignored."""
+    minimums = dict(state.minimums)
     for record in records:
-        if isinstance(record, FloorRecord):
-            floors[record.feature] = max(floors.get(record.feature, 0), record.level)
-    return floors
+        if isinstance(record, MinimumRecord):
+            minimums[record.feature] = max(minimums.get(record.feature, 0), record.level)
+    return minimums
 
 
 def _content(state: ReplicaState, records: tuple[Record, ...]) -> Mapping[tuple[str, str], Entry]:

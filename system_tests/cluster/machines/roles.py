@@ -1,7 +1,7 @@
-"""What a node does about a level record that it reads: use it, or leave, each role in its way.
+"""Reaction of a node to a level record: apply it, or stop, depending on its role.
 
-KIP-778: an inactive controller terminates, an active one resigns first, a broker unregisters first.
-Nothing else may happen to a node that does not understand what comes next in the log.
+KIP-778: a node that does not support the level terminates; an active controller resigns first, a
+broker unregisters first.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from probing.features import LevelRange, Role
 
 
 class Reaction(StrEnum):
-    """What a row asks for."""
+    """Reaction that a row demands."""
 
     APPLY = "use the level"
     RESIGN = "resign and terminate"
@@ -23,13 +23,13 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadNumbers:
-    """What a row may look at.
+    """Input of a row.
 
     Attributes:
-        role: of the node that reads.
-        is_active: it is the active controller.
-        feature, level: of the record.
-        range: what the node supports of the feature; None: nothing.
+        role: role of the node.
+        is_active: the node is the active controller.
+        feature, level: content of the record.
+        range: levels of the feature that the node supports; None: none.
     """
 
     role: Role
@@ -40,7 +40,7 @@ class ReadNumbers:
 
     @property
     def is_supported(self) -> bool:
-        """Tell whether the node can go on; a feature that goes off needs no support."""
+        """Whether the node supports the level; level 0 (off) needs no support."""
         return self.level == 0 or (self.range is not None and self.level in self.range)
 
     @property
@@ -51,7 +51,7 @@ class ReadNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleRule:
-    """One row: when it holds, what to do, and the sentence for the log."""
+    """One row: its condition, the reaction, and the sentence for the log."""
 
     name: str
     holds: Callable[[ReadNumbers], bool]
@@ -73,13 +73,13 @@ ROLE_RULES: Final = (
         holds=lambda n: n.role is Role.CONTROLLER and n.is_active,
         reaction=Reaction.RESIGN,
         why="the log sets {feature} to {level}, and this active controller supports {supported}; it"
-        f" resigns and ends; {_WHAT_TO_DO}",
+        f" resigns and stops; {_WHAT_TO_DO}",
     ),
     RoleRule(
         name="inactive controller cannot",
         holds=lambda n: n.role is Role.CONTROLLER,
         reaction=Reaction.TERMINATE,
-        why="the log sets {feature} to {level}, and this controller supports {supported}; it ends;"
+        why="the log sets {feature} to {level}, and this controller supports {supported}; it stops;"
         f" {_WHAT_TO_DO}",
     ),
     RoleRule(
@@ -87,10 +87,10 @@ ROLE_RULES: Final = (
         holds=lambda n: True,  # noqa: ARG005 the last row always holds
         reaction=Reaction.UNREGISTER,
         why="the log sets {feature} to {level}, and this broker supports {supported}; it"
-        f" unregisters and ends; {_WHAT_TO_DO}",
+        f" unregisters and stops; {_WHAT_TO_DO}",
     ),
 )
-"""First row that holds, wins (KIP-778, compatibility)."""
+"""The first row whose condition holds counts (KIP-778, compatibility)."""
 
 
 def first_role_rule(numbers: ReadNumbers) -> RoleRule:

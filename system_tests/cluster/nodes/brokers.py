@@ -1,4 +1,4 @@
-"""Brokers: they fetch the committed log, register, and are told whether they may come in."""
+"""Brokers: they fetch the committed log and register with the active controller."""
 
 from typing import Any, Final
 
@@ -13,12 +13,12 @@ _BATCHES: Final = 50
 
 
 def start_broker(world: World, node: Node) -> None:
-    """Begin to fetch."""
+    """Start to fetch."""
     world.later(node, world.scheduler.delay(1, _FETCH_MS), "fetching")
 
 
 def on_fetching(world: World, node: Node, _data: tuple[Any, ...]) -> None:
-    """A timer: ask the controller that one believes active for what comes next."""
+    """Timer: fetch the next batches from the presumed active controller; register if needed."""
     world.later(node, _FETCH_MS + node.lag_ms, "fetching")
     if world.now_ms - node.answered_ms > _PATIENCE_MS + node.lag_ms:
         node.contact = (node.contact + 1) % len(world.controllers)
@@ -33,7 +33,7 @@ def on_fetching(world: World, node: Node, _data: tuple[Any, ...]) -> None:
 
 
 def on_fetch(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A broker asks a controller; only the active one answers with batches."""
+    """A controller receives a fetch; only the active one answers with batches."""
     name, incarnation, offset, caught_up = data
     broker = world.by_name[name]
     if not node.is_active or node.machine is None:
@@ -51,7 +51,7 @@ def on_fetch(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def on_moved(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """The controller asked is not the active one; it may know who is."""
+    """The controller is not the active one; its response may name the active one."""
     incarnation, leader = data
     if incarnation != node.incarnation:
         return
@@ -62,7 +62,7 @@ def on_moved(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def on_fetched(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """Batches come; they are read in order, each once."""
+    """A broker receives batches; it reads them in order, each once."""
     incarnation, offset, batches, snapshot, knows = data
     if incarnation != node.incarnation:
         return
@@ -75,14 +75,14 @@ def on_fetched(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def on_registered(_world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """The registration is committed; it has to be read before one is unfenced."""
+    """The registration is committed; the broker is unfenced when it has read it."""
     incarnation, end = data
     if incarnation == node.incarnation:
         node.is_registered, node.is_rejected, node.registered_at = True, False, end
 
 
 def on_rejected(_world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """The node may not come in; it goes on asking, fenced."""
+    """The registration is rejected; the broker stays fenced and registers again."""
     incarnation, _why = data
     if incarnation == node.incarnation:
         node.is_registered, node.is_rejected = False, True

@@ -1,9 +1,9 @@
-"""A cluster ready to start: every kind of message and timer with what handles it."""
+"""Builds a cluster: registers the handlers of all messages and timers."""
 
 from typing import Any, Final
 
 from probing.features import Role
-from system_tests.cluster.events import Struck
+from system_tests.cluster.events import FaultInjected
 from system_tests.cluster.nodes import brokers, quorum, reading
 from system_tests.cluster.nodes import controller as active
 from system_tests.cluster.nodes.programs import Realm
@@ -29,7 +29,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
 
 
 def build_world(seed: int, realm: Realm, *, controllers: int, brokers: int) -> World:
-    """Return a cluster in which nothing runs yet."""
+    """Return a cluster in which no node runs."""
     world = World(seed, realm, controllers=controllers, brokers=brokers)
     world.handlers.update(_HANDLERS)
     world.handlers["!kill"] = _kill
@@ -48,7 +48,7 @@ def _start_role(world: World, node: Node) -> None:
 
 
 def _kill(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """Kill a node, and start it again as it was after a while."""
+    """Kill a node, and restart it on the same release after `down_ms`."""
     (down_ms,) = data
     if node.is_up:
         world.stop(node, "kill")
@@ -69,5 +69,5 @@ def _lag(world: World, node: Node, data: tuple[Any, ...]) -> None:
     lag_ms, for_ms = data
     node.lag_ms = lag_ms
     if lag_ms:
-        world.record(Struck(world.now_ms, node.name, f"lags by {lag_ms} ms for {for_ms} ms"))
+        world.record(FaultInjected(world.now_ms, node.name, f"lags by {lag_ms} ms for {for_ms} ms"))
         world.do_later(for_ms, "lag", node, 0, 0)

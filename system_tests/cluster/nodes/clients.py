@@ -1,8 +1,8 @@
-"""A group of clients beside the cluster: KIP-584's story T0 to T5, with brokers that lag.
+"""A group of clients of the cluster: KIP-584's steps T0 to T5, with brokers that lag.
 
-The leader asks a broker now and then for the finalized levels; `probing.features.decide_look` says
-whether that is news, one rebalance tells all members, and each adopts it in its own time. A member
-that is started anew knows no levels; the others tell it in the rebalance that lets it in.
+The leader polls a broker for the finalized levels. `probing.features.decide_look` decides whether
+they are new. Then one rebalance announces them to all members, and each adopts them when it gets
+its assignment. A restarted member knows no levels; it gets them in the rebalance in which it joins.
 """
 
 from dataclasses import dataclass
@@ -25,23 +25,25 @@ _FIRST_POLL_MS: Final = 1_000
 
 @dataclass(slots=True)
 class Member:
-    """One member: its name, and the levels that it goes by and carries in its metadata."""
+    """One member: its name, and the levels that it uses and sends in its metadata."""
 
     name: str
     adopted: FinalizedLevels = UNKNOWN_LEVELS
 
 
-class Crew:
-    """The group.
+class ClientGroup:
+    """The group of clients.
 
     Attributes:
-        members: all of them; leader: index of the one that leads.
-        answers_from: the only broker that is asked; empty: a drawn one.
-        poll_ms: how long the leader waits between two looks, at least and at most.
+        members: all members.
+        leader: index of the leader.
+        generation: current generation.
+        answers_from: name of the only broker that is polled; "": a random one.
+        poll_ms: minimum and maximum time between two polls.
     """
 
     def __init__(self, world: World, size: int) -> None:
-        """Start all members, and let the first one lead."""
+        """Start all members; the first one is leader."""
         self.world = world
         self.members = [Member(name=f"m{number}") for number in range(size)]
         self.leader = 0
@@ -57,11 +59,11 @@ class Crew:
 
     @property
     def leading(self) -> Member:
-        """Return the leader."""
+        """The leader."""
         return self.members[self.leader]
 
     def restart(self, index: int) -> None:
-        """Start a member anew; the group rebalances for it, and another one leads if it led."""
+        """Restart a member and rebalance; if it was leader, the next member becomes leader."""
         member = self.members[index]
         member.adopted = UNKNOWN_LEVELS
         self.world.record(MemberStarted(self.world.now_ms, member.name))
@@ -82,7 +84,7 @@ class Crew:
             self._rebalance(polled, "levels")
 
     def _broker(self) -> Node | None:
-        """Draw a broker that clients can use: one that runs and was let in."""
+        """Return a random broker that runs and is registered; None if there is none."""
         usable = [
             broker
             for broker in self.world.brokers
@@ -94,19 +96,19 @@ class Crew:
         return self.world.scheduler.choose(usable) if usable else None
 
     def _rebalance(self, polled: FinalizedLevels, cause: str) -> None:
-        """Let the leader answer all members; each adopts when its answer comes."""
+        """Send assignments to all members; each adopts the levels when its assignment arrives."""
         world = self.world
         answer = group_levels(polled, [member.adopted for member in self.members])
         world.record(Rebalanced(world.now_ms, self.leading.name, cause, answer))
         self.generation += 1
-        # Who decides goes by it at once: else its next answer could fall behind this one.
+        # The leader adopts it at once: otherwise its next assignment could have an older epoch.
         self._adopt(self.leading, answer)
         for index in range(len(self.members)):
             delay_ms = world.scheduler.delay(1, 400)
             world.do_later(delay_ms, "adopt", world.nodes[0], index, self.generation, answer)
 
     def _on_adopt(self, _world: World, _node: Node, data: tuple[Any, ...]) -> None:
-        """An answer comes; one of an earlier generation is no longer taken by the client."""
+        """A member receives an assignment; it ignores one of an earlier generation."""
         index, generation, answer = data
         if generation == self.generation:
             self._adopt(self.members[index], answer)

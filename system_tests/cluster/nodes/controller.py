@@ -1,4 +1,4 @@
-"""The active controller: `controller_step`, its log, and who waits for answers."""
+"""The active controller: runs `controller_step`, appends to the log, answers requests."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,8 +53,8 @@ _LOOK_MS: Final = 500
 
 
 def activate(world: World, node: Node) -> None:
-    """Take office: read one's own log to its end, begin to append, and look who is there."""
-    node.has_office, node.leader = True, node.name
+    """Become the active controller: read the own log to its end and start to append."""
+    node.is_elected, node.leader = True, node.name
     world.record(Activated(world.now_ms, node.name, node.disk.term))
     tip = _read_to_the_end(world, node)
     if tip is None:
@@ -66,7 +66,7 @@ def activate(world: World, node: Node) -> None:
         table=world.realm.table,
         quorum=quorum,
         finalized=tip.finalized,
-        floors=tip.floors,
+        minimums=tip.minimums,
         registrations=_registrations(tip),
         is_enabled=node.start.is_migrated,
     )
@@ -80,14 +80,14 @@ def activate(world: World, node: Node) -> None:
             changes = {record.feature: record.level for record in found.records}
             finalized = node.machine.finalized.changed(changes)
             node.machine = replace(node.machine, finalized=finalized)
-    # Even without records: only a batch of the new term commits what older terms left behind.
+    # Also without records: batches of older terms are committed only with one of the new term.
     append(world, node, records)
     heard_voter(world, node, node, node.incarnation)
     world.later(node, _LOOK_MS, "sessions", node.disk.term)
 
 
 def _read_to_the_end(world: World, node: Node) -> ReplicaState | None:
-    """Read what is not committed yet as well; None if that makes the controller resign."""
+    """Return the state at the end of the log, committed or not; None if the controller resigns."""
     tip = replace(node.replica, is_active=True)
     node.replica = tip
     for offset in range(tip.next_offset, len(node.disk.log)):
@@ -101,7 +101,7 @@ def _read_to_the_end(world: World, node: Node) -> ReplicaState | None:
 
 
 def _registrations(tip: ReplicaState) -> dict[int | str, Registration]:
-    """Return the brokers that the log holds; all count as alive until a session has passed."""
+    """Return the brokers in the log; all count as alive for one session."""
     found: dict[int | str, Registration] = {}
     for (kind, name), entry in sorted(tip.content.items()):
         support = entry.fields.get("support")
@@ -115,13 +115,13 @@ def _registrations(tip: ReplicaState) -> dict[int | str, Registration]:
 
 
 def append(world: World, node: Node, records: tuple[Record, ...]) -> None:
-    """Append one batch and send it out."""
+    """Append a batch and replicate it."""
     node.disk.log.append(Batch(node.disk.term, records))
     world.later(node, 0, "spread")
 
 
 def when_committed(node: Node, act: Callable[[], None]) -> None:
-    """Do something once all that was appended so far is committed, if one is active still."""
+    """Call `act` when all batches so far are committed, if the controller is still active."""
     if node.commit >= len(node.disk.log):
         act()
     else:
@@ -129,7 +129,7 @@ def when_committed(node: Node, act: Callable[[], None]) -> None:
 
 
 def settle_waiting(node: Node) -> None:
-    """Do what waited for what is committed now."""
+    """Call the actions whose batches are now committed."""
     ready = [act for offset, act in node.waiting if offset <= node.commit]
     node.waiting = [(offset, act) for offset, act in node.waiting if offset > node.commit]
     for act in ready:
@@ -137,7 +137,7 @@ def settle_waiting(node: Node) -> None:
 
 
 def heard_voter(world: World, node: Node, peer: Node, incarnation: int) -> None:
-    """Note a controller that answered; a new start of it says anew what it supports."""
+    """Record a response of a controller; after a restart it is registered again."""
     if node.machine is None or incarnation != peer.incarnation:
         return
     node.heard_by_node[peer.name] = world.now_ms
@@ -153,7 +153,7 @@ def heard_voter(world: World, node: Node, peer: Node, incarnation: int) -> None:
 
 
 def on_sessions(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A timer: who was not heard of for a session is fenced."""
+    """Timer: fence the nodes whose session has expired."""
     if not node.is_active or node.disk.term != data[0]:
         return
     world.later(node, _LOOK_MS, "sessions", node.disk.term)
@@ -165,7 +165,7 @@ def on_sessions(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def on_register(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A broker asks to be registered."""
+    """A broker requests its registration."""
     name, incarnation, support = data
     if node.machine is None or world.by_name[name].incarnation != incarnation:
         return
@@ -178,7 +178,7 @@ def on_register(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def on_unregister(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A broker gives up its registration."""
+    """A broker unregisters."""
     name, incarnation = data
     row = node.machine.registrations.get(name) if node.machine else None
     if row is None or row.incarnation != incarnation:
@@ -190,7 +190,7 @@ def on_unregister(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def step(world: World, node: Node, event: ControllerEvent) -> UpdateOutcome | None:
-    """Let the machine decide, and do what it says; return the outcome of an update."""
+    """Run the state machine with an event and do its commands; return the outcome of an update."""
     if node.machine is None:
         return None
     outcome = None
@@ -230,18 +230,18 @@ def _accept(world: World, node: Node, command: AcceptNode) -> None:
 
 
 def _set_fence(world: World, node: Node, name: str, *, is_fenced: bool) -> None:
-    """Write into the log whether clients may use a broker; a controller has no clients."""
+    """Append to the log whether a broker is fenced; controllers are not fenced."""
     row = node.machine.registrations.get(name) if node.machine else None
     if row is None or row.node.role is not Role.BROKER:
         return
     fields = {"incarnation": row.incarnation, "support": row.node, "is_fenced": is_fenced}
     append(world, node, (ContentRecord(entry=Entry(kind="broker", key=name, fields=fields)),))
-    happening = Silenced if is_fenced else Unfenced
-    when_committed(node, lambda: world.record(happening(world.now_ms, name)))
+    event = Silenced if is_fenced else Unfenced
+    when_committed(node, lambda: world.record(event(world.now_ms, name)))
 
 
 def _tell(world: World, node: Node, name: str, incarnation: int) -> None:
-    """Tell a broker that its registration is committed; it has to read the log up to here."""
+    """Tell a broker that its registration is committed, and up to which offset it has to read."""
     peer = world.by_name[name]
     if peer.is_up and peer.incarnation == incarnation and not peer.is_registered:
         world.record(Registered(world.now_ms, name))
@@ -249,17 +249,19 @@ def _tell(world: World, node: Node, name: str, incarnation: int) -> None:
 
 
 def ask_update(world: World, node: Node, number: int, request: UpdateRequest) -> UpdateOutcome:
-    """Let the active controller decide on a request, and write down what it went by."""
+    """Let the active controller decide on a request; record the request and its outcome."""
     machine = node.machine
     if machine is None:
-        raise ValueError(f"{node.name} is not the active controller; ask the active one")
+        raise ValueError(f"{node.name} is not the active controller; send it to the active one")
     voters = {
-        str(one.node_id): one.ranges for one in machine.view.nodes if one.role is Role.CONTROLLER
+        str(node.node_id): node.ranges
+        for node in machine.view.nodes
+        if node.role is Role.CONTROLLER
     }
     outcome = step(world, node, UpdateAsked(request=request))
     if outcome is None:
         raise ValueError(f"{node.name} did not answer request {number}; a row is missing")
-    told = next((row for row in outcome.results if not row.ok), None) or outcome.results[0]
+    result = next((row for row in outcome.results if not row.ok), None) or outcome.results[0]
     world.record(
         Asked(
             at_ms=world.now_ms,
@@ -269,8 +271,8 @@ def ask_update(world: World, node: Node, number: int, request: UpdateRequest) ->
             kind=request.updates[0].kind.name.lower(),
             dry=request.validate_only,
             error=outcome.error.value,
-            rule=told.rule,
-            why=told.why,
+            rule=result.rule,
+            why=result.why,
             loses=tuple(name for row in outcome.results for name in row.loses),
             voters=voters,
             epoch=machine.finalized.epoch,

@@ -1,8 +1,8 @@
-"""What a node can be started with: a released series of Kafka, or one of two with a static setting.
+"""Programs of nodes: a series of Kafka, or one of two programs with a static setting.
 
-The two are KIP-584's way from ``inter.broker.protocol.version`` to a flag: ``before`` knows no
-features and speaks up to 4; ``after`` speaks up to 6, supports the flag, and looks at it once its
-setting is at least the migration version, 5.
+The two are for KIP-584's migration from ``inter.broker.protocol.version`` to a feature flag.
+``before`` knows no features and sends up to level 4. ``after`` sends up to level 6 and supports the
+flag; it uses the flag if its setting is at least the migration version, 5.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ PROTOCOL_TABLE: Final = FeatureTable(
                 )
                 for number in range(1, _SPEAKS_AFTER + 1)
             ),
-            governs="what brokers speak to each other",
+            governs="protocol between brokers",
         ),
     )
 )
@@ -67,12 +67,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Realm:
-    """What holds for a whole cluster.
+    """Properties of a whole cluster.
 
     Attributes:
-        table, schema: its features and what its log holds.
+        table: its features.
+        schema: schema of its log.
         has_setting: nodes have a static setting (KIP-584's double roll).
-        formatted: level the directories were formatted with; None in a preview cluster.
+        formatted: level that the directories were formatted with; None for a preview cluster.
     """
 
     table: FeatureTable
@@ -82,12 +83,12 @@ class Realm:
 
     @property
     def governing(self) -> str:
-        """Return the feature that decides what may be sent and logged."""
+        """The feature whose level decides what may be sent and logged."""
         return self.schema.feature
 
 
 def kafka_realm(formatted: int | None) -> Realm:
-    """Return a cluster of Kafka's releases."""
+    """Return the properties of a cluster of Kafka releases."""
     return Realm(table=KAFKA_FEATURES, schema=KAFKA_CONTENT, formatted=formatted)
 
 
@@ -96,14 +97,14 @@ PROTOCOL_REALM: Final = Realm(table=PROTOCOL_TABLE, schema=_PROTOCOL_CONTENT, ha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """How a node is started: its program, and its static setting where there is one."""
+    """How a node is started: its program and its static setting, None if it has none."""
 
     program: str
     setting: int | None = None
 
     @property
     def is_migrated(self) -> bool:
-        """Tell whether levels count on such a node."""
+        """Whether the node uses levels."""
         return self.setting is None or self.setting >= MIGRATION
 
     def __str__(self) -> str:
@@ -118,7 +119,7 @@ def find_program(name: str) -> Program:
     """Return a program by its name.
 
     Raises:
-        FeatureError: there is none.
+        FeatureError: the name is unknown.
     """
     if name == "before":
         return Program(name=name, ranges=_NOTHING, reads=_SPEAKS_BEFORE)

@@ -1,9 +1,9 @@
-"""The controllers: the active one appends to the log, the others hold what it appends.
+"""The quorum of controllers: the active one appends to the log, the others replicate it.
 
-A batch is committed once a majority holds it. One that is not may be lost with its controller; a
-committed one never is. How KRaft elects the active controller is not simulated: when none is active
-and a majority runs, the one with the longest log takes office. It may then read a level that it
-does not support, in a batch that was never committed.
+A batch is committed when a majority holds it. A committed batch is never lost; an uncommitted one
+may be. KRaft's election is not simulated: if no controller is active and a majority runs, the one
+with the longest log becomes active. It may then read an unsupported level in a batch that was
+never committed.
 """
 
 from typing import Any, Final
@@ -21,7 +21,7 @@ _DIFFERS: Final = "differs"
 
 
 def start_voter(world: World, node: Node) -> None:
-    """Begin as a controller that is not active."""
+    """Start as an inactive controller."""
     if node.disk.snapshot is not None:
         node.commit = node.disk.snapshot.end_offset
     _look_later(world, node)
@@ -36,12 +36,12 @@ def _others(world: World, node: Node) -> list[Node]:
 
 
 def _log_end(node: Node) -> tuple[int, int]:
-    """Term of the last batch and length: of two logs the greater one holds all committed."""
+    """Return (term of the last batch, length); the greatest log holds all committed batches."""
     return (node.disk.log[-1].term if node.disk.log else 0, len(node.disk.log))
 
 
 def on_takeover(world: World, node: Node, _data: tuple[Any, ...]) -> None:
-    """A timer: take office if nobody has it, a majority runs, and no log of those is longer."""
+    """Timer: become active if no controller is, a majority runs, and no log is longer."""
     _look_later(world, node)
     running = [peer for peer in world.controllers if peer.is_up]
     if world.active() is not None or world.now_ms - node.heard_ms < _TAKEOVER_MS[0]:
@@ -60,20 +60,20 @@ def on_takeover(world: World, node: Node, _data: tuple[Any, ...]) -> None:
 
 
 def on_beat(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A timer: let the others know that one is there, and of what they lack."""
+    """Timer: send a heartbeat with missing batches to the other controllers."""
     if node.is_active and data[0] == node.disk.term:
         world.later(node, _BEAT_MS, "beat", node.disk.term)
         spread(world, node)
 
 
 def on_spread(world: World, node: Node, _data: tuple[Any, ...]) -> None:
-    """Something was appended."""
+    """Replicate a batch that was appended."""
     if node.is_active:
         spread(world, node)
 
 
 def spread(world: World, node: Node) -> None:
-    """Send every other controller what it lacks of the log, and how far it is committed."""
+    """Send every other controller its missing batches and the committed offset."""
     for peer in _others(world, node):
         _send_log(world, node, peer)
     _advance(world, node)
@@ -91,12 +91,12 @@ def _send_log(world: World, node: Node, peer: Node) -> None:
 
 
 def on_append(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """The active controller sends batches; those that contradict them are taken back."""
+    """A controller receives batches; conflicting batches of its log are removed."""
     name, term, at, prev_term, batches, commit, snapshot = data
     active = world.by_name[name]
     log = node.disk.log
     if term < node.disk.term:
-        return  # it was on its way when another controller took office
+        return  # sent before another controller became active
     node.disk.term, node.leader, node.heard_ms = term, name, world.now_ms
     if at > len(log) or (at and log[at - 1].term != prev_term):
         hint = min(len(log), at - 1)
@@ -121,13 +121,13 @@ def _take(log: list[Batch], at: int, batches: tuple[Batch, ...]) -> None:
 
 
 def on_appended(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A controller answers how far its log agrees."""
-    name, incarnation, term, said, match = data
+    """The active controller receives how far the log of another one agrees."""
+    name, incarnation, term, vote, match = data
     if not node.is_active or term < node.disk.term:
         return
     peer = world.by_name[name]
     node.next_by_peer[name] = match
-    if said == _AGREES:
+    if vote == _AGREES:
         node.match_by_peer[name] = max(node.match_by_peer[name], match)
     heard_voter(world, node, peer, incarnation)
     if node.is_active and node.next_by_peer[name] < len(node.disk.log):
@@ -136,7 +136,7 @@ def on_appended(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def _advance(world: World, node: Node) -> None:
-    """Commit what a majority has, if it is of this term: then all before it is theirs too."""
+    """Commit up to the last batch that a majority has, if it is of the current term."""
     if not node.is_active:
         return
     lengths = sorted((*node.match_by_peer.values(), len(node.disk.log)))

@@ -1,7 +1,7 @@
-"""Every node as a reader of the log: `replica_step`, and what it is told to do.
+"""Nodes as readers of the log: runs `replica_step` and does its commands.
 
-Its own snapshot first, then batches in order; a node that is more than one change of levels behind
-gets the active controller's snapshot instead, as KRaft does for who is far behind.
+A node loads its own snapshot, then reads batches in order. A node that is more than one change of
+levels behind loads the active controller's snapshot instead, as in KRaft.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ _PREVIEW = 1
 
 
 def first_levels(world: World) -> FinalizedLevels:
-    """Return the levels of an empty log: none; a preview cluster is at level 1 without a record."""
+    """Return the levels of an empty log: none, or level 1 in a preview cluster."""
     realm = world.realm
     if realm.has_setting or realm.formatted is not None:
         return FinalizedLevels()
@@ -47,7 +47,7 @@ def first_levels(world: World) -> FinalizedLevels:
 
 
 def start_reader(world: World, node: Node) -> None:
-    """Load what is on disk, and check it before anything else is done (KIP-584, start-up)."""
+    """Load the snapshot on disk and check its levels before anything else (KIP-584, start-up)."""
     state = ReplicaState(
         role=node.role,
         ranges=node.ranges,
@@ -69,7 +69,7 @@ def start_reader(world: World, node: Node) -> None:
 
 
 def read_up_to(world: World, node: Node, end: int) -> None:
-    """Read committed batches of one's own log."""
+    """Read the committed batches of the own log up to an offset."""
     while node.is_up and node.replica.next_offset < end:
         offset = node.replica.next_offset
         read_batch(world, node, offset, node.disk.log[offset].records)
@@ -105,10 +105,10 @@ def _perform(world: World, node: Node, command: ReplicaCommand) -> None:
 
 
 def leave_cluster(world: World, node: Node, command: LeaveCluster) -> None:
-    """Resign or unregister where the rule says so, then end."""
+    """Resign or unregister if the rule says so, then stop."""
     world.record(Left(world.now_ms, node.name, command.why, command.reaction.value))
     if command.reaction is Reaction.RESIGN:
-        node.has_office = False
+        node.is_elected = False
         world.record(Resigned(world.now_ms, node.name))
     if command.reaction is Reaction.UNREGISTER:
         active = world.active()
@@ -125,14 +125,14 @@ def _publish(world: World, node: Node, finalized: FinalizedLevels) -> None:
 
 
 def protocol_level(node: Node) -> int:
-    """Return what a node with a static setting speaks (KIP-584, phases 1 to 4)."""
+    """Return the level at which a node with a static setting sends (KIP-584, phases 1 to 4)."""
     flag = node.published.level_of(node.replica.schema.feature)
     setup = ProtocolSetup(setting=node.start.setting, migration=MIGRATION, flag=flag)
     return decide_protocol(setup).level
 
 
 def renegotiate(world: World, node: Node) -> None:
-    """Ask every peer at which level it is; until it answers it is spoken to at what it was."""
+    """Ask every peer for its level; until it answers, its previous level is used."""
     if world.realm.has_setting:
         return
     for peer in world.nodes:
@@ -147,7 +147,7 @@ def _tell_level(world: World, node: Node, peer: Node, *, is_answer: bool) -> Non
 
 
 def on_ask(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A peer says its level, and wants to know ours unless this is its answer."""
+    """A node receives the level of a peer, and answers with its own if it was asked."""
     incarnation, name, epoch, level, is_answer = data
     if incarnation != node.incarnation:
         return
@@ -161,7 +161,7 @@ def on_ask(world: World, node: Node, data: tuple[Any, ...]) -> None:
 
 
 def install_snapshot(world: World, node: Node, snapshot: Snapshot | None) -> None:
-    """Take the active controller's snapshot if more than one change of levels was missed."""
+    """Load the active controller's snapshot if more than one change of levels was missed."""
     if snapshot is None or snapshot.end_offset <= node.replica.next_offset:
         return
     if snapshot.end_offset > node.commit and node.role is Role.CONTROLLER:

@@ -1,7 +1,7 @@
-"""The cluster: nodes with disks, a network with delays, and the one queue of what is to come.
+"""The simulated cluster: nodes with disks, a network with delays, and one queue of pending events.
 
-Handlers of messages and timers are registered by kind (``build.py``), each takes the world and the
-node it happens to. A message to a node that is down is lost; a paused node gets it when it wakes.
+Handlers of messages and timers are registered by kind (``build.py``); each takes the world and the
+node. A message to a node that is down is lost; a paused node gets it at the end of its pause.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange, NodeSupport, Role
-from system_tests.cluster.events import Happening, Started, Stopped, Struck
+from system_tests.cluster.events import Event, FaultInjected, Started, Stopped
 from system_tests.cluster.machines import ControllerState, Record, ReplicaState, Snapshot
 from system_tests.cluster.nodes.programs import Program, Realm, Start, find_program
 from system_tests.sim import Scheduler
@@ -18,7 +18,7 @@ _CHECK_MS: Final = 100
 
 
 class Batch(NamedTuple):
-    """One entry of a log: the term of who appended it, and its records."""
+    """A batch of a log: the term of the controller that appended it, and its records."""
 
     term: int
     records: tuple[Record, ...]
@@ -26,7 +26,7 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class Disk:
-    """What outlives a stop."""
+    """State of a node that survives a stop."""
 
     log: list[Batch] = field(default_factory=list)
     term: int = 0
@@ -35,15 +35,20 @@ class Disk:
 
 @dataclass(slots=True)
 class Node:
-    """One broker or controller: its disk, its program, and all that it knows while it runs.
+    """A broker or controller: its disk, its program, and its state while it runs.
 
     Attributes:
-        name, index, role: who; index is its place in the world.
-        disk: outlives a stop.
-        start: how it was last started; incarnation: how often.
-        is_up, paused_until_ms, lag_ms: its condition; lag delays what a broker fetches.
-        replica: the reader of the log; published: levels it goes by.
-        spoken: level by peer; peers: what each said last: its start and epoch, and its level.
+        name, role: name of its lane, and its role.
+        index: index in ``World.nodes``.
+        disk: state that survives a stop.
+        start: program and setting of the last start.
+        incarnation: number of starts.
+        is_up, paused_until_ms: whether it runs, and until when it is paused.
+        lag_ms: delay of messages to the node.
+        replica: state of the log reader.
+        published: levels that the node uses.
+        spoken: level at which it sends, by peer.
+        peers: last answer of each peer: (its incarnation and epoch), its level.
     """
 
     name: str
@@ -59,8 +64,8 @@ class Node:
     published: FinalizedLevels = field(default_factory=FinalizedLevels)
     spoken: dict[str, int] = field(default_factory=dict)
     peers: dict[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
-    # a controller's
-    has_office: bool = False
+    # controllers only
+    is_elected: bool = False
     heard_ms: int = 0
     leader: str = ""
     next_by_peer: dict[str, int] = field(default_factory=dict)
@@ -70,7 +75,7 @@ class Node:
     heard_by_node: dict[str, int] = field(default_factory=dict)
     waiting: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
     asked: set[tuple[str, int, int]] = field(default_factory=set)
-    # a broker's
+    # brokers only
     contact: int = 0
     answered_ms: int = 0
     is_registered: bool = False
@@ -79,17 +84,17 @@ class Node:
 
     @property
     def program(self) -> Program:
-        """Return what it runs."""
+        """The program that the node runs."""
         return find_program(self.start.program)
 
     @property
     def ranges(self) -> Mapping[str, LevelRange]:
-        """Return what it advertises: nothing before the migration version."""
+        """Supported levels that it advertises: none below the migration version."""
         return self.program.ranges if self.start.is_migrated else {}
 
     @property
     def support(self) -> NodeSupport:
-        """Return what it tells the active controller."""
+        """The content of its registration."""
         return NodeSupport(
             node_id=self.name,
             role=self.role,
@@ -99,28 +104,29 @@ class Node:
 
     @property
     def is_active(self) -> bool:
-        """Tell whether it is the active controller."""
-        return self.is_up and self.has_office
+        """Whether it is the active controller."""
+        return self.is_up and self.is_elected
 
 
 Handler = Callable[["World", Node, tuple[Any, ...]], None]
 
 
 class World:
-    """One cluster while it runs.
+    """A running cluster.
 
     Attributes:
-        scheduler: the only clock and the only dice.
-        realm: what holds for all nodes.
-        nodes: controllers first; trace: what happened.
-        drop: chance that a message is lost.
-        committed: every batch that was ever committed.
-        term: how often a controller became the active one.
-        handlers: by kind of message or timer.
+        scheduler: the only clock and the only random generator.
+        realm: properties of the cluster.
+        nodes: all nodes, controllers first.
+        trace: events so far.
+        drop: probability that a message is lost.
+        committed: all committed batches.
+        term: number of times that a controller became active.
+        handlers: handlers by kind of message or timer.
     """
 
     def __init__(self, seed: int, realm: Realm, *, controllers: int, brokers: int) -> None:
-        """Make a cluster in which nothing runs yet."""
+        """Create a cluster in which no node runs."""
         self.scheduler = Scheduler(seed)
         self.realm = realm
         names = [(f"c{n}", Role.CONTROLLER) for n in range(controllers)]
@@ -129,7 +135,7 @@ class World:
         self.by_name = {node.name: node for node in self.nodes}
         self.controllers = [node for node in self.nodes if node.role is Role.CONTROLLER]
         self.brokers = [node for node in self.nodes if node.role is Role.BROKER]
-        self.trace: list[Happening] = []
+        self.trace: list[Event] = []
         self.drop = 0.0
         self.committed: list[Batch] = []
         self.term = 0
@@ -138,31 +144,31 @@ class World:
 
     @property
     def now_ms(self) -> int:
-        """Return the simulated time."""
+        """The simulated time."""
         return self.scheduler.now_ms
 
     @property
     def quorum(self) -> tuple[str, ...]:
-        """Return the names of all voters."""
+        """The names of all voters."""
         return tuple(node.name for node in self.controllers)
 
-    def record(self, happening: Happening) -> None:
-        """Add to the trace."""
-        self.trace.append(happening)
+    def record(self, event: Event) -> None:
+        """Append an event to the trace."""
+        self.trace.append(event)
 
     def send(self, target: Node, kind: str, *data: Any) -> None:
-        """Send a message; it takes its time, and may be lost, but where connections are made."""
+        """Send a message with a random delay; it may be lost, except messages of kind "ask"."""
         if kind != "ask" and self.scheduler.happens(self.drop):
             return
         delay_ms = self.scheduler.delay(1, 15) + target.lag_ms
         self.scheduler.schedule(delay_ms, kind, target.index, (0, *data))
 
     def later(self, node: Node, delay_ms: int, kind: str, *data: Any) -> None:
-        """Set a timer of a node; it dies with the node's incarnation."""
+        """Set a timer of a node; a stop of the node cancels it."""
         self.scheduler.schedule(delay_ms, kind, node.index, (node.incarnation, *data))
 
     def do_later(self, delay_ms: int, kind: str, node: Node, *data: Any) -> None:
-        """Let something happen to a node, whether it runs or not."""
+        """Schedule an event for a node, whether it runs or not."""
         self.scheduler.schedule(delay_ms, f"!{kind}", node.index, (0, *data))
 
     def start(self, node: Node, start: Start) -> None:
@@ -193,26 +199,26 @@ class World:
         self.brokers = [node for node in self.nodes if node.role is Role.BROKER]
 
     def stop(self, node: Node, how: str = "stop") -> None:
-        """Stop a node that is up; what it was doing is lost, its disk stays."""
+        """Stop a running node; its memory is lost, its disk is kept."""
         if not node.is_up:
             return
         node.is_up = False
-        node.has_office = False
+        node.is_elected = False
         for peer in self.nodes:
             peer.spoken.pop(node.name, None)
         self.record(Stopped(self.now_ms, node.name, how))
 
     def pause(self, node: Node, pause_ms: int) -> None:
-        """Let a node do and hear nothing for a while."""
+        """Pause a node: it handles no message and no timer."""
         node.paused_until_ms = max(node.paused_until_ms, self.now_ms + pause_ms)
-        self.record(Struck(self.now_ms, node.name, f"paused for {pause_ms} ms"))
+        self.record(FaultInjected(self.now_ms, node.name, f"paused for {pause_ms} ms"))
 
     def active(self) -> Node | None:
-        """Return the active controller, if there is one."""
+        """Return the active controller; None if there is none."""
         return next((node for node in self.controllers if node.is_active), None)
 
     def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
-        """Let things happen until ``until`` holds; tell whether it did in time."""
+        """Run until ``until`` holds; return whether it did within the time."""
         limit_ms = self.now_ms + within_ms
         check_ms = self.now_ms
         while True:
@@ -227,7 +233,7 @@ class World:
             self._step()
 
     def run_for(self, wait_ms: int) -> None:
-        """Let things happen for a while."""
+        """Run for this long."""
         end_ms = self.now_ms + wait_ms
         self.scheduler.schedule(wait_ms, "?wake", 0, ())
         while self.now_ms < end_ms:

@@ -1,1 +1,1 @@
-"""Rules that no simulated cluster may break: functions over what happened."""
+"""Rules of the simulated cluster, checked on its trace."""

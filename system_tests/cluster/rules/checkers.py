@@ -1,14 +1,13 @@
-"""The rules that no cluster may break: functions over what happened so far and what happens now.
+"""The rules of the simulated cluster: functions of an event and the evidence before it.
 
-A rule looks at the evidence before a happening and at the happening, and returns the sentence of
-what is broken, or None. The last two look at a whole trace: it comes to rest, at what was promised.
+A rule returns a sentence if the event breaks it, else None.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from system_tests.cluster.events import Happening
+from system_tests.cluster.events import Event
 from system_tests.cluster.nodes.programs import Realm
 from system_tests.cluster.rules import log, nodes
 from system_tests.cluster.rules.evidence import Evidence
@@ -17,11 +16,11 @@ from system_tests.sim import Broken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftRule:
-    """One rule: its name, what it promises, and the check."""
+    """One rule: its name, its promise, and its check."""
 
     name: str
     promise: str
-    check: Callable[[Evidence, Happening], str | None]
+    check: Callable[[Evidence, Event], str | None]
 
 
 KRAFT_RULES: Final = tuple(
@@ -29,57 +28,69 @@ KRAFT_RULES: Final = tuple(
     for name, promise, check in (
         (
             "only what was asked",
-            "a level changes by an accepted request or the format, never by a refusal or a dry run",
+            "a level changes only by an accepted request or by formatting",
             log.only_what_was_asked,
         ),
         (
             "every live broker can",
-            "a level is finalized only if all support it",
+            "a level is finalized only if every registered broker supports it",
             log.brokers_can,
         ),
-        ("requirements hold", "no feature without what it requires", log.requirements_hold),
-        ("a majority can", "and so does a majority of the quorum", log.majority_can),
+        (
+            "requirements hold",
+            "a feature is finalized only with the features that it requires",
+            log.requirements_hold,
+        ),
+        (
+            "a majority can",
+            "a level is accepted only if a majority of the quorum supports it",
+            log.majority_can,
+        ),
         (
             "safe is lossless",
-            "only an unsafe downgrade loses anything, and the operator is told",
+            "only an unsafe downgrade loses content, and its response says so",
             log.safe_is_lossless,
         ),
         (
             "rewritten at the level",
-            "what a node writes again is what the level knows, and it says what was dropped",
+            "a rewritten state holds only what the level knows, and lists what was dropped",
             nodes.rewritten_at_the_level,
         ),
         (
             "snapshot first",
-            "a snapshot right before the change, the state again, and only then in use",
+            "a level is used only after a snapshot of the old state and a rewrite of the state",
             nodes.snapshot_first,
         ),
         (
             "only finalized",
-            "no node goes by a level that is not committed",
+            "no node uses a level that is not committed",
             nodes.only_finalized,
         ),
-        ("only supported", "no node goes by a level that it lacks", nodes.only_supported),
-        ("kept out", "no broker is let in that lacks a finalized level", nodes.kept_out),
+        ("only supported", "no node uses a level that it does not support", nodes.only_supported),
+        (
+            "kept out",
+            "no broker is registered that does not support a finalized level",
+            nodes.kept_out,
+        ),
         (
             "who cannot leaves",
-            "who reads a level that it lacks ends: unregistered, resigned",
-            nodes.who_cannot_leaves,
+            "a node that reads a level that it does not support unregisters or resigns, and stops",
+            nodes.unsupported_leaves,
         ),
         (
             "minimums hold",
             "a deprecated minimum rises when all nodes have it, never falls, and is kept",
-            log.floors_hold,
+            log.minimums_hold,
         ),
-        ("readable", "nobody is sent what its program cannot read", nodes.readable),
+        ("readable", "no node is sent records that its release cannot read", nodes.readable),
         (
             "acknowledged is committed",
-            "an acknowledged request is in the log, one step of the epoch",
+            "an acknowledged request is in the log and increments the epoch by one",
             log.acknowledged,
         ),
         (
             "the group goes on",
-            "no member goes by what is not finalized, and none goes back for a stale broker",
+            "members use finalized levels only, and never an older epoch",
             nodes.group_goes_on,
         ),
         (
@@ -89,7 +100,7 @@ KRAFT_RULES: Final = tuple(
         ),
         (
             "acknowledged stays",
-            "at rest the cluster is at what was committed",
+            "at rest the cluster has the committed levels",
             nodes.acknowledged_stays,
         ),
         (
@@ -99,21 +110,21 @@ KRAFT_RULES: Final = tuple(
         ),
     )
 )
-"""Every rule, checked at every happening."""
+"""All rules, checked at every event."""
 
 
 def check_kraft(
-    trace: Sequence[Happening], realm: Realm, rules: Sequence[KraftRule] = KRAFT_RULES
+    trace: Sequence[Event], realm: Realm, rules: Sequence[KraftRule] = KRAFT_RULES
 ) -> Iterator[Broken]:
-    """Yield every rule that a trace breaks, each once, with the first time it was broken."""
+    """Yield every rule that a trace breaks, each once, at the first event that breaks it."""
     evidence = Evidence(realm=realm)
-    seen: set[str] = set()
-    for one in trace:
+    broken: set[str] = set()
+    for event in trace:
         for rule in rules:
-            if rule.name in seen:
+            if rule.name in broken:
                 continue
-            sentence = rule.check(evidence, one)
+            sentence = rule.check(evidence, event)
             if sentence is not None:
-                seen.add(rule.name)
-                yield Broken(rule=rule.name, at_ms=one.at_ms, sentence=sentence)
-        evidence.add(one)
+                broken.add(rule.name)
+                yield Broken(rule=rule.name, at_ms=event.at_ms, sentence=sentence)
+        evidence.add(event)

@@ -1,7 +1,7 @@
-"""What a trace of a cluster says up to a point, put together from the trace alone.
+"""Evidence of the checkers: the state of a cluster, computed from its trace alone.
 
-The committed log is read here by code of its own, so that what nodes make of it can be compared:
-levels by epoch, what the log holds at each, and what a way down has to drop.
+The committed log is applied here by separate code, to compare it with the state of the nodes:
+levels by epoch, content at each epoch, and what a downgrade has to drop.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from system_tests.cluster.events import (
     Adopted,
     Asked,
     Committed,
-    Happening,
+    Event,
     Loaded,
     MemberStarted,
     Published,
@@ -29,7 +29,7 @@ from system_tests.cluster.events import (
     Unfenced,
     Unregistered,
 )
-from system_tests.cluster.machines import ContentRecord, Entry, FloorRecord
+from system_tests.cluster.machines import ContentRecord, Entry, MinimumRecord
 from system_tests.cluster.nodes.programs import MIGRATION, Realm
 
 _PREVIEW = 1
@@ -37,19 +37,19 @@ _PREVIEW = 1
 
 @dataclass(slots=True, kw_only=True)
 class Evidence:
-    """What is known.
+    """State of the cluster after the events so far.
 
     Attributes:
         realm: what holds for the whole cluster.
         started: node -> how it was last started; up: nodes that run.
         registered, unfenced: brokers that were told so and are still thought to be there.
         history: levels by epoch; offset_by_epoch: the batch that made it.
-        finalized: the committed levels; floors: deprecated minimum by feature.
+        finalized: the committed levels; minimums: deprecated minimum by feature.
         content: what the log holds; content_by_epoch, dropped_by_epoch: right after each epoch.
         published: node -> levels it goes by; steps: what it did since.
         said_to_all: node -> level it speaks to everybody.
         asked: requests by number; accepted: those that may be committed yet.
-        adopted: member -> levels; told: highest epoch that a rebalance was for.
+        adopted: member -> levels; rebalanced_epoch: highest epoch that a rebalance was for.
         last: node -> the last happening of it.
     """
 
@@ -61,18 +61,18 @@ class Evidence:
     finalized: FinalizedLevels = field(default_factory=FinalizedLevels)
     history: dict[int, Mapping[str, int]] = field(default_factory=dict)
     offset_by_epoch: dict[int, int] = field(default_factory=dict)
-    floors: dict[str, int] = field(default_factory=dict)
+    minimums: dict[str, int] = field(default_factory=dict)
     content: dict[tuple[str, str], Entry] = field(default_factory=dict)
     content_by_epoch: dict[int, tuple[Entry, ...]] = field(default_factory=dict)
     dropped_by_epoch: dict[int, frozenset[str]] = field(default_factory=dict)
     published: dict[str, FinalizedLevels] = field(default_factory=dict)
-    steps: dict[str, list[Happening]] = field(default_factory=dict)
-    said_to_all: dict[str, int] = field(default_factory=dict)
+    steps: dict[str, list[Event]] = field(default_factory=dict)
+    broadcast_level: dict[str, int] = field(default_factory=dict)
     asked: dict[int, Asked] = field(default_factory=dict)
     accepted: list[Asked] = field(default_factory=list)
     adopted: dict[str, FinalizedLevels] = field(default_factory=dict)
-    told: int = 0
-    last: dict[str, Happening] = field(default_factory=dict)
+    rebalanced_epoch: int = 0
+    last: dict[str, Event] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         realm = self.realm
@@ -83,29 +83,29 @@ class Evidence:
 
     @property
     def voters(self) -> list[str]:
-        """Return every controller that was ever started."""
+        """Return all controllers that were started at least once."""
         return sorted(name for name in self.started if name.startswith("c"))
 
     def supports(self, node: str, feature: str, level: int) -> bool:
-        """Tell whether the program of a node supports a level; off needs no support."""
+        """Whether the release of a node supports a level; level 0 (off) needs no support."""
         found: LevelRange | None = self.started[node].ranges.get(feature)
         return level == 0 or (found is not None and found.min <= level <= found.max)
 
-    def looks_at_levels(self, node: str) -> bool:
-        """Tell whether levels count on a node."""
+    def uses_levels(self, node: str) -> bool:
+        """Whether a node uses levels."""
         setting = self.started[node].setting
         return setting is None or setting >= MIGRATION
 
-    def changes_of(self, one: Committed) -> dict[str, int]:
+    def changes_of(self, event: Committed) -> dict[str, int]:
         """Return the levels that a batch sets."""
-        return {row.feature: row.level for row in one.records if isinstance(row, LevelRecord)}
+        return {row.feature: row.level for row in event.records if isinstance(row, LevelRecord)}
 
-    def floors_of(self, one: Committed) -> dict[str, int]:
+    def minimums_of(self, event: Committed) -> dict[str, int]:
         """Return the minimums that a batch sets."""
-        return {row.feature: row.level for row in one.records if isinstance(row, FloorRecord)}
+        return {row.feature: row.level for row in event.records if isinstance(row, MinimumRecord)}
 
     def dropped_at(self, level: int, entries: Mapping[tuple[str, str], Entry]) -> set[str]:
-        """Say what of the entries a level does not know, one by one."""
+        """Return the entries and fields that a level does not know, as text."""
         found = set()
         for kind in self.realm.schema.kinds:
             for (name, key), entry in entries.items():
@@ -115,38 +115,38 @@ class Evidence:
                     found.add(f"{name} {key}")
                     continue
                 later = [f for f in entry.fields if kind.later_fields.get(f, 0) > level]
-                found |= {f"{one} of {name} {key}" for one in later}
+                found |= {f"{part} of {name} {key}" for part in later}
         return found
 
     def expected_changes(self, request: Asked) -> dict[str, int]:
-        """Return what a request would change now."""
+        """Return the levels that a request would change now."""
         return {
             name: level
             for name, level in request.levels.items()
             if level != self.finalized.level_of(name)
         }
 
-    def add(self, happening: Happening) -> None:
-        """Take the next happening in."""
-        taker = _TAKERS.get(type(happening))
-        if taker is not None:
-            taker(self, happening)
-        node = getattr(happening, "node", None)
+    def add(self, event: Event) -> None:
+        """Apply the next event."""
+        add = _ADD_BY_EVENT.get(type(event))
+        if add is not None:
+            add(self, event)
+        node = getattr(event, "node", None)
         if isinstance(node, str):
-            self.last[node] = happening
+            self.last[node] = event
 
 
-def _take_started(evidence: Evidence, one: Started) -> None:
-    evidence.started[one.node] = one
-    evidence.up.add(one.node)
-    evidence.steps[one.node] = [one]
-    evidence.published.pop(one.node, None)
+def _add_started(evidence: Evidence, event: Started) -> None:
+    evidence.started[event.node] = event
+    evidence.up.add(event.node)
+    evidence.steps[event.node] = [event]
+    evidence.published.pop(event.node, None)
 
 
-def _take_stopped(evidence: Evidence, one: Stopped) -> None:
-    evidence.up.discard(one.node)
-    evidence.said_to_all.pop(one.node, None)
-    _forget(evidence, one.node)
+def _add_stopped(evidence: Evidence, event: Stopped) -> None:
+    evidence.up.discard(event.node)
+    evidence.broadcast_level.pop(event.node, None)
+    _forget(evidence, event.node)
 
 
 def _forget(evidence: Evidence, node: str) -> None:
@@ -154,12 +154,12 @@ def _forget(evidence: Evidence, node: str) -> None:
     evidence.unfenced.discard(node)
 
 
-def _take_committed(evidence: Evidence, one: Committed) -> None:
-    for row in one.records:
+def _add_committed(evidence: Evidence, event: Committed) -> None:
+    for row in event.records:
         if isinstance(row, ContentRecord):
             evidence.content[row.entry.kind, row.entry.key] = row.entry
-    evidence.floors.update(evidence.floors_of(one))
-    changes = evidence.changes_of(one)
+    evidence.minimums.update(evidence.minimums_of(event))
+    changes = evidence.changes_of(event)
     if not changes:
         return
     before = dict(evidence.finalized.levels) | changes
@@ -167,14 +167,14 @@ def _take_committed(evidence: Evidence, one: Committed) -> None:
     levels = {name: level for name, level in before.items() if level}
     evidence.finalized = FinalizedLevels(levels=levels, epoch=epoch)
     evidence.history[epoch] = evidence.finalized.levels
-    evidence.offset_by_epoch[epoch] = one.offset
+    evidence.offset_by_epoch[epoch] = event.offset
     level = evidence.finalized.level_of(evidence.realm.governing)
     dropped = evidence.dropped_at(level, evidence.content)
     evidence.dropped_by_epoch[epoch] = frozenset(dropped)
     evidence.content = _without(evidence.content, dropped)
     ordered = tuple(evidence.content[key] for key in sorted(evidence.content))
     evidence.content_by_epoch[epoch] = ordered
-    # Older requests were decided on levels that are gone; they cannot be committed any more.
+    # Requests of earlier epochs cannot be committed any more.
     evidence.accepted = [row for row in evidence.accepted if row.epoch >= epoch]
 
 
@@ -190,58 +190,58 @@ def _without(
     return kept
 
 
-def _take_asked(evidence: Evidence, one: Asked) -> None:
-    evidence.asked[one.request] = one
-    if one.error == "NONE" and not one.dry:
-        evidence.accepted.append(one)
+def _add_asked(evidence: Evidence, event: Asked) -> None:
+    evidence.asked[event.request] = event
+    if event.error == "NONE" and not event.dry:
+        evidence.accepted.append(event)
 
 
-def _take_step(evidence: Evidence, one: SnapshotWritten | Rewritten | Loaded) -> None:
-    evidence.steps.setdefault(one.node, []).append(one)
+def _add_step(evidence: Evidence, event: SnapshotWritten | Rewritten | Loaded) -> None:
+    evidence.steps.setdefault(event.node, []).append(event)
 
 
-def _take_published(evidence: Evidence, one: Published) -> None:
-    evidence.published[one.node] = one.finalized
-    evidence.steps[one.node] = []
+def _add_published(evidence: Evidence, event: Published) -> None:
+    evidence.published[event.node] = event.finalized
+    evidence.steps[event.node] = []
 
 
-def _take_spoke(evidence: Evidence, one: Spoke) -> None:
-    if not one.peer:
-        evidence.said_to_all[one.node] = one.level
+def _add_spoke(evidence: Evidence, event: Spoke) -> None:
+    if not event.peer:
+        evidence.broadcast_level[event.node] = event.level
 
 
-def _take_adopted(evidence: Evidence, one: Adopted) -> None:
-    evidence.adopted[one.member] = one.finalized
+def _add_adopted(evidence: Evidence, event: Adopted) -> None:
+    evidence.adopted[event.member] = event.finalized
 
 
-def _take_member_started(evidence: Evidence, one: MemberStarted) -> None:
-    evidence.adopted.pop(one.member, None)
-    # What only this member had taken in has to be told once more.
+def _add_member_started(evidence: Evidence, event: MemberStarted) -> None:
+    evidence.adopted.pop(event.member, None)
+    # An epoch that only this member had adopted has to be announced again.
     epochs = [levels.epoch for levels in evidence.adopted.values()]
-    evidence.told = min(evidence.told, max(epochs, default=0))
+    evidence.rebalanced_epoch = min(evidence.rebalanced_epoch, max(epochs, default=0))
 
 
-def _take_rebalanced(evidence: Evidence, one: Rebalanced) -> None:
-    if one.cause == "levels":
-        evidence.told = max(evidence.told, one.finalized.epoch)
+def _add_rebalanced(evidence: Evidence, event: Rebalanced) -> None:
+    if event.cause == "levels":
+        evidence.rebalanced_epoch = max(evidence.rebalanced_epoch, event.finalized.epoch)
 
 
-_TAKERS: dict[type, Callable[[Evidence, Any], None]] = {
-    Started: _take_started,
-    Stopped: _take_stopped,
-    Committed: _take_committed,
-    Asked: _take_asked,
-    SnapshotWritten: _take_step,
-    Rewritten: _take_step,
-    Loaded: _take_step,
-    Published: _take_published,
-    Spoke: _take_spoke,
-    Adopted: _take_adopted,
-    MemberStarted: _take_member_started,
-    Rebalanced: _take_rebalanced,
-    Registered: lambda evidence, one: evidence.registered.add(one.node),
-    Unfenced: lambda evidence, one: evidence.unfenced.add(one.node),
-    Silenced: lambda evidence, one: _forget(evidence, one.node),
-    Unregistered: lambda evidence, one: _forget(evidence, one.node),
-    Rejected: lambda evidence, one: _forget(evidence, one.node),
+_ADD_BY_EVENT: dict[type, Callable[[Evidence, Any], None]] = {
+    Started: _add_started,
+    Stopped: _add_stopped,
+    Committed: _add_committed,
+    Asked: _add_asked,
+    SnapshotWritten: _add_step,
+    Rewritten: _add_step,
+    Loaded: _add_step,
+    Published: _add_published,
+    Spoke: _add_spoke,
+    Adopted: _add_adopted,
+    MemberStarted: _add_member_started,
+    Rebalanced: _add_rebalanced,
+    Registered: lambda evidence, event: evidence.registered.add(event.node),
+    Unfenced: lambda evidence, event: evidence.unfenced.add(event.node),
+    Silenced: lambda evidence, event: _forget(evidence, event.node),
+    Unregistered: lambda evidence, event: _forget(evidence, event.node),
+    Rejected: lambda evidence, event: _forget(evidence, event.node),
 }

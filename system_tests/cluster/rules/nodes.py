@@ -1,11 +1,11 @@
-"""Rules about what nodes and members of the group do with levels; see ``checkers.py``."""
+"""Rules about the use of levels by nodes and group members; see ``checkers.py``."""
 
 from typing import Final
 
 from system_tests.cluster.events import (
     Activated,
     Adopted,
-    Happening,
+    Event,
     Left,
     Loaded,
     Published,
@@ -22,138 +22,144 @@ from system_tests.cluster.events import (
 from system_tests.cluster.rules.evidence import Evidence
 
 
-def rewritten_at_the_level(evidence: Evidence, one: Happening) -> str | None:
-    """What a node writes again is what the level knows, and it says what it drops."""
-    if not isinstance(one, Rewritten):
+def rewritten_at_the_level(evidence: Evidence, event: Event) -> str | None:
+    """A rewritten state holds only what the level knows, and lists what was dropped."""
+    if not isinstance(event, Rewritten):
         return None
-    epoch = one.finalized.epoch
-    said = {str(dropped) for dropped in one.dropped}
+    epoch = event.finalized.epoch
+    lost = {str(dropped) for dropped in event.dropped}
     expected = evidence.dropped_by_epoch.get(epoch, frozenset())
-    if said != expected:
-        return f"{one.node} says that {sorted(said)} was dropped, it was {sorted(expected)}"
-    if one.entries != evidence.content_by_epoch.get(epoch):
-        return f"{one.node} wrote other content at epoch {epoch} than the log has"
+    if lost != expected:
+        return f"{event.node} reports {sorted(lost)} as dropped, expected {sorted(expected)}"
+    if event.entries != evidence.content_by_epoch.get(epoch):
+        return f"{event.node} wrote content at epoch {epoch} that differs from the log"
     return None
 
 
-def snapshot_first(evidence: Evidence, one: Happening) -> str | None:
-    """Started or loaded, or: a snapshot of before, all of it again, and only then in use."""
-    if not isinstance(one, Published):
+def snapshot_first(evidence: Evidence, event: Event) -> str | None:
+    """Levels are used after a start or load, or after a snapshot and a rewrite of the state."""
+    if not isinstance(event, Published):
         return None
-    steps = evidence.steps.get(one.node, [])
+    steps = evidence.steps.get(event.node, [])
     if steps and isinstance(steps[0], Started | Loaded):
         return None
-    before = evidence.published.get(one.node)
+    before = evidence.published.get(event.node)
     match steps:
         case [SnapshotWritten() as old, Rewritten() as new]:
-            offset = evidence.offset_by_epoch.get(one.finalized.epoch)
-            is_right = old.finalized == before and new.finalized == one.finalized
+            offset = evidence.offset_by_epoch.get(event.finalized.epoch)
+            is_right = old.finalized == before and new.finalized == event.finalized
             if is_right and old.end_offset == offset:
                 return None
     kinds = [type(step).__name__ for step in steps]
-    return f"{one.node} uses epoch {one.finalized.epoch} after {kinds or 'nothing'}"
+    return f"{event.node} uses epoch {event.finalized.epoch} after {kinds or 'nothing'}"
 
 
-def only_finalized(evidence: Evidence, one: Happening) -> str | None:
-    """No node goes by a level that is not committed, and none goes back."""
-    if not isinstance(one, Published):
+def only_finalized(evidence: Evidence, event: Event) -> str | None:
+    """No node uses a level that is not committed, and none returns to an older epoch."""
+    if not isinstance(event, Published):
         return None
-    levels = evidence.history.get(one.finalized.epoch)
-    if levels != one.finalized.levels:
-        return f"{one.node} goes by {dict(one.finalized.levels)}, which is not finalized"
-    before = evidence.published.get(one.node)
-    if before is not None and before.epoch > one.finalized.epoch:
-        return f"{one.node} goes back from epoch {before.epoch} to {one.finalized.epoch}"
+    levels = evidence.history.get(event.finalized.epoch)
+    if levels != event.finalized.levels:
+        return f"{event.node} uses {dict(event.finalized.levels)}, which is not finalized"
+    before = evidence.published.get(event.node)
+    if before is not None and before.epoch > event.finalized.epoch:
+        return f"{event.node} goes back from epoch {before.epoch} to {event.finalized.epoch}"
     return None
 
 
-def only_supported(evidence: Evidence, one: Happening) -> str | None:
-    """No node goes by a level that it lacks."""
-    if not isinstance(one, Published) or not evidence.looks_at_levels(one.node):
+def only_supported(evidence: Evidence, event: Event) -> str | None:
+    """No node uses a level that it does not support."""
+    if not isinstance(event, Published) or not evidence.uses_levels(event.node):
         return None
-    for feature, level in sorted(one.finalized.levels.items()):
-        if not evidence.supports(one.node, feature, level):
-            return f"{one.node} goes by {feature}={level}, which it does not support"
+    for feature, level in sorted(event.finalized.levels.items()):
+        if not evidence.supports(event.node, feature, level):
+            return f"{event.node} uses {feature}={level}, which it does not support"
     return None
 
 
-def kept_out(evidence: Evidence, one: Happening) -> str | None:
-    """No broker is let in that lacks a finalized level."""
-    if not isinstance(one, Registered | Unfenced) or one.node not in evidence.up:
+def kept_out(evidence: Evidence, event: Event) -> str | None:
+    """No broker is registered or unfenced that does not support a finalized level."""
+    if not isinstance(event, Registered | Unfenced) or event.node not in evidence.up:
         return None
-    if not evidence.looks_at_levels(one.node):
+    if not evidence.uses_levels(event.node):
         return None
     for feature, level in sorted(evidence.finalized.levels.items()):
-        if not evidence.supports(one.node, feature, level):
-            return f"{one.node} is let in, which does not support {feature}={level}"
+        if not evidence.supports(event.node, feature, level):
+            return f"{event.node} is registered, but does not support {feature}={level}"
     return None
 
 
 _REACTIONS: Final = {"b": ("unregister and terminate",), "c": ("terminate", "resign and terminate")}
 
 
-def who_cannot_leaves(evidence: Evidence, one: Happening) -> str | None:
-    """Who reads a level that it lacks ends: unregistered, resigned."""
-    if isinstance(one, Left):
-        expected = _REACTIONS[one.node[0]]
-        if isinstance(evidence.last.get(one.node), Activated):
+def unsupported_leaves(evidence: Evidence, event: Event) -> str | None:
+    """A node that reads a level that it does not support unregisters or resigns, and stops."""
+    if isinstance(event, Left):
+        expected = _REACTIONS[event.node[0]]
+        if isinstance(evidence.last.get(event.node), Activated):
             expected = ("resign and terminate",)
-        return None if one.reaction in expected else f"{one.node} is to {one.reaction}"
-    node = getattr(one, "node", "")
-    if isinstance(evidence.last.get(node), Left) and isinstance(one, Published | Spoke | Activated):
+        return (
+            None
+            if event.reaction in expected
+            else f"wrong reaction of {event.node}: {event.reaction}"
+        )
+    node = getattr(event, "node", "")
+    if isinstance(evidence.last.get(node), Left) and isinstance(
+        event, Published | Spoke | Activated
+    ):
         return f"{node} goes on after a level that it does not support"
     return None
 
 
-def readable(evidence: Evidence, one: Happening) -> str | None:
-    """Nobody is sent what its program cannot read, whoever learns of a level first."""
-    if isinstance(one, Started):
-        high = [n for n, level in sorted(evidence.said_to_all.items()) if level > one.reads]
-        return f"{high[0]} speaks above what {one.node} reads" if high else None
-    if not isinstance(one, Spoke):
+def readable(evidence: Evidence, event: Event) -> str | None:
+    """No node is sent records that its release cannot read."""
+    if isinstance(event, Started):
+        high = [n for n, level in sorted(evidence.broadcast_level.items()) if level > event.reads]
+        return f"{high[0]} sends a level that {event.node} cannot read" if high else None
+    if not isinstance(event, Spoke):
         return None
-    if not one.peer and one.level < 1:
-        return f"{one.node} has no level to speak at"
-    peers = [one.peer] if one.peer else sorted(evidence.up)
+    if not event.peer and event.level < 1:
+        return f"{event.node} has no level to send at"
+    peers = [event.peer] if event.peer else sorted(evidence.up)
     for peer in peers:
-        if peer in evidence.up and one.level > evidence.started[peer].reads:
-            return f"{one.node} speaks {one.level} to {peer}, which reads less"
+        if peer in evidence.up and event.level > evidence.started[peer].reads:
+            return f"{event.node} sends level {event.level} to {peer}, which cannot read it"
     return None
 
 
-def group_goes_on(evidence: Evidence, one: Happening) -> str | None:
-    """No member goes by what is not finalized, or goes back."""
-    if isinstance(one, Adopted):
-        before = evidence.adopted.get(one.member)
-        if before is not None and one.finalized.epoch < before.epoch:
-            return f"{one.member} goes back from epoch {before.epoch} to {one.finalized.epoch}"
-        if evidence.history.get(one.finalized.epoch) != one.finalized.levels:
-            return f"{one.member} goes by levels that are not finalized"
-    if isinstance(one, Rebalanced):
+def group_goes_on(evidence: Evidence, event: Event) -> str | None:
+    """Members use finalized levels only, and never return to an older epoch."""
+    if isinstance(event, Adopted):
+        before = evidence.adopted.get(event.member)
+        if before is not None and event.finalized.epoch < before.epoch:
+            return f"{event.member} goes back from epoch {before.epoch} to {event.finalized.epoch}"
+        if evidence.history.get(event.finalized.epoch) != event.finalized.levels:
+            return f"{event.member} uses levels that are not finalized"
+    if isinstance(event, Rebalanced):
         newest = max((levels.epoch for levels in evidence.adopted.values()), default=-1)
-        if one.finalized.epoch < newest:
-            return f"the group is told epoch {one.finalized.epoch} when a member has {newest}"
+        if event.finalized.epoch < newest:
+            return f"the group gets epoch {event.finalized.epoch}, but a member has {newest}"
     return None
 
 
-def one_rebalance(evidence: Evidence, one: Happening) -> str | None:
+def one_rebalance(evidence: Evidence, event: Event) -> str | None:
     """The group rebalances once for a change of levels."""
-    if isinstance(one, Rebalanced) and one.cause == "levels":
-        leader = evidence.adopted.get(one.leader)
-        if leader is not None and one.finalized.epoch <= evidence.told:
-            return f"a second rebalance tells of epoch {one.finalized.epoch}"
+    if isinstance(event, Rebalanced) and event.cause == "levels":
+        leader = evidence.adopted.get(event.leader)
+        if leader is not None and event.finalized.epoch <= evidence.rebalanced_epoch:
+            return f"a second rebalance tells of epoch {event.finalized.epoch}"
     return None
 
 
-def acknowledged_stays(evidence: Evidence, one: Happening) -> str | None:
-    """At rest the cluster is at what was committed."""
-    if isinstance(one, Rested) and one.finalized != evidence.finalized:
-        return f"at rest at epoch {one.finalized.epoch}, committed was {evidence.finalized.epoch}"
+def acknowledged_stays(evidence: Evidence, event: Event) -> str | None:
+    """At rest the cluster has the committed levels."""
+    if isinstance(event, Rested) and event.finalized != evidence.finalized:
+        return f"at rest at epoch {event.finalized.epoch}, committed is {evidence.finalized.epoch}"
     return None
 
 
-def comes_to_rest(_evidence: Evidence, one: Happening) -> str | None:
+def comes_to_rest(_evidence: Evidence, event: Event) -> str | None:
     """Every step ends with all nodes at the same levels."""
-    if isinstance(one, Restless):
-        return f"not at rest after {one.waited_ms} ms: {one.why}"
+    if isinstance(event, Restless):
+        return f"not at rest after {event.waited_ms} ms: {event.why}"
     return None

@@ -1,4 +1,4 @@
-"""Who owned which partition, and when: safety as a function over the reports.
+"""Which member owned which partition when: functions over the reports.
 
 An interval begins with `PartitionsAssigned` and ends with `PartitionsRevoked` or `PartitionsLost`
 of the same member, or with the end of its process, whichever came first. Two intervals of one
@@ -17,7 +17,7 @@ from system_tests.live.events import (
 )
 
 Incarnation = tuple[str, int]
-"""One life of a member: its name, and how many times it had been started before."""
+"""An incarnation of a member: its name, and how often it had been started before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -50,44 +50,44 @@ def ownership_intervals(
     """List every interval, sorted by partition and time.
 
     Args:
-        reports: of all members; order matters only within one incarnation.
+        reports: of all members; only the order within one incarnation matters.
         ended_ms: when a process was seen to be gone; a killed owner owns until then.
-        until_ms: end of the experiment; closes what is still open.
+        until_ms: end of the experiment; ends open intervals.
     """
     since: dict[tuple[Incarnation, int], float] = {}
     intervals: list[OwnershipInterval] = []
 
-    def close(life: Incarnation, partition: int, at_ms: float) -> None:
-        from_ms = since.pop((life, partition), None)
+    def close(incarnation: Incarnation, partition: int, at_ms: float) -> None:
+        from_ms = since.pop((incarnation, partition), None)
         if from_ms is not None:
             intervals.append(
                 OwnershipInterval(
                     partition=partition,
                     from_ms=from_ms,
                     to_ms=max(at_ms, from_ms),
-                    member=life[0],
-                    incarnation=life[1],
+                    member=incarnation[0],
+                    incarnation=incarnation[1],
                 )
             )
 
     for report in reports:
-        life = (report.member, report.incarnation)
+        incarnation = (report.member, report.incarnation)
         match report.event:
             case PartitionsAssigned(partitions=partitions):
                 for partition in partitions:
-                    since.setdefault((life, partition), report.at_ms)
+                    since.setdefault((incarnation, partition), report.at_ms)
             case PartitionsRevoked(partitions=partitions) | PartitionsLost(partitions=partitions):
                 for partition in partitions:
-                    close(life, partition, report.at_ms)
+                    close(incarnation, partition, report.at_ms)
             case _:
                 pass
-    for life, partition in sorted(since):
-        close(life, partition, ended_ms.get(life, until_ms))
+    for incarnation, partition in sorted(since):
+        close(incarnation, partition, ended_ms.get(incarnation, until_ms))
     return tuple(sorted(intervals))
 
 
 def double_ownerships(intervals: Iterable[OwnershipInterval]) -> tuple[DoubleOwnership, ...]:
-    """Find the times at which a partition had two owners; touching ends are not an overlap."""
+    """Return the times at which a partition had two owners; touching ends do not overlap."""
     by_partition: dict[int, list[OwnershipInterval]] = {}
     for interval in sorted(intervals):
         by_partition.setdefault(interval.partition, []).append(interval)

@@ -1,13 +1,14 @@
-"""How many rebalances there were, and what each was for: a function over the reports.
+"""Counts rebalances by cause: a function over the reports.
 
 A generation is counted when any member took an assignment of it, under the first cause that holds:
 
-- *membership*: a member took its first or its last assignment around it, or its leader answered
-  more or fewer members than the one before (a foreign member reports nothing itself);
-- *version*: a member had asked for it to write another version;
-- *repeated*: members had asked only to say again what they had written, because a slower member had
-  not heard the last answer before the rest rejoined;
-- *followup*: the rest: a cooperative move, a probing rebalance of KIP-441, or new metadata.
+- *membership*: it is the first generation of a member or follows the last one of a member, or its
+  leader assigned to another number of members than the leader before (a foreign member does not
+  report);
+- *version*: a member had rejoined for it in order to write another version;
+- *repeated*: members had rejoined with an unchanged version, because a slower member had not taken
+  the last assignment before the others rejoined;
+- *followup*: all others: a cooperative move, a probing rebalance of KIP-441, or new metadata.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,21 +32,23 @@ def count_rebalances(
     gone: Iterable[Incarnation],
     static: bool = False,
 ) -> Rebalances:
-    """Sort the generations after one and until another, included, by what caused them.
+    """Return the generations in (after_generation, until_generation] by their cause.
 
     Args:
         reports: of all members, in the order of their time.
         after_generation: the generation of the first settled group; it and older ones are left out.
         until_generation: the generation of the last settled group.
-        gone: lives that ended before the count ends (stopped, killed, failed).
-        static: members come back in their old place (KIP-345), so that coming and going is no
+        gone: incarnations that ended before the count ends (stopped, killed, failed).
+        static: members keep their place (KIP-345), so that ends and starts of members are no
             cause.
     """
     taken = _generations_taken(reports)
     joined = {generations[0] for generations in taken.values() if not static}
-    left = {taken[life][-1] + 1 for life in gone if life in taken and not static}
+    left = {
+        taken[incarnation][-1] + 1 for incarnation in gone if incarnation in taken and not static
+    }
     changed, repeated = _generations_asked_for(reports)
-    seen = sorted(
+    counted = sorted(
         {
             generation
             for generations in taken.values()
@@ -53,13 +56,18 @@ def count_rebalances(
             if after_generation < generation <= until_generation
         }
     )
-    causes = (joined | left | _generations_of_another_size(reports), changed, repeated, set(seen))
-    sorted_out: list[tuple[int, ...]] = []
-    counted: set[int] = set()
-    for cause in causes:  # the first cause that holds, counts
-        sorted_out.append(tuple(g for g in seen if g in cause and g not in counted))
-        counted |= cause
-    membership, version, again, followup = sorted_out
+    causes = (
+        joined | left | _generations_of_another_size(reports),
+        changed,
+        repeated,
+        set(counted),
+    )
+    by_cause: list[tuple[int, ...]] = []
+    attributed: set[int] = set()
+    for generations in causes:  # the first cause that holds, counts
+        by_cause.append(tuple(g for g in counted if g in generations and g not in attributed))
+        attributed |= generations
+    membership, version, again, followup = by_cause
     return Rebalances(membership=membership, version=version, repeated=again, followup=followup)
 
 
@@ -74,37 +82,37 @@ def _generations_taken(reports: Iterable[Report]) -> Mapping[Incarnation, list[i
 
 
 def _generations_of_another_size(reports: Iterable[Report]) -> set[int]:
-    """Generations whose leader answered another number of members than the leader before it."""
+    """Return the generations whose leader assigned to another number of members than before."""
     undated: dict[Incarnation, int] = {}
     sizes: dict[int, int] = {}
     for report in reports:
-        life = (report.member, report.incarnation)
+        incarnation = (report.member, report.incarnation)
         match report.event:
             case AnswersDecided(members=members):
-                undated[life] = members
-            case AssignmentTaken(generation=generation) if life in undated:
-                sizes[generation] = undated.pop(life)
+                undated[incarnation] = members
+            case AssignmentTaken(generation=generation) if incarnation in undated:
+                sizes[generation] = undated.pop(incarnation)
             case _:
                 pass
     return {later for former, later in pairwise(sorted(sizes)) if sizes[former] != sizes[later]}
 
 
 def _generations_asked_for(reports: Iterable[Report]) -> tuple[set[int], set[int]]:
-    """Generations that rejoins for the version led to: to change it, and to say it again.
+    """Return the generations after rejoins with another version, and after those with the same.
 
-    What a member asked for is the next generation that it takes.
+    A rejoin leads to the next generation that the member takes.
     """
     changed: set[int] = set()
     repeated: set[int] = set()
     waiting: dict[Incarnation, set[int]] = {}
     for report in reports:
-        life = (report.member, report.incarnation)
+        incarnation = (report.member, report.incarnation)
         match report.event:
             case RejoinRequested(for_version=True) as rejoin:
                 same = rejoin.used_version_before == rejoin.used_version_after
-                waiting[life] = repeated if same else changed
-            case AssignmentTaken(generation=generation) if life in waiting:
-                waiting.pop(life).add(generation)
+                waiting[incarnation] = repeated if same else changed
+            case AssignmentTaken(generation=generation) if incarnation in waiting:
+                waiting.pop(incarnation).add(generation)
             case _:
                 pass
     return changed, repeated

@@ -1,4 +1,4 @@
-"""Was every record processed, how often, and how long did one wait: functions over the reports."""
+"""Coverage and waiting times of records: functions over the reports."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class Coverage:
 
     Attributes:
         produced: number of records written; their offsets are 0 to produced - 1.
-        missing: runs of offsets (first, last) that nobody processed.
+        missing: runs of unprocessed offsets (first, last).
         duplicates: how many times a record was processed again.
     """
 
@@ -23,18 +23,18 @@ class Coverage:
 
     @property
     def missing_records(self) -> int:
-        """How many records nobody processed."""
+        """How many records are unprocessed."""
         return sum(last - first + 1 for first, last in self.missing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """The longest time that a written record of one partition waited for anyone to begin it.
+    """The longest time that a written record of one partition waited until its batch began.
 
     Attributes:
         offset: the record that waited.
-        pause_ms: from the later of "it was written" and "the batch before it was done" to the
-            start of its own batch. A partition without traffic does not pause.
+        pause_ms: from the acknowledgement of the record or the end of the batch before, whichever
+            is later, to the start of its batch. A partition without traffic does not pause.
     """
 
     partition: int
@@ -54,7 +54,7 @@ def processed_batches(reports: Iterable[Report]) -> dict[int, list[tuple[Records
 
 
 def processed_counts(reports: Iterable[Report]) -> dict[int, int]:
-    """Return, per partition, the offset after the last one that anybody has processed."""
+    """Return, per partition, the offset after the last processed one."""
     counts: dict[int, int] = {}
     for report in reports:
         if isinstance(report.event, RecordsProcessed):

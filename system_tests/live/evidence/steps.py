@@ -1,4 +1,4 @@
-"""The steps of version probing, as values: who decided what, and who rejoined for a version."""
+"""The steps of version probing: decisions of leaders, and rejoins for a version."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -14,11 +14,11 @@ class ProbingStep:
     Attributes:
         kind: "assign" or "rejoin".
         member: the leader, or the member that rejoins.
-        generation: the one that was decided, or the one that the member leaves.
-        version: of the answers, or what the member writes next.
+        generation: of the assignments, or the one that the member leaves.
+        version: of the assignments, or what the member writes next.
         before: what the member wrote before; of an "assign", the commonly supported version.
-        version_probing: whether a future member was among those answered.
-        empty_members: of an "assign", who got no tasks because of its version (KIP-268's text).
+        version_probing: whether a future member was in the group.
+        empty_members: of an "assign": members without tasks because of their version (KIP-268).
     """
 
     kind: str
@@ -30,7 +30,7 @@ class ProbingStep:
     empty_members: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Name the second number for what it is."""
+        """Return the fields as plain values; `before` under the name of its meaning."""
         row = asdict(self)
         before = row.pop("before")
         row["commonly_supported_version" if self.kind == "assign" else "used_version_before"] = (
@@ -40,19 +40,19 @@ class ProbingStep:
 
 
 def probing_steps(reports: Iterable[Report]) -> tuple[ProbingStep, ...]:
-    """List the steps in the order in which they became known."""
+    """Return the steps in the order of the reports."""
     undated: dict[Incarnation, AnswersDecided] = {}
     generations: dict[Incarnation, int] = {}
     steps: list[ProbingStep] = []
     for report in reports:
-        life = (report.member, report.incarnation)
+        incarnation = (report.member, report.incarnation)
         match report.event:
             case AnswersDecided() as decision:
-                undated[life] = decision
+                undated[incarnation] = decision
             case AssignmentTaken(generation=generation):
-                generations[life] = generation
-                if life in undated:
-                    decision = undated.pop(life)
+                generations[incarnation] = generation
+                if incarnation in undated:
+                    decision = undated.pop(incarnation)
                     steps.append(
                         ProbingStep(
                             kind="assign",
@@ -69,7 +69,7 @@ def probing_steps(reports: Iterable[Report]) -> tuple[ProbingStep, ...]:
                     ProbingStep(
                         kind="rejoin",
                         member=report.member,
-                        generation=generations.get(life),
+                        generation=generations.get(incarnation),
                         version=rejoin.used_version_after,
                         before=rejoin.used_version_before,
                         version_probing=False,

@@ -1,4 +1,4 @@
-"""The story of a live bounce, out of the reports of its members."""
+"""The report page of a live bounce: its story, from the reports of its members."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,7 +16,8 @@ from system_tests.live.events import (
 )
 from system_tests.live.evidence.ownership import Incarnation, ownership_intervals
 from system_tests.live.evidence.rebalances import count_rebalances
-from system_tests.live.plan import LiveOptions, LivePlan
+from system_tests.live.options import LiveOptions
+from system_tests.live.plan import LivePlan
 from system_tests.live.report import Outcome
 from system_tests.report import (
     GROUP,
@@ -32,7 +33,7 @@ from system_tests.report import (
 )
 from system_tests.trace import LEGEND, TraceLine, format_header, format_line
 
-_REST: Final = 1.03  # the last generation is seen too
+_REST: Final = 1.03  # the last generation stays visible
 
 
 def story_of_live(
@@ -43,18 +44,18 @@ def story_of_live(
     lines: Sequence[TraceLine],
     replay: str,
 ) -> Story:
-    """Return what there is to show of one live bounce.
+    """Return what the report of one live bounce shows.
 
     Args:
         outcome: how it ended, with the reports of its members.
-        plan: the path that was taken.
+        plan: the path.
         options: its numbers.
         lines: of the trace, in order.
-        replay: the command that does the same again.
+        replay: the command that repeats it.
     """
     began_ms = min((report.at_ms for report in outcome.reports), default=0.0)
     reports = [_since(report, began_ms) for report in outcome.reports]
-    ended_ms = {life: at_ms - began_ms for life, at_ms in outcome.ended_ms.items()}
+    ended_ms = {incarnation: at_ms - began_ms for incarnation, at_ms in outcome.ended_ms.items()}
     end_ms = _REST * max([*ended_ms.values(), *(report.at_ms for report in reports)], default=1.0)
     names = tuple(sorted(outcome.records))
     stages = "; then ".join(stage.describe() for stage in plan.stages)
@@ -85,7 +86,7 @@ def _since(report: Report, began_ms: float) -> Report:
 
 
 def _verdict(outcome: Outcome) -> tuple[str, ...]:
-    """What failed first, then every check."""
+    """Return the failure, then failed checks, then good ones."""
     failure = () if outcome.failure is None else (outcome.failure,)
     checks = () if outcome.verdict is None else outcome.verdict.checks
     ordered = sorted(checks, key=lambda check: check.ok)
@@ -95,26 +96,26 @@ def _verdict(outcome: Outcome) -> tuple[str, ...]:
 def _versions(
     reports: Sequence[Report], ended_ms: Mapping[Incarnation, float], end_ms: float
 ) -> tuple[Bar, ...]:
-    """Bars by the version that each life of a member writes."""
+    """Return a bar for each version that an incarnation writes."""
     open_bars = OpenBars()
     programs: dict[Incarnation, str] = {}
-    # A member's pipe is drained after its successor started; its reports are dated right.
-    ends = [(at_ms, 0, life, None) for life, at_ms in ended_ms.items()]
-    told = [(r.at_ms, 1, (r.member, r.incarnation), r.event) for r in reports]
-    for at_ms, _, life, event in sorted([*ends, *told], key=lambda row: row[:3]):
+    # Reports of an incarnation may arrive after its successor started; their times are right.
+    ends = [(at_ms, 0, incarnation, None) for incarnation, at_ms in ended_ms.items()]
+    reported = [(r.at_ms, 1, (r.member, r.incarnation), r.event) for r in reports]
+    for at_ms, _, incarnation, event in sorted([*ends, *reported], key=lambda row: row[:3]):
         match event:
             case None | MemberStopped() | MemberFailed():
-                open_bars.end_where(at_ms, lane=life[0])
+                open_bars.end_where(at_ms, lane=incarnation[0])
             case MemberStarted(release=release, upgrade_from=pin):
-                programs[life] = release + (f", upgrade.from={pin}" if pin else "")
+                programs[incarnation] = release + (f", upgrade.from={pin}" if pin else "")
             case SubscriptionWritten(version=number):
-                program = programs.get(life, "")
+                program = programs.get(incarnation, "")
                 open_bars.switch(
-                    life[0],
+                    incarnation[0],
                     f"v{number}",
                     at_ms,
                     text=f"{program.partition(',')[0]} v{number}".strip(),
-                    hover=f"{life[0]} on {program} writes v{number}",
+                    hover=f"{incarnation[0]} on {program} writes v{number}",
                 )
             case _:
                 pass
@@ -127,29 +128,29 @@ def _owners(
 ) -> tuple[Bar, ...]:
     return tuple(
         Bar(
-            lane=f"partition {one.partition}",
-            from_ms=one.from_ms,
-            until_ms=one.to_ms,
-            key=one.member,
-            text=one.member,
-            hover=f"partition {one.partition}: {one.member}",
+            lane=f"partition {owned.partition}",
+            from_ms=owned.from_ms,
+            until_ms=owned.to_ms,
+            key=owned.member,
+            text=owned.member,
+            hover=f"partition {owned.partition}: {owned.member}",
         )
-        for one in ownership_intervals(reports, ended_ms=ended_ms, until_ms=end_ms)
+        for owned in ownership_intervals(reports, ended_ms=ended_ms, until_ms=end_ms)
     )
 
 
 def _marks(reports: Sequence[Report]) -> tuple[Mark, ...]:
-    """One mark for each report that says more than a bar does."""
+    """Return a mark for each report that no bar shows."""
     marks: list[Mark] = []
     for report in reports:
-        told = _told(report)
-        if told is not None:
-            kind, text = told
+        mark = _mark(report)
+        if mark is not None:
+            kind, text = mark
             marks.append(Mark(lane=report.member, at_ms=report.at_ms, kind=kind, hover=text))
     return tuple(marks)
 
 
-def _told(report: Report) -> tuple[MarkKind, str] | None:
+def _mark(report: Report) -> tuple[MarkKind, str] | None:
     name = report.member
     match report.event:
         case MemberStarted(release=release, upgrade_from=pin):
@@ -157,7 +158,7 @@ def _told(report: Report) -> tuple[MarkKind, str] | None:
             return MarkKind.STARTS, text
         case AnswersDecided() as decided:
             text = (
-                f"{name} leads {decided.members} members, answers v{decided.version}"
+                f"{name} leads {decided.members} members, assigns v{decided.version}"
                 f"\nrule: {decided.rule}\n{decided.why}"
             )
             return MarkKind.LEADS, text
@@ -166,7 +167,7 @@ def _told(report: Report) -> tuple[MarkKind, str] | None:
             text = f"{name} rejoins, v{before} to v{after}\nrule: {rejoin.rule}\n{rejoin.why}"
             return rejoin_kind(before, after), text
         case PartitionsLost(partitions=partitions):
-            text = f"{name} was thrown out and lost {', '.join(map(str, partitions))}"
+            text = f"{name} was removed from the group and lost {', '.join(map(str, partitions))}"
             return MarkKind.NOTES, text
         case MemberFailed(why=why):
             return MarkKind.DIES, f"{name} fails: {why}"
@@ -177,22 +178,27 @@ def _told(report: Report) -> tuple[MarkKind, str] | None:
 
 
 def _ends(reports: Sequence[Report], ended_ms: Mapping[Incarnation, float]) -> tuple[Mark, ...]:
-    """Lives that ended without a word."""
-    spoke = {
+    """Return a mark for each incarnation that ended without a report of its end."""
+    reported = {
         (report.member, report.incarnation)
         for report in reports
         if isinstance(report.event, MemberFailed | MemberStopped)
     }
     lanes = {report.member for report in reports}
     return tuple(
-        Mark(lane=life[0], at_ms=at_ms, kind=MarkKind.DIES, hover=f"{life[0]} is killed")
-        for life, at_ms in sorted(ended_ms.items())
-        if life not in spoke and life[0] in lanes
+        Mark(
+            lane=incarnation[0],
+            at_ms=at_ms,
+            kind=MarkKind.DIES,
+            hover=f"{incarnation[0]} is killed",
+        )
+        for incarnation, at_ms in sorted(ended_ms.items())
+        if incarnation not in reported and incarnation[0] in lanes
     )
 
 
 def _broken(outcome: Outcome, at_ms: float) -> tuple[Mark, ...]:
-    """The checks that failed, at the end, where they are made."""
+    """Return a mark for each failed check, at the end."""
     checks = () if outcome.verdict is None else outcome.verdict.checks
     sentences = [check.sentence for check in checks if not check.ok]
     sentences += [] if outcome.failure is None else [outcome.failure]
@@ -205,9 +211,9 @@ def _broken(outcome: Outcome, at_ms: float) -> tuple[Mark, ...]:
 def _rebalances(
     reports: Sequence[Report], outcome: Outcome, ended_ms: Mapping[Incarnation, float]
 ) -> tuple[Rebalance, ...]:
-    """Each generation at the moment that its first member took it."""
+    """Return each generation at the time at which its first member took it."""
     taken: dict[int, tuple[float, set[str]]] = {}
-    for report in sorted(reports, key=lambda one: one.at_ms):
+    for report in sorted(reports, key=lambda report: report.at_ms):
         if isinstance(report.event, AssignmentTaken):
             taken.setdefault(report.event.generation, (report.at_ms, set()))[1].add(report.member)
     first = outcome.first_generation

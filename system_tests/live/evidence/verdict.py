@@ -1,7 +1,7 @@
-"""The verdict: five checks, each a pure function over the evidence, each with its numbers.
+"""The verdict: checks, each a pure function of the evidence, each with its numbers.
 
-Safety is in the first two (nothing lost, no partition with two owners), the promise of version
-probing in the next two (where the version ends, what it costs), and what a user feels in the last.
+The first two check safety (no record lost, no partition with two owners), the next two version
+probing (the last version, the number of rebalances), the last one how long processing paused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,32 +18,33 @@ from system_tests.rebalances import Rebalances
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One question and its answer.
+    """The result of one check.
 
     Attributes:
-        name: of the question.
-        ok: nothing speaks against it.
-        sentence: for a person; numbers: for a program.
-        is_judged: there was enough to look at; if not, `ok` proves nothing.
+        name: of the check.
+        ok: it found no violation.
+        sentence: the result as text.
+        numbers: the result as plain values.
+        is_decided: there was enough to check; if not, `ok` means nothing.
     """
 
     name: str
     ok: bool
     sentence: str
     numbers: Mapping[str, object]
-    is_judged: bool = True
+    is_decided: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that the checks may look at.
+    """Everything that the checks use.
 
     Attributes:
         reports: of all members, in the order of their time.
         written_ms: partition -> when each record was acknowledged, by offset.
         ended_ms: when each process was seen to be gone.
-        gone: lives that ended before the members were stopped at the very end.
-        crashed: lives that ended without leaving the group.
+        gone: incarnations that ended before the members were stopped at the end.
+        crashed: incarnations that ended without leaving the group.
         used_versions: member -> the version it wrote last, or will write next.
         promised_versions: the versions the path may end with; the first is the usual one.
         first_generation: generation of the first settled group; last_generation: of the last.
@@ -52,7 +53,7 @@ class Evidence:
         pause_bound_ms: longest acceptable wait of a record, or None where downtime is asked for.
         pause_terms: what the bound of a partition's pause is made of, or None likewise.
         until_ms: end of the experiment.
-        quarantined: whether the foreign member was kept apart; None when there was none.
+        quarantined: whether the foreign member was quarantined; None without one.
         static: members carry a group.instance.id.
     """
 
@@ -93,9 +94,9 @@ class Verdict:
 def version_bound(*, members: int, rounds: int) -> int:
     """Return how many rebalances for the version the rounds of a bounce may cost.
 
-    Usually one per bounced member and one at the end. The last one is several when the members'
-    requests do not meet: then all but the last bounced member lower and lift themselves, each in a
-    rebalance of its own.
+    Usually one per bounced member and one at the end. It is more if the members' requests do not
+    fall into one rebalance: then all but the last bounced member lower and raise their version,
+    each in a rebalance of its own.
 
     >>> version_bound(members=3, rounds=1), version_bound(members=5, rounds=1)
     (4, 8)
@@ -103,8 +104,8 @@ def version_bound(*, members: int, rounds: int) -> int:
     return rounds * max(members + 1, 2 * (members - 1))
 
 
-def judge(evidence: Evidence) -> Verdict:
-    """Ask all five questions, and the sixth where a foreign member was let in."""
+def check_evidence(evidence: Evidence) -> Verdict:
+    """Return the five checks, and a sixth if a foreign member joined."""
     checks = [
         check_records(evidence),
         check_owners(evidence),
@@ -118,7 +119,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def check_records(evidence: Evidence) -> Check:
-    """Every record processed; processed again only where a member had crashed."""
+    """Every record was processed; more than once only if a member had crashed."""
     produced = {partition: len(times) for partition, times in evidence.written_ms.items()}
     found = coverages(evidence.reports, produced=produced)
     written = sum(produced.values())
@@ -136,9 +137,9 @@ def check_records(evidence: Evidence) -> Check:
         where = ", ".join(str(c.partition) for c in found if c.missing)
         sentence = f"{missing} of {written} records were never processed (partitions {where})"
     elif not written:
-        sentence = "no record was produced, so nothing was proved"
+        sentence = "no record was produced, so nothing was tested"
     elif duplicates and not evidence.crashed:
-        sentence = f"all {written} records processed, but {again} although nobody crashed"
+        sentence = f"all {written} records processed, but {again} although no member crashed"
     elif duplicates:
         sentence = f"all {written} records processed; {again}, after a crash"
     else:
@@ -148,7 +149,7 @@ def check_records(evidence: Evidence) -> Check:
 
 
 def check_owners(evidence: Evidence) -> Check:
-    """At no time two owners of one partition."""
+    """No partition ever had two owners."""
     intervals = ownership_intervals(
         evidence.reports, ended_ms=evidence.ended_ms, until_ms=evidence.until_ms
     )
@@ -172,7 +173,7 @@ def check_owners(evidence: Evidence) -> Check:
             f"{worst.second.member}, for {worst.overlap_ms:.0f} ms ({len(doubles)} times in all)"
         )
     elif not intervals:
-        sentence = "no partition was ever owned, so nothing was proved"
+        sentence = "no partition was ever owned, so nothing was tested"
     else:
         sentence = f"no partition ever had two owners ({len(intervals)} ownership intervals)"
     return Check(
@@ -181,7 +182,7 @@ def check_owners(evidence: Evidence) -> Check:
 
 
 def check_versions(evidence: Evidence) -> Check:
-    """Everybody ends with the version that the path promises, in one settled generation."""
+    """All members end with the version that the path promises, in one settled generation."""
     promised = evidence.promised_versions
     astray = {
         member: version
@@ -219,7 +220,7 @@ def rebalances_of(evidence: Evidence) -> Rebalances:
 
 
 def check_rebalances(evidence: Evidence) -> Check:
-    """Version probing costs no more rebalances than the path allows."""
+    """Version probing took no more rebalances than the path allows."""
     found = rebalances_of(evidence)
     version = len(found.version)
     numbers = {
@@ -235,7 +236,7 @@ def check_rebalances(evidence: Evidence) -> Check:
         f"{version} for the version (at most {evidence.version_bound})"
     )
     if found.repeated:
-        sentence += f", {len(found.repeated)} said again for slow members"
+        sentence += f", {len(found.repeated)} repeated for slow members"
     if found.followup:
         sentence += f", {len(found.followup)} to move partitions"
     return Check(
@@ -247,7 +248,7 @@ def check_rebalances(evidence: Evidence) -> Check:
 
 
 def check_pauses(evidence: Evidence) -> Check:
-    """No partition is without an owner for longer than its bound, and no record waits too long."""
+    """No partition had no owner for longer than its bound, and no record waited too long."""
     found = pauses(evidence.reports, written_ms=evidence.written_ms)
     by_partition = {str(pause.partition): round(pause.pause_ms, 1) for pause in found}
     worst = max(found, key=lambda pause: pause.pause_ms, default=None)
@@ -284,10 +285,10 @@ def check_pauses(evidence: Evidence) -> Check:
 
 
 def check_quarantine(evidence: Evidence) -> Check:
-    """A member whose bytes nobody can read gets nothing, and everybody else goes on."""
+    """A member with unreadable user data got no task, and all others went on."""
     ok = bool(evidence.quarantined)
     sentence = (
-        "the foreign member was quarantined; everybody else went on"
+        "the foreign member was quarantined; all others went on"
         if ok
         else "no leader quarantined the foreign member"
     )

@@ -1,8 +1,8 @@
 """One member on aiokafka: a process with one consumer on one event loop.
 
-As `kafka_python.py` but for the client. At least once: a batch is processed, reported, then
-committed, all under a lock that "revoked" waits for, so that nobody gets a partition whose last
-batch is not committed yet.
+As `kafka_python.py`, on the other client. At least once: a batch is processed, reported, then
+committed, all under a lock that "revoked" waits for, so that no partition moves before its last
+batch is committed.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from assignor.adapters.rebootstrap.aiokafka import supervise
 from system_tests.live import events
 from system_tests.live.members.config import MemberConfig
 from system_tests.live.members.process import EXIT_FAILED, Reporter, run_member
-from system_tests.live.members.work import Work, build_assignor, tell_rebootstraps
+from system_tests.live.members.work import Work, build_assignor, rebootstrap_listener
 
 _POLL_MS = 200
 _ERROR_PAUSE_S = 0.2
-# A consumer whose coordination has ended raises at every call; one that may go on raises once.
+# A consumer whose coordinator task has ended raises at every call; others raise once.
 _ERRORS_IN_A_ROW = 50
 
 
@@ -34,9 +34,9 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the client i
         self._is_over = False
 
     def end(self) -> None:
-        """Hand back what is left: the client tells nobody when it closes, and others take over.
+        """Stop processing all partitions: the client calls no listener when it closes.
 
-        It may finish a rebalance while it closes, and assigns what nobody will process.
+        It may finish a rebalance while it closes; those partitions are not processed.
         """
         self._is_over = True
         self._work.disown_all()
@@ -57,7 +57,7 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
 
 
 class _Member:
-    """One life of the member, on the loop that it is run on."""
+    """The member, on the event loop that it runs on."""
 
     def __init__(self, config: MemberConfig) -> None:
         self._config = config
@@ -69,19 +69,21 @@ class _Member:
         config = self._config
         self._report(
             events.MemberStarted(
-                pid=os.getpid(), release=config.release, upgrade_from=config.upgrade_from
+                pid=os.getpid(),
+                release=config.stage.release,
+                upgrade_from=config.stage.upgrade_from,
             )
         )
         at_work = asyncio.Lock()
         consumer = self._consumer()
         self._assignor.attach(consumer)
         listener = _Listener(self._work, at_work)
-        consumer.subscribe([config.topic], listener=listener)
+        consumer.subscribe([config.group.topic], listener=listener)
         self._report(events.MemberReady(protocol=self._assignor.name))
         try:
             await consumer.start()
-            if config.supervised:
-                supervise(consumer, listener=tell_rebootstraps(self._report))
+            if config.group.supervised:
+                supervise(consumer, listener=rebootstrap_listener(self._report))
             await self._go_on(consumer, at_work, stopping)
         except KafkaError as error:
             if self._assignor.failed is None:
@@ -109,11 +111,11 @@ class _Member:
                     await self._process(consumer, batches)
                 errors = 0
             except CommitFailedError as error:
-                # The group went on without this member: whoever owns the partitions now does
-                # these records over.
+                # The group has removed this member: the new owner of the partitions processes
+                # these records again.
                 sys.stderr.write(f"not committed: {error}\n")
             except KafkaError as error:
-                # A leader without an answer, or an answer that could not be used: it asks on.
+                # No assignment, or one that could not be used: try again.
                 errors += 1
                 sys.stderr.write(f"{self._config.name}: {error}\n")
                 if errors > _ERRORS_IN_A_ROW:
@@ -122,23 +124,23 @@ class _Member:
 
     async def _process(self, consumer: Any, batches: Any) -> None:
         offsets = {
-            where: records[-1].offset + 1
-            for where, records in sorted(batches.items())
-            if self._work.process(where.partition, records)
+            topic_partition: records[-1].offset + 1
+            for topic_partition, records in sorted(batches.items())
+            if self._work.process(topic_partition.partition, records)
         }
         if not offsets:
             return
         await consumer.commit(offsets)
         self._report(
             events.OffsetsCommitted(
-                offsets=tuple((where.partition, offsets[where]) for where in sorted(offsets))
+                offsets=tuple((key.partition, offsets[key]) for key in sorted(offsets))
             )
         )
 
 
 def main() -> int:
     """Be a member on aiokafka."""
-    return run_member(run, surroundings=KafkaError)
+    return run_member(run, client_error=KafkaError)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A member that does not belong: it joins as `stream` with user data that is not Kafka Streams'.
+"""A foreign member: it joins as `stream` with user data that is not Kafka Streams'.
 
-A misconfigured program with the same group id does this to a real group. It must get nothing, and
-everybody else must go on.
+A misconfigured program with the same group id does this to a real group. It must get no task, and
+all other members must go on.
 """
 
 import os
@@ -19,6 +19,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
+from system_tests.json_lines import read_line
 from system_tests.live import events
 from system_tests.live.members.config import MemberConfig
 from system_tests.live.members.process import Reporter, end_with_parent
@@ -34,29 +35,29 @@ class _GarbageAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # the c
         return ConsumerProtocolSubscription(version=1, topics=sorted(topics), user_data=_GARBAGE)
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002 the client's signature
-        raise RuntimeError("a foreign member was made leader; it has no answer for anybody")
+        raise RuntimeError("the foreign member became leader; it has no assignment for the others")
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Take whatever comes."""
+        """Ignore the assignment."""
 
 
 def main() -> int:
-    """Join, stay until told to end, leave."""
+    """Join, stay until SIGTERM, leave; return the exit status."""
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    config = MemberConfig.from_json(sys.stdin.readline())
+    config = read_line(MemberConfig, sys.stdin.readline())
     end_with_parent(stopping)
     report = Reporter()
     report(events.MemberStarted(pid=os.getpid(), release="foreign", upgrade_from=None))
     consumer = KafkaConsumer(
-        config.topic,
-        bootstrap_servers=config.bootstrap_servers,
-        group_id=config.group_id,
+        config.group.topic,
+        bootstrap_servers=config.group.bootstrap_servers,
+        group_id=config.group.group_id,
         client_id=config.name,
         partition_assignment_strategy=[_GarbageAssignor()],
         enable_auto_commit=False,
-        session_timeout_ms=config.session_timeout_ms,
-        heartbeat_interval_ms=config.heartbeat_interval_ms,
+        session_timeout_ms=config.group.session_timeout_ms,
+        heartbeat_interval_ms=config.group.heartbeat_ms,
         metrics_enabled=False,
     )
     report(events.MemberReady(protocol="stream"))

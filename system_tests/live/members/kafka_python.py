@@ -1,9 +1,9 @@
-"""One member on kafka-python: a process with one consumer, told what to be in one line of JSON.
+"""One member on kafka-python: a process with one consumer, configured by one line of JSON.
 
 `python -m system_tests.live.members.kafka_python` reads a `MemberConfig` from the first line of its
 standard input, or from its only argument, and reports events on standard output
 (`system_tests/live/events.py`). It ends cleanly on SIGTERM, and by itself when its standard input
-ends: a member never outlives the experiment, however that died.
+ends: no member outlives the experiment.
 
 At least once: a batch is processed, reported, then committed. The main thread polls and processes;
 rebalance callbacks run on the client's own thread and take `Work`'s lock, so that "revoked" is
@@ -27,7 +27,7 @@ from encoding import RebalanceError
 from system_tests.live import events
 from system_tests.live.members.config import MemberConfig
 from system_tests.live.members.process import EXIT_FAILED, Reporter, run_member
-from system_tests.live.members.work import Work, build_assignor, tell_rebootstraps
+from system_tests.live.members.work import Work, build_assignor, rebootstrap_listener
 
 _POLL_MS = 1000
 _LEADER_RETRY_S = 0.2
@@ -55,7 +55,7 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
     report = Reporter()
     report(
         events.MemberStarted(
-            pid=os.getpid(), release=config.release, upgrade_from=config.upgrade_from
+            pid=os.getpid(), release=config.stage.release, upgrade_from=config.stage.upgrade_from
         )
     )
     work = Work(report)
@@ -66,22 +66,22 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
         metrics_enabled=False,
     )
     assignor.attach(consumer)
-    if config.supervised:
-        supervise(consumer, listener=tell_rebootstraps(report))
-    # Fetched before the first join: a leader that does not know the topic has nothing to hand out.
-    consumer.partitions_for_topic(config.topic)
-    consumer.subscribe([config.topic], listener=_Listener(work))
+    if config.group.supervised:
+        supervise(consumer, listener=rebootstrap_listener(report))
+    # Fetched before the first join: a leader that does not know the topic assigns nothing.
+    consumer.partitions_for_topic(config.group.topic)
+    consumer.subscribe([config.group.topic], listener=_Listener(work))
     report(events.MemberReady(protocol=assignor.name))
     try:
         while not stopping.is_set() and assignor.failed is None:
             try:
                 _step(consumer, work, report)
             except RebalanceError as error:
-                # A leader without an answer: an emulated one may have died of it, ours asks on.
+                # The leader sent no assignment; an emulated one may have failed. Try again.
                 sys.stderr.write(f"{config.name}: {error}\n")
                 stopping.wait(_LEADER_RETRY_S)
             except KafkaError as error:
-                # No broker answers, perhaps: the same call may go well in a moment.
+                # Perhaps no broker answers: try again.
                 if assignor.failed is not None or fatal_reason(error) is not None:
                     raise
                 sys.stderr.write(f"{config.name}: {error}\n")
@@ -103,28 +103,28 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
 def _step(consumer: KafkaConsumer, work: Work, report: Reporter) -> None:
     batches: Mapping[TopicPartition, Sequence[ConsumerRecord]] = consumer.poll(timeout_ms=_POLL_MS)
     offsets = {
-        where: OffsetAndMetadata(records[-1].offset + 1, "", -1)
-        for where, records in sorted(batches.items())
-        if work.process(where.partition, records)
+        topic_partition: OffsetAndMetadata(records[-1].offset + 1, "", -1)
+        for topic_partition, records in sorted(batches.items())
+        if work.process(topic_partition.partition, records)
     }
     if offsets:
         try:
             consumer.commit(offsets)
         except (CommitFailedError, RebalanceInProgressError) as error:
-            # The group went on without this member, after a long pause perhaps: it joins again at
-            # the next poll, and whoever owns the partitions now does these records over.
+            # The group has removed this member, perhaps after a long pause: it joins again at the
+            # next poll, and the new owner of the partitions processes these records again.
             sys.stderr.write(f"not committed: {error}\n")
             return
         report(
             events.OffsetsCommitted(
-                offsets=tuple((where.partition, offsets[where].offset) for where in sorted(offsets))
+                offsets=tuple((key.partition, offsets[key].offset) for key in sorted(offsets))
             )
         )
 
 
 def main() -> int:
     """Be a member on kafka-python."""
-    return run_member(run, surroundings=KafkaError)
+    return run_member(run, client_error=KafkaError)
 
 
 if __name__ == "__main__":

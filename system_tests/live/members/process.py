@@ -1,4 +1,4 @@
-"""A member process of any client: its configuration, its reports, its end with its parent."""
+"""What member processes share: read the configuration, write reports, end with the parent."""
 
 import ctypes
 import json
@@ -11,50 +11,51 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Protocol
 
+from system_tests.json_lines import LineError, read_line
 from system_tests.live import events
 from system_tests.live.members.config import MemberConfig
 
 EXIT_FAILED = 1
 _EXIT_USAGE = 2
-_EXIT_SURROUNDINGS = 3
+_EXIT_ENVIRONMENT = 3
 
 
 class Run(Protocol):
-    """A member's life: returns the exit status."""
+    """Runs a member; returns the exit status."""
 
     def __call__(self, config: MemberConfig, *, stopping: threading.Event) -> int:
-        """Be a member until `stopping` is set."""
+        """Be a member until `stopping` is set; return the exit status."""
 
 
-def run_member(run: Run, *, surroundings: type[Exception]) -> int:
-    """Read the configuration, tie this process to its parent, run.
+def run_member(run: Run, *, client_error: type[Exception]) -> int:
+    """Read the configuration, tie this process to its parent, run; return the exit status.
 
     Args:
         run: the member.
-        surroundings: the client's errors, which are not the member's fault.
+        client_error: raised by the client library; an environment failure, exit status 3.
     """
     arguments = sys.argv[1:]
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     try:
-        config = MemberConfig.from_json(arguments[0] if arguments else sys.stdin.readline())
-    except ValueError as error:
-        sys.stderr.write(f"bad configuration: {error}\n")
+        config = read_line(MemberConfig, arguments[0] if arguments else sys.stdin.readline())
+    except LineError as error:
+        sys.stderr.write(f"bad configuration of a member: {error}\n")
         return _EXIT_USAGE
     end_with_parent(stopping)
     try:
         return run(config, stopping=stopping)
-    except surroundings as error:
+    except client_error as error:
         sys.stderr.write(f"{config.name}: {type(error).__name__}: {error}\n")
-        return _EXIT_SURROUNDINGS
+        return _EXIT_ENVIRONMENT
 
 
 class JsonLines:
-    """Writes what happened to what was standard output; that becomes standard error.
+    """Writes lines of JSON to the original standard output, from any thread.
 
-    A JVM in this process may print, and what it prints must not look like a report. May be called
-    from any thread.
+    The process's standard output becomes its standard error: what a JVM in this process prints must
+    not look like a report.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class JsonLines:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     def answer(self, **values: object) -> None:
-        """Write values that JSON can say."""
+        """Write one JSON object."""
         self._write(lambda: json.dumps(values))
 
     def _write(self, line: Callable[[], str]) -> None:
@@ -83,7 +84,7 @@ class Reporter(JsonLines):
 
 
 def now_ms() -> float:
-    """Read the clock that all processes of a machine share."""
+    """Return monotonic milliseconds, the same clock for all processes of a machine."""
     return time.monotonic_ns() / 1e6
 
 
@@ -123,7 +124,7 @@ def _watch_stdin(stopping: threading.Event) -> None:
         while os.read(descriptor, _READ_SIZE):
             pass
     except OSError:
-        pass  # a closed descriptor says the same as an end of file
+        pass  # a closed descriptor means the same as an end of file
     stopping.set()
     deadline = monotonic() + _CLEAN_END_S
     while monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Real rolling bounces on the embedded broker, each with its whole verdict."""
+"""Rolling bounces of real processes on the embedded broker, each with its verdict."""
 
 import pytest
 

@@ -4,10 +4,11 @@ import sys
 
 import pytest
 
-from system_tests.live.bounce import LiveBounce
+from system_tests.live.bounce import run_live_bounce
 from system_tests.live.events import AssignmentTaken
 from system_tests.live.events import PartitionsRevoked as Revoked
-from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.live.options import LiveOptions
+from system_tests.live.plan import LivePlan, Stage
 from system_tests.live.screen import SilentScreen
 
 pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -43,19 +44,23 @@ def test_cooperative_and_eager_members_of_ours_in_one_group(bounce):
 
 
 def revoked_though_kept(reports):
-    """Partitions that a life gave up right after it was answered to keep them; its end left out."""
-    lives = {}
+    """Partitions that a member revoked although it was assigned them again; its end left out."""
+    by_incarnation = {}
     for report in reports:
-        lives.setdefault((report.member, report.incarnation), []).append(report.event)
+        by_incarnation.setdefault((report.member, report.incarnation), []).append(report.event)
     found = []
-    for life, said in lives.items():
-        ends = [number for number, event in enumerate(said) if isinstance(event, Revoked)][-1:]
+    for incarnation, own_events in by_incarnation.items():
+        ends = [number for number, event in enumerate(own_events) if isinstance(event, Revoked)][
+            -1:
+        ]
         kept = set()
-        for number, event in enumerate(said):
+        for number, event in enumerate(own_events):
             if isinstance(event, AssignmentTaken):
                 kept = {int(task.partition("_")[2]) for task in event.active_tasks}
             elif isinstance(event, Revoked) and number not in ends:
-                found += [(life, partition) for partition in kept.intersection(event.partitions)]
+                found += [
+                    (incarnation, partition) for partition in kept.intersection(event.partitions)
+                ]
     return found
 
 
@@ -65,11 +70,11 @@ def test_a_cooperative_group_gives_up_only_what_moves():
     )
     plan = LivePlan(before=stage, stages=(stage,), promised_versions=(101,))
     options = LiveOptions(
-        rate=100.0, quiet_ms=400.0, session_timeout_ms=60_000, settle_timeout_s=240
+        rate=50.0, quiet_ms=400.0, session_timeout_ms=60_000, settle_timeout_s=240
     )
-    outcome = LiveBounce(options, plan, SilentScreen(sys.stderr, ("a", "b", "c"))).run()
+    outcome = run_live_bounce(options, plan, SilentScreen(sys.stderr, ("a", "b", "c")))
     assert outcome.failure is None
     checks = {check.name: check for check in outcome.verdict.checks}
     assert [c.sentence for c in checks.values() if c.name != "pauses" and not c.ok] == []
-    assert len([one for one in outcome.reports if isinstance(one.event, Revoked)]) > 3
+    assert len([report for report in outcome.reports if isinstance(report.event, Revoked)]) > 3
     assert revoked_though_kept(outcome.reports) == []

@@ -1,7 +1,7 @@
-"""What goes wrong while real processes are bounced: the upgrade goes on, and no record is lost.
+"""Faults during bounces of real processes: the upgrade goes on, and no record is lost.
 
-Each experiment is an ordinary live bounce on an embedded broker of two nodes; something strikes
-every time a bounced member has been started and has not joined yet.
+Each experiment is an ordinary live bounce on an embedded broker of two nodes; a fault occurs every
+time a bounced member has been started and has not joined yet.
 """
 
 import os
@@ -16,10 +16,11 @@ from probing import find_release
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from system_tests.coordinator import EventKind
 from system_tests.live.bounce import LiveBounce
+from system_tests.live.options import LiveOptions, Switches
 from system_tests.live.order import member_names
-from system_tests.live.plan import LiveOptions, Stage
+from system_tests.live.parts import open_parts
+from system_tests.live.plan import Stage, plan_path
 from system_tests.live.screen import SilentScreen
-from system_tests.live.upgrade import Switches, plan_path
 
 pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
 SESSION_MS = 2_000
@@ -29,8 +30,8 @@ MEMBERS = 3
 
 
 @dataclass
-class Struck:
-    """A bounce that is over: what came of it, and what the broker saw."""
+class FaultyRun:
+    """A finished bounce: its outcome, and what the broker observed."""
 
     outcome: object
     events: tuple
@@ -48,9 +49,9 @@ class Struck:
 
     @property
     def double_owners(self):
-        """Pairs of owners of one partition, neither of which had been put out of the group.
+        """Pairs of owners of one partition, neither of which the group had removed.
 
-        Whoever stands still does not know that its session ran out.
+        A paused member does not know that its session has expired.
         """
         expired = {
             (event.member_id or "").rsplit("-", UUID_PARTS)[0]
@@ -64,58 +65,55 @@ class Struck:
         return sum(event.kind is kind for event in self.events)
 
 
-class Strikes(LiveBounce):
-    """A bounce with one strike after the start of each bounced member."""
+class FaultyBounce(LiveBounce):
+    """A bounce with one fault after the start of each bounced member."""
 
-    def __init__(self, options, plan, broker, strikes):
-        super().__init__(options, plan, SilentScreen(sys.stderr, member_names(options.members)))
-        self.broker, self.strikes, self.stage = broker, list(strikes), None
-        self.bounced = ""  # who was started last, and has said nothing yet
-
-    @property
-    def crew(self):
-        return self._crew
+    def __init__(self, options, plan, parts, broker, faults):
+        super().__init__(options, plan, parts)
+        self.members, self.broker = parts.members, broker
+        self.faults, self.stage = list(faults), None
+        self.bounced = ""  # the member that was started last, and has not joined yet
 
     def other(self):
         """A member that is up, neither the leader nor the one that was started last."""
-        names = [member.name for member in self.crew.group.alive]
-        return next(n for n in names if n not in (self.bounced, self.crew.group.leader))
+        names = [member.name for member in self.members.view.alive]
+        return next(n for n in names if n not in (self.bounced, self.members.view.leader))
 
     def stage_of(self, name):
-        release = find_release(self.crew.group.members[name].release)
+        release = find_release(self.members.view.members[name].release)
         latest = release.latest_native_version or release.latest_version
         return Stage(release=release.name, upgrade_from=None, latest_version=latest)
 
     def pid_of(self, name):
-        started = [r for r in self.crew.reports if r.member == name and hasattr(r.event, "pid")]
+        started = [r for r in self.members.reports if r.member == name and hasattr(r.event, "pid")]
         return started[-1].event.pid
 
     def wait_for(self, api, name):
-        """Wait until the broker has had a request of this life of a member."""
+        """Wait until the broker has received a request of this incarnation of a member."""
         before = len(self.asked(api, name))
-        self.crew.wait(
+        self.members.wait(
             lambda: None if len(self.asked(api, name)) > before else f"no {api} of {name}",
             timeout_s=240,
         )
 
     def asked(self, api, name):
-        return [one for one in self.broker.requests(api) if one.client_id == name]
+        return [request for request in self.broker.requests(api) if request.client_id == name]
 
     def let_pass(self, seconds):
         end = time.monotonic() + seconds
-        self.crew.wait(
+        self.members.wait(
             lambda: None if time.monotonic() > end else "time passes", timeout_s=seconds + 240
         )
 
-    def _bounce(self, stage):
+    def _bounce(self, stage, bounced, *, kill):
         self.stage = stage
-        super()._bounce(stage)
+        return super()._bounce(stage, bounced, kill=kill)
 
     def _settle(self, *, extra_s=0.0):
-        if self.stage is not None and self.strikes:
-            members = self.crew.group.members.values()
-            (self.bounced,) = (one.name for one in members if one.generation is None)
-            self.strikes.pop(0)(self)
+        if self.stage is not None and self.faults:
+            members = self.members.view.members.values()
+            (self.bounced,) = (m.name for m in members if m.generation is None)
+            self.faults.pop(0)(self)
             extra_s += 3 * SESSION_MS / 1000
         super()._settle(extra_s=extra_s)
 
@@ -123,30 +121,32 @@ class Strikes(LiveBounce):
 def stop_another(bounce):
     name = bounce.other()
     stage = bounce.stage_of(name)
-    bounce.crew.stop(name)
-    bounce.crew.start(name, stage)
+    bounce.members.stop(name)
+    bounce.members.start(name, stage)
 
 
 def kill_the_leader(bounce):
-    # After a bounce of the leader nobody leads until the next answers: only a member of the group
-    # can be missed by the coordinator.
-    bounce.crew.wait(lambda: None if bounce.crew.group.leader else "nobody leads", timeout_s=240)
-    name = bounce.crew.group.leader
+    # After a bounce of the leader there is no leader until the next one assigns: the coordinator
+    # notices only the loss of a member of the group.
+    bounce.members.wait(
+        lambda: None if bounce.members.view.leader else "there is no leader", timeout_s=240
+    )
+    name = bounce.members.view.leader
     stage = bounce.stage_of(name)
-    bounce.crew.kill(name)
-    bounce.crew.start(name, stage)
+    bounce.members.kill(name)
+    bounce.members.start(name, stage)
 
 
 def crash_after(api):
-    """Kill the member that comes back once the broker has had this request of it."""
+    """Kill the member that restarts once the broker has received this request of it."""
 
-    def strike(bounce):
+    def crash(bounce):
         name = bounce.bounced
         bounce.wait_for(api, name)
-        bounce.crew.kill(name)
-        bounce.crew.start(name, bounce.stage)
+        bounce.members.kill(name)
+        bounce.members.start(name, bounce.stage)
 
-    return strike
+    return crash
 
 
 def move_the_coordinator(bounce):
@@ -174,54 +174,57 @@ def pause_past_the_session(bounce):
 
 
 @pytest.fixture
-def struck():
-    def run(old, new, strikes, **options):
+def bounce_with():
+    def run(old, new, faults, **options):
         with running_broker(BrokerConfig(nodes=2)) as broker:
-            asked = LiveOptions(
+            numbers = LiveOptions(
                 bootstrap_server=",".join(broker.bootstrap_servers),
                 session_timeout_ms=SESSION_MS,
                 heartbeat_ms=200,
                 quiet_ms=400.0,
-                rate=100.0,
+                rate=50.0,
                 settle_timeout_s=240,
                 **options,
             )
-            bounce = Strikes(asked, plan_path(old, new, Switches()), broker, strikes)
-            outcome = bounce.run()
-            assert bounce.strikes == [], "not every strike came"
-            return Struck(outcome, broker.events, broker.requests())
+            screen = SilentScreen(sys.stderr, member_names(numbers.members))
+            with open_parts(numbers, screen) as parts:
+                plan = plan_path(old, new, Switches())
+                bounce = FaultyBounce(numbers, plan, parts, broker, faults)
+                outcome = bounce.run()
+            assert bounce.faults == [], "not every fault occurred"
+            return FaultyRun(outcome, broker.events, broker.requests())
 
     return run
 
 
 @pytest.mark.kip("268-16", "loop")
-def test_an_upgrade_survives_a_stop_a_lost_leader_and_a_moved_coordinator(struck):
-    run = struck("2.8", "3.9.1", [stop_another, kill_the_leader, move_the_coordinator])
+def test_an_upgrade_survives_a_stop_a_lost_leader_and_a_moved_coordinator(bounce_with):
+    run = bounce_with("2.8", "3.9.1", [stop_another, kill_the_leader, move_the_coordinator])
     assert run.failed == []
     assert run.count(EventKind.MEMBER_EXPIRED) >= 1
-    # The other broker knows the members of the group: they need not join as strangers.
-    (reloaded,) = [one for one in run.events if one.kind is EventKind.GROUP_RELOADED]
+    # The other broker knows the members of the group: they keep their member ids.
+    (reloaded,) = [event for event in run.events if event.kind is EventKind.GROUP_RELOADED]
     assert len(reloaded.members) >= MEMBERS - 1
 
 
 @pytest.mark.kip("268-16", "loop")
-def test_an_upgrade_survives_a_crash_at_every_step_of_a_join(struck):
+def test_an_upgrade_survives_a_crash_at_every_step_of_a_join(bounce_with):
     steps = [crash_after(api) for api in ("FindCoordinator", "JoinGroup", "SyncGroup")]
-    run = struck("3.1", "native", steps)
+    run = bounce_with("3.1", "native", steps)
     assert run.failed == []
     assert run.outcome.verdict.numbers("records")["missing"] == 0
 
 
 @pytest.mark.kip("268-16", "loop")
-def test_an_upgrade_survives_a_join_that_is_lost_one_sent_twice_and_a_crash_at_work(struck):
-    run = struck("3.4.1", "3.9.1", [lose_a_join, join_twice, crash_after("OffsetCommit")])
+def test_an_upgrade_survives_a_join_that_is_lost_one_sent_twice_and_a_crash_at_work(bounce_with):
+    run = bounce_with("3.4.1", "3.9.1", [lose_a_join, join_twice, crash_after("OffsetCommit")])
     assert run.failed == []
 
 
 @pytest.mark.kip("268-16", "loop")
-def test_an_upgrade_on_both_clients_survives_lost_joins_and_the_death_of_a_leader(struck):
-    strikes = [lose_a_join, join_twice, kill_the_leader]
-    run = struck("3.1", "native", strikes, client="mixed", members=4)
+def test_an_upgrade_on_both_clients_survives_lost_joins_and_the_death_of_a_leader(bounce_with):
+    faults = [lose_a_join, join_twice, kill_the_leader]
+    run = bounce_with("3.1", "native", faults, client="mixed", members=4)
     assert run.outcome.failure is None
     checks = {check.name: check for check in run.outcome.verdict.checks}
     assert checks["versions"].ok, checks["versions"].sentence
@@ -230,8 +233,8 @@ def test_an_upgrade_on_both_clients_survives_lost_joins_and_the_death_of_a_leade
 
 @pytest.mark.kip("268-16", "loop")
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
-def test_an_upgrade_survives_a_member_that_is_paused_past_its_session(struck, client):
-    run = struck("2.8", "native", [pause_past_the_session], client=client)
+def test_an_upgrade_survives_a_member_that_is_paused_past_its_session(bounce_with, client):
+    run = bounce_with("2.8", "native", [pause_past_the_session], client=client)
     assert run.outcome.failure is None
     checks = {check.name: check for check in run.outcome.verdict.checks}
     assert checks["versions"].ok, checks["versions"].sentence

@@ -1,4 +1,4 @@
-"""`assignor inspect` on live members of the embedded broker: it tells what they really hold."""
+"""`assignor inspect` on live members of the embedded broker: it shows what they hold."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ def topology():
 
 
 class Member(threading.Thread):
-    """A consumer in a thread: of ours with an assignor, else a stock one."""
+    """A consumer in a thread, with a native assignor or a stock one."""
 
     def __init__(self, broker, group, name, assignor=None):
         super().__init__(daemon=True)
@@ -80,10 +80,10 @@ def document(broker, group):
     return json.loads(done.stdout)
 
 
-def wait_for(look, is_there):
-    """Look until it is there; the last look says what was instead."""
+def wait_for(look, is_expected):
+    """Call `look` until its result is as expected; the failure shows the last result."""
     deadline = time.monotonic() + PATIENCE_S
-    while not is_there(found := look()):
+    while not is_expected(found := look()):
         assert time.monotonic() < deadline, found
         time.sleep(0.1)
     return found
@@ -91,9 +91,9 @@ def wait_for(look, is_there):
 
 def actives(found):
     return {
-        one["client"]: sorted(int(task[2:]) for task in one["active"])
-        for one in found.get("clients", ())
-        if "active" in one
+        client["client"]: sorted(int(task[2:]) for task in client["active"])
+        for client in found.get("clients", ())
+        if "active" in client
     }
 
 
@@ -109,16 +109,18 @@ def test_tasks_and_versions_are_those_of_the_members(broker):
             stack.callback(ours(broker, number).close)
         found = wait_for(
             lambda: document(broker, "app"),
-            lambda said: sorted(map(len, actives(said).values())) == [2, 2, 2],
+            lambda found: sorted(map(len, actives(found).values())) == [2, 2, 2],
         )
     assert set(actives(found)) == {"m1", "m2", "m3"}
     assert sorted(task for held in actives(found).values() for task in held) == list(
         range(PARTITIONS)
     )
-    assert {one["process_id"] for one in found["clients"]} == {
+    assert {client["process_id"] for client in found["clients"]} == {
         str(UUID(int=number)) for number in (1, 2, 3)
     }
-    assert {member["native"] for one in found["clients"] for member in one["members"]} == {101}
+    assert {member["native"] for client in found["clients"] for member in client["members"]} == {
+        101
+    }
     assert set(found["leader"]["candidates"]) <= {"m1", "m2", "m3"}
     assert found["version"]["held_by"] == []
     assert found["subtopologies"]["0"]["sources"] == ["words"]
@@ -130,11 +132,11 @@ def test_a_member_of_ours_that_is_pinned_is_named(broker):
         stack.callback(ours(broker, 2, upgrade_from="1.1").close)
         found = wait_for(
             lambda: document(broker, "app"),
-            lambda said: sorted(map(len, actives(said).values())) == [3, 3],
+            lambda found: sorted(map(len, actives(found).values())) == [3, 3],
         )
     (held,) = found["version"]["held_by"]
     assert (held["client"], held["kind"], held["version"]) == ("m2", "forgotten pin", 2)
-    assert "holds-version" in [one["kind"] for one in found["findings"]]
+    assert "holds-version" in [finding["kind"] for finding in found["findings"]]
 
 
 def test_a_stock_group_shows_its_partitions_and_an_empty_one_says_so(broker):
@@ -142,12 +144,12 @@ def test_a_stock_group_shows_its_partitions_and_an_empty_one_says_so(broker):
     try:
         found = wait_for(
             lambda: document(broker, "stock"),
-            lambda said: bool(said.get("clients")) and bool(said["clients"][0]["partitions"]),
+            lambda found: bool(found.get("clients")) and bool(found["clients"][0]["partitions"]),
         )
         assert found["streams"] is False
         assert found["assignor"] == "range"
         assert found["clients"][0]["partitions"] == [f"words-{n}" for n in range(PARTITIONS)]
     finally:
         member.close()
-    found = wait_for(lambda: document(broker, "stock"), lambda said: said["members"] == 0)
+    found = wait_for(lambda: document(broker, "stock"), lambda found: found["members"] == 0)
     assert found["summary"] == "group stock has no members now; its state is Empty"

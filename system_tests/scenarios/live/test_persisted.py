@@ -1,4 +1,4 @@
-"""Persisted formats beside a wire version that goes up and down, on a real client (KIP-384)."""
+"""Persisted formats while the wire version is raised and lowered, on a real client (KIP-384)."""
 
 import json
 import time
@@ -51,7 +51,7 @@ def ended(member):
 
 
 def live_until_written(broker, state_dir, version, **settings):
-    """Run a member until it remembers this wire version; its process id and file afterwards."""
+    """Run a member until it remembers this wire version; return its process id and file."""
     assignor, consumer = started(broker, state_dir, **settings)
     try:
         end = time.monotonic() + LIMIT_S
@@ -59,7 +59,7 @@ def live_until_written(broker, state_dir, version, **settings):
             assert time.monotonic() < end, (assignor.levels, assignor.failures)
             consumer.poll(timeout_ms=100)
             if assignor.directory.remembered_version != version:
-                # Nobody rejoins only for a version: the next rebalance has it.
+                # No member rejoins only for a version: the next rebalance has it.
                 consumer._coordinator.request_rejoin()
         process_id = assignor.directory.process_id
     finally:
@@ -69,7 +69,7 @@ def live_until_written(broker, state_dir, version, **settings):
 
 @pytest.mark.kip("384-6", "loop")
 def test_a_follower_writes_the_format_of_the_leader_and_may_keep_its_own_setting(broker, tmp_path):
-    """Two processes, no finalized level: one is rolled to version 2 and leads, the other is not."""
+    """Two processes, no finalized level: the leader is set to version 2, the other is not."""
 
     def written(name):
         return (tmp_path / name / PROCESS_FILE).read_bytes()[:8] == b"SRPROC01"
@@ -77,12 +77,12 @@ def test_a_follower_writes_the_format_of_the_leader_and_may_keep_its_own_setting
     def until(holds, *members):
         end = time.monotonic() + LIMIT_S
         while not holds():
-            assert time.monotonic() < end, [one.failures for one, _ in members]
+            assert time.monotonic() < end, [assignor.failures for assignor, _ in members]
             for _, consumer in members:
                 consumer.poll(timeout_ms=100)
 
     def both():
-        return all(len(one.tasks.active) == 1 for one, _ in (leader, follower))
+        return all(len(assignor.tasks.active) == 1 for assignor, _ in (leader, follower))
 
     leader = started(broker, tmp_path / "leader", persistent_metadata_version=2)
     until(lambda: len(leader[0].tasks.active) == 2, leader)
@@ -91,7 +91,7 @@ def test_a_follower_writes_the_format_of_the_leader_and_may_keep_its_own_setting
     until(lambda: both() and written("follower"), leader, follower)
     assert written("leader")
     ended(leader)
-    # Who led is gone; what was written stays, and so may the setting.
+    # The leader has stopped; the written file keeps its format, whatever the setting.
     ended(follower)
     again = started(broker, tmp_path / "follower", persistent_metadata_version=1)
     until(lambda: len(again[0].tasks.active) == 2, again)
@@ -118,16 +118,19 @@ def test_the_wire_goes_up_and_down_and_what_is_persisted_only_up(broker, tmp_pat
         )
         seen.append(process_id)
         if persistent == 1:
-            said = json.loads(file)
-            assert (said["processId"], said["rememberedVersion"]) == (str(process_id), version)
+            content = json.loads(file)
+            assert (content["processId"], content["rememberedVersion"]) == (
+                str(process_id),
+                version,
+            )
         else:
             assert file.startswith(b"SRPROC01")
     assert len(set(seen)) == 1
-    with pytest.raises(StoreError, match=r"would go back: version 2 was first written here at"):
+    with pytest.raises(StoreError, match=r"cannot be lowered: version 2 was first written here at"):
         StreamsAssignor(
             COUNTED, application_id="app", state_dir=tmp_path, persistent_metadata_version=1
         )
-    # Nothing is lost by the attempt: the same process goes on as before.
+    # The attempt changes nothing: the process id is the same.
     again, _ = live_until_written(
         broker, tmp_path, 101, hold_back=False, persistent_metadata_version=2
     )

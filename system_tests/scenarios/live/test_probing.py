@@ -1,4 +1,4 @@
-"""Version probing on real clients: what each member is answered and writes, rebalance by rebalance.
+"""Version probing on real clients: what each member is assigned and writes, per rebalance.
 
 Members of Kafka's releases are emulated by the adapter; all of them are polled in turns.
 """
@@ -20,7 +20,7 @@ COUNTED = Topology().add_source("lines", topics=["lines"]).add_processor("n", pa
 
 
 class Member:
-    """An assignor, its consumer, and what was observed of it."""
+    """An assignor, its consumer, and its observations."""
 
     def __init__(self, broker, release):
         self.seen = []
@@ -39,16 +39,16 @@ class Member:
         self.assignor.attach(self.consumer)
 
     def of(self, kind):
-        return [one for one in self.seen if isinstance(one, kind)]
+        return [event for event in self.seen if isinstance(event, kind)]
 
     @property
     def wrote(self):
         """Versions of its subscriptions."""
-        return [one.version for one in self.of(SubscriptionWritten)]
+        return [event.version for event in self.of(SubscriptionWritten)]
 
     def taken(self, generation):
-        """What it took in a generation."""
-        return next(one for one in self.of(AssignmentTaken) if one.generation == generation)
+        """Return the assignment that it took in a generation."""
+        return next(event for event in self.of(AssignmentTaken) if event.generation == generation)
 
     def close(self):
         self.consumer.close(autocommit=False)
@@ -57,7 +57,7 @@ class Member:
 
 @pytest.fixture
 def group():
-    """Start members one after the other, poll them until something holds."""
+    """Start members one after the other, and poll them until a condition holds."""
     members = []
     with running_broker(BrokerConfig(topics={"lines": 4})) as broker:
 
@@ -83,7 +83,7 @@ def group():
 
 
 def shared(*members):
-    """Whether the four tasks are with these members, some with each."""
+    """Return whether these members have the four tasks, each at least one."""
     tasks = [sorted(member.assignor.tasks.active) for member in members]
     return all(tasks) and len({task for some in tasks for task in some}) == 4
 
@@ -91,16 +91,16 @@ def shared(*members):
 @pytest.mark.kip("268-6", "loop")
 @pytest.mark.parametrize("release", ["2.1.1", "2.3.1"])
 def test_while_one_member_probes_the_others_keep_their_tasks_in_the_same_rebalance(group, release):
-    one, two = group(release), group(release)
-    group.until(lambda: shared(one, two), "shared by two")
+    first_member, two = group(release), group(release)
+    group.until(lambda: shared(first_member, two), "shared by two")
     new = group("2.4.1")
-    group.until(lambda: shared(one, two, new), "shared by three")
-    led = [answers for member in (one, two) for answers in member.of(AnswersDecided)]
+    group.until(lambda: shared(first_member, two, new), "shared by three")
+    led = [answers for member in (first_member, two) for answers in member.of(AnswersDecided)]
     (probed,) = (answers for answers in led if answers.version_probing)
     assert probed.placed_tasks == 4
     first = new.of(AssignmentTaken)[0]
     assert first.active_tasks == ()
-    others = [member.taken(first.generation) for member in (one, two)]
+    others = [member.taken(first.generation) for member in (first_member, two)]
     assert all(answer.active_tasks for answer in others)
     assert len({task for answer in others for task in answer.active_tasks}) == 4
     assert {answer.error_code for answer in others} == {0}
@@ -118,6 +118,6 @@ def test_a_lowered_member_of_ours_goes_up_again_while_a_jvm_member_leads(group):
     group.until(lambda: shared(jvm, ours) and ours.wrote[-1] == 11, "lifted")
     assert jvm.of(AnswersDecided), "a JVM member leads"
     assert not ours.of(AnswersDecided)
-    (lowered, lifted) = (one for one in ours.of(RejoinRequested) if one.for_version)
+    (lowered, lifted) = (rejoin for rejoin in ours.of(RejoinRequested) if rejoin.for_version)
     assert (lowered.used_version_before, lowered.used_version_after) == (11, 9)
     assert (lifted.used_version_before, lifted.used_version_after) == (9, 11)

@@ -1,4 +1,4 @@
-"""Nothing is left behind, whatever ends the experiment; and what the surroundings may do to it."""
+"""No process is left behind, whatever ends the experiment; and environment failures."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc"),
 ]
-_BOUNCE = "--from 3.1 --to native"
+_BOUNCE = "--from 3.1 --to native --rate 50"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -36,14 +36,14 @@ def test_members_do_not_outlive_an_orchestrator_that_was_killed(started):
     assert gone(children)
 
 
-def test_a_port_in_use_is_the_surroundings_fault(bounce):
+def test_a_port_in_use_is_an_environment_failure(bounce):
     with socket.create_server(("127.0.0.1", 0)) as server:
         run = bounce(f"{_BOUNCE} --port {server.getsockname()[1]}")
     assert run.status == 3
     assert "choose another --port" in run.stderr
 
 
-def test_a_broker_that_does_not_answer_is_the_surroundings_fault(bounce):
+def test_a_broker_that_does_not_answer_is_an_environment_failure(bounce):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     run = bounce(f"{_BOUNCE} --bootstrap-server 127.0.0.1:{port}")

@@ -64,16 +64,18 @@ class Thread:
 
 
 def tasks_of(processes):
-    """Tasks of each thread of each process."""
+    """Number of active tasks of each thread of each process."""
     return [[len(thread.running.active) for thread in threads] for threads in processes]
 
 
 def wait_for(processes, total, found):
-    """Until every task runs once, and `found` holds for the counts."""
+    """Wait until every task runs once, and `found` is true for the counts."""
     end = time.monotonic() + LIMIT_S
     every = [TaskId(0, partition) for partition in range(total)]
     while True:
-        running = [task for threads in processes for one in threads for task in one.running.active]
+        running = [
+            task for threads in processes for thread in threads for task in thread.running.active
+        ]
         counts = tasks_of(processes)
         if sorted(running) == every and found(counts):
             return
@@ -97,9 +99,9 @@ def test_a_second_process_gets_half_of_the_tasks(total, strategy, protocol):
         def process(number):
             threads = []
             for _ in range(THREADS):
-                one = Thread(broker, number, strategy=strategy, protocol=protocol)
-                stack.callback(one.close)
-                threads.append(one)
+                thread = Thread(broker, number, strategy=strategy, protocol=protocol)
+                stack.callback(thread.close)
+                threads.append(thread)
             return threads
 
         first = process(1)

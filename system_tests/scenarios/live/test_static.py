@@ -1,6 +1,6 @@
-"""Static members (KIP-345): whoever is back within its session finds its place and its answer.
+"""Static members (KIP-345): a member that returns within its session keeps its assignment.
 
-`bounce` gives sessions of a minute, so that everybody is back in time, however slow the machine.
+`bounce` gives sessions of a minute, so that members return in time on a slow machine.
 """
 
 import sys
@@ -12,8 +12,9 @@ import pytest
 from system_tests.broker import BrokerConfig, running_broker
 from system_tests.coordinator import EventKind
 from system_tests.live.group import unsettled_reason
-from system_tests.live.plan import LiveOptions, Stage
-from system_tests.live.processes import Crew
+from system_tests.live.members.config import GroupConfig
+from system_tests.live.plan import Stage
+from system_tests.live.processes import Members
 from system_tests.live.screen import SilentScreen
 
 pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -42,38 +43,43 @@ def test_beside_jvm_leaders_a_kept_answer_below_ours_costs_one_rebalance_for_the
 
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
 def test_a_member_that_stays_away_longer_loses_its_tasks_and_gets_some_again(client):
-    options = LiveOptions(
-        static=True, client=client, partitions=4, session_timeout_ms=2000, heartbeat_ms=200
-    )
     config = BrokerConfig(topics={"words": 4})
     with running_broker(config) as broker:
-        crew = Crew(
-            ("a", "b"),
+        group = GroupConfig(
             bootstrap_servers=",".join(broker.bootstrap_servers),
             group_id="g",
             topic="words",
-            options=options,
+            session_timeout_ms=2000,
+            heartbeat_ms=200,
+            static=True,
+        )
+        members = Members(
+            ("a", "b"),
+            group,
+            client=client,
             screen=SilentScreen(sys.stderr, ("a", "b")),
-            dice=Random(1),  # noqa: S311 repeatable, not secret
+            rng=Random(1),  # noqa: S311 repeatable, not secret
         )
         try:
             for name in ("a", "b"):
-                crew.start(name, NATIVE)
-            settle(crew)
-            crew.stop("b")
-            settle(crew)
-            assert len(crew.group.members["a"].active_tasks) == 4
+                members.start(name, NATIVE)
+            settle(members)
+            members.stop("b")
+            settle(members)
+            assert len(members.view.members["a"].active_tasks) == 4
             assert EventKind.MEMBER_EXPIRED in {event.kind for event in broker.events}
-            crew.start("b", NATIVE)
-            settle(crew)
-            assert len(crew.group.members["b"].active_tasks) == 2
+            members.start("b", NATIVE)
+            settle(members)
+            assert len(members.view.members["b"].active_tasks) == 2
         finally:
-            crew.end(grace_s=2)
+            members.end(grace_s=2)
 
 
-def settle(crew):
-    """Wait until every partition has an owner and nobody waits for anything."""
-    crew.wait(
-        lambda: unsettled_reason(crew.group, partitions=4, now_ms=monotonic() * 1000, quiet_ms=400),
+def settle(members):
+    """Wait until every partition has an owner and no member waits for a rebalance."""
+    members.wait(
+        lambda: unsettled_reason(
+            members.view, partitions=4, now_ms=monotonic() * 1000, quiet_ms=400
+        ),
         timeout_s=240,
     )

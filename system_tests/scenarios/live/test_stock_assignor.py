@@ -35,7 +35,7 @@ STEPS = {
 
 
 class Owners(ConsumerRebalanceListener):
-    """Who owns what, over all members; two owners of one partition are remembered."""
+    """The owners of all partitions; records two owners of one partition."""
 
     def __init__(self, name, owner, doubles):
         self.name, self.owner, self.doubles = name, owner, doubles
@@ -53,7 +53,7 @@ class Owners(ConsumerRebalanceListener):
 
 
 class Member(threading.Thread):
-    """One consumer in a thread, until it is stopped."""
+    """A consumer in a thread, until it is stopped."""
 
     def __init__(self, bootstrap, listener, assignors):
         super().__init__(daemon=True)
@@ -73,9 +73,9 @@ class Member(threading.Thread):
             metrics_enabled=False,
         )
         consumer.partitions_for_topic("in")
-        for one in self.assignors:
-            if isinstance(one, StreamsAssignor):
-                one.attach(consumer)
+        for assignor in self.assignors:
+            if isinstance(assignor, StreamsAssignor):
+                assignor.attach(consumer)
         consumer.subscribe(["in"], listener=self.listener)
         try:
             while not self.stopping.is_set():

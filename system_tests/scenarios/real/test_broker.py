@@ -1,4 +1,4 @@
-"""A real broker: its data outlives it, it does not outlive its parent, and bounces run on it."""
+"""A real broker: it keeps its data, ends with its parent, and live bounces run on it."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 from system_tests.real import RealBroker, broker_release
 from system_tests.scenarios.conftest import gone
 
@@ -22,7 +22,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("name", ["kafka:3.9", "kafka:4"])
+@pytest.mark.parametrize("name", [pytest.param("kafka:3.9", marks=pytest.mark.nightly), "kafka:4"])
 def test_topics_outlive_a_stop_and_a_kill(name):
     broker = RealBroker(broker_release(name))
     try:
@@ -51,31 +51,32 @@ def test_no_broker_outlives_a_parent_that_was_killed():
         assert gone([pid])
 
 
-def test_a_port_in_use_is_the_surroundings_fault(kafka_3_9):
+def test_a_port_in_use_is_an_environment_failure(kafka_3_9):
     broker = RealBroker(kafka_3_9.release, port=kafka_3_9.port)
     try:
-        with pytest.raises(SurroundingsError, match="Address already in use"):
+        with pytest.raises(EnvironmentFailureError, match="Address already in use"):
             broker.start()
     finally:
         broker.close()
 
 
-@pytest.mark.parametrize("name", ["kafka:3.9", "kafka:4"])
+@pytest.mark.parametrize("name", [pytest.param("kafka:3.9", marks=pytest.mark.nightly), "kafka:4"])
 def test_a_rolling_bounce_on_a_real_broker_is_good(bounce, name):
-    run = bounce(f"--broker {name} --from 2.8 --to native --members 4 --rate 500", timeout_s=170)
+    run = bounce(f"--broker {name} --from 2.8 --to native --members 4 --rate 500")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("records")["missing"] == 0
     assert run.numbers("owners")["double"] == []
 
 
-@pytest.mark.parametrize("order", ["leader-first", "leader-last"])
+@pytest.mark.parametrize(
+    "order", ["leader-first", pytest.param("leader-last", marks=pytest.mark.nightly)]
+)
 def test_a_bounce_among_ours_costs_no_rebalance_for_the_version_on_a_real_broker(
     bounce, kafka_3_9, order
 ):
     run = bounce(
         f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from native --to next --members 5"
-        f" --order {order}",
-        timeout_s=170,
+        f" --order {order}"
     )
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["version"] == 0
@@ -87,8 +88,7 @@ def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_br
 ):
     run = bounce(
         f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from 2.8 --to native --members 4"
-        " --client mixed --protocol cooperative --session-timeout-ms 30000 --timeout 60",
-        timeout_s=170,
+        " --client mixed --protocol cooperative --session-timeout-ms 30000 --timeout 60"
     )
     assert (run.status, run.failed()) == (0, [])
     assert set(run.numbers("versions")["used"].values()) == {101}
@@ -97,8 +97,7 @@ def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_br
 def test_an_upgrade_of_static_members_costs_no_rebalance_on_a_real_broker(bounce, kafka_4):
     run = bounce(
         f"--bootstrap-server {kafka_4.bootstrap_servers} --from native --to next --members 4"
-        " --client mixed --static --session-timeout-ms 30000 --timeout 60",
-        timeout_s=170,
+        " --client mixed --static --session-timeout-ms 30000 --timeout 60"
     )
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["total"] == 0

@@ -1,11 +1,11 @@
-"""Cooperative members of ours beside real ones (KIP-429): nobody starts what another still runs."""
+"""Cooperative native members beside JVM members (KIP-429): no task runs twice at a time."""
 
 import pytest
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
 
-@pytest.mark.parametrize("first", ["ours", "jvm"])
+@pytest.mark.parametrize("first", ["ours", pytest.param("jvm", marks=pytest.mark.nightly)])
 def test_tasks_move_between_cooperative_members_and_every_word_is_counted_once(
     word_count_on, kafka_3_9, first
 ):

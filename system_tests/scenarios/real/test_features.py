@@ -1,4 +1,4 @@
-"""Feature levels of real Kafka clusters: our commands beside Kafka's own tool, and rights."""
+"""Feature levels of real Kafka clusters: our commands, Kafka's own tool, and permissions."""
 
 import json
 import time
@@ -27,7 +27,7 @@ STEPS_3_9 = (
     ("upgrade", ("--feature", f"{METADATA}=40"), (), 1, REFUSED),
     ("downgrade", ("--metadata", "3.8-IV0", "--dry-run"), (), 0, "can be downgraded"),
     ("downgrade", ("--metadata", "3.8-IV0"), ("--yes",), 0, "to 20 (3.8-IV0)"),
-    ("downgrade", ("--metadata", "3.7-IV1"), ("--yes",), 1, "below 17 (3.7-IV2) what came with it"),
+    ("downgrade", ("--metadata", "3.7-IV1"), ("--yes",), 1, "below 17 (3.7-IV2) loses"),
     ("downgrade", ("--metadata", "3.7-IV1", "--unsafe"), ("--yes",), 1, "not supported"),
     ("downgrade", ("--metadata", "3.7-IV2", "--unsafe"), ("--yes",), 0, "to 17 (3.7-IV2)"),
     ("disable", ("--feature", METADATA), ("--yes",), 1, REFUSED),
@@ -40,7 +40,7 @@ STEPS_4 = (
     ("upgrade", ("--feature", "share.version=1", "--feature", "streams.version=1"), (), 0, "to 1"),
     ("downgrade", ("--feature", f"{METADATA}=25", "--dry-run"), (), 0, "can be downgraded"),
     ("downgrade", ("--feature", f"{METADATA}=27"), ("--yes",), 0, "to 27 (4.1-IV1)"),
-    ("downgrade", ("--feature", f"{METADATA}=22"), ("--yes",), 1, "below 23 (4.0-IV1) what came"),
+    ("downgrade", ("--feature", f"{METADATA}=22"), ("--yes",), 1, "below 23 (4.0-IV1) loses"),
     ("downgrade", ("--feature", f"{METADATA}=22", "--unsafe"), ("--yes",), 1, "not supported"),
     ("disable", ("--feature", "share.version"), ("--yes",), 0, "was disabled; it was at 1"),
     ("disable", ("--feature", "nonsense.version"), ("--yes",), 1, REFUSED),
@@ -49,7 +49,7 @@ STEPS_4 = (
 
 
 def ours(command, *options, servers):
-    """Run our command: status, stdout, stderr."""
+    """Run our command; return status, stdout and stderr."""
     found = CliRunner().invoke(
         main, ["features", command, "--bootstrap-server", servers, "--timeout", "60", *options]
     )
@@ -59,7 +59,7 @@ def ours(command, *options, servers):
 
 
 def levels(servers, *options):
-    """Finalized levels and what is supported, as our `describe` tells them."""
+    """Finalized levels and supported ranges, as our `describe` prints them."""
     status, out, err = ours("describe", "--format", "json", *options, servers=servers)
     assert (status, err) == (0, "")
     return json.loads(out)
@@ -70,15 +70,15 @@ def finalized(servers):
     return {name: row["finalized"] for name, row in features.items() if row["finalized"]}
 
 
-def of_kafka(said):
-    """Finalized levels in what Kafka's tool says; 0 stands for none."""
-    rows = [dict(part.split(": ") for part in _parts(line)) for line in said.splitlines()]
+def of_kafka(output):
+    """Finalized levels in the output of Kafka's tool; 0 means none."""
+    rows = [dict(part.split(": ") for part in _parts(line)) for line in output.splitlines()]
     return {row["Feature"]: row["FinalizedVersionLevel"] for row in rows}
 
 
-def ranges_of_kafka(said):
-    """Supported ranges in what Kafka's tool says, of features whose levels are numbers."""
-    rows = [dict(part.split(": ") for part in _parts(line)) for line in said.splitlines()]
+def ranges_of_kafka(output):
+    """Supported ranges in the output of Kafka's tool, of features whose levels are numbers."""
+    rows = [dict(part.split(": ") for part in _parts(line)) for line in output.splitlines()]
     return {
         row["Feature"]: (int(row["SupportedMinVersion"]), int(row["SupportedMaxVersion"]))
         for row in rows
@@ -86,9 +86,9 @@ def ranges_of_kafka(said):
     }
 
 
-def epoch_of_kafka(said):
-    """The one epoch of the finalized levels in what Kafka's tool says."""
-    rows = [dict(part.split(": ") for part in _parts(line)) for line in said.splitlines()]
+def epoch_of_kafka(output):
+    """The one epoch of the finalized levels in the output of Kafka's tool."""
+    rows = [dict(part.split(": ") for part in _parts(line)) for line in output.splitlines()]
     [epoch] = {int(row["Epoch"]) for row in rows}
     return epoch
 
@@ -110,28 +110,28 @@ def test_the_same_steps_end_as_with_kafkas_own_tool(name, level_release, steps):
     release = broker_release(name)
     with ExitStack() as stack:
         tool = stack.enter_context(FeatureTool(release))
-        mine, theirs = (
+        own, peer = (
             stack.enter_context(running_real_broker(release, level_release=level_release))
             for _ in range(2)
         )
-        assert finalized(mine.bootstrap_servers) == finalized(theirs.bootstrap_servers)
+        assert finalized(own.bootstrap_servers) == finalized(peer.bootstrap_servers)
         for command, options, added, status, sentence in steps:
-            before = finalized(mine.bootstrap_servers)
-            kafka = tool.run("--bootstrap-server", theirs.bootstrap_servers, command, *options)
-            found, out, err = ours(command, *options, *added, servers=mine.bootstrap_servers)
+            before = finalized(own.bootstrap_servers)
+            kafka = tool.run("--bootstrap-server", peer.bootstrap_servers, command, *options)
+            found, out, err = ours(command, *options, *added, servers=own.bootstrap_servers)
             assert (found, kafka.status) == (status, status), (command, options, out, err, kafka)
             assert sentence in (err if status else out), (command, options)
             # A broker learns a level a moment after its controller.
-            until(lambda: finalized(mine.bootstrap_servers) == finalized(theirs.bootstrap_servers))
-            now = finalized(mine.bootstrap_servers)
+            until(lambda: finalized(own.bootstrap_servers) == finalized(peer.bootstrap_servers))
+            now = finalized(own.bootstrap_servers)
             if status or "--dry-run" in options:
                 assert now == before
             else:
                 assert now != before
-        said = tool.run("--bootstrap-server", mine.bootstrap_servers, "describe")
-        told = levels(mine.bootstrap_servers)["features"]
-        assert {name: row["finalized_name"] or "0" for name, row in told.items()} == of_kafka(
-            said.out
+        output = tool.run("--bootstrap-server", own.bootstrap_servers, "describe")
+        shown = levels(own.bootstrap_servers)["features"]
+        assert {name: row["finalized_name"] or "0" for name, row in shown.items()} == of_kafka(
+            output.out
         )
 
 
@@ -140,34 +140,34 @@ def test_all_features_go_down_and_up_with_a_release_as_with_kafkas_own_tool():
     release = broker_release("kafka:4")
     with ExitStack() as stack:
         tool = stack.enter_context(FeatureTool(release))
-        mine, theirs = (
+        own, peer = (
             stack.enter_context(running_real_broker(release, level_release="4.2")) for _ in range(2)
         )
         # Without kraft.version at 1 Kafka's tool lowers nothing at all.
-        raised = ("--bootstrap-server", theirs.bootstrap_servers, "upgrade", "--release-version")
+        raised = ("--bootstrap-server", peer.bootstrap_servers, "upgrade", "--release-version")
         assert tool.run(*raised, "4.2").status == 0
         for kafkas, to, yes in (("downgrade", "4.1", ("--yes",)), ("upgrade", "4.2", ())):
-            before = finalized(mine.bootstrap_servers)
+            before = finalized(own.bootstrap_servers)
             kafka = tool.run(
-                *("--bootstrap-server", theirs.bootstrap_servers),
+                *("--bootstrap-server", peer.bootstrap_servers),
                 *(kafkas, "--release-version", to),
             )
             options = ("--release-version", to)
-            if yes:  # nobody is there to be asked
-                refused = ours(f"{kafkas}-all", *options, servers=mine.bootstrap_servers)
+            if yes:  # no terminal to confirm on
+                refused = ours(f"{kafkas}-all", *options, servers=own.bootstrap_servers)
                 assert refused[0] == 2
-                assert finalized(mine.bootstrap_servers) == before
-            dry = ours(f"{kafkas}-all", *options, "--dry-run", servers=mine.bootstrap_servers)
+                assert finalized(own.bootstrap_servers) == before
+            dry = ours(f"{kafkas}-all", *options, "--dry-run", servers=own.bootstrap_servers)
             assert dry[0] == 0
-            assert finalized(mine.bootstrap_servers) == before
-            status, _, err = ours(f"{kafkas}-all", *options, *yes, servers=mine.bootstrap_servers)
+            assert finalized(own.bootstrap_servers) == before
+            status, _, err = ours(f"{kafkas}-all", *options, *yes, servers=own.bootstrap_servers)
             assert (status, err, kafka.status) == (0, "", 0), kafka
-            until(lambda: levels_with_a_way_back(mine) == levels_with_a_way_back(theirs))
-            assert finalized(mine.bootstrap_servers) != before
+            until(lambda: levels_with_a_way_back(own) == levels_with_a_way_back(peer))
+            assert finalized(own.bootstrap_servers) != before
 
 
 def levels_with_a_way_back(broker):
-    """What `upgrade-all` and `downgrade-all` are about; Kafka's tool raises kraft.version, too."""
+    """Levels that `upgrade-all` and `downgrade-all` change; Kafka's tool raises more."""
     levels = finalized(broker.bootstrap_servers)
     levels.pop("kraft.version", None)
     return levels
@@ -178,29 +178,29 @@ def levels_with_a_way_back(broker):
 def test_describe_tells_ranges_levels_and_epoch_of_a_broker_and_of_the_controller(cluster, request):
     broker = request.getfixturevalue(cluster)
     servers = broker.bootstrap_servers
-    told = levels(servers)
+    shown = levels(servers)
     asked = levels(servers, "--from-controller")
-    assert told["source"] == f"broker 1 at {servers}"
+    assert shown["source"] == f"broker 1 at {servers}"
     assert asked["source"].startswith("controller 1 at 127.0.0.1:")
-    assert asked["source"] != told["source"]
-    assert asked["features"] == told["features"]
-    assert told["epoch"] >= 0
-    row = told["features"][METADATA]
+    assert asked["source"] != shown["source"]
+    assert asked["features"] == shown["features"]
+    assert shown["epoch"] >= 0
+    row = shown["features"][METADATA]
     assert row["supported"]["min"] <= row["finalized"] <= row["supported"]["max"]
     status, out, _ = ours("describe", servers=servers)
     assert status == 0
     assert f"{row['finalized']} ({row['finalized_name']})" in out
     with FeatureTool(broker.release) as tool:
-        said = tool.run("--bootstrap-server", servers, "describe")
-    names = {name: row["finalized_name"] or "0" for name, row in told["features"].items()}
-    assert of_kafka(said.out) == names
-    assert ranges_of_kafka(said.out) == {
+        output = tool.run("--bootstrap-server", servers, "describe")
+    names = {name: row["finalized_name"] or "0" for name, row in shown["features"].items()}
+    assert of_kafka(output.out) == names
+    assert ranges_of_kafka(output.out) == {
         name: (row["supported"]["min"], row["supported"]["max"])
-        for name, row in told["features"].items()
+        for name, row in shown["features"].items()
         if name != METADATA  # of which Kafka's tool tells names
     }
     # It is an offset of the metadata log, which grows while nothing is changed, too.
-    assert told["epoch"] <= epoch_of_kafka(said.out) <= levels(servers)["epoch"]
+    assert shown["epoch"] <= epoch_of_kafka(output.out) <= levels(servers)["epoch"]
 
 
 @pytest.mark.kip("584-8", "real")
@@ -212,8 +212,8 @@ def test_each_broker_of_a_cluster_tells_its_own_range_and_the_level_that_all_hav
     ):
         for servers in (first.bootstrap_servers, second.bootstrap_servers):
             for node, where in ((1, first), (2, second)):
-                told = levels(servers, "--node-id", str(node))
-                assert told["source"] == f"broker {node} at {where.bootstrap_servers}"
+                shown = levels(servers, "--node-id", str(node))
+                assert shown["source"] == f"broker {node} at {where.bootstrap_servers}"
         before = levels(second.bootstrap_servers, "--node-id", "2")
         status, _, err = ours("upgrade", "--metadata", "28", servers=second.bootstrap_servers)
         assert (status, err) == (0, "")
@@ -309,7 +309,7 @@ def test_after_one_bounce_levels_go_up_online_and_nodes_use_new_requests_at_once
 
 
 def until(holds):
-    """Wait, for as long as a slow machine may need."""
+    """Wait until a condition holds, long enough for a slow machine."""
     end = time.monotonic() + LIMIT_S
     while not holds():
         assert time.monotonic() < end, f"not in {LIMIT_S} s"
@@ -322,7 +322,7 @@ def test_levels_of_a_group_live_on_a_real_broker(kafka_4):
     protocol = "assignment.protocol"
     status, out, err = ours("upgrade", *where, "--feature", f"{protocol}=11", servers=servers)
     assert (status, out) == (0, f"{protocol} was upgraded to 11 (v11)\n")
-    assert err == f"warning: group {group} has no members now: nobody was asked\n"
+    assert err == f"warning: group {group} has no members; what they support is not known\n"
     for level, command, more in ((101, "upgrade", ()), (11, "downgrade", ("--yes",))):
         status, out, _ = ours(
             command, *where, "--feature", f"{protocol}={level}", *more, servers=servers

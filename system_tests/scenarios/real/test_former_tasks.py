@@ -1,4 +1,4 @@
-"""What members of Kafka Streams write as their former tasks, and what old leaders make of it."""
+"""What JVM members write as their former tasks, and how old leaders use it."""
 
 import time
 from collections import Counter
@@ -17,7 +17,10 @@ SESSION_MS = 60_000
 OLD = "2.3.1"
 
 
-@pytest.mark.parametrize(("release", "pin"), [(OLD, None), ("2.8.2", "2.3"), ("3.9.1", "2.3")])
+@pytest.mark.parametrize(
+    ("release", "pin"),
+    [(OLD, None), pytest.param("2.8.2", "2.3", marks=pytest.mark.nightly), ("3.9.1", "2.3")],
+)
 def test_the_model_names_given_up_tasks_as_a_real_member_does(
     word_count_on, kafka_3_9, release, pin
 ):
@@ -32,19 +35,19 @@ def test_the_model_names_given_up_tasks_as_a_real_member_does(
 
 
 def members_of(group):
-    """How many members the coordinator counts, whatever the group is about."""
+    """The number of members that the coordinator knows."""
     with open_admin(Target(servers=(group.bootstrap_servers,))) as admin:
         return len(ask_for_group(admin, group.application_id).members)
 
 
 def rebalances(member):
-    return sum(one.state == "REBALANCING" for one in member.all(events.StateChanged))
+    return sum(change.state == "REBALANCING" for change in member.all(events.StateChanged))
 
 
 def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins(
     word_count_on, kafka_3_9
 ):
-    """A member that missed an answer still names what another one got by it, and gets it back."""
+    """A member that missed an assignment names tasks that have moved, and gets them back."""
     group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
     first = group.start("first", OLD)
     group.settle()
@@ -63,7 +66,7 @@ def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins
     late.pause()
     first.resume()
     for gainer in gainers:
-        gainer.wait_for("two tasks", lambda one=gainer: len(one.active) == 2)
+        gainer.wait_for("two tasks", lambda member=gainer: len(member.active) == 2)
 
     # The leader leaves and a newer member joins; `late` goes on, and an old member leads.
     group.stop("first")
@@ -72,13 +75,13 @@ def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins
     newer.pause()
     late.resume()
     group.wait("an answer of an old leader", lambda: group.describe().state == "Stable")
-    answered = [one for one in group.describe().members if one.client != newer.name]
-    for one in answered:
-        assert set(one.assignment.active_tasks) == set(one.subscription.prev_tasks)
+    answered = [member for member in group.describe().members if member.client != newer.name]
+    for member in answered:
+        assert set(member.assignment.active_tasks) == set(member.subscription.prev_tasks)
     # As the leader's answers have it; what members say that they run may be older or newer.
     given = {
-        one.client: {f"{t.subtopology}_{t.partition}" for t in one.assignment.active_tasks}
-        for one in answered
+        member.client: {f"{t.subtopology}_{t.partition}" for t in member.assignment.active_tasks}
+        for member in answered
     }
     twice = {task for task, count in Counter(chain(*given.values())).items() if count > 1}
     gained = given[gainers[0].name] | given[gainers[1].name]

@@ -34,7 +34,7 @@ def document(group):
 
 
 def test_a_forgotten_pin_is_named_in_a_mixed_group(word_count_on, kafka_3_9, tmp_path):
-    """Two JVM members of 3.9.1, one of 2.3.1 with `upgrade.from`, one of ours."""
+    """Two JVM members of 3.9.1, one of 2.3.1 with `upgrade.from`, one native member."""
     group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
     for name, release, pin in (
         ("jvm0", "3.9.1", None),
@@ -46,23 +46,23 @@ def test_a_forgotten_pin_is_named_in_a_mixed_group(word_count_on, kafka_3_9, tmp
         group.settle()
     done = inspect(group)
     assert done.exit_code == 0, done.output
-    said = " ".join(done.output.split())
-    assert "2; its programs could speak 11, held down by old" in said
-    assert "upgrade.from is set on it, to 0.10.1, 0.10.2, 0.11.0, 1.0 or 1.1 (2.0.0 to" in said
+    output = " ".join(done.output.split())
+    assert "2 instead of 11, limited by old" in output
+    assert "upgrade.from is set on it, to 0.10.1, 0.10.2, 0.11.0, 1.0 or 1.1 (2.0.0 to" in output
     found = document(group)
     wrote = {
-        one["client"]: (one["members"][0]["used"], one["members"][0]["supported"])
-        for one in found["clients"]
+        client["client"]: (client["members"][0]["used"], client["members"][0]["supported"])
+        for client in found["clients"]
     }
     assert wrote == {"jvm0": (11, 11), "jvm1": (11, 11), "old": (2, -1), "ours": (11, 11)}
     assert found["leader"]["candidates"] == ["jvm0", "jvm1"]
     assert found["record"]["limit_known"]
     assert found["host_map_holes"] == []
     # What it says of tasks is what the members themselves say.
-    for one in found["clients"]:
-        member = group.members[one["client"]]
-        assert tuple(one["active"]) == member.active
-        assert tuple(one["standby"]) == member.standby
+    for client in found["clients"]:
+        member = group.members[client["client"]]
+        assert tuple(client["active"]) == member.active
+        assert tuple(client["standby"]) == member.standby
     _check_the_saved_file(group, found, tmp_path / "group.json")
     assert group.failures() == {}
 
@@ -71,7 +71,7 @@ def _check_the_saved_file(group, found, file):
     done = inspect(group, "--save", file, "--dies", "jvm1")
     assert done.exit_code == 0, done.output
     state = read_problem(json.loads(file.read_text())).state
-    assert sorted(state.clients) == sorted(one["process_id"] for one in found["clients"])
+    assert sorted(state.clients) == sorted(client["process_id"] for client in found["clients"])
     taken = CliRunner().invoke(main, ["assign", "--problem", str(file), "--simulate"])
     assert taken.exit_code == 0, taken.output
 
@@ -91,11 +91,11 @@ def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
     assert found["leader"] == {
         "known": True,
         "candidates": ["ours"],
-        "why": "answers carry native content, which only a leader of ours writes",
+        "why": "assignments have native content, which only native leaders write",
     }
     group.stop("old")
     group.settle()
-    assert [one["client"] for one in document(group)["clients"]] == ["jvm", "ours"]
+    assert [client["client"] for client in document(group)["clients"]] == ["jvm", "ours"]
     assert group.failures() == {}
 
 
@@ -105,11 +105,14 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
         group.start(name, "4.3.1", num_standby_replicas=1)
     group.settle()
     found = document(group)
-    assert [one["members"][0]["releases"][-1] for one in found["clients"]] == ["4.3.1", "4.3.1"]
+    assert [client["members"][0]["releases"][-1] for client in found["clients"]] == [
+        "4.3.1",
+        "4.3.1",
+    ]
     assert found["version"]["held_by"] == []
     # Its first offsets may not be committed yet.
-    assert {one["kind"] for one in found["findings"]} <= {"uncommitted"}
-    assert sorted(task for one in found["clients"] for task in one["active"]) == [
+    assert {finding["kind"] for finding in found["findings"]} <= {"uncommitted"}
+    assert sorted(task for client in found["clients"] for task in client["active"]) == [
         f"{s}_{p}" for s in range(2) for p in range(4)
     ]
     broker_side = word_count_on(kafka_4, session_timeout_ms=SESSION_MS)
@@ -152,13 +155,13 @@ def test_users_see_what_they_may_and_are_told_what_not(tmp_path):
         "ask for the permission.\n"
     )
     eve = seen["eve"].stderr
-    assert eve.startswith(f"assignor: no broker lets this user in: {broker.sasl_servers}: ")
-    assert eve.endswith("; look at sasl.jaas.config.\n")
+    assert eve.startswith(f"assignor: every broker rejects the login: {broker.sasl_servers}: ")
+    assert eve.endswith("; check sasl.jaas.config.\n")
     assert "guess" not in eve
 
 
 def commit_an_offset(servers, group):
-    """A group that never had a member, and is there all the same."""
+    """A group that exists, but never had a member."""
     admin = KafkaAdminClient(bootstrap_servers=servers)
 
     def is_committed():

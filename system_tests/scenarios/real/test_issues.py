@@ -1,4 +1,4 @@
-"""A bug of history in the real releases that have it: the release table is right about them."""
+"""A known issue in the real releases that have it, as the release table states."""
 
 import pytest
 
@@ -11,7 +11,7 @@ MORE_STARTS = 2
 
 
 def old_member_beside(group, release):
-    """Start a member of 2.0.1 beside a leader, stop that one, and wait for what comes of it."""
+    """Start a member of 2.0.1 beside a leader, stop the leader, and wait for the result."""
     group.start("leader", release)
     group.settle()
     group.finish()

@@ -1,4 +1,4 @@
-"""What operators fear: leaders killed in the middle of probing, members frozen, brokers restarted.
+"""Faults with JVM members: leaders killed during probing, members paused, brokers restarted.
 
 Nothing may be lost: every word that was written is counted. A crash may count one twice, as at
 least once allows.

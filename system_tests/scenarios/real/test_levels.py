@@ -1,4 +1,4 @@
-"""The client's story of KIP-584 on a real broker: a level is finalized, and the group switches."""
+"""KIP-584 on a real broker: a level is finalized, and the group switches to it."""
 
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
@@ -12,11 +12,11 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def broker():
-    """A broker of its own, since levels are the whole cluster's."""
-    one = RealBroker(broker_release("kafka:4"))
-    one.start()
-    yield one
-    one.stop()
+    """A separate broker, since levels are those of the whole cluster."""
+    broker = RealBroker(broker_release("kafka:4"))
+    broker.start()
+    yield broker
+    broker.stop()
 
 
 @pytest.mark.kip("584-10", "real")
@@ -28,33 +28,36 @@ def test_a_level_finalized_on_a_real_4_x_broker_switches_every_member_in_one_reb
     finalize(servers, 1, UpdateKind.SAFE_DOWNGRADE)
     members = [LevelMember(servers, 0) for _ in range(3)]
 
-    def said():
-        return [(one.epoch, one.generation, one.tasks, one.seen[-3:], one.error) for one in members]
+    def states():
+        return [
+            (member.epoch, member.generation, member.tasks, member.observations[-3:], member.error)
+            for member in members
+        ]
 
     def switched(level):
-        """Whether all took the answer of one generation, wait for no other, and go by the level."""
-        generations = {one.generation for one in members}
-        levels = {one.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) for one in members}
-        tasks = sorted(task for one in members for task in one.tasks)
-        same = len(generations) == len({one.epoch for one in members}) == 1
+        """Whether all took the assignment of one generation, and use the level."""
+        generations = {member.generation for member in members}
+        levels = {member.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) for member in members}
+        tasks = sorted(task for member in members for task in member.tasks)
+        same = len(generations) == len({member.epoch for member in members}) == 1
         settled = same and -1 not in generations
         return settled and levels == {level} and tasks == ["0_0", "0_1", "0_2", "0_3"]
 
     try:
-        until(lambda: switched(11), said)
+        until(lambda: switched(11), states)
         before = members[0].generation
         finalize(servers, 2)
-        until(lambda: switched(101), said)
-        # A second rebalance would be asked for at the latest by what a next look finds.
-        enough = [(one, one.looks + 2) for one in members]
-        until(lambda: all(one.looks >= count for one, count in enough), said)
-        until(lambda: switched(101), said)
+        until(lambda: switched(101), states)
+        # The next poll of the levels would request a second rebalance at the latest.
+        enough = [(member, member.polls + 2) for member in members]
+        until(lambda: all(member.polls >= count for member, count in enough), states)
+        until(lambda: switched(101), states)
         in_one_rebalance = [("wrote", 11), ("took", before + 1), ("writes next", 101)]
-        assert [one.since(before) for one in members] == [in_one_rebalance] * 3
+        assert [member.since(before) for member in members] == [in_one_rebalance] * 3
         members.pop().close()
-        until(lambda: switched(101) and {one.written[-1] for one in members} == {101}, said)
+        until(lambda: switched(101) and {member.written[-1] for member in members} == {101}, states)
         finalize(servers, 1, UpdateKind.SAFE_DOWNGRADE)
-        until(lambda: switched(11), said)
+        until(lambda: switched(11), states)
     finally:
-        for one in members:
-            one.close()
+        for member in members:
+            member.close()

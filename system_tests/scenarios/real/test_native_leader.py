@@ -1,4 +1,4 @@
-"""A member of ours leads real JVM members: they get tasks, process, route and take over."""
+"""A native member leads JVM members: they get tasks, process, route and take over."""
 
 import pytest
 
@@ -11,14 +11,14 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 def rejoins_for_the_version(group):
     return [
         (member.name, event.used_version_before, event.used_version_after)
-        for member in group.lives
+        for member in group.started
         for event in member.all(RejoinRequested)
         if event.for_version
     ]
 
 
 def served(group):
-    """Every partition that a query can be routed by."""
+    """All partitions that queries are routed by."""
     topics = (words_topic(group.application_id), repartition_topic(group.application_id))
     return sorted(f"{topic}-{partition}" for topic in topics for partition in range(4))
 
@@ -58,7 +58,7 @@ def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka
     assert sorted(task for m in group.members.values() for task in m.standby) == stateful
     jvm0, jvm1 = (group.members[name] for name in ("jvm0", "jvm1"))
     pairs = [(jvm0, jvm1), (jvm1, jvm0)]
-    pairs = [(one, other) for one, other in pairs if set(one.active) & set(other.standby)]
+    pairs = [(member, other) for member, other in pairs if set(member.active) & set(other.standby)]
     assert pairs, "no task of one has its warm copy on the other"
     victim, heir = min(pairs, key=lambda pair: len(set(pair[1].active) & set(stateful)))
     warm = set(victim.active) & set(heir.standby)

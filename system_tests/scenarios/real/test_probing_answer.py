@@ -1,4 +1,4 @@
-"""A leader before 2.2.2 and 2.3.1 mixes tasks and partitions up while a newer member joins."""
+"""Leaders before 2.2.2 and 2.3.1 pair tasks and partitions wrongly while a newer member joins."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""State directories of persistent version 1 are Kafka Streams' own: its classes read and write."""
+"""Kafka Streams' classes read and write state directories of persistent version 1."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ TASK = TaskId(0, 0)
 OFFSETS = {TopicPartition("app-counts-changelog", 0): 35, TopicPartition("b", 1): -4}
 
 
-@pytest.mark.parametrize("release", ["3.9.1", "4.3.1"])
+@pytest.mark.parametrize("release", [pytest.param("3.9.1", marks=pytest.mark.nightly), "4.3.1"])
 def test_kafka_streams_takes_a_state_directory_of_ours_over_and_gives_it_back(tmp_path, release):
     stores = StateStores(tmp_path / "app", PersistedSettings(), now_ms=1)
     stores.write_process(ProcessRecord(process_id=ID, made_at_ms=5, remembered_version=11))
@@ -31,8 +31,8 @@ def test_kafka_streams_takes_a_state_directory_of_ours_over_and_gives_it_back(tm
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["process_id"] == str(ID)
-    assert said["offsets"] == {"app-counts-changelog-0": 35, "b-1": -4}
+    content = json.loads(done.stdout)
+    assert content["process_id"] == str(ID)
+    assert content["offsets"] == {"app-counts-changelog-0": 35, "b-1": -4}
     assert stores.read_process().process_id == ID
     assert stores.read_checkpoint(TASK).offsets == OFFSETS

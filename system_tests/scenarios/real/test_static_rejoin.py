@@ -1,7 +1,7 @@
-"""Static members before 2.6 cannot ask for a rebalance: they are handed their old answer.
+"""Static members before 2.6 cannot ask for a rebalance: they get their old assignment.
 
-They unsubscribe and subscribe again (KAFKA-9525). A dynamic member leaves by that and comes back; a
-static one comes back in its own place, which is no rebalance.
+They unsubscribe and subscribe again (KAFKA-9525). A dynamic member leaves the group and
+joins again; a static one keeps its place, without a rebalance.
 """
 
 import time

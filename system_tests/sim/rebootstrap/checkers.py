@@ -1,6 +1,6 @@
-"""What must hold of every run of the world of rebootstraps: functions over what was seen.
+"""Rules of every simulated rebootstrap: functions of the events of a run.
 
-They count for themselves, from the trace alone: nothing here asks the machine.
+They are computed from the events alone, not from the state machine that is checked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -69,62 +69,63 @@ def _never_too_early(seen: Sequence[Seen], config: RebootstrapConfig) -> Iterato
     known: set[str] = set()
     away: dict[str, int] = {}
     longest_ms = int(config.reconnect_backoff_max_ms * (1 + _JITTER))
-    for one in seen:
-        match one.what:
+    for event in seen:
+        match event.what:
             case "wanted":
-                wanted_ms = one.at_ms if wanted_ms is None else wanted_ms
+                wanted_ms = event.at_ms if wanted_ms is None else wanted_ms
             case "answer":
-                wanted_ms, known = None, set(one.nodes)
+                wanted_ms, known = None, set(event.nodes)
                 is_demanded = False
             case "resolved":
-                known = set(one.nodes)
+                known = set(event.nodes)
             case "demand":
                 is_demanded = True
             case "attempt" | "ready":
-                away.pop(one.nodes[0], None)
+                away.pop(event.nodes[0], None)
             case "lost":
-                away[one.nodes[0]] = one.at_ms
+                away[event.nodes[0]] = event.at_ms
             case "rebootstrap":
                 reasons = {
                     "demanded by the server": is_demanded,
                     "metadata is overdue": wanted_ms is not None
-                    and one.at_ms - wanted_ms > config.trigger_ms,
+                    and event.at_ms - wanted_ms > config.trigger_ms,
                     "no node is available": all(
-                        node in away and one.at_ms - away[node] <= longest_ms for node in known
+                        node in away and event.at_ms - away[node] <= longest_ms for node in known
                     ),
                 }
-                if not reasons[one.rule]:
-                    yield f"{one.at_ms} ms: rebootstrap ({one.rule}) without that reason"
-                wanted_ms, is_demanded = one.at_ms, False
+                if not reasons[event.rule]:
+                    yield f"{event.at_ms} ms: rebootstrap ({event.rule}) without that reason"
+                wanted_ms, is_demanded = event.at_ms, False
 
 
 def _demands_are_followed(seen: Sequence[Seen], config: RebootstrapConfig) -> Iterator[str]:
     """A demand is followed at once, or after the back-off since the last rebootstrap."""
     verb = "required" if config.strategy is RecoveryStrategy.NONE else "rebootstrap"
     longest_ms = int(config.reconnect_backoff_max_ms * (1 + _JITTER))
-    for number, one in enumerate(seen):
-        if one.what == "demand":
+    for number, event in enumerate(seen):
+        if event.what == "demand":
             followed = next((s.at_ms for s in seen[number:] if s.what == verb), None)
-            is_over = seen[-1].at_ms - one.at_ms <= longest_ms
-            if not is_over and (followed is None or followed - one.at_ms > longest_ms):
-                yield f"{one.at_ms} ms: the server's demand was not followed"
+            is_over = seen[-1].at_ms - event.at_ms <= longest_ms
+            if not is_over and (followed is None or followed - event.at_ms > longest_ms):
+                yield f"{event.at_ms} ms: the server's demand was not followed"
 
 
 def _leaves_nodes_alone(seen: Sequence[Seen], config: RebootstrapConfig) -> Iterator[str]:
     """Between a failure and the next attempt lies a back-off, and it grows."""
     failures: dict[str, list[int]] = {}
-    for one in seen:
-        node = one.nodes[0] if one.nodes else ""
-        if one.what == "ready":
+    for event in seen:
+        node = event.nodes[0] if event.nodes else ""
+        if event.what == "ready":
             failures.pop(node, None)
-        elif one.what == "lost":
-            failures.setdefault(node, []).append(one.at_ms)
-        elif one.what == "attempt" and node in failures:
+        elif event.what == "lost":
+            failures.setdefault(node, []).append(event.at_ms)
+        elif event.what == "attempt" and node in failures:
             since = failures[node]
             least_ms = int(config.reconnect_backoff_ms * (1 - _JITTER))
-            if one.at_ms - since[-1] < least_ms:
-                yield f"{one.at_ms} ms: {node} is tried {one.at_ms - since[-1]} ms after a failure"
-    for one, other in pairwise(s for s in seen if s.what == "rebootstrap"):
-        came = any(s.what == "answer" and one.at_ms <= s.at_ms <= other.at_ms for s in seen)
-        if not came and other.at_ms - one.at_ms < config.reconnect_backoff_ms:
-            yield f"{other.at_ms} ms: rebootstrap {other.at_ms - one.at_ms} ms after the last"
+            if event.at_ms - since[-1] < least_ms:
+                waited_ms = event.at_ms - since[-1]
+                yield f"{event.at_ms} ms: {node} is tried {waited_ms} ms after a failure"
+    for event, other in pairwise(s for s in seen if s.what == "rebootstrap"):
+        came = any(s.what == "answer" and event.at_ms <= s.at_ms <= other.at_ms for s in seen)
+        if not came and other.at_ms - event.at_ms < config.reconnect_backoff_ms:
+            yield f"{other.at_ms} ms: rebootstrap {other.at_ms - event.at_ms} ms after the last"

@@ -1,9 +1,9 @@
-"""A client, its brokers and its name server: the world of rebootstraps (KIP-899, KIP-1102).
+"""A simulated client, its brokers and its name server, for rebootstraps (KIP-899, KIP-1102).
 
 The client is the real machine of `probing` in a small model of a Kafka client: it connects to a
 node that it may connect to, asks for metadata, and asks again when that is old or a connection is
 lost. What the operator does to brokers and names is a list of `Change`s. What happens is a list of
-`Seen`, which `checkers.py` judges.
+`Seen`, which `checkers.py` checks.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from probing.rebootstrap import (
     ConnectionReady,
     ConnectionStarted,
     GiveUpConnection,
-    Link,
+    LinkState,
     MetadataReceived,
     MetadataWanted,
     RebootstrapConfig,
@@ -36,11 +36,11 @@ from system_tests.sim.world.scheduler import Pending, Scheduler
 POLL_MS: Final = 50
 METADATA_MAX_AGE_MS: Final = 2_000
 REQUEST_TIMEOUT_MS: Final = 30_000
-_DICE_SIDES: Final = 1_000
+_DRAWN_STEPS: Final = 1_000
 
 
 class Answering(Enum):
-    """What comes of a connection to an address."""
+    """How an address answers a connection."""
 
     UP = "up"
     REFUSES = "refuses"
@@ -50,13 +50,13 @@ class Answering(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What the operator, or fate, does.
+    """A change of the brokers or of their names.
 
     Attributes:
         at_ms: when.
         nodes: how these addresses answer from then on; others refuse.
         brokers: what metadata names from then on; None leaves it.
-        names: what the bootstrap servers are found to be; None leaves it.
+        names: addresses that the bootstrap servers resolve to; None leaves it.
         lookup_ms: how long a lookup takes; None leaves it.
     """
 
@@ -69,13 +69,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One thing that happened to the client.
+    """One event of the client.
 
     Attributes:
         at_ms: when, on the simulated clock.
         what: `attempt`, `ready`, `lost`, `wanted`, `answer`, `empty`, `demand`, `rebootstrap`,
             `resolved`, `required` or `changed`.
-        nodes: whom it is about: one for connections, those named for answers and lookups.
+        nodes: the node of a connection, or those named in an answer or found by a lookup.
         rule: of the machine, for `rebootstrap` and `required`.
     """
 
@@ -92,7 +92,7 @@ class RebootstrapWorld:
         first: the world at 0 ms; it must name brokers and names.
         changes: in order of time.
         config: of the client.
-        seed: of delays and jitter; None for a world without chance.
+        seed: of delays and jitter; None: each delay is its shortest.
 
     Attributes:
         seen: everything that happened, in order.
@@ -193,14 +193,14 @@ class RebootstrapWorld:
         self._note("wanted")
         self._tell(MetadataWanted(now_ms=self._now_ms))
         links = self._state.nodes
-        ready = [node for node, link in links.items() if link.link is Link.READY]
+        ready = [node for node, link in links.items() if link.state is LinkState.READY]
         ready = [node for node in ready if node in self._connections]
         if ready:
             node = self._scheduler.choose(ready)
             self._asking_since_ms = self._now_ms
             self._later("answer", node, self._connections[node])
             return
-        if any(link.link is Link.CONNECTING for link in links.values()):
+        if any(link.state is LinkState.CONNECTING for link in links.values()):
             return
         free = [node for node, link in links.items() if link.is_available(self._now_ms)]
         if free:
@@ -210,7 +210,7 @@ class RebootstrapWorld:
         self._epoch += 1
         self._connections[node] = self._epoch
         self._note("attempt", node)
-        self._tell(ConnectionStarted(now_ms=self._now_ms, node=node, dice=self._dice()))
+        self._tell(ConnectionStarted(now_ms=self._now_ms, node=node, jitter=self._draw()))
         if self._connections.get(node) == self._epoch:
             self._later("connect", node, self._epoch)
 
@@ -219,7 +219,7 @@ class RebootstrapWorld:
         self._asking_since_ms = None
         self._needs_metadata = True
         self._note("lost", node)
-        self._tell(ConnectionLost(now_ms=self._now_ms, node=node, dice=self._dice()))
+        self._tell(ConnectionLost(now_ms=self._now_ms, node=node, jitter=self._draw()))
 
     def _tell(self, event: RebootstrapEvent) -> None:
         self._state, commands = rebootstrap_step(self._state, event)
@@ -253,8 +253,8 @@ class RebootstrapWorld:
     def _answers(self, node: str) -> Answering:
         return self._nodes.get(node, Answering.REFUSES)
 
-    def _dice(self) -> float:
-        return self._scheduler.delay(0, _DICE_SIDES) / _DICE_SIDES
+    def _draw(self) -> float:
+        return self._scheduler.delay(0, _DRAWN_STEPS) / _DRAWN_STEPS
 
     def _later(self, kind: str, node: str, epoch: int) -> None:
         self._scheduler.schedule(self._scheduler.delay(1, 5), kind, -1, (node, epoch))

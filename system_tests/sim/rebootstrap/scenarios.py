@@ -1,4 +1,4 @@
-"""What may befall a client's brokers and names, as rows; and from when on all is well again."""
+"""Scenarios: how a client's brokers and names change, and from when on they are usable again."""
 
 from dataclasses import dataclass
 from typing import Final

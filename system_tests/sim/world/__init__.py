@@ -1,26 +1,30 @@
-"""The simulated system: threads, disks, coordinator, messages in flight, one clock."""
+"""The simulated group: threads, disks, coordinator, messages on their way, one clock."""
 
 from system_tests.sim.world.behaviour import Behaviour, behaviour_of
 from system_tests.sim.world.consumer import GROUP, beat
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
-from system_tests.sim.world.leading import LeaderPlace, Led
-from system_tests.sim.world.observing import routed_by
+from system_tests.sim.world.leading import lead
+from system_tests.sim.world.observing import next_followup_ms, rested, routed_by
 from system_tests.sim.world.remembered import forget_answers
 from system_tests.sim.world.scheduler import Pending, Scheduler
-from system_tests.sim.world.setup import INSTANCE, Network, WorldSetup
+from system_tests.sim.world.setup import INSTANCE, Application, Network, WorldSetup
 from system_tests.sim.world.simulation import World
+from system_tests.sim.world.state import LeaderPlace, Led, MemberIds
 from system_tests.sim.world.thread import Phase, StreamThread
+from system_tests.sim.world.transport import absorb
 from system_tests.sim.world.wire import read_assignment, read_subscription
 
 __all__ = [
     "GROUP",
     "INSTANCE",
     "NO_DIMENSIONS",
+    "Application",
     "Behaviour",
     "Dimensions",
     "LeaderPlace",
     "Led",
+    "MemberIds",
     "Network",
     "Pending",
     "Phase",
@@ -29,10 +33,14 @@ __all__ = [
     "StreamThread",
     "World",
     "WorldSetup",
+    "absorb",
     "beat",
     "behaviour_of",
     "forget_answers",
+    "lead",
+    "next_followup_ms",
     "read_assignment",
     "read_subscription",
+    "rested",
     "routed_by",
 ]

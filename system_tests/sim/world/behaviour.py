@@ -1,8 +1,8 @@
-"""What a release does in a group beside the two numbers of version probing: one row, looked up.
+"""How a release behaves in a group, beside version probing: one row for each release and pin.
 
-`probing` knows how leaders and members treat versions. A simulation needs a little more: how a
-member forces a rebalance, what the consumer of that release sends and waits for. The facts hang on
-the release's order and on the issues that are open in it, never on an experiment.
+`probing` knows how leaders and members treat versions. A simulation also needs how a member forces
+a rebalance, and what the consumer of that release sends and waits for. These facts follow from the
+release's order and from the issues that are open in it.
 """
 
 from dataclasses import dataclass, replace
@@ -40,8 +40,8 @@ class Behaviour:
         names_given_up_tasks: writes tasks that it gave up in order to join as its former active
             ones. Since offset sums (KIP-441) eager members of Kafka write where the state of those
             stands, so that leaders of version 6 and below take them for standby tasks.
-        leaves_on_close: says LeaveGroup when it stops; Kafka Streams never does
-            (internal.leave.group.on.close), so its members live on until their session ends.
+        leaves_on_close: sends LeaveGroup when it stops; Kafka Streams never does
+            (internal.leave.group.on.close), so its members stay until their session runs out.
         forces_by_leaving: forces a rebalance by unsubscribing and subscribing (before KIP-568).
         fires_during_rebalance: a follow-up does not wait for a running rebalance (KAFKA-14382).
         needs_known_member_id: joins twice, first for a member id (KIP-394).
@@ -72,9 +72,9 @@ class Behaviour:
 
 @cache
 def find_program(text: str) -> Release:
-    """Return the release that a simulation is asked for.
+    """Return the release of that name.
 
-    Besides the releases of the table there are programs that nobody ever shipped: `2.3.1-text` is
+    Besides the releases of the table there are programs that were never shipped: `2.3.1-text` is
     2.3.1 with a leader and members as the text of KIP-268 describes them, for 2.0 to 2.3.
 
     Raises:
@@ -105,8 +105,7 @@ def behaviour_of(
     Args:
         release_name: of a release, or of a program that was never shipped.
         upgrade_from: the setting.
-        native_cooperative: members of ours are told to be cooperative, and are unless a pin keeps
-            them eager.
+        native_cooperative: native members are cooperative, unless a pin keeps them eager.
 
     Raises:
         ReleaseError: no such release, or the value is unknown, refused or fatal there.

@@ -1,9 +1,7 @@
-"""What a thread's consumer does: poll, join, lead, sync, beat, and what the release makes of it.
+"""Steps of a thread's consumer: poll, join, lead, sync, heartbeat, leave.
 
-Functions over a world and one of its threads; each is one thing that can happen, ends at once and
-leaves messages on their way. How a member of a release forces a rebalance is in `behaviour`: by
-leaving and joining anew before 2.6, with a plain rejoin after. That a plain rejoin with the same
-bytes changes nothing (KAFKA-10455) is the coordinator's rule and nobody's special case.
+Each step is a function on the state of the world and one of its threads. It takes no simulated time
+and leaves messages on their way. What a thread does with its leader's answer is in `assignment`.
 """
 
 from dataclasses import replace
@@ -30,9 +28,10 @@ from system_tests.coordinator import (
     SyncGroup,
 )
 from system_tests.sim.events import Cause, Gave, Wrote
-from system_tests.sim.world.leading import LeaderPlace
-from system_tests.sim.world.member_world import MemberWorld
+from system_tests.sim.world.observing import KEPT_DECISIONS
+from system_tests.sim.world.state import LeaderPlace, Led, WorldState
 from system_tests.sim.world.thread import Partitions, Phase, StreamThread
+from system_tests.sim.world.transport import ask, beat_later, poll_later, send
 from system_tests.sim.world.wire import ConsumerSubscription, WireError, write_subscription
 
 GROUP = "g"
@@ -40,14 +39,14 @@ _REBALANCE_TIMEOUT_MS = 300_000
 _RETRY_MS = 100
 
 
-def poll(world: MemberWorld, thread: StreamThread) -> None:
-    """Join if that is asked for; an answer that is awaited comes first."""
+def poll(world: WorldState, thread: StreamThread) -> None:
+    """Join if a rejoin is needed and no answer is awaited."""
     if thread.phase in (Phase.IDLE, Phase.STABLE) and thread.rejoin_needed:
         join(world, thread)
 
 
-def join(world: MemberWorld, thread: StreamThread) -> None:
-    """Write a subscription and ask for a place in the next generation."""
+def join(world: WorldState, thread: StreamThread) -> None:
+    """Write a subscription and send JoinGroup."""
     streams, behaviour = thread.streams, thread.behaviour
     thread.answered = NO_CLAIMS
     if streams.state.next_rebalance_ms != NO_REBALANCE:  # nothing else asks for the flag
@@ -88,25 +87,25 @@ def join(world: MemberWorld, thread: StreamThread) -> None:
         reason=thread.cause,
     )
     thread.asked = request
-    world.send(thread, request)
+    send(world, thread, request)
 
 
 def _owned(thread: StreamThread) -> dict[str, Any]:
-    """What a cooperative member of ours says that it has not given up, and since when."""
+    """What a cooperative native member still owns, and since which generation."""
     if not (thread.behaviour.cooperative and thread.behaviour.release.is_native):
         return {}
     return {"owned_partitions": thread.owned, "owned_generation": thread.taken}
 
 
-def on_join(world: MemberWorld, thread: StreamThread, answer: JoinAnswer) -> None:
-    """The coordinator has a place, or says why not."""
+def on_join(world: WorldState, thread: StreamThread, answer: JoinAnswer) -> None:
+    """Handle the answer to JoinGroup: sync, try again, or fail."""
     match answer.error:
         case ErrorCode.NONE:
             _begin_generation(world, thread, answer)
         case ErrorCode.MEMBER_ID_REQUIRED:
             thread.member_id = answer.member_id
             if thread.asked is not None:
-                world.send(thread, replace(thread.asked, member_id=answer.member_id))
+                send(world, thread, replace(thread.asked, member_id=answer.member_id))
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
             lose(world, thread)
         case ErrorCode.REBALANCE_IN_PROGRESS:
@@ -117,7 +116,7 @@ def on_join(world: MemberWorld, thread: StreamThread, answer: JoinAnswer) -> Non
             world.fail(thread, f"the coordinator refused it: {answer.error.name}")
 
 
-def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnswer) -> None:
+def _begin_generation(world: WorldState, thread: StreamThread, answer: JoinAnswer) -> None:
     thread.member_id = answer.member_id
     thread.generation = answer.generation
     thread.phase = Phase.SYNCING
@@ -128,6 +127,7 @@ def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnsw
         try:
             led = world.lead(
                 thread.behaviour,
+                world.application,
                 answer.members,
                 LeaderPlace(
                     thread=thread.name,
@@ -137,14 +137,14 @@ def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnsw
                     end_offset_sums=world.end_offset_sums(),
                     lags_before=thread.lags,
                     claims=thread.claims,
-                    names=world.names,
-                    **world.known_by_leader(thread),
+                    names=world.member_ids.names,
+                    **_known_by_leader(world, thread),
                 ),
             )
         except (LeaderRefused, TaskAssignmentError, WireError) as error:
             world.fail(thread, str(error))
             return
-        world.led_by(thread, led)
+        _led(world, thread, led)
         thread.led_supported = led.lowest_supported
         thread.lags, thread.answered = led.lags, led.claims
         assignments = led.assignments
@@ -155,19 +155,40 @@ def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnsw
         instance_id=thread.instance_id,
         assignments=assignments,
     )
-    world.send(thread, request, thinks_ms=0 if thread.leads else thread.slow_ms)
+    send(world, thread, request, thinks_ms=0 if thread.leads else thread.slow_ms)
 
 
-def leave_on_close(world: MemberWorld, thread: StreamThread) -> None:
-    """Say goodbye, for programs that do."""
+def _known_by_leader(world: WorldState, thread: StreamThread) -> dict[str, Any]:
+    """Return what a leader knows in a group with dimensions, by the names of `LeaderPlace`."""
+    dimensions = world.setup.dimensions
+    if dimensions.is_default:
+        return {}
+    return {
+        "stalled": thread.stalled,
+        "held_view": thread.streams.view if dimensions.views else None,
+        "observed": world.threads,
+    }
+
+
+def _led(world: WorldState, thread: StreamThread, led: Led) -> None:
+    """Record what a leader decided."""
+    world.record(led.happening)
+    if led.decided is not None:
+        thread.stalled = led.stalled
+        world.decisions = (*world.decisions[1 - KEPT_DECISIONS :], led.decided)
+        world.record(led.decided)
+
+
+def leave_on_close(world: WorldState, thread: StreamThread) -> None:
+    """Send LeaveGroup, for programs that do."""
     if thread.behaviour.leaves_on_close and thread.member_id != UNKNOWN_MEMBER_ID:
         if thread.instance_id is not None:
             return  # a static member keeps its place over a restart
         leaving = LeavingMember(thread.member_id, reason=Cause.STOPPED)
-        world.send(thread, LeaveGroup(group_id=GROUP, members=(leaving,)), awaited=False)
+        send(world, thread, LeaveGroup(group_id=GROUP, members=(leaving,)), awaited=False)
 
 
-def give(world: MemberWorld, thread: StreamThread, partitions: Partitions) -> None:
+def give(world: WorldState, thread: StreamThread, partitions: Partitions) -> None:
     """Stop processing these partitions and close their state."""
     if not partitions:
         return
@@ -179,8 +200,8 @@ def give(world: MemberWorld, thread: StreamThread, partitions: Partitions) -> No
     world.record(Gave(world.now_ms, thread.name, partitions, tasks))
 
 
-def lose(world: MemberWorld, thread: StreamThread) -> None:
-    """The group went on without this member: what it had runs elsewhere, and it begins anew."""
+def lose(world: WorldState, thread: StreamThread) -> None:
+    """Give everything up and join as a new member: the group has removed this one."""
     give(world, thread, thread.owned)
     for task in thread.streams.held.standby:
         world.disks[thread.process].close(task, world.now_ms)
@@ -189,8 +210,8 @@ def lose(world: MemberWorld, thread: StreamThread) -> None:
     again(world, thread, Cause.LOST)
 
 
-def beat(world: MemberWorld, thread: StreamThread) -> None:
-    """Say that the member lives; request and answer are one step, nothing depends on its parts."""
+def beat(world: WorldState, thread: StreamThread) -> None:
+    """Send a heartbeat and handle its answer, in one step."""
     if thread.phase is not Phase.STABLE:
         return
     request = Heartbeat(
@@ -199,29 +220,29 @@ def beat(world: MemberWorld, thread: StreamThread) -> None:
         generation=thread.generation,
         instance_id=thread.instance_id,
     )
-    answer = world.ask(thread, request)
+    answer = ask(world, thread, request)
     error = answer.error if isinstance(answer, HeartbeatAnswer) else ErrorCode.NONE
     match error:
         case ErrorCode.NONE | ErrorCode.NOT_COORDINATOR:
-            world.beat_later(thread)
+            beat_later(world, thread)
         case ErrorCode.REBALANCE_IN_PROGRESS:
             thread.rejoin_needed = True
-            world.poll_later(thread)
+            poll_later(world, thread)
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
             lose(world, thread)
         case _:
             world.fail(thread, f"the coordinator refused it: {error.name}")
 
 
-def on_connection_lost(world: MemberWorld, thread: StreamThread) -> None:
-    """The request or its answer is gone; whether the coordinator heard it, nobody knows."""
+def on_connection_lost(world: WorldState, thread: StreamThread) -> None:
+    """Join again: a request or its answer is lost."""
     again(world, thread, Cause.RETRY)
 
 
 def again(
-    world: MemberWorld, thread: StreamThread, cause: str, *, delay_ms: int | None = None
+    world: WorldState, thread: StreamThread, cause: str, *, delay_ms: int | None = None
 ) -> None:
-    """Join at one of the next polls."""
+    """Join at one of the next polls, for this cause."""
     thread.phase = Phase.IDLE
     thread.rejoin_needed, thread.cause = True, cause
-    world.poll_later(thread, delay_ms=_RETRY_MS if delay_ms is None else delay_ms)
+    poll_later(world, thread, delay_ms=_RETRY_MS if delay_ms is None else delay_ms)

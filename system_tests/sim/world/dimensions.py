@@ -1,8 +1,8 @@
-"""What the members of a simulated group do besides agreeing on a version, given or drawn.
+"""Dimensions of a simulated group: cooperative members, endpoints, routing views, standby copies.
 
-A group without any of it is what every bounce had before: native members are eager, nobody serves
-queries, there are no standby copies. Draws come from a random generator of their own, so that the
-same seed bounces the same releases with and without them.
+In a group without any of them native members are eager, none serves queries, and there are no
+standby copies. Dimensions are drawn from a random generator of their own, so that the same seed
+bounces the same releases with and without them.
 """
 
 import random
@@ -15,7 +15,7 @@ from system_tests.sim.world.disk import StateRates
 _PROBING_MS = 60_000
 _HALF = 0.5
 _RESTORES = (50_000, 2_000, 400)
-_ROOMS = (None, None, None, 2_500, 4_000)
+_RECORD_LIMITS = (None, None, None, 2_500, 4_000)
 _HOSTS = ("{}.example", "{}", "{}." + "rack-7.zone-b." * 8 + "example", "2001:db8::{}")
 
 
@@ -47,17 +47,17 @@ class Dimensions:
 
     @property
     def is_default(self) -> bool:
-        """Whether the group is what it is without any options."""
+        """Whether the group has no dimensions."""
         return self == NO_DIMENSIONS
 
     @property
     def routes(self) -> bool:
-        """Whether anybody serves queries."""
+        """Whether any process serves queries."""
         return any(self.endpoints)
 
     @property
     def has_copies(self) -> bool:
-        """Whether standby copies and warm-ups are judged."""
+        """Whether the group has standby copies or warm-ups to check."""
         return bool(self.standbys or self.restore)
 
     def endpoint_of(self, process: int, *, starts: int) -> str | None:
@@ -91,7 +91,7 @@ class Dimensions:
 
         Args:
             partitions: of the source topic.
-            hops: the strategy is Kafka's, which hands a task to one caught-up copy after the other;
+            hops: the strategy is Kafka's, which moves a task to one caught-up copy after the other;
                 twice as many then.
         """
         rates, config = self.rates, self.config
@@ -115,35 +115,35 @@ class Dimensions:
 
 
 NO_DIMENSIONS: Final = Dimensions()
-"""Of a group that nothing is asked of."""
+"""The group without any dimensions."""
 
 
 def draw_dimensions(seed: int, processes: int) -> tuple[Dimensions, bool]:
-    """Draw all of it, and whether the members are static.
+    """Draw the dimensions of a group, and whether its members are static.
 
     Each is on in half of the seeds. Where members serve queries, one in six does not, hosts have
-    names of different lengths, and in two of five seeds the group's record has little room.
+    names of different lengths, and in two of five seeds the group's record is small.
     """
-    dice = random.Random(f"dimensions of {seed}")  # noqa: S311 a simulation
-    cooperative, routes, views = (dice.random() < _HALF for _ in range(3))
-    endpoints = tuple(_endpoint(dice, process) for process in range(processes)) if routes else ()
-    standbys, is_slow = dice.choice((0, 1)), dice.random() < _HALF
+    rng = random.Random(f"dimensions of {seed}")  # noqa: S311 a simulation
+    cooperative, routes, views = (rng.random() < _HALF for _ in range(3))
+    endpoints = tuple(_endpoint(rng, process) for process in range(processes)) if routes else ()
+    standbys, is_slow = rng.choice((0, 1)), rng.random() < _HALF
     drawn = Dimensions(
         cooperative=cooperative,
         endpoints=endpoints,
         views=views and routes,
-        record_limit=dice.choice(_ROOMS) if routes else None,
+        record_limit=rng.choice(_RECORD_LIMITS) if routes else None,
         standbys=standbys,
-        restore=dice.choice(_RESTORES[1:]) if is_slow else None,
-        moves=routes and dice.random() < _HALF,
+        restore=rng.choice(_RESTORES[1:]) if is_slow else None,
+        moves=routes and rng.random() < _HALF,
     )
-    return drawn, dice.random() < _HALF
+    return drawn, rng.random() < _HALF
 
 
-def _endpoint(dice: random.Random, process: int) -> str | None:
-    if not dice.randrange(6):
+def _endpoint(rng: random.Random, process: int) -> str | None:
+    if not rng.randrange(6):
         return None
-    return f"{dice.choice(_HOSTS).format(_letter(process))}:{9090 + process}"
+    return f"{rng.choice(_HOSTS).format(_letter(process))}:{9090 + process}"
 
 
 def _letter(process: int) -> str:

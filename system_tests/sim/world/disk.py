@@ -1,4 +1,4 @@
-"""State on disk: what a process has of each task, how far it lags, and what reading it again costs.
+"""State directories: the copies of a process, their lags, and how long restoring takes.
 
 Every task's changelog grows at one rate. A copy that is open - active, restoring or standby - comes
 nearer at the restore rate until it has caught up; one at rest stays where it is. A clean stop keeps

@@ -1,7 +1,7 @@
-"""What the judges of a group with dimensions see: who was given what, who routes by what.
+"""What checkers of a group with dimensions get: each member's tasks, copies and routing.
 
-Values are taken from subscriptions, answers and members as they are, never from what the leader
-says of them: hosts and partitions are put together here once more, by simpler means.
+Values are read from subscriptions, answers and members, not from what the leader says about them:
+hosts and partitions are computed here again, by simpler code.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,23 @@ from encoding import (
     view_reference,
 )
 from probing import Release
-from system_tests.sim.events import AtRest, Decided, Followed, Given, Hosts, Partitions, hosts_of
+from system_tests.sim.events import (
+    AtRest,
+    Decided,
+    Followed,
+    Given,
+    Hosts,
+    Partitions,
+    Rested,
+    hosts_of,
+)
+from system_tests.sim.world.state import WorldState
 from system_tests.sim.world.thread import Phase, StreamThread
 from system_tests.sim.world.wire import read_subscription
 
-_ENDPOINT_SINCE = 2
+_ENDPOINT_SINCE, _FOLLOWUP_SINCE = 2, 7
 KEPT_DECISIONS: Final = 4
-"""Generations whose decisions are known; members are answered of the last one, or a few late."""
+"""Generations whose decisions are kept; members may take answers of earlier ones late."""
 
 
 def decided_by(
@@ -42,7 +52,7 @@ def decided_by(
     generation: int,
     now_ms: int,
 ) -> Decided:
-    """Return what a leader made of its group.
+    """Return what a leader decided for its group.
 
     Args:
         leader: the program that led.
@@ -67,16 +77,17 @@ def decided_by(
         generation=generation,
         leader_is_native=leader.is_native,
         members=tuple(given),
-        active=hosts_of((one.endpoint, one.partitions) for one in given),
+        active=hosts_of((member.endpoint, member.partitions) for member in given),
         standby=hosts_of(
-            (one.endpoint, (p for task in one.standby_tasks for p in inputs[task])) for one in given
+            (member.endpoint, (p for task in member.standby_tasks for p in inputs[task]))
+            for member in given
         ),
-        names_stalled=any("came no nearer" in warning for warning in answer.warnings),
+        names_stalled=any("made no progress" in warning for warning in answer.warnings),
     )
 
 
 def _wrote_last(thread: StreamThread, member: GroupMember) -> bool:
-    """Whether a thread waits for the answer to these bytes; a late copy of a request is older."""
+    """Whether a thread waits for the answer to these bytes; a late duplicate is not its last."""
     if thread.phase not in (Phase.JOINING, Phase.SYNCING) or thread.member_id != member.member_id:
         return False
     asked = thread.asked
@@ -143,7 +154,7 @@ def routed_by(hosts: HostMap) -> Hosts:
 def followed(
     thread: StreamThread, decisions: Sequence[Decided], *, is_followed: bool, now_ms: int
 ) -> Followed:
-    """Return what a thread goes by after an answer.
+    """Return a thread's tasks and routing after an answer.
 
     Args:
         thread: that took it.
@@ -152,7 +163,7 @@ def followed(
         now_ms: the simulated time.
     """
     routing = thread.streams.routing
-    matching = [one for one in decisions if one.generation == thread.generation]
+    matching = [decision for decision in decisions if decision.generation == thread.generation]
     return Followed(
         at_ms=now_ms,
         thread=thread.name,
@@ -167,20 +178,20 @@ def followed(
 
 
 def at_rest(thread: StreamThread, decisions: Sequence[Decided]) -> AtRest:
-    """Return what a thread of a group at rest runs and goes by.
+    """Return the tasks and the routing of a thread of a group at rest.
 
     Args:
         thread: that rests.
-        decisions: of leaders; who wrote version 1 told none of its endpoint, but for members of
-            ours, who have a trailer.
+        decisions: of leaders; a member that wrote version 1 did not send its endpoint, unless it
+            is native and has a trailer.
     """
     held, routing = thread.streams.held, thread.streams.routing
     answered, endpoint = thread.answered_version, thread.streams.identity.user_endpoint
     is_known = answered >= _ENDPOINT_SINCE or any(
         member.endpoint is not None
-        for one in decisions
-        for member in one.members
-        if one.generation == thread.generation and member.thread == thread.name
+        for decision in decisions
+        for member in decision.members
+        if decision.generation == thread.generation and member.thread == thread.name
     )
     return AtRest(
         thread=thread.name,
@@ -195,4 +206,43 @@ def at_rest(thread: StreamThread, decisions: Sequence[Decided]) -> AtRest:
         warmup_tasks=tuple(sorted(held.warmup)),
         active=routed_by(routing.active),
         standby=routed_by(routing.standby),
+    )
+
+
+def rested(world: WorldState) -> Rested:
+    """Return the tasks and the routing of all threads of a group at rest."""
+    dimensions = world.setup.dimensions
+    config = world.setup.config
+    return Rested(
+        at_ms=world.now_ms,
+        members=tuple(at_rest(thread, world.decisions) for thread in world.threads if thread.is_up),
+        standbys=config.num_standby_replicas if dimensions.has_copies else None,
+        warmups=config.max_warmup_replicas,
+        has_room=dimensions.record_limit is None,
+        is_quiet=next_followup_ms(world) is None and _can_follow_up(world),
+    )
+
+
+def _can_follow_up(world: WorldState) -> bool:
+    """Whether the leader of the group at rest asks for a follow-up where one is due."""
+    decided = world.decisions[-1] if world.decisions else None
+    if decided is not None and decided.names_stalled:
+        return False
+    is_native = decided is not None and decided.leader_is_native
+    return is_native or all(
+        thread.answered_version >= _FOLLOWUP_SINCE for thread in world.threads if thread.is_up
+    )
+
+
+def next_followup_ms(world: WorldState) -> int | None:
+    """Return when the next follow-up of a member is due, None: none is."""
+    return min(
+        (
+            pending.due_ms
+            for pending in world.scheduler.unordered()
+            if pending.kind == "followup"
+            and pending.data
+            == (world.threads[pending.target].incarnation, world.threads[pending.target].followup)
+        ),
+        default=None,
     )

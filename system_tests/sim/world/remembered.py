@@ -1,7 +1,7 @@
-"""Strategies that answer the same group a second time from memory.
+"""Strategies with a cache: the same group is answered from memory.
 
-A search asks for the same few groups in thousands of orders of events. A strategy is a function of
-the group, so that a remembered answer is the answer.
+A search places the same few groups in thousands of orders of events, and a strategy is a function
+of the group.
 """
 
 from collections.abc import Hashable
@@ -14,7 +14,7 @@ from assignor import GroupState, Strategy, TaskAssignment
 
 _KEPT = 8_192
 _ANSWERS: dict[Hashable, TaskAssignment] = {}
-_FIELDS = tuple(one.name for one in fields(GroupState))
+_FIELDS = tuple(column.name for column in fields(GroupState))
 
 
 def remembered(strategy: Strategy) -> Strategy:
@@ -34,7 +34,7 @@ def remembered(strategy: Strategy) -> Strategy:
 
 
 def forget_answers() -> None:
-    """Ask strategies anew from now on; each search begins with that."""
+    """Clear the cache; each search begins with that."""
     _ANSWERS.clear()
 
 

@@ -1,16 +1,24 @@
-"""What a world is made of: sizes, speeds, the application; frozen values and how they are built."""
+"""Settings of a simulated group: sizes, speeds, the application; frozen values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from uuid import UUID
 
-from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology, plan_tasks
+from assignor import (
+    AssignmentConfig,
+    MemberIdentity,
+    StreamsMember,
+    Subtopology,
+    Topology,
+    plan_tasks,
+)
 from assignor.rebalance import GROUP_RECORD_LIMIT
+from encoding import TaskId, TopicPartition
 from system_tests.coordinator import CoordinatorConfig
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
-from system_tests.sim.world.leading import Application
 from system_tests.sim.world.thread import StreamThread
 
 TOPIC = "lines"
@@ -19,11 +27,11 @@ INSTANCE = "-instance"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """How long messages take, and what becomes of some of them; times in ms.
+    """Delays and faults of messages; times in ms.
 
     Attributes:
         shortest_ms, longest_ms: on the way, one direction.
-        poll_ms: how often a thread comes round to its consumer, at most.
+        poll_ms: longest time between two polls of a thread.
         drop, duplicate, late: probabilities of a request or answer to be lost with its connection,
             to be sent twice, to take `late_ms` longer.
         late_ms: longest extra delay.
@@ -42,17 +50,17 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldSetup:
-    """What a world is made of.
+    """Settings of a simulated group.
 
     Attributes:
-        seed: of the dice; None for a world without chance, moved by `choices`.
+        seed: of the random generator; None: nothing is random, and the caller takes `choices`.
         processes, threads: how many, and threads in each.
         static: members carry a group.instance.id.
         partitions: of the source topic.
         config: of the assignor; rates: of the state.
         broker: settings of the coordinator.
-        network: while no faults are wanted.
-        dimensions: what else the group has; `config` and `rates` are given apart.
+        network: its speed without faults.
+        dimensions: what else the group has; `config` and `rates` are separate.
     """
 
     seed: int | None = 0
@@ -67,8 +75,41 @@ class WorldSetup:
     dimensions: Dimensions = NO_DIMENSIONS
 
 
+@dataclass(frozen=True, kw_only=True)
+class Application:
+    """What the group processes, the same on every member.
+
+    Attributes:
+        subtopologies: of the topology.
+        partition_counts: source topic -> partitions.
+        task_of: partition -> the task that reads it.
+        config: settings of the assignor.
+        record_limit: bytes of the group's record.
+        follows_lags: leaders from KIP-441 on place by lags; False where the clock stands still:
+            no copy catches up there, and all leaders are sticky.
+    """
+
+    subtopologies: tuple[Subtopology, ...]
+    partition_counts: Mapping[str, int]
+    task_of: Mapping[TopicPartition, TaskId]
+    config: AssignmentConfig
+    follows_lags: bool = True
+    record_limit: int = GROUP_RECORD_LIMIT
+
+    @cached_property
+    def inputs(self) -> dict[TaskId, tuple[TopicPartition, ...]]:
+        """Task -> partitions that it reads."""
+        found: dict[TaskId, tuple[TopicPartition, ...]] = {}
+        for partition, task in sorted(self.task_of.items()):
+            found[task] = (*found.get(task, ()), partition)
+        return found
+
+    def __hash__(self) -> int:
+        return id(self)  # one object a world; only settings are looked up by it
+
+
 def make_thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
-    """Make a thread that was never started."""
+    """Return a thread that was never started."""
     lane = chr(ord("a") + process)
     name = lane if setup.threads == 1 else f"{lane}{number + 1}"
     behaviour = behaviour_of("native", None)
@@ -86,7 +127,7 @@ def make_thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
 def make_application(
     setup: WorldSetup,
 ) -> tuple[Application, tuple[str, ...]]:
-    """Make the application, with the topics that its members subscribe to."""
+    """Return the application, and the topics that its members subscribe to."""
     has_state = setup.rates.history > 0 or setup.rates.growth > 0
     limit = setup.dimensions.record_limit
     return _make_application(setup.partitions, setup.config, limit, has_state=has_state), (TOPIC,)

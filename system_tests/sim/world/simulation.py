@@ -1,72 +1,61 @@
-"""The world of a simulation: threads, disks, one group coordinator, messages on their way.
+"""The simulated group, event by event, and what operators and faults do to it.
 
-The world moves by one thing at a time. A seeded run calls `step`, which takes the earliest; an
-exhaustive search copies the world and calls `take` with each of `choices()` in turn. Operators act
-through `start`, `stop`, `kill` and the other methods named for what they do. Everything that
-happened is in `trace`, and nothing else is kept: the world itself judges nothing.
+A seeded run calls `step`, which takes the earliest event; an exhaustive search copies the world and
+calls `take` with each of `choices()` in turn. Operators act through `start`, `stop`, `kill` and so
+on. What happened is in `trace`; it is checked elsewhere. The steps of members are in `consumer` and
+`assignment`, on the state of `state.WorldState`; they do not call this module.
 """
 
 from collections.abc import Callable
-from typing import Self
 from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
 from system_tests.sim.events import Cause, Happened, Hindered, Hindrance, Started
-from system_tests.sim.world import consumer
-from system_tests.sim.world import following as taking
+from system_tests.sim.world import assignment, consumer
 from system_tests.sim.world.behaviour import behaviour_of
-from system_tests.sim.world.member_world import MemberWorld
+from system_tests.sim.world.leading import lead
 from system_tests.sim.world.scheduler import Pending, Scheduler
 from system_tests.sim.world.setup import WorldSetup
+from system_tests.sim.world.state import Lead, MemberIds, WorldState
 from system_tests.sim.world.thread import Phase, StreamThread
+from system_tests.sim.world.transport import absorb, poll_later
 
 
-class World(MemberWorld):
-    """All there is, and one thing after another; see `MemberWorld` for what it is made of."""
+class World(WorldState):
+    """The state of a simulated group, with what moves it; see `WorldState` for its attributes."""
 
-    def __init__(self, setup: WorldSetup, *, scheduler: Scheduler | None = None) -> None:
-        """Make a world in which nobody is up; the scheduler is made of the seed by default."""
-        super().__init__(setup)
-        self.scheduler = scheduler or self.scheduler
-        self._process_ids = list(range(1, setup.processes + 1))
+    def __init__(
+        self,
+        setup: WorldSetup,
+        *,
+        scheduler: Scheduler | None = None,
+        member_ids: type[MemberIds] = MemberIds,
+        lead: Lead = lead,
+    ) -> None:
+        """Make a world in which no thread is up.
 
-    def copy(self) -> Self:
-        """Return an independent world in the same state; the trace so far is shared by value."""
-        other = object.__new__(type(self))
-        other.setup, other.network = self.setup, self.network
-        other.scheduler = self.scheduler.copy()
-        other._ids = self._ids
-        other.next_leaders = self.next_leaders
-        other.coordinator = self.coordinator.copy(
-            other._new_member_id, choose_leader=other._choose_leader
-        )
-        other.application, other.topics, other.task_of = (
-            self.application,
-            self.topics,
-            self.task_of,
-        )
-        other.disks = [disk.copy() for disk in self.disks]
-        other._process_ids = self._process_ids.copy()
-        other.threads = [thread.copy() for thread in self.threads]
-        other.names = self.names.copy()
-        other.trace = self.trace.copy()
-        other.decisions = self.decisions
-        other.is_stable = self.is_stable
-        return other
+        Args:
+            setup: sizes, speeds and settings.
+            scheduler: by default one with the seed of the setup.
+            member_ids: the class of its member ids.
+            lead: how its leaders answer.
+        """
+        scheduler = scheduler or Scheduler(setup.seed)
+        super().__init__(setup, scheduler=scheduler, member_ids=member_ids(scheduler), lead=lead)
 
     # The run
 
     def step(self) -> bool:
-        """Let the earliest thing happen; False if nothing ever will."""
+        """Take the earliest event; False if there is none."""
         due_ms = self.scheduler.next_due_ms()
         deadline_ms = self.coordinator.next_deadline_ms()
         if deadline_ms is not None and (due_ms is None or deadline_ms <= due_ms):
             self.scheduler.now_ms = max(self.now_ms, deadline_ms)
-            self._absorb(self.coordinator.tick(self.now_ms))
+            absorb(self, self.coordinator.tick(self.now_ms))
             return True
         if due_ms is None:
             return False
-        self._dispatch(self.scheduler.pop())
+        self.dispatch(self.scheduler.pop())
         return True
 
     def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
@@ -92,10 +81,10 @@ class World(MemberWorld):
         self.scheduler.now_ms = max(self.now_ms, end_ms)
 
     def choices(self) -> list[Pending]:
-        """What may happen next, in any order that nobody could rule out.
+        """Return the events that may happen next.
 
-        Messages of one thread overtake each other in neither direction; timers wait until no
-        message is on its way, since a network is faster than a timer.
+        Messages of one thread keep their order in each direction; timers wait until no message is
+        on its way, since a network is faster than a timer.
         """
         first: dict[tuple[str, int], Pending] = {}
         for pending in self.scheduler.pending():
@@ -104,13 +93,13 @@ class World(MemberWorld):
         return messages or sorted(first.values())[:1]
 
     def take(self, pending: Pending) -> None:
-        """Let one of `choices()` happen now."""
+        """Take one of `choices()` now."""
         self.scheduler.take(pending)
         self.scheduler.now_ms = max(self.now_ms, pending.due_ms)
-        self._dispatch(pending)
+        self.dispatch(pending)
 
     def is_settled(self) -> bool:
-        """Whether every thread that is up rests in the one generation, and nobody else is in it."""
+        """Whether all threads that are up rest in one generation, and are its only members."""
         if not self.is_stable:
             return False
         up = 0
@@ -130,15 +119,15 @@ class World(MemberWorld):
         }
 
     def _concerns(self, pending: Pending) -> bool:
-        """Whether the thing may still change the group: a void or regular timer does not."""
+        """Whether the event may still change the group: a void or regular timer does not."""
         kind, target, data = pending.kind, pending.target, pending.data
         if kind in ("beat", "followup"):
             return False
         if kind in ("do", "request"):
             return True
         thread = self.threads[target]
-        life, number, *_ = data
-        if life != thread.life:
+        incarnation, number, *_ = data
+        if incarnation != thread.incarnation:
             return False
         if kind == "fire":
             return bool(number == thread.followup)
@@ -156,13 +145,13 @@ class World(MemberWorld):
         """
         dimensions = self.setup.dimensions
         behaviour = behaviour_of(release, upgrade_from, native_cooperative=dimensions.cooperative)
-        process_id = UUID(int=self._process_ids[process])
+        process_id = UUID(int=self.process_ids[process])
         for thread in self._of(process):
             thread.start(
                 behaviour,
                 process_id=process_id,
                 subtopologies=self.application.subtopologies,
-                endpoint=dimensions.endpoint_of(process, starts=thread.life),
+                endpoint=dimensions.endpoint_of(process, starts=thread.incarnation),
             )
             self.record(
                 Started(
@@ -175,10 +164,10 @@ class World(MemberWorld):
                     behaviour.release.latest_version,
                 )
             )
-            self.poll_later(thread)
+            poll_later(self, thread)
 
     def stop(self, process: int) -> None:
-        """Stop a process in good order."""
+        """Stop a process cleanly."""
         for thread in self._of(process):
             if thread.is_up:
                 consumer.leave_on_close(self, thread)
@@ -188,14 +177,14 @@ class World(MemberWorld):
             disk.close(task, self.now_ms)
 
     def kill(self, process: int) -> None:
-        """End a process without a word, at its last checkpoints."""
+        """Kill a process; its state falls back to the last checkpoints."""
         for thread in self._of(process):
             if thread.is_up:
                 self.end(thread, "kill", failed=False)
         self.disks[process].crash(self.now_ms)
 
     def pause(self, process: int, ms: int | None = None) -> None:
-        """Pause a process: it neither runs nor beats.
+        """Pause a process: it neither runs nor sends heartbeats.
 
         Args:
             process: which.
@@ -210,7 +199,7 @@ class World(MemberWorld):
                 self.record(Hindered(self.now_ms, thread.name, Hindrance.STANDSTILL, ms))
 
     def slow_down(self, process: int, ms: int) -> None:
-        """Let a process think this long between its join and its sync, as a busy thread does."""
+        """Delay a process between its join and its sync, like a busy thread."""
         for thread in self._of(process):
             thread.slow_ms = ms
             self.record(Happened(self.now_ms, thread.name, f"answers {ms} ms late"))
@@ -219,20 +208,19 @@ class World(MemberWorld):
     def lose_disk(self, process: int) -> None:
         """Empty a process' state directory, its process id included (KAFKA-10716)."""
         self.disks[process].lose()
-        self._process_ids[process] += len(self.disks)
+        self.process_ids[process] += len(self.disks)
         for thread in self._of(process):
             self.record(Happened(self.now_ms, thread.name, "loses its state directory"))
 
     def move_coordinator(self) -> None:
-        """The coordinator's broker is gone; another one loads what was stored of the group."""
+        """Move the coordinator to another broker, which loads what was stored of the group."""
         self.record(Happened(self.now_ms, "", "the coordinator moves"))
-        self._absorb(self.coordinator.reload(consumer.GROUP, now_ms=self.now_ms))
+        absorb(self, self.coordinator.reload(consumer.GROUP, now_ms=self.now_ms))
 
     def force_rebalance(self) -> bool:
-        """Let the group's leader join again, for which a coordinator always starts a rebalance.
+        """Let the group's leader join again, upon which a coordinator always starts a rebalance.
 
-        That is what a leader does when the partitions of a topic change. False: the coordinator
-        names no leader that is up.
+        A leader does so when the partitions of a topic change. Returns False if no leader is up.
         """
         leader_id = self.coordinator.describe(consumer.GROUP).leader_id
         leader = next((t for t in self.threads if t.is_up and t.member_id == leader_id), None)
@@ -240,11 +228,11 @@ class World(MemberWorld):
             return False
         self.record(Happened(self.now_ms, leader.name, "forces a rebalance"))
         leader.rejoin_needed, leader.cause = True, Cause.FORCED
-        self.poll_later(leader)
+        poll_later(self, leader)
         return True
 
     def restart(self, process: int) -> None:
-        """Start a process that is down as what it was; one that is up goes on."""
+        """Start a process that is down, with its former release and pin."""
         behaviour = self._of(process)[0].behaviour
         if not self.is_up(process):
             self.start(process, behaviour.release.name, behaviour.upgrade_from)
@@ -257,7 +245,7 @@ class World(MemberWorld):
             self.do_later(down_ms, "restart", thread.process)
 
     def do_later(self, delay_ms: int, action: str, *arguments: object) -> None:
-        """Let an operator or a fault do something: the name of a method, and its arguments."""
+        """Let an operator or a fault act later: the name of a method, and its arguments."""
         self.scheduler.schedule(delay_ms, "do", -1, (action, *arguments))
 
     def leader(self) -> StreamThread | None:
@@ -270,7 +258,8 @@ class World(MemberWorld):
 
     # What happens
 
-    def _dispatch(self, pending: Pending) -> None:
+    def dispatch(self, pending: Pending) -> None:
+        """Let a pending event take effect; it is out of the queue already."""
         _, _, kind, target, data = pending
         if kind == "do":
             action, *arguments = data
@@ -279,15 +268,15 @@ class World(MemberWorld):
         thread = self.threads[target]
         if kind == "request":
             request, token = data
-            if token[1] != self.threads[target].life and not isinstance(request, LeaveGroup):
-                return  # whoever died took the connection along
-            self._absorb(self.coordinator.handle(request, token=token, now_ms=self.now_ms))
+            if token[1] != self.threads[target].incarnation and not isinstance(request, LeaveGroup):
+                return  # the connection ended with the thread
+            absorb(self, self.coordinator.handle(request, token=token, now_ms=self.now_ms))
             return
         if thread.paused_until_ms > self.now_ms:
             delay_ms = thread.paused_until_ms - self.now_ms
             self.scheduler.schedule(delay_ms, kind, target, data)
             return
-        if data[0] == thread.life:
+        if data[0] == thread.incarnation:
             _HAPPENS[kind](self, thread, *data[1:])
 
     def _of(self, process: int) -> list[StreamThread]:
@@ -304,7 +293,7 @@ def _on_answer(world: World, thread: StreamThread, number: int, response: Respon
         case JoinAnswer():
             consumer.on_join(world, thread, response)
         case SyncAnswer():
-            taking.on_sync(world, thread, response)
+            assignment.on_sync(world, thread, response)
         case _:
             pass
 
@@ -323,8 +312,8 @@ _HAPPENS: dict[str, Callable[..., None]] = {
     "answer": _on_answer,
     "poll": _on_poll,
     "beat": _on_beat,
-    "fire": taking.fire,
-    "followup": taking.on_followup_due,
+    "fire": assignment.fire,
+    "followup": assignment.on_followup_due,
 }
 _ACTIONS: dict[str, Callable[..., None]] = {
     "start": World.start,

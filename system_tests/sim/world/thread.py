@@ -1,7 +1,7 @@
-"""One stream thread: its consumer's place in the group, and the Streams member it carries.
+"""The state of one stream thread: of its consumer, and of its Streams member.
 
-State only; `consumer` says what it does. A thread that is started again keeps its index and its
-lane and gets the next life, so that whatever was on its way to the former one finds nobody.
+`consumer` and `assignment` have its steps. A thread that is started again keeps its index and name
+and gets the next incarnation number; messages and timers of an earlier incarnation are void.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ Partitions = tuple[TopicPartition, ...]
 
 
 class Phase(Enum):
-    """Where a consumer is between two polls."""
+    """State of a consumer between two polls."""
 
     DOWN = "down"
     IDLE = "idle"
@@ -39,23 +39,23 @@ class Phase(Enum):
 
 @dataclass(kw_only=True)  # no slots: a search copies it a million times, attributes in one go
 class StreamThread:
-    """One member of the group, over all its lives.
+    """One stream thread, over all its starts and stops.
 
     Attributes:
-        index: its number in the world; name: of its lane; process: index of its process.
-        behaviour, streams: of the present life.
-        life: how often it was started; phase: where its consumer is.
+        index: its number; name: of the thread; process: index of its process.
+        behaviour, streams: since it was started last.
+        incarnation: grows with each start and end; phase: where its consumer is.
         member_id, generation, instance_id: as the coordinator knows it.
         leads: it led its last generation.
         owned: partitions that it processes.
         rejoin_needed: its next poll joins; cause: why.
-        rejoin_after: the rebalance that is running will be followed by another one at once.
+        rejoin_after: why it rejoins at once after the running rebalance; empty: it does not.
         led_supported: the lowest version supported in the group that it leads, until it takes its
-            own answer; None for everybody else.
+            own answer; None for followers.
         lags: process id -> lags, as it saw them when it led last.
-        claims: what it remembers of its answer, if it led its last generation; answered: of the
+        claims: its memory of its last answer, if it led its last generation; answered: of the
             answer that is on its way.
-        stalled: what it remembers of copies that came no nearer, if it led.
+        stalled: its memory of copies that made no progress, if it led.
         taken: generation of the last answer that it took, -1: none since it joined anew;
             answered_version: the version of that answer, 0: it could not be read.
         pace: how long a member of ours waits before it asks for the next rebalance.
@@ -63,7 +63,7 @@ class StreamThread:
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
         asked: its last JoinGroup, sent again once it has a member id (KIP-394).
         polls, beats: number of the present poll and heartbeat timer; older ones are void.
-        paused_until_ms: it does not run before; slow_ms: how long it thinks before it syncs.
+        paused_until_ms: it does not run before; slow_ms: its delay before it syncs.
     """
 
     index: int
@@ -72,7 +72,7 @@ class StreamThread:
     behaviour: Behaviour
     streams: StreamsMember
     instance_id: str | None = None
-    life: int = 0
+    incarnation: int = 0
     phase: Phase = Phase.DOWN
     member_id: str = UNKNOWN_MEMBER_ID
     generation: int = NO_GENERATION
@@ -124,7 +124,7 @@ class StreamThread:
         subtopologies: tuple[Subtopology, ...],
         endpoint: str | None = None,
     ) -> None:
-        """Begin the next life; the consumer knows nothing of the former one."""
+        """Begin the next incarnation, with a new consumer."""
         identity = MemberIdentity(
             process_id=process_id, instance_id=self.instance_id, user_endpoint=endpoint
         )
@@ -135,7 +135,7 @@ class StreamThread:
             upgrade_from=behaviour.upgrade_from,
             subtopologies=subtopologies,
         )
-        self.life += 1
+        self.incarnation += 1
         self.phase = Phase.IDLE
         self.cause = Cause.STARTED
         self.rejoin_needed = True
@@ -145,14 +145,14 @@ class StreamThread:
         self._forget()
 
     def end(self) -> None:
-        """End the present life, and make everything void that was meant for it."""
+        """End the present incarnation; messages and timers for it are void."""
         self.phase = Phase.DOWN
-        self.life += 1
+        self.incarnation += 1
         self.rejoin_needed = False
         self._forget()
 
     def lose_membership(self) -> None:
-        """Forget member id and generation: the group went on without it."""
+        """Forget member id and generation, since the group has removed this member."""
         self.member_id = UNKNOWN_MEMBER_ID
         self.generation = self.taken = NO_GENERATION
         self.leads = False

@@ -7,7 +7,7 @@ partitions    int32 n, n x (string topic, int32 n, n x int32 partition)
 ```
 
 Strings are int16 length and UTF-8, bytes int32 length (-1: null). Owned partitions came with
-KIP-429. Written by hand and small: the simulator knows no Kafka client.
+KIP-429. The simulator uses no Kafka client.
 """
 
 from collections.abc import Iterable

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Self
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 
 _END_S = 5.0
 
@@ -54,7 +54,7 @@ class JvmChild:
         """Send one line and return the answer to it.
 
         Raises:
-            SurroundingsError: the process ended, for want of jars or of a Java.
+            EnvironmentFailureError: the process ended, for want of jars or of a Java.
         """
         into, out = self._process.stdin, self._process.stdout
         if into is None or out is None:
@@ -66,8 +66,8 @@ class JvmChild:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            raise SurroundingsError(
+            raise EnvironmentFailureError(
                 f"the {self._what} of release {self.release} ended; see its errors"
             )
-        said: Mapping[str, Any] = json.loads(answer)
-        return said
+        message: Mapping[str, Any] = json.loads(answer)
+        return message

@@ -18,7 +18,7 @@ class RealCodec(JvmChild):
 
         Raises:
             ValueError: the class refuses the bytes; the message is its own.
-            SurroundingsError: the process ended, for want of jars or of a Java.
+            EnvironmentFailureError: the process ended, for want of jars or of a Java.
         """
         found = self.ask({"kind": kind, "hex": data.hex()})
         if "error" in found:

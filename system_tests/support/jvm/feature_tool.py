@@ -28,7 +28,7 @@ class FeatureTool(JvmChild):
         """Run it with the arguments of `kafka-features.sh`.
 
         Raises:
-            SurroundingsError: its process ended, for want of jars or of a Java.
+            EnvironmentFailureError: its process ended, for want of jars or of a Java.
         """
-        said = self.ask({"arguments": arguments})
-        return ToolRun(status=said["status"], out=said["out"], err=said["err"])
+        output = self.ask({"arguments": arguments})
+        return ToolRun(status=output["status"], out=output["out"], err=output["err"])

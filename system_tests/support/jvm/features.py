@@ -35,8 +35,8 @@ def main() -> int:
         system.setOut(out)
         system.setErr(err)
         tool.main(json.loads(line)["arguments"])
-        said = [str(stream.toString()) for stream in streams]
-        lines.answer(status=statuses.pop(), out=said[0], err=said[1])
+        outputs = [str(stream.toString()) for stream in streams]
+        lines.answer(status=statuses.pop(), out=outputs[0], err=outputs[1])
     return 0
 
 

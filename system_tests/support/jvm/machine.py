@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assignor.cli.toolkit import missing_extra
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 from system_tests.real import find_java
 
 _OPTIONS = (
@@ -28,13 +28,13 @@ def start_jvm(jars: Sequence[Path], *, log_levels: Sequence[str] = ()) -> Any:
         log_levels: `logger=level`, for what should be logged below "warn".
 
     Raises:
-        SurroundingsError: JPype is not installed, or no Java is here.
+        EnvironmentFailureError: JPype is not installed, or no Java is here.
     """
     try:
         import jpype  # noqa: PLC0415 in the extra `real` only
     except ImportError as error:
         why = missing_extra(error) or error
-        raise SurroundingsError(f"no JVM can be started: {why}") from error
+        raise EnvironmentFailureError(f"no JVM can be started: {why}") from error
     native = ("--enable-native-access=ALL-UNNAMED",) if find_java().feature_release > 21 else ()  # noqa: PLR2004 asked for since 22
     jpype.startJVM(
         *_OPTIONS,

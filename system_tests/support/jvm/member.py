@@ -12,7 +12,8 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
+from system_tests.json_lines import read_line
 from system_tests.live import events
 from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
 from system_tests.real.jars import streams_jars
@@ -26,20 +27,20 @@ _LOGGED = (
     f"{_STREAMS}.processor.internals.assignment=info",
     "org.apache.kafka.clients.consumer.internals.AbstractCoordinator=info",
 )
-_EXIT_SURROUNDINGS = 3
+_EXIT_ENVIRONMENT = 3
 _MOST_CAUSES = 8
 
 
 def main() -> int:
     """Be a member until told to stop."""
     report = Reporter()
-    config = RealConfig.from_json(sys.stdin.readline())
+    config = read_line(RealConfig, sys.stdin.readline())
     ask_kernel_to_end_with_parent()
     try:
         classes = start_jvm(streams_jars(config.release), log_levels=_LOGGED)
-    except SurroundingsError as error:
+    except EnvironmentFailureError as error:
         sys.stderr.write(f"{error}\n")
-        return _EXIT_SURROUNDINGS
+        return _EXIT_ENVIRONMENT
     streams = build_streams(classes, config, report)
     stopping = threading.Event()
     watcher = threading.Thread(target=_watch_tasks, args=(streams, report, stopping), daemon=True)
@@ -47,7 +48,7 @@ def main() -> int:
     watcher.start()
     for line in sys.stdin:
         if line.strip() == "hosts":
-            report(events.HostsTold(hosts=_hosts(streams)))
+            report(events.HostsReported(hosts=_hosts(streams)))
         else:
             break
     stopping.set()
@@ -147,11 +148,11 @@ def _handler(classes: Any, config: RealConfig, report: Reporter) -> Any:
 
 
 def _causes(error: Any) -> str:
-    said: list[str] = []
-    while error is not None and len(said) < _MOST_CAUSES:
-        said.append(str(error.toString()))
+    lines: list[str] = []
+    while error is not None and len(lines) < _MOST_CAUSES:
+        lines.append(str(error.toString()))
         error = error.getCause()
-    return "; because of ".join(said)
+    return "; because of ".join(lines)
 
 
 def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> None:
@@ -179,8 +180,8 @@ def _hosts(streams: Any) -> dict[str, dict[str, tuple[str, ...]]]:
     for client in everybody():
         standby = getattr(client, "standbyTopicPartitions", None)
         found[f"{client.hostInfo().host()}:{client.hostInfo().port()}"] = {
-            "active": tuple(sorted(str(one) for one in client.topicPartitions())),
-            "standby": tuple(sorted(str(one) for one in standby())) if standby else (),
+            "active": tuple(sorted(str(partition) for partition in client.topicPartitions())),
+            "standby": tuple(sorted(str(partition) for partition in standby())) if standby else (),
         }
     return found
 

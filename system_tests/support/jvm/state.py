@@ -36,9 +36,9 @@ def main() -> int:
     path = Path(state_dir) / application / "0_0" / ".checkpoint"
     checkpoint = classes(_CHECKPOINT)(classes("java.io.File")(str(path)))
     offsets = checkpoint.read()
-    said = {str(key): int(offsets.get(key).longValue()) for key in offsets.keySet()}
+    end_offsets = {str(key): int(offsets.get(key).longValue()) for key in offsets.keySet()}
     checkpoint.write(offsets)
-    lines.answer(process_id=process_id, offsets=said)
+    lines.answer(process_id=process_id, offsets=end_offsets)
     return 0
 
 

@@ -28,7 +28,7 @@ def run(*words):
 
 @contextmanager
 def listener(on_connection):
-    """A server that does to each connection what it is told; the client may leave at any time."""
+    """A server that does to each connection what a test says; the client may leave at any time."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         held = []
 

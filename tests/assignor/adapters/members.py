@@ -1,4 +1,4 @@
-"""Members on their adapters without a client: what a listener hears, kafka-python's values."""
+"""Members on their adapters without a client: a listener that keeps its calls; wire values."""
 
 from types import SimpleNamespace
 from uuid import UUID
@@ -15,7 +15,7 @@ from tests.assignor.rebalance.groups import TOPOLOGY
 
 
 class Listener(TasksListener):
-    """Keeps what it hears, with the active tasks."""
+    """Keeps its calls, with the active tasks."""
 
     def __init__(self):
         self.calls = []
@@ -34,7 +34,7 @@ class Listener(TasksListener):
 
 
 def cluster(**counts):
-    """What either client knows of topics."""
+    """Topics as either client knows them."""
     return SimpleNamespace(
         partitions_for_topic=lambda topic: set(range(counts[topic])) if topic in counts else None
     )

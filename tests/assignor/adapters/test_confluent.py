@@ -32,10 +32,10 @@ class Librdkafka:
             return []
 
     def incremental_assign(self, where):
-        self.reads |= {TopicPartition(one.topic, one.partition) for one in where}
+        self.reads |= {TopicPartition(partition.topic, partition.partition) for partition in where}
 
     def incremental_unassign(self, where):
-        self.reads -= {TopicPartition(one.topic, one.partition) for one in where}
+        self.reads -= {TopicPartition(partition.topic, partition.partition) for partition in where}
 
     def close(self):
         self.closed = True
@@ -56,7 +56,7 @@ class Member:
         self.paused |= set(where)
 
     def commit_async(self, offsets):
-        self.commits.append({where: one.offset for where, one in offsets.items()})
+        self.commits.append({where: committed.offset for where, committed in offsets.items()})
 
 
 def record(where, offset):
@@ -74,7 +74,9 @@ def reading(monkeypatch):
 
         def processed(records):
             process(records)
-            batches.put([(one.topic(), one.partition(), one.offset()) for one in records])
+            batches.put(
+                [(message.topic(), message.partition(), message.offset()) for message in records]
+            )
 
         reader = ConfluentReader(member, processed, **options)
         made.append(reader)
@@ -83,9 +85,9 @@ def reading(monkeypatch):
         )
 
     yield make
-    for one in made:
-        one.close()
-        assert one._client.closed
+    for setup in made:
+        setup.close()
+        assert setup._client.closed
 
 
 def settled(reading):
@@ -94,8 +96,8 @@ def settled(reading):
 
 
 def test_it_reaches_the_cluster_as_the_member_does_and_never_commits_by_itself(reading):
-    one = reading(settings={"security.protocol": "SSL", "enable.auto.commit": True})
-    assert one.client.settings == {
+    setup = reading(settings={"security.protocol": "SSL", "enable.auto.commit": True})
+    assert setup.client.settings == {
         "bootstrap.servers": "a:1,b:2",
         "group.id": "g",
         "auto.offset.reset": "earliest",
@@ -105,14 +107,14 @@ def test_it_reaches_the_cluster_as_the_member_does_and_never_commits_by_itself(r
 
 
 def test_what_is_assigned_is_read_here_and_not_by_the_member(reading):
-    one = reading()
-    one.reader.on_partitions_assigned({B, A})
-    assert one.client.reads == one.member.paused == {A, B}
-    one.client.batches.put([record(A, 4), record(B, 7), record(A, 5)])
-    assert len(one.processed.get(timeout=LIMIT_S)) == 3
-    settled(one)
-    one.reader.commit()
-    assert one.member.commits == [{A: 6, B: 8}]
+    setup = reading()
+    setup.reader.on_partitions_assigned({B, A})
+    assert setup.client.reads == setup.member.paused == {A, B}
+    setup.client.batches.put([record(A, 4), record(B, 7), record(A, 5)])
+    assert len(setup.processed.get(timeout=LIMIT_S)) == 3
+    settled(setup)
+    setup.reader.commit()
+    assert setup.member.commits == [{A: 6, B: 8}]
 
 
 def test_a_partition_is_given_up_after_the_batch_under_way_and_with_its_commit(reading):
@@ -122,30 +124,30 @@ def test_a_partition_is_given_up_after_the_batch_under_way_and_with_its_commit(r
         begun.set()
         assert goes_on.wait(LIMIT_S)
 
-    one = reading(process)
-    one.reader.on_partitions_assigned({A, B})
-    one.client.batches.put([record(A, 0), record(B, 0)])
+    setup = reading(process)
+    setup.reader.on_partitions_assigned({A, B})
+    setup.client.batches.put([record(A, 0), record(B, 0)])
     assert begun.wait(LIMIT_S)
-    giving_up = threading.Thread(target=one.reader.on_partitions_revoked, args=({A},))
+    giving_up = threading.Thread(target=setup.reader.on_partitions_revoked, args=({A},))
     giving_up.start()
-    assert one.member.commits == []
+    assert setup.member.commits == []
     goes_on.set()
     giving_up.join(LIMIT_S)
-    assert one.client.reads == {B}
-    assert one.member.commits == [{A: 1}]
-    one.reader.commit()
-    assert one.member.commits[1:] == [{B: 1}]
+    assert setup.client.reads == {B}
+    assert setup.member.commits == [{A: 1}]
+    setup.reader.commit()
+    assert setup.member.commits[1:] == [{B: 1}]
 
 
 def test_of_a_partition_that_was_lost_nothing_is_committed(reading):
-    one = reading()
-    one.reader.on_partitions_assigned({A})
-    one.client.batches.put([record(A, 0)])
-    one.processed.get(timeout=LIMIT_S)
-    one.reader.on_partitions_lost({A})
-    one.reader.commit()
-    assert one.client.reads == set()
-    assert one.member.commits == []
+    setup = reading()
+    setup.reader.on_partitions_assigned({A})
+    setup.client.batches.put([record(A, 0)])
+    setup.processed.get(timeout=LIMIT_S)
+    setup.reader.on_partitions_lost({A})
+    setup.reader.commit()
+    assert setup.client.reads == set()
+    assert setup.member.commits == []
 
 
 def test_a_batch_that_fails_is_not_committed_and_ends_the_member(reading):
@@ -153,27 +155,27 @@ def test_a_batch_that_fails_is_not_committed_and_ends_the_member(reading):
         if records[0].offset():
             raise ValueError("no word")
 
-    one = reading(process)
-    one.reader.on_partitions_assigned({A})
-    one.client.batches.put([record(A, 0)])
-    one.client.batches.put([record(A, 1)])
-    one.processed.get(timeout=LIMIT_S)
-    until(lambda: one.reader._failure is not None)
+    setup = reading(process)
+    setup.reader.on_partitions_assigned({A})
+    setup.client.batches.put([record(A, 0)])
+    setup.client.batches.put([record(A, 1)])
+    setup.processed.get(timeout=LIMIT_S)
+    until(lambda: setup.reader._failure is not None)
     with pytest.raises(MemberStopped, match="ValueError: no word"):
-        one.reader.commit()
-    one.reader.on_partitions_revoked({A})
-    assert one.member.commits == [{A: 1}]
+        setup.reader.commit()
+    setup.reader.on_partitions_revoked({A})
+    assert setup.member.commits == [{A: 1}]
 
 
 def test_errors_that_pass_are_passed_over_and_fatal_ones_end_the_member(reading, caplog):
-    one = reading()
-    one.reader.on_partitions_assigned({A})
+    setup = reading()
+    setup.reader.on_partitions_assigned({A})
     passing = Message(topic="words", error=KafkaError(KafkaError._ALL_BROKERS_DOWN, "all down"))
-    one.client.batches.put([passing, record(A, 0)])
-    assert one.processed.get(timeout=LIMIT_S) == [("words", 0, 0)]
+    setup.client.batches.put([passing, record(A, 0)])
+    assert setup.processed.get(timeout=LIMIT_S) == [("words", 0, 0)]
     assert "all down" in caplog.text
     fatal = KafkaError(KafkaError._FATAL, "fenced", fatal=True)
-    one.client.batches.put([Message(topic="words", error=fatal)])
-    until(lambda: one.reader._failure is not None)
+    setup.client.batches.put([Message(topic="words", error=fatal)])
+    until(lambda: setup.reader._failure is not None)
     with pytest.raises(MemberStopped, match="fenced"):
-        one.reader.commit()
+        setup.reader.commit()

@@ -1,4 +1,4 @@
-"""Bytes around a member's subscription that the clients would raise for, in the leader's hands."""
+"""Metadata of members that the clients of their leader would raise for."""
 
 import asyncio
 from types import SimpleNamespace
@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from assignor.adapters.aiokafka.assignor import StreamsAssignor as AioAssignor
-from assignor.adapters.kafka_python.assignor import _make_readable
+from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
+from assignor.adapters.kafka_python.port import make_readable
 from assignor.adapters.membership import readable_metadata
 from assignor.rebalance import read_consumer_subscription, safe_consumer_subscription
-from tests.assignor.rebalance.groups import TOPOLOGY
 
 GOOD = bytes(
     ConsumerProtocolSubscription(
@@ -62,13 +61,13 @@ def test_kafka_pythons_leader_sees_decodable_metadata_only(data):
         return {}
 
     coordinator = SimpleNamespace(_perform_assignment=perform)
-    _make_readable(coordinator)
+    make_readable(coordinator)
     members = [
         SimpleNamespace(member_id=name, metadata=blob)
         for name, blob in zip("ax", (GOOD, data), strict=True)
     ]
     coordinator._perform_assignment("a", "stream", members)
-    assert [list(one.topics) for one in seen] == [["lines"], []]
+    assert [list(metadata.topics) for metadata in seen] == [["lines"], []]
 
 
 @pytest.mark.parametrize("data", HOSTILE)
@@ -76,13 +75,14 @@ def test_aiokafkas_leader_sees_decodable_metadata_only(data):
     seen = []
 
     async def perform(response):
-        seen.extend(ConsumerProtocolMemberMetadata.decode(one[-1]) for one in response.members)
+        seen.extend(
+            ConsumerProtocolMemberMetadata.decode(member[-1]) for member in response.members
+        )
 
-    one = AioAssignor(TOPOLOGY, application_id="app")
     coordinator = SimpleNamespace(_perform_assignment=perform, _on_join_complete=None)
-    one._consumer = SimpleNamespace(coordinator=coordinator)
-    one._watch_coordinator()
+    hooks = CoordinatorHooks(AiokafkaPort(SimpleNamespace(_coordinator=coordinator)), print)
+    hooks.install()
     response = SimpleNamespace(members=[("a", None, GOOD), ("x", None, data)])
     asyncio.run(coordinator._perform_assignment(response))
     assert [list(metadata.subscription) for metadata in seen] == [["lines"], []]
-    assert sorted(one._joined) == ["a", "x"]
+    assert sorted(hooks._joined) == ["a", "x"]

@@ -47,7 +47,7 @@ def test_each_problem_is_answered_in_its_place_and_errors_too():
     assert third["error"].startswith("line 3, column 2: broken JSON")
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 2
-    assert "line 2, bad: no clients" in result.stderr
+    assert "line 2, group bad: no clients" in result.stderr
 
 
 def test_an_answer_has_the_public_format():
@@ -114,15 +114,15 @@ def test_the_text_is_for_people():
     assert "hand-offs 0" in text
     assert "warm-ups 2 of 2" in text
     assert "follow-up rebalance: in 600 s" in text
-    told = call("--simulate").stdout
-    assert "good with high_availability: settled" in told
-    assert "follow-up rebalance: none, settled" in told
+    output = call("--simulate").stdout
+    assert "good with high_availability: settled" in output
+    assert "follow-up rebalance: none, settled" in output
 
 
 def test_copies_that_come_no_nearer_are_looked_at_again_later_and_not_settled():
     stuck = STUCK.read_text(encoding="utf-8").strip()
     text = " ".join(call("--simulate", lines=[stuck]).stdout.split())
-    assert "follow-up rebalance: none asked for now; the leader looks again later: 1 task" in text
+    assert "follow-up rebalance: none requested now; the leader checks again later: 1 task" in text
     assert "none, settled" not in text
     assert "take-overs stateless moves restores cold warm-ups max" in text
     [answer] = answers(call("--simulate", "--format", "json", lines=[stuck]))
@@ -154,16 +154,16 @@ def test_the_stream_is_answered_line_by_line_while_it_is_open():
 
 
 def test_a_simulation_says_what_it_takes_unknown_end_offsets_for():
-    settled = "the simulation takes a copy of such a task as caught up one round after it is placed"
+    settled = "the simulation assumes that a new copy of such a task catches up within one round"
     nothing = GOOD | {"end_offset_sums": {}}
     result = call("--simulate", "--format", "text", lines=[nothing])
     text = " ".join(result.stdout.split())
-    assert f"none of the 4 stateful tasks has a known end offset sum: {settled}" in text
+    assert f"end offset sum of 4 of the 4 stateful tasks is not known: {settled}" in text
     partly = GOOD | {"end_offset_sums": {"0_0": 10**6, "0_1": 0, "0_3": 5}}
     [answer] = answers(call("--simulate", "--format", "json", lines=[partly]))
-    [said] = [one for one in answer["warnings"] if settled in one]
-    assert said.startswith("1 of the 4 stateful tasks, 0_2 for one, has no known end offset sum: ")
-    assert said.endswith("give them in end_offset_sums")
+    [warning] = [warning for warning in answer["warnings"] if settled in warning]
+    assert "1 of the 4 stateful tasks (for example 0_2) is not known" in warning
+    assert warning.endswith("give the sums in end_offset_sums")
 
 
 def test_a_simulation_with_all_end_offsets_says_nothing_of_them():

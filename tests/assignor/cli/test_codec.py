@@ -118,7 +118,7 @@ def test_long_values_are_cut_in_the_listing():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--kind", "subscription", "--hex", "0g"), "not hex"),
         (("--kind", "subscription", "--hex", "000"), "not hex"),
@@ -130,11 +130,11 @@ def test_long_values_are_cut_in_the_listing():
         (("--kind", "subscription", "--file", "no/such/file"), "No such file"),
     ],
 )
-def test_bad_input_is_one_sentence_on_stderr_and_status_2(arguments, said):
+def test_bad_input_is_one_sentence_on_stderr_and_status_2(arguments, message):
     result = call(decode, *arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert said in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_is_too_long_is_refused(monkeypatch):
     monkeypatch.setattr(codec, "LINE_LIMIT", 10)
     result = call(decode, "--kind", "subscription", "--file", "-", stdin=b"0" * 11)
     assert result.exit_code == 2
-    assert "longer than 10 bytes" in result.stderr
+    assert "more than 10 bytes" in result.stderr
 
 
 def test_each_question_gets_one_answer_in_order_with_its_id():
@@ -295,9 +295,9 @@ def test_a_bad_native_body_is_one_sentence_that_names_the_key():
 def test_the_native_part_goes_through_json_and_back():
     for value in (MEMBER, native_member(101)):
         data = encode_subscription(value).hex()
-        told = ask(decode, {"kind": "subscription", "hex": data})[0]["fields"]
-        assert told["native"]["rack"] == "r1"
-        assert ask(encode, {"kind": "subscription", "fields": told})[0] == {"hex": data}
+        fields = ask(decode, {"kind": "subscription", "hex": data})[0]["fields"]
+        assert fields["native"]["rack"] == "r1"
+        assert ask(encode, {"kind": "subscription", "fields": fields})[0] == {"hex": data}
     assert "native" not in ask(decode, {"kind": "subscription", "hex": TAGGED})[0]["fields"]
 
 

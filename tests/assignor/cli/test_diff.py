@@ -12,7 +12,7 @@ from tests.assignor.problems.small_groups import JOIN
 
 def call(*arguments, problem=None):
     text = None if problem is None else json.dumps(problem) + "\n"
-    return CliRunner().invoke(diff, [str(one) for one in arguments], input=text)
+    return CliRunner().invoke(diff, [str(argument) for argument in arguments], input=text)
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def test_a_join_says_who_waits_what_warms_up_and_why():
     assert "records to restore 1,000,000" in lines[1]
     assert "aaaaaaaa -> bbbbbbbb  0_0 0_1" in lines
     assert "on bbbbbbbb  0_0" in lines
-    assert "a follow-up rebalance is wanted, when copies have come up" in lines
-    assert "its band is 2" in text
+    assert "a follow-up rebalance is requested, to move tasks to caught-up copies" in lines
+    assert "its band is 2" in " ".join(text.split())
 
 
 def test_every_task_has_its_reason_with_tasks():
@@ -72,7 +72,7 @@ def test_two_looks_at_a_group_show_what_happened_between(files):
     assert found["counts"]["takeovers"] == 4
     assert {m["from"] for m in found["moves"]} == {None}
     assert {m["why"] for m in found["moves"]} == {
-        "nobody has its state; bbbbbbbb-2 has room, 4 stateful tasks of at most 4"
+        "no client has its state; bbbbbbbb-2 has free capacity: 4 stateful tasks of at most 4"
     }
 
 
@@ -91,7 +91,7 @@ def test_what_makes_no_sense_is_one_sentence_and_exit_status_2(files):
     assert "give two files" in call(a).stderr
     missing = call(a, files("b", result(JOIN)))
     assert missing.exit_code == 2
-    assert "second: B has no line of that name" in missing.stderr
+    assert "second: B has no line with this name" in missing.stderr
     assert "join:" in missing.stdout
     fresh = call(a, a, "--name", "nope")
     assert "no group 'nope'" in fresh.stderr
@@ -112,7 +112,7 @@ def test_state_of_unknown_size_is_an_unknown_number_of_records():
     unknown = {key: value for key, value in JOIN.items() if key != "end_offset_sums"}
     text = " ".join(call("--problem", "-", problem=unknown).stdout.split())
     assert "hand-offs 0" in text
-    assert "records to restore 0, and an unknown number for 1 of the copies" in text
+    assert "records to restore 0 (not known for 1 of the copies)" in text
     assert "bbbbbbbb has no state of it, an unknown number of records to restore" in text
     found = json.loads(call("--problem", "-", "--format", "json", problem=unknown).stdout)
     assert (found["counts"]["restored_records"], found["counts"]["unknown_restores"]) == (0, 1)

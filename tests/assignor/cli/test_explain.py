@@ -28,7 +28,7 @@ def test_a_task_that_waits_says_for_what_and_what_would_move_it():
 def test_a_task_without_a_warm_up_says_that_it_waits_for_one():
     waiting = call("--task", "0_1").stdout
     assert "waits for the 1 warm-up of max.warmup.replicas" in " ".join(waiting.split())
-    assert "its copy on bbbbbbbb is started, if max.warmup.replicas were 2" in waiting
+    assert "a warm-up starts on bbbbbbbb, if max.warmup.replicas were 2" in waiting
 
 
 def test_all_tasks_are_counted_by_rule():
@@ -89,7 +89,7 @@ def test_one_problem_is_chosen_by_name():
     assert call("--name", "other", lines=[JOIN, other]).stdout.startswith("other:")
     missing = call("--name", "nope")
     assert missing.exit_code == 2
-    assert "no group 'nope' in the file" in missing.stderr
+    assert "the file has no group 'nope'" in missing.stderr
 
 
 def test_what_makes_no_sense_is_said_and_the_rest_is_explained():

@@ -55,7 +55,7 @@ def test_describe_tells_ranges_levels_and_epoch_as_text_and_json(features):
     status, out, _ = features("describe")
     assert status == 0
     assert "metadata.version                  7 (3.3-IV3) to 30 (4.3-IV0)  22 (4.0-IV0)" in out
-    assert "epoch 0, told by broker" in out
+    assert "epoch 0, according to broker" in out
     status, out, _ = features("describe", "--format", "json", "--from-controller")
     body = json.loads(out)
     assert body["source"].startswith("broker 1 at")
@@ -91,7 +91,7 @@ def test_every_command_does_what_it_says_and_a_dry_run_does_nothing(broker, feat
         assert "was" in out
         now = finalized(broker)
         assert {name: now.level_of(name) for name in expected} == expected
-    assert features("upgrade-all")[1].startswith("nothing to do")
+    assert features("upgrade-all")[1].startswith("nothing to change")
     assert "kraft.version" not in finalized(broker).levels
 
 
@@ -107,7 +107,7 @@ def test_a_dry_run_changes_nothing_whatever_version_the_brokers_know(newest):
             found = CliRunner().invoke(main, [*change, "--dry-run"])
             assert (found.exit_code, finalized(broker)) == (int(newest == 0), before)
             if newest == 0:
-                assert "know no dry run" in found.stderr
+                assert "do not support a dry run" in found.stderr
                 assert "UNSUPPORTED_VERSION" in found.stderr
         assert len(broker.requests("UpdateFeatures")) == (0 if newest == 0 else 2)
         change = ["features", "upgrade", *where, "--metadata", "26"]
@@ -122,7 +122,7 @@ def test_a_downgrade_is_asked_for_and_without_anybody_to_answer_refused(broker, 
     status, _, err = features("downgrade", "--metadata", "25")
     assert (status, finalized(broker)) == (2, before)
     assert "Lower metadata.version from 26 (4.1-IV0) to 25 (4.0-IV3)?" in err
-    assert "say --yes" in err
+    assert "add --yes" in err
 
 
 @pytest.mark.kip("584-9", "loop")
@@ -132,7 +132,7 @@ def test_a_downgrade_can_be_declined(broker, features, monkeypatch):
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     status, _, err = features("downgrade", "--metadata", "25")
     assert (status, finalized(broker).level_of(METADATA)) == (1, 26)
-    assert err.endswith("nothing is changed\n")
+    assert err.endswith("nothing was changed\n")
     monkeypatch.setattr("click.confirm", lambda *_, **__: True)
     assert features("downgrade", "--metadata", "25")[0] == 0
     assert finalized(broker).level_of(METADATA) == 25
@@ -151,19 +151,19 @@ def test_a_lossy_downgrade_is_refused_and_the_level_named(broker, features):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        ((), "nothing is asked for"),
-        (("--feature", "x"), "not of the form name=level"),
+        ((), "no level is given"),
+        (("--feature", "x"), "not of the form NAME=LEVEL"),
         (("--feature", "x=y"), "give its level as a number"),
         (("--metadata", "9.9"), "has no level '9.9'"),
-        (("--metadata", "22", "--feature", "metadata.version=23"), "named more than once"),
+        (("--metadata", "22", "--feature", "metadata.version=23"), "more than one level"),
     ],
 )
-def test_wrong_usage_is_status_2_and_a_sentence(features, options, said):
+def test_wrong_usage_is_status_2_and_a_sentence(features, options, message):
     status, out, err = features("upgrade", *options)
     assert (status, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
 def test_a_user_without_the_right_hears_it_in_one_sentence(broker, features):
@@ -175,7 +175,7 @@ def test_a_user_without_the_right_hears_it_in_one_sentence(broker, features):
     assert len(err.splitlines()) == 1
 
 
-def test_no_broker_is_the_surroundings_fault(features):
+def test_no_broker_is_an_environment_failure(features):
     status, _, err = features("describe", where=("--bootstrap-server", "127.0.0.1:1"))
     assert status == 3
     assert err == "assignor: no broker can be reached: 127.0.0.1:1: connection refused.\n"
@@ -183,7 +183,7 @@ def test_no_broker_is_the_surroundings_fault(features):
 
 def test_places_do_not_mix(features, tmp_path):
     status, _, err = features("describe", "--directory", str(tmp_path))
-    assert (status, "--directory is a place of its own" in err) == (2, True)
+    assert (status, "--directory excludes" in err) == (2, True)
     status, _, err = features("describe", "--group", "g", "--from-controller")
     assert (status, "--from-controller and --node-id name a node of a cluster" in err) == (2, True)
 
@@ -194,7 +194,7 @@ def test_places_do_not_mix(features, tmp_path):
 def test_levels_of_a_group_live_in_a_compacted_topic(broker, features):
     status, out, err = features("upgrade", "--group", "g", "--feature", "assignment.protocol=11")
     assert (status, out) == (0, "assignment.protocol was upgraded to 11 (v11)\n")
-    assert err == "warning: group g has no members now: nobody was asked\n"
+    assert err == "warning: group g has no members; what they support is not known\n"
     topic = broker.call(lambda running: running.cluster.catalog.topic("g-feature-levels"))
     assert topic.configs["cleanup.policy"] == "compact"
     assert len(topic.partitions) == 1
@@ -245,12 +245,12 @@ def test_members_that_do_not_support_a_level_are_named_and_nothing_is_changed(br
 def test_of_two_operators_at_the_same_moment_the_second_is_told(broker):
     target = Target(servers=tuple(broker.bootstrap_servers), timeout_ms=60_000)
     with open_admin(target) as admin:
-        one, two = FeatureTopic(admin, "g"), FeatureTopic(admin, "g")
-        seen = one.look()
-        one.change(seen, {"task.placement": 1}, Note(who="ada"), {})
+        first, second = FeatureTopic(admin, "g"), FeatureTopic(admin, "g")
+        seen = first.look()
+        first.change(seen, {"task.placement": 1}, Note(who="ada"), {})
         with pytest.raises(StoreError, match=r"changed at the same time by ada \(epoch 1\)"):
-            two.change(seen, {"task.placement": 2}, Note(who="bob"), {})
-        assert two.look().state.levels.levels == {"task.placement": 1}
+            second.change(seen, {"task.placement": 2}, Note(who="bob"), {})
+        assert second.look().state.levels.levels == {"task.placement": 1}
 
 
 @pytest.mark.kip("384-8", "loop")
@@ -314,7 +314,7 @@ def test_looking_makes_no_topic(broker, features):
 def test_the_way_back_closes_with_a_warning_and_goes_down_only_unsafely(features):
     args = ("--group", "g", "--metadata", "2", "--feature", "assignment.protocol=101")
     status, _, err = features("upgrade", *args)
-    assert (status, "goes up together with the wire version" in err) == (0, True)
+    assert (status, "is raised together with the wire version" in err) == (0, True)
     status, out, err = features("downgrade", "--group", "g", "--metadata", "1", "--yes")
     assert (status, out) == (1, "")
     assert "UNSAFE_FEATURE_DOWNGRADE" in err
@@ -340,5 +340,5 @@ def test_levels_of_a_folder_are_changed_and_what_is_lost_is_told(features, tmp_p
     status, out, err = features("downgrade", "--metadata", "1", "--unsafe", "--yes", where=where)
     assert status == 0
     assert "was downgraded from 2 to 1" in out
-    assert err.startswith("warning: dropped: what 1 members support (m1)")
+    assert err.startswith("warning: lost: the supported levels of 1 members (m1)")
     assert features("describe", where=where)[0] == 0

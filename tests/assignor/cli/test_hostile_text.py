@@ -96,9 +96,9 @@ def test_a_group_is_one_row_whatever_its_name(state):
 @pytest.mark.parametrize("at_ms", [-(2**63), -1, 2**60, 2**63 - 2])
 def test_a_rebalance_at_a_time_that_no_clock_shows_is_a_number(at_ms):
     lines = rendered(member("a", active=[T00], answer={"next_rebalance_ms": at_ms}))
-    (said,) = [line for line in lines if line.startswith("next")]
-    assert "a probing rebalance at" in said
-    assert str(at_ms) in said or at_ms == -1
+    (next_line,) = [line for line in lines if line.startswith("next")]
+    assert "a probing rebalance at" in next_line
+    assert str(at_ms) in next_line or at_ms == -1
 
 
 @pytest.mark.parametrize("port", ["9" * 5_000, "\u0663", "-1", ""])
@@ -162,7 +162,7 @@ def test_of_all_groups_one_that_cannot_be_shown_costs_its_own_document(monkeypat
     done = run(monkeypatch, looks, "--all", "--format", "json")
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["group"] for one in found] == ["app", "unlucky\n[red]", "last"]
+    assert [document["group"] for document in found] == ["app", "unlucky\n[red]", "last"]
     assert found[1]["findings"][0]["kind"] == "failed"
     assert "ZeroDivisionError" in found[1]["summary"]
 
@@ -178,7 +178,7 @@ def test_a_single_group_that_cannot_be_shown_ends_with_a_sentence(monkeypatch, l
 def test_a_group_that_cannot_be_saved_is_left_out_on_one_line(monkeypatch, looks, tmp_path):
     done = run(monkeypatch, looks, "--all", "--save", tmp_path / "groups.jsonl")
     assert done.exit_code == 0, done.output
-    assert r"warning: left out unlucky\n[red]: ZeroDivisionError" in done.stderr
+    assert r"warning: group unlucky\n[red] is not saved: ZeroDivisionError" in done.stderr
     assert len((tmp_path / "groups.jsonl").read_text().splitlines()) == 2
 
 
@@ -216,9 +216,9 @@ NAMED = {
     "topics": {FORGED: {"partitions": 4, "racks": {"0": [FORGED]}}},
     "subtopologies": {"0": {"sources": [FORGED], "changelogs": [f"{FORGED}-changelog"]}},
     "clients": {
-        f"{FORGED}{number}": one
+        f"{FORGED}{number}": client
         | {"rack": FORGED, "tags": {"z": FORGED}, "endpoint": f"{FORGED}:1"}
-        for number, one in enumerate(JOIN["clients"].values())
+        for number, client in enumerate(JOIN["clients"].values())
     },
 }
 WRONG = NAMED | {"subtopologies": {FORGED: {"sources": [FORGED]}}}

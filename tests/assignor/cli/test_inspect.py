@@ -55,12 +55,14 @@ def test_the_pin_is_named_in_text(placed, pinned):
     assert lines[0].startswith(
         f"group {pinned} with 4 members, Stable; 4 clients, 8 tasks, 4 standby tasks"
     )
-    assert "version  2; its programs could speak 11, held down by old" in done.output
+    assert "version  2 instead of 11, limited by old" in done.output
     row = next(line.split() for line in lines if line.startswith("old "))
     assert row[:4] == ["old", "2", "2", "0.10.1.0-1.1.1,"]
-    said = " ".join(done.output.split())
-    assert "! old holds the group at version 2: it writes version 2: either upgrade.from is" in said
-    assert "set on it, to 0.10.1, 0.10.2, 0.11.0, 1.0 or 1.1" in said
+    output = " ".join(done.output.split())
+    assert (
+        "! old limits the group to version 2: it writes version 2: either upgrade.from is" in output
+    )
+    assert "set on it, to 0.10.1, 0.10.2, 0.11.0, 1.0 or 1.1" in output
     assert max(map(len, lines)) <= 100
 
 
@@ -83,7 +85,7 @@ def test_the_document_has_it_all(placed, pinned):
     assert (held["client"], held["kind"]) == ("old", "pin or old program")
     assert found["leader"]["candidates"] == ["jvm0", "jvm1"]
     assert found["record"]["limit"] == 1_048_588
-    assert [one["client"] for one in found["clients"]] == ["jvm0", "jvm1", "old", "ours"]
+    assert [client["client"] for client in found["clients"]] == ["jvm0", "jvm1", "old", "ours"]
     ours = found["clients"][-1]["members"][0]
     assert (ours["used"], ours["supported"], ours["native"]) == (11, 11, 101)
     assert ours["answer"]["version"] == 2
@@ -91,14 +93,14 @@ def test_the_document_has_it_all(placed, pinned):
     old = found["clients"][2]["members"][0]
     assert old["supported"] == -1
     assert old["upgrade_from"] == ["0.10.1", "0.10.2", "0.11.0", "1.0", "1.1"]
-    assert {one["kind"] for one in found["findings"]} == {"holds-version", "before-probing"}
+    assert {finding["kind"] for finding in found["findings"]} == {"holds-version", "before-probing"}
 
 
 def test_all_groups_are_a_table_or_a_line_each(placed, pinned):
     rows = [line.split() for line in inspect(placed, "--all").output.splitlines()]
     by_group = {row[0]: row for row in rows}
     assert by_group[pinned][1:3] == ["Stable", "stream"]
-    assert by_group[pinned][5:] == ["2", "of", "11", "held", "down", "by", "old"]
+    assert by_group[pinned][5:] == ["2", "of", "11", "limited", "by", "old"]
     assert by_group["stock"][1:3] == ["Stable", "range"]
     lines = inspect(placed, "--all", "--format", "json").output.splitlines()
     assert {json.loads(line)["group"] for line in lines} == by_group.keys() - {"group"}
@@ -107,7 +109,7 @@ def test_all_groups_are_a_table_or_a_line_each(placed, pinned):
 def test_a_stock_group_is_shown_as_far_as_it_goes(placed):
     done = inspect(placed, "--group", "stock")
     assert done.exit_code == 0
-    assert "is no Streams group: its assignor is range" in done.output
+    assert "is not a Streams group: its assignor is range" in done.output
     assert json.loads(inspect(placed, "--group", "stock", "--format", "json").output)[
         "streams"
     ] is (False)
@@ -117,8 +119,8 @@ def test_an_unknown_group_is_one_sentence_and_status_1(placed):
     done = inspect(placed, "--group", "nobody")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == (
-        "assignor: group nobody is not known to the cluster, or was removed; "
-        "--all lists those there are.\n"
+        "assignor: group nobody is not known to the cluster, or was deleted; "
+        "list all groups with --all.\n"
     )
 
 
@@ -137,14 +139,14 @@ def test_a_saved_group_is_taken_by_the_other_commands(placed, pinned, tmp_path):
 
 
 def test_saving_what_cannot_be_saved_ends_with_a_sentence(placed, pinned, tmp_path):
-    for words, status, said in (
+    for words, status, message in (
         (("--group", "stock", "--save", tmp_path / "f"), 1, "only Streams groups can be saved"),
-        (("--group", pinned, "--save", tmp_path / "f", "--dies", "x"), 1, "'x' is no client"),
+        (("--group", pinned, "--save", tmp_path / "f", "--dies", "x"), 1, "'x' is not a client"),
         (("--group", pinned, "--save", tmp_path / "no" / "f"), 3, "cannot write"),
     ):
         done = inspect(placed, *words)
         assert (done.exit_code, done.stdout) == (status, "")
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_all_groups_are_saved_a_line_each_and_the_left_out_are_named(placed, pinned, tmp_path):
@@ -155,10 +157,10 @@ def test_all_groups_are_saved_a_line_each_and_the_left_out_are_named(placed, pin
     assert pinned in problems
     assert len(problems) == 2
     inspect(placed, "--group", pinned, "--save", tmp_path / "one")
-    one = json.loads((tmp_path / "one").read_text())
-    assert json.loads(problems[pinned])["clients"] == one["clients"]
-    (told,) = [line for line in done.stderr.splitlines() if line.startswith("warning: left out ")]
-    assert told.startswith("warning: left out stock: group stock with 1 member is no Streams group")
+    problem = json.loads((tmp_path / "one").read_text())
+    assert json.loads(problems[pinned])["clients"] == problem["clients"]
+    (warning,) = [line for line in done.stderr.splitlines() if "is not saved" in line]
+    assert warning.startswith("warning: group stock is not saved: group stock with 1 member is no")
 
 
 def test_where_no_group_can_be_saved_the_answer_is_no(tmp_path):
@@ -171,24 +173,24 @@ def test_where_no_group_can_be_saved_the_answer_is_no(tmp_path):
 
 
 def test_options_that_do_not_go_together_are_refused(placed):
-    for words, said in (
-        ((), "give --group GROUP, or --all"),
-        (("--group", "g", "--all"), "give --group GROUP, or --all"),
-        (("--group", "g", "--save", "f", "--watch", "1"), "--save takes no --watch"),
-        (("--group", "g", "--dies", "c"), "--dies goes with --group and --save"),
-        (("--all", "--save", "f", "--dies", "c"), "--dies goes with --group and --save"),
-        (("--group", "g", "--times", "2"), "--times goes with --watch"),
+    for words, message in (
+        ((), "give either --group GROUP or --all"),
+        (("--group", "g", "--all"), "give either --group GROUP or --all"),
+        (("--group", "g", "--save", "f", "--watch", "1"), "--save and --watch exclude each other"),
+        (("--group", "g", "--dies", "c"), "--dies needs --group and --save"),
+        (("--all", "--save", "f", "--dies", "c"), "--dies needs --group and --save"),
+        (("--group", "g", "--times", "2"), "--times needs --watch"),
     ):
         done = inspect(placed, *words)
         assert done.exit_code == 2
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_watching_looks_again_and_goes_on_after_a_failure(placed, pinned):
     placed.inject(Fault(api="DescribeGroups", error=GROUP_AUTHORIZATION_FAILED))
     done = inspect(placed, "--group", pinned, "--watch", "0.1", "--times", "2")
     assert done.exit_code == 0
-    first, second = done.output.index("not authorized"), done.output.index("held down by old")
+    first, second = done.output.index("not authorized"), done.output.index("limited by old")
     assert first < second
     lines = inspect(
         placed, "--group", pinned, "--watch", "0.1", "--times", "2", "--format", "json"
@@ -205,7 +207,7 @@ def test_watching_ends_well_when_it_is_interrupted(placed, pinned, monkeypatch):
     monkeypatch.setattr("assignor.cli.inspect.command.time", clock)
     done = inspect(placed, "--group", pinned, "--watch", "1")
     assert done.exit_code == 0
-    assert "held down by old" in done.output
+    assert "limited by old" in done.output
 
 
 def test_a_group_that_may_not_be_described_ends_with_status_1(placed, pinned):
@@ -222,9 +224,9 @@ def test_of_all_groups_one_that_may_not_be_described_says_so_in_its_row(placed, 
     placed.inject(Fault(api="DescribeGroups", error=GROUP_AUTHORIZATION_FAILED))
     done = inspect(placed, "--all")
     assert done.exit_code == 0
-    said = " ".join(done.output.split())
-    assert said.count("(GROUP_AUTHORIZATION_FAILED)") == 1
-    assert "held down by old" in said or f"describe group {pinned}" in said
+    output = " ".join(done.output.split())
+    assert output.count("(GROUP_AUTHORIZATION_FAILED)") == 1
+    assert "limited by old" in output or f"describe group {pinned}" in output
 
 
 @pytest.mark.parametrize("error", [COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR])
@@ -232,7 +234,7 @@ def test_a_coordinator_that_moves_is_found_again(placed, pinned, error):
     placed.inject(Fault(api="DescribeGroups", error=error, times=2))
     done = inspect(placed, "--group", pinned)
     assert done.exit_code == 0
-    assert "held down by old" in done.output
+    assert "limited by old" in done.output
 
 
 def test_offsets_that_may_not_be_seen_are_a_finding_and_the_rest_is_shown(placed, pinned):
@@ -240,11 +242,12 @@ def test_offsets_that_may_not_be_seen_are_a_finding_and_the_rest_is_shown(placed
     placed.inject(Fault(api="ListOffsets", error=TOPIC_AUTHORIZATION_FAILED))
     done = inspect(placed, "--group", pinned)
     assert done.exit_code == 0
-    said = " ".join(done.output.split())
+    output = " ".join(done.output.split())
     assert (
-        f"not authorized to show the offsets of group {pinned} (GROUP_AUTHORIZATION_FAILED" in said
+        f"not authorized to show the offsets of group {pinned} (GROUP_AUTHORIZATION_FAILED"
+        in output
     )
-    assert "not authorized to show end offsets (TOPIC_AUTHORIZATION_FAILED" in said
+    assert "not authorized to show end offsets (TOPIC_AUTHORIZATION_FAILED" in output
     assert "lag      not known" in done.output
 
 

@@ -58,9 +58,9 @@ def test_nothing_is_wider_than_the_terminal(width, name):
 
 HEAD = [
     "group app with 3 members, Stable; 2 clients, 2 tasks, 1 standby task",
-    "version  11, the highest that the JVM members read; ours read each other",
-    "leader   one of a StreamThread-1, a StreamThread-2 (answers carry native",
-    "         content, which only a leader of ours writes)",
+    "version  11, the highest of the JVM members; native members add a trailer",
+    "leader   one of a StreamThread-1, a StreamThread-2 (assignments have native",
+    "         content, which only native leaders write)",
     "next     a probing rebalance at 00:01:05 UTC (in 1 m 1 s), while copies warm up",
     "lag      10 records",
 ]
@@ -79,8 +79,8 @@ def test_threads_have_rows_of_their_own_and_a_narrow_terminal_leaves_out_places(
         "",
         "client      wrote      got       release      active  standby  warm  lag  behind",
         "a                                                  2        0     1   10",
-        "  Thread-1  11/11+101  11 → 101  ours v101         1        0     1",
-        "  Thread-2  11/11+101  11 → 101  ours v101         1        0     1",
+        "  Thread-1  11/11+101  11 → 101  native v101       1        0     1",
+        "  Thread-2  11/11+101  11 → 101  native v101       1        0     1",
         "b           11/11      11        3.4.0-4.3.1       0        0     ?    ?",
         *FINDINGS,
     ]
@@ -105,24 +105,27 @@ def test_a_wide_terminal_shows_where_clients_are_and_tasks_where_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("now_ms", "said"),
+    ("now_ms", "text"),
     [
         (0, "(in 1 m 5 s)"),
         (65_000, "(in 0 m 0 s)"),
         (70_000, "(5 s ago)"),
     ],
 )
-def test_the_next_rebalance_is_said_with_the_time_left(now_ms, said):
+def test_the_next_rebalance_is_said_with_the_time_left(now_ms, text):
     look = inspect_group(threads(), FACTS)
-    assert any(said in line for line in group(look, 100, now_ms=now_ms))
+    assert any(text in line for line in group(look, 100, now_ms=now_ms))
 
 
 def test_a_rebalance_at_once_waits_for_old_owners():
     look = inspect_group(group_of(member("a", active=[T00], answer={"next_rebalance_ms": 0})))
     lines = group(look, 100)
-    assert "next     a rebalance at once, to go on where tasks wait for their old owners" in lines
-    assert "lag      not known (no offset is committed, or none may be seen)" in lines
-    assert any("%, the default; the broker did not tell)" in line for line in lines)
+    assert (
+        "next     an immediate rebalance, to assign tasks that their old owners have given up"
+        in lines
+    )
+    assert "lag      not known (no committed offsets, or not authorized to read them)" in lines
+    assert any("%; assumes the default limit)" in line for line in lines)
 
 
 def test_long_client_ids_are_cut_to_what_tells_them_apart_before_releases_are():
@@ -161,9 +164,9 @@ def test_of_very_many_clients_those_that_hold_the_version_are_shown():
     lines = group(inspect_group(group_of(*many, low), FACTS), 80)
     assert sum(line.startswith("m") for line in lines) == CLIENTS_SHOWN - 1
     assert any(line.startswith("z-low") for line in lines)
-    assert "and 21 more; --format json lists all" in lines
+    assert "21 more are not shown; --format json lists all" in lines
     few = group(inspect_group(group_of(*many[:3]), FACTS), 80)
-    assert not any("more; --format" in line for line in few)
+    assert not any("not shown; --format" in line for line in few)
 
 
 def test_all_groups_are_one_row_each():
@@ -175,9 +178,9 @@ def test_all_groups_are_one_row_each():
         inspect_group(group_of(group_type="streams", protocol_name="")),
     ]
     assert shown(render_groups(looks), 80) == [
-        "group                state   assignor  members  lag  version  to know",
+        "group                state   assignor  members  lag  version  findings",
         "app                  Stable  stream          3   10  11       2 findings",
-        "word-count-02a54210  Stable  stream          4   13  2 of 11  held down by old",
+        "word-count-02a54210  Stable  stream          4   13  2 of 11  limited by old",
         "app                  Empty   consumer        0    ?",
         "app                  Stable  range           1    ?",
         "app                  Stable  streams         ?    ?",

@@ -24,14 +24,14 @@ def test_two_members_of_different_versions_get_one_decision_and_its_reason():
         lines[0]
         == "leader: release native, latest version 11 and native version 101, model: native"
     )
-    assert "written in version 10, commonly supported 11, future members none" in lines[1]
+    assert "answer: version 10, commonly supported version 11, future members none" in lines[1]
     rows = [line.split() for line in lines if line.startswith("m") and ":" not in line]
     assert rows == [
         ["member", "used", "supported", "answer", "common", "content", "next"],
         ["m1", "10", "11", "10", "11", "normal", "rejoin", "11"],
         ["m2", "11", "11", "10", "11", "normal", "rejoin", "11"],
     ]
-    assert "m1: everyone has been bounced: " in result.output
+    assert "m1: every member is upgraded: " in result.output
     assert "m2: others still write lower: " in result.output
 
 
@@ -106,7 +106,7 @@ def test_a_leader_that_dies_is_the_answer_no():
     result = run("--members", "2/2,3/3", "--release", "0.10.2")
     assert result.exit_code == 1
     text = " ".join(result.output.split())
-    assert "the leader dies: unable to decode subscription data: version=3" in text
+    assert "the leader fails: unable to decode subscription data: version=3" in text
     assert "set upgrade.from=0.10.2" in text
     status, found = run_json("--members", "2/2,3/3", "--release", "0.10.2")
     assert status == 1
@@ -120,13 +120,13 @@ def test_a_member_that_stops_is_the_answer_no():
     assert status == 1
     assert found["error_code"] == 3
     assert {m["next"]["action"] for m in found["members"]} == {"stop"}
-    assert "error 3 to everybody" in run("--members", "2/2,12/12", "--release", "3.9").output
+    assert "error 3 to all members" in run("--members", "2/2,12/12", "--release", "3.9").output
 
 
 def test_a_pinned_member_shows_no_second_number():
     result = run("--members", "2/11,11/11")
     assert result.exit_code == 0
-    assert "commonly supported -" in result.output
+    assert "commonly supported version -" in result.output
 
 
 def test_a_group_that_has_not_settled_in_time_is_the_answer_no(monkeypatch):
@@ -149,10 +149,10 @@ def test_on_a_terminal_there_is_a_table(monkeypatch):
 def test_a_native_member_beside_a_jvm_is_told_what_to_write_and_does_not_rejoin():
     result = run("--members", "jvm:9/9,n:11/11+101,two:101/101")
     assert result.exit_code == 0
-    assert "native members write 9 next time: as far as the JVM members go" in result.output
-    assert "rejoining: nobody" in result.output
+    assert "native members write version 9 next: as far as the JVM members go" in result.output
+    assert "rejoining: none" in result.output
     rows = [" ".join(line.split()) for line in result.output.splitlines()]
-    assert "member used supported native answer common content told next" in rows
+    assert "member used supported native answer common content requested next" in rows
     assert "n 11 11 101 11 11 normal 9 write next time 9" in rows
     assert "two 101 101 101 101 101 normal 9 write next time 9" in rows
     assert "jvm 9 9 - 9 9 normal - keep 9" in rows
@@ -194,16 +194,16 @@ def test_a_native_member_that_writes_2_is_pinned_and_keeps_its_pin():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--members", "11/10"], "m1 writes version 11 and supports 10"),
+        (["--members", "11/10"], "m1 writes version 11 but supports only 10"),
         (["--members", "0/3"], "versions go from 1"),
         (["--members", "1/2147483648"], "versions go from 1"),
-        (["--members", "a:1/1,a:2/2"], "two members are called a"),
+        (["--members", "a:1/1,a:2/2"], "two members have the name a"),
         (["--members", ""], "write used/supported"),
         (["--members", "11"], "write used/supported"),
         (["--members", "11/11+"], "write used/supported"),
-        (["--members", "11/11+100"], "native versions start at 101"),
-        (["--members", "12/12+101"], "a trailer stands behind versions up to 11"),
-        (["--members", "101/101+101"], "a trailer stands behind versions up to 11"),
+        (["--members", "11/11+100"], "a trailer has a native version (101 or above)"),
+        (["--members", "12/12+101"], "follows versions up to 11"),
+        (["--members", "101/101+101"], "follows versions up to 11"),
         (["--members", "11/11+2147483648"], "versions go from 1"),
         (["--members", "11/11,"], "member 2 is ''"),
         (["--members", "-1/3"], "write used/supported"),

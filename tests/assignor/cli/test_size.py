@@ -88,9 +88,9 @@ def test_tasks_of_a_client_are_dealt_evenly_over_its_threads():
     data = problem(topics={"orders": {"partitions": 7}, "logs": {"partitions": 7}})
     group = read_group(data | {"clients": {FIRST: client}})
     members = list(group.members())
-    assert [one.active for one in members] == [(0, 3), (1,), (2,)]
-    assert [one.standby for one in members] == [(), (4,), (5,)]
-    reported = [[str(task) for task in one.sums.tasks()] for one in members]
+    assert [member.active for member in members] == [(0, 3), (1,), (2,)]
+    assert [member.standby for member in members] == [(), (4,), (5,)]
+    reported = [[str(task) for task in member.sums.tasks()] for member in members]
     assert reported == [["0_0", "0_3", "0_6"], ["0_1", "0_4"], ["0_2", "0_5"]]
 
 
@@ -196,12 +196,14 @@ def test_the_text_is_a_table_and_a_verdict():
     result = run(problem(), "--limit", "600")
     assert result.exit_code == 0
     lines = result.output.splitlines()
-    assert lines[0] == "3 members; bytes per member (mean) and of the whole group"
+    assert lines[0] == "3 members; mean bytes per member, and bytes of the whole group"
     assert lines[1].split() == ["encoding", "subscription", "assignment", "group", "fits"]
     assert [line.split()[0] for line in lines[2:15]] == ENCODINGS
     assert "v11" in lines[11]
     assert "times the limit" in lines[11]
-    assert lines[15].startswith("within the broker's limit of 600 bytes for the group: v2, v3, ")
+    assert lines[15].startswith(
+        "encodings within the broker's limit of 600 bytes for the group: v2, v3, "
+    )
     assert "v11" not in lines[15]
     assert max(map(len, lines)) <= 100
 
@@ -209,34 +211,34 @@ def test_the_text_is_a_table_and_a_verdict():
 def test_the_bytes_of_the_protocol_are_said_and_change_verdicts_aloud():
     plenty = run(problem())
     assert "bytes of the consumer protocol" in plenty.output
-    assert "which changes no verdict" in " ".join(plenty.output.split())
+    assert "no verdict changes" in " ".join(plenty.output.split())
     tight = run(problem(), "--limit", "1000", "--format", "json")
     assert json.loads(tight.stdout)["encodings"]["v2"]["fits"]
-    assert "too much for v2" in tight.stderr
+    assert "these no longer fit: v2" in tight.stderr
     assert run(problem(), "--format", "json").stderr == ""
 
 
 def test_what_a_leader_steps_down_to_is_said():
     data = make_problem(clients=100, tasks=1_000, standbys=1, endpoints=True)
     text = " ".join(run(data, "--limit", "200000").output.split())
-    assert "when nobody holds the view yet" in text
+    assert "while no member has the routing view" in text
     assert "members get a reference instead of the full view, which makes it" in text
-    assert "when nobody holds" not in run(data, "--limit", "2000000").output
+    assert "has the routing view" not in run(data, "--limit", "2000000").output
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         ("{", "line 1, column 2: broken JSON"),
-        ("[]", "no JSON object"),
+        ("[]", "is not a JSON object"),
         ("{}", "no clients"),
         (b"\xff", "not UTF-8 at byte 0"),
-        ('{"a": 1}\n{"a": 2}\n', "holds 2 problems; give one"),
+        ('{"a": 1}\n{"a": 2}\n', "has 2 problems; give one"),
         (problem(clients={FIRST: {"endpoint": "here"}}), "endpoint 'here'; give host:port"),
         (problem(clients={FIRST: {"endpoint": 80}}), "endpoint 80; give host:port"),
         (problem(clients={FIRST: {"standby": ["x"]}}), "names task 'x'; tasks are"),
-        (problem(clients={FIRST: {"threads": 0}}), "0 threads together"),
-        (problem(clients={FIRST: {"threads": 1_000_000}, SECOND: {}}), "1000001 threads together"),
+        (problem(clients={FIRST: {"threads": 0}}), "0 threads in total"),
+        (problem(clients={FIRST: {"threads": 1_000_000}, SECOND: {}}), "1000001 threads in total"),
         (problem(clients={FIRST: {"active": ["0_0"]}, SECOND: {"active": ["0_0"]}}), "0_0"),
         (
             problem(subtopologies={"20000": {"sources": ["orders"]}}, end_offset_sums={}),
@@ -244,10 +246,10 @@ def test_what_a_leader_steps_down_to_is_said():
         ),
     ],
 )
-def test_bad_input_is_one_sentence_and_status_2(data, said):
+def test_bad_input_is_one_sentence_and_status_2(data, message):
     result = run(data)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
 

@@ -23,7 +23,7 @@ def storage(tmp_path):
 def test_a_folder_is_formatted_with_a_default_that_every_release_reads(storage):
     status, out, err = storage("format")
     assert (status, err) == (0, "")
-    assert out == f"{storage.folder} formatted: persistent.metadata.version 1\n"
+    assert out == f"{storage.folder} is formatted: persistent.metadata.version 1\n"
 
 
 @pytest.mark.kip("778-8", "core")
@@ -35,24 +35,24 @@ def test_format_takes_a_level_and_is_refused_on_a_formatted_folder_unless_told(s
     assert "assignment.protocol 101 (v101), persistent.metadata.version 2" in out
     status, out, err = storage("format")
     assert (status, out) == (1, "")
-    assert "is formatted already; say --ignore-formatted" in err
+    assert "already exists; add --ignore-formatted" in err
     status, out, _ = storage("format", "--ignore-formatted", "--format", "json")
     body = json.loads(out)
     assert (status, body["is_new"], body["levels"]["persistent.metadata.version"]) == (0, False, 2)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--metadata-version", "9"), "persistent.metadata.version has no level '9'"),
         (("--feature", "nonsense=1"), "there is no feature 'nonsense'"),
-        (("--feature", "task.placement"), "say NAME=LEVEL"),
+        (("--feature", "task.placement"), "give NAME=LEVEL"),
         (("--feature", "persistent.metadata.version=2"), "once for each feature"),
     ],
 )
-def test_an_unknown_level_is_wrong_usage_and_makes_no_folder(storage, options, said):
+def test_an_unknown_level_is_wrong_usage_and_makes_no_folder(storage, options, message):
     status, _, err = storage("format", *options)
-    assert (status, said in err, storage.folder.exists()) == (2, True, False)
+    assert (status, message in err, storage.folder.exists()) == (2, True, False)
 
 
 def test_describe_says_what_was_formatted_and_what_holds_now(storage):
@@ -70,7 +70,7 @@ def test_describe_says_what_was_formatted_and_what_holds_now(storage):
     assert (body["epoch"], body["batches"], body["format"]) == (1, 1, 3)
 
 
-def test_a_disk_that_refuses_is_the_surroundings_fault(storage, tmp_path):
+def test_a_disk_that_refuses_is_an_environment_failure(storage, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
     status, _, err = storage("format", folder=blocked / "log")
@@ -94,16 +94,16 @@ def upgrade(storage):
 @pytest.mark.parametrize(
     ("options", "warned"),
     [
-        (("--metadata", "2"), "version 2 is written from now on: the way back to releases that"),
+        (("--metadata", "2"), "version 2 is written from now on: the first write makes a rollback"),
         (
             ("--metadata", "2", "--feature", "assignment.protocol=101"),
             (
-                "version 2 goes up together with the wire version: the way back to an older release"
-                " closes with the first write"
+                "version 2 is raised together with the wire version: the first write makes a"
+                " rollback impossible"
             ),
         ),
         (("--feature", "assignment.protocol=101"), ""),
-        (("--metadata", "2", "--dry-run"), "the way back to releases that"),
+        (("--metadata", "2", "--dry-run"), "the first write makes a rollback"),
     ],
 )
 def test_raising_what_is_written_is_done_and_warned_of(storage, upgrade, options, warned, is_json):
@@ -112,7 +112,9 @@ def test_raising_what_is_written_is_done_and_warned_of(storage, upgrade, options
     assert status == 0
     assert (warned in err, err.startswith("warning: ")) == (True, bool(warned))
     if is_json:
-        assert [warned in one for one in json.loads(out)["warnings"]] == [True] * bool(warned)
+        assert [warned in warning for warning in json.loads(out)["warnings"]] == [True] * bool(
+            warned
+        )
     levels = json.loads(storage("describe", "--format", "json")[1])["finalized"]
     wanted = 1 if "--metadata" not in options or "--dry-run" in options else 2
     assert levels["persistent.metadata.version"] == wanted

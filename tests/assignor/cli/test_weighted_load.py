@@ -37,11 +37,11 @@ def call(command, *arguments, problem=PROBLEM):
 def test_assign_prints_work_and_work_a_thread_of_every_client():
     text = call("assign", "--format", "text")
     header, ada, bob = (line.split() for line in text.splitlines()[1:4])
-    assert "work  work a thread" in text.splitlines()[1]
+    assert "work  work per thread" in text.splitlines()[1]
     assert header[:2] == ["client", "threads"]
     assert ada[:7] == ["ada", "2", "1", "0", "0", "6.0", "3.0"]
     assert bob[:7] == ["bob", "1", "3", "0", "0", "3.0", "3.0"]
-    assert "work 9.0; 3.0 a thread on the busiest client, ada, 3.0 on average" in text
+    assert "work 9.0; 3.0 per thread on the busiest client, ada, 3.0 on average" in text
 
 
 def test_assign_says_work_in_json():
@@ -53,18 +53,20 @@ def test_explain_prints_work_of_the_candidates_and_of_the_group():
     text = call("explain", "--task", "0_0")
     lines = [line.split() for line in text.splitlines()]
     ada = next(line for line in lines if line[:2] == ["ada", "running"])
-    assert "work  work a thread" in text
+    assert "work  work per thread" in text
     assert ada[4:6] == ["6.0", "3.0"]
-    assert "3.0 a thread on the busiest client, ada" in call("explain")
+    assert "3.0 per thread on the busiest client, ada" in call("explain")
     document = json.loads(call("explain", "--task", "0_0", "--format", "json"))
-    work = {one["client"]: one["work"] for one in document["tasks"][0]["candidates"]}
+    work = {
+        candidate["client"]: candidate["work"] for candidate in document["tasks"][0]["candidates"]
+    }
     assert work == {"ada": 6.0, "bob": 3.0}
 
 
 def test_diff_prints_work_before_and_after():
     text = call("diff")
-    assert "before: work 9.0; 3.5 a thread on the busiest client, ada" in text
-    assert "after: work 9.0; 3.0 a thread on the busiest client, ada" in text
+    assert "before: work 9.0; 3.5 per thread on the busiest client, ada" in text
+    assert "after: work 9.0; 3.0 per thread on the busiest client, ada" in text
     document = json.loads(call("diff", "--format", "json"))
     assert document["work"] == {
         "before": {"ada": 7.0, "bob": 2.0},

@@ -73,49 +73,49 @@ def test_a_topic_that_was_there_in_time_is_not_missed(provider_of):
 
 
 def test_a_wrong_count_is_told_once_and_mended_without_a_restart(provider_of):
-    cluster, said, ready = Cluster(words=4, **{CHANGELOG: 3}), [], threading.Event()
-    provider = provider_of(cluster, on_ready=ready.set, on_error=said.append)
+    cluster, errors, ready = Cluster(words=4, **{CHANGELOG: 3}), [], threading.Event()
+    provider = provider_of(cluster, on_ready=ready.set, on_error=errors.append)
     provider.join()
     provider.lead(looked(provider), waits=True)
     until(lambda: provider.facts().topics)
-    assert "has 3 partitions, 4 are needed" in provider.facts().topics[CHANGELOG].problem
+    assert "has 3 partitions instead of 4" in provider.facts().topics[CHANGELOG].problem
     cluster.topics[CHANGELOG] = 4
     assert ready.wait(LIMIT_S)
-    assert len(said) == 1
+    assert len(errors) == 1
     assert cluster.created == []
 
 
 def test_a_topic_that_cannot_be_created_is_a_sentence_and_tried_again(provider_of):
-    cluster, said, ready = Cluster(words=4), [], threading.Event()
+    cluster, errors, ready = Cluster(words=4), [], threading.Event()
     cluster.refusal = "no rights"
-    provider = provider_of(cluster, on_ready=ready.set, on_error=said.append)
+    provider = provider_of(cluster, on_ready=ready.set, on_error=errors.append)
     provider.join()
     provider.lead(looked(provider), waits=True)
-    until(lambda: said)
+    until(lambda: errors)
     assert provider.facts().topics[CHANGELOG].problem == "no rights"
     cluster.refusal = ""
     assert ready.wait(LIMIT_S)
-    assert said == ["no rights"]
+    assert errors == ["no rights"]
 
 
 def test_a_cluster_that_is_gone_is_told_once_connected_anew_and_looked_at_again(provider_of):
-    cluster, said = Cluster(words=4), []
+    cluster, errors = Cluster(words=4), []
     cluster.failure = ClusterUnavailable("no broker answered")
-    provider = provider_of(cluster, on_error=said.append)
+    provider = provider_of(cluster, on_error=errors.append)
     provider.join()
     until(lambda: cluster.closed > 1)
-    assert said == ["no broker answered"]
+    assert errors == ["no broker answered"]
     cluster.failure = None
     looked(provider)
 
 
 def test_whatever_a_client_raises_the_thread_goes_on(provider_of):
-    cluster, said = Cluster(words=4), []
+    cluster, errors = Cluster(words=4), []
     cluster.failure = ZeroDivisionError("a defect")
-    provider = provider_of(cluster, on_error=said.append)
+    provider = provider_of(cluster, on_error=errors.append)
     provider.join()
-    until(lambda: said)
-    assert said == ["ZeroDivisionError: a defect"]
+    until(lambda: errors)
+    assert errors == ["ZeroDivisionError: a defect"]
     cluster.failure = None
     looked(provider)
 

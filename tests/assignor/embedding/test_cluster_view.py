@@ -14,10 +14,10 @@ STATELESS = Topology().add_source("w", topics=["words"]).subtopologies("app")
 
 
 def begun(cluster, settings=SETTINGS, parts=PARTS):
-    said, ready = [], []
+    errors, ready = [], []
     watch = ClusterWatch(parts, settings)
-    watch.begin(lambda: cluster, on_ready=lambda: ready.append(1), on_error=said.append)
-    return watch, ready, said
+    watch.begin(lambda: cluster, on_ready=lambda: ready.append(1), on_error=errors.append)
+    return watch, ready, errors
 
 
 @pytest.mark.parametrize(("settings", "parts"), [(None, PARTS), (SETTINGS, STATELESS)])
@@ -62,10 +62,10 @@ def test_topics_that_do_not_fit_are_the_leaders_error_and_no_querys():
         .copartition("a", "b")
         .subtopologies("app")
     )
-    watch, _, said = begun(Cluster(a=1, b=2), parts=parts)
+    watch, _, errors = begun(Cluster(a=1, b=2), parts=parts)
     watch.join()
-    until(lambda: said)
-    assert "a has 1, b has 2" in said[0]
+    until(lambda: errors)
+    assert "a has 1, b has 2" in errors[0]
     with pytest.raises(CopartitionMismatch):
         watch.at_hand({"a": 1, "b": 2})
     watch.close()

@@ -54,6 +54,6 @@ def test_the_cause_of_an_error_counts_and_a_circle_of_causes_ends():
     wrapped = RuntimeError("poll")
     wrapped.__cause__ = kafka_errors.FencedInstanceIdError()
     assert "group.instance.id" in fatal_reason(wrapped)
-    one, two = RuntimeError(), RuntimeError()
-    one.__cause__, two.__cause__ = two, one
-    assert fatal_reason(one) is None
+    first, second = RuntimeError(), RuntimeError()
+    first.__cause__, second.__cause__ = second, first
+    assert fatal_reason(first) is None

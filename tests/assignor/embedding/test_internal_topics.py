@@ -81,7 +81,7 @@ def test_settings_of_the_application_go_over_the_chosen_ones():
 
 def test_a_wrong_count_is_refused_with_both_numbers():
     problem = topic_problem(wanted(lines=4)[COUNTS], TopicFound(partitions=3))
-    assert "has 3 partitions, 4 are needed" in problem
+    assert "has 3 partitions instead of 4" in problem
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ GOOD = {BY_WORD: TopicState(partitions=2), COUNTS: TopicState(partitions=2)}
 def test_both_sides_of_a_repartition_topic_wait_for_it():
     waits = knowledge(topics={COUNTS: GOOD[COUNTS]}).waits
     assert sorted(waits) == [0, 1], "who writes it, and who reads it"
-    assert not any(one.refused for one in waits.values())
+    assert not any(wait.refused for wait in waits.values())
     assert BY_WORD in waits[0].why
 
 
@@ -123,8 +123,8 @@ def test_only_the_subtopology_of_a_missing_changelog_waits():
 
 def test_what_is_refused_goes_before_what_is_not_known():
     waits = knowledge(topics={COUNTS: TopicState(partitions=9, problem="nine")}).waits
-    told = next(one for one in waits.values() if one.refused)
-    assert told.why == "nine"
+    refused = next(wait for wait in waits.values() if wait.refused)
+    assert refused.why == "nine"
 
 
 def test_nothing_waits_when_all_topics_are_there():
@@ -133,10 +133,10 @@ def test_nothing_waits_when_all_topics_are_there():
 
 def test_topics_that_were_right_for_other_inputs_are_looked_at_again():
     waits = knowledge(topics=GOOD | {COUNTS: TopicState(partitions=1)}).waits
-    (one,) = waits.values()
-    assert "had 1 partitions" in one.why
-    assert "2 are needed" in one.why
-    assert not one.refused
+    (wait,) = waits.values()
+    assert "had 1 partitions" in wait.why
+    assert "instead of the 2 needed now" in wait.why
+    assert not wait.refused
 
 
 def test_ends_add_up_by_task_and_a_missing_one_stays_unknown():

@@ -56,23 +56,23 @@ def test_the_wire_goes_up_and_down_and_the_files_keep_their_format(tmp_path, ver
 
 
 def test_two_directories_are_two_processes(tmp_path):
-    one, two = ProcessDirectory(tmp_path / "1"), ProcessDirectory(tmp_path / "2")
-    assert one.process_id != two.process_id
-    one.close()
-    two.close()
+    first, second = ProcessDirectory(tmp_path / "1"), ProcessDirectory(tmp_path / "2")
+    assert first.process_id != second.process_id
+    first.close()
+    second.close()
 
 
 def test_another_process_is_refused_until_the_last_consumer_is_closed(tmp_path):
-    one, two = ProcessDirectory(tmp_path), ProcessDirectory(tmp_path)
-    assert one.process_id == two.process_id
-    one.close()
-    one.close()
+    first, second = ProcessDirectory(tmp_path), ProcessDirectory(tmp_path)
+    assert first.process_id == second.process_id
+    first.close()
+    first.close()
     refused = in_another_process(tmp_path)
     assert refused.returncode == 1
     assert f"{tmp_path} is used by another process" in refused.stderr
-    two.close()
+    second.close()
     let_in = in_another_process(tmp_path)
-    assert let_in.stdout.strip() == str(one.process_id)
+    assert let_in.stdout.strip() == str(first.process_id)
 
 
 def test_a_killed_process_leaves_no_lock_behind(tmp_path):
@@ -118,7 +118,7 @@ def test_formats_are_written_as_set_and_never_lower_than_before(tmp_path):
     place = ProcessDirectory(tmp_path, persisted)
     first = place.process_id
     place.close()
-    with pytest.raises(StoreError, match=r"version=1 would go back: version 2"):
+    with pytest.raises(StoreError, match=r"version=1 cannot be lowered: version 2"):
         ProcessDirectory(tmp_path)
     again = ProcessDirectory(tmp_path, persisted)
     assert again.process_id == first

@@ -61,8 +61,8 @@ def test_a_task_is_revoked_after_the_batch_under_way():
 
 
 def test_people_are_told_what_runs_and_what_is_wrong():
-    said = []
-    tasks = RunningTasks(tell=said.append)
+    sentences = []
+    tasks = RunningTasks(tell=sentences.append)
     tasks.on_tasks_assigned({TWO: (), ONE: ()}, {})
     tasks.on_error("no broker; start one")
-    assert said == ["runs 0_1 0_2, keeps nothing warm", "no broker; start one"]
+    assert sentences == ["active tasks: 0_1 0_2; standby tasks: none", "no broker; start one"]

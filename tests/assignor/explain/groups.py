@@ -77,12 +77,12 @@ class World:
 ACTIVE_CLAIMS = {
     "stays until its target has caught up": lambda w: w.now == w.owner,
     "kept by its owner": lambda w: w.now == w.owner and w.hot(w.now),
-    "stays on the state there is": lambda w: w.now == w.owner and not w.anyone_hot(),
-    "stays though behind": lambda w: w.now == w.owner and not w.hot(w.now) and w.anyone_hot(),
+    "stays with the existing state": lambda w: w.now == w.owner and not w.anyone_hot(),
+    "stays although behind": lambda w: w.now == w.owner and not w.hot(w.now) and w.anyone_hot(),
     "taken over by a caught-up copy": lambda w: (
         w.owner == NOBODY and w.lags.get(w.now, LIMIT + 1) <= LIMIT
     ),
-    "started anew, little to restore": lambda w: w.owner == NOBODY and w.end <= LIMIT,
+    "started, little to restore": lambda w: w.owner == NOBODY and w.end <= LIMIT,
     "taken over by a copy that is behind": lambda w: w.owner == NOBODY and w.lags[w.now] > LIMIT,
     "started without state": lambda w: w.owner == NOBODY and w.now not in w.lags,
     "leaves a client without threads": lambda w: w.moved() and w.threads[w.owner] == 0,
@@ -91,14 +91,14 @@ ACTIVE_CLAIMS = {
     "moved to a copy that is behind": lambda w: w.moved() and w.lags[w.now] > LIMIT,
     "moved, state restored": lambda w: w.moved() and w.now not in w.lags and not w.hot(w.now),
     "stateless, kept by its owner": lambda w: w.now == w.owner,
-    "stateless, started where there was room": lambda w: w.owner == NOBODY,
+    "stateless, started on a client with free capacity": lambda w: w.owner == NOBODY,
     "stateless, moved": lambda w: w.moved() and w.threads[w.owner] > 0,
 }
 COPY_CLAIMS = {
     "warms up before the task moves here": lambda w, c: not w.hot(c) and w.now != c,
     "warms up before a standby moves here": lambda w, c: not w.hot(c),
     "extra copy, warms up": lambda w, c: not w.hot(c) and len(w.copies) > w.wanted,
-    "stands in until another is caught up": lambda w, c: w.hot(c) and c in w.lags,
+    "kept until another is caught up": lambda w, c: w.hot(c) and c in w.lags,
     "the former owner keeps its state": lambda w, c: w.owner == c != w.now and c in w.lags,
     "standby kept": lambda w, c: c in w.lags,
     "standby moved here": lambda w, c: c not in w.lags and bool(set(w.lags) - {w.now, *w.copies}),
@@ -106,7 +106,7 @@ COPY_CLAIMS = {
         c not in w.lags and not [o for o in set(w.lags) - {w.now, *w.copies} if w.threads[o] > 0]
     ),
     "client has no threads": lambda w, c: w.threads[c] == 0 and c not in {w.now, *w.copies},
-    "no standbys wanted": lambda w, c: w.wanted == 0 and c not in {w.now, *w.copies},
+    "no standbys configured": lambda w, c: w.wanted == 0 and c not in {w.now, *w.copies},
     "enough copies elsewhere": lambda w, c: len(w.copies) >= w.wanted and c not in w.copies,
     "given up": lambda w, c: c not in {w.now, *w.copies},
 }

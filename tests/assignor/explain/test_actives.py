@@ -21,7 +21,7 @@ from assignor import (
 from assignor.explain.actives import active_reason
 from assignor.explain.candidate_clients import candidates
 from assignor.explain.copies import copy_reason, dropped, dropped_reason
-from assignor.explain.facts import facts_of, plan_of
+from assignor.explain.facts import facts_of, trace_of
 from assignor.placement import LAG_RUNNING
 from encoding import TaskId
 from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, World, draw_group
@@ -70,12 +70,14 @@ def test_numbers_in_sentences_are_those_of_the_group(seed):
             assert dict(state.copies(task))[state.clients.index(name)] == int(lag.replace(",", ""))
         if "none of its subtopology there has less" in why:
             owner, sub = state.owner[task], state.subtopology[task]
-            stays = (facts.plan.target == owner) & (state.owner == owner) & state.stateful
-            there = stays & (state.subtopology == sub)
-            assert state.end_offset_sums[task] <= state.end_offset_sums[there].min()
+            stays = (facts.trace.target == owner) & (state.owner == owner) & state.stateful
+            same_subtopology = stays & (state.subtopology == sub)
+            assert state.end_offset_sums[task] <= state.end_offset_sums[same_subtopology].min()
         waits = re.search(r"waits for one of the (\d+) warm-ups", why)
         if waits:
-            extra = [sum(t == one for t, _ in answer.standbys) for one in range(len(state.tasks))]
+            extra = [
+                sum(t == index for t, _ in answer.standbys) for index in range(len(state.tasks))
+            ]
             wanted = state.config.num_standby_replicas
             assert sum(max(0, n - wanted) for n in extra) == int(waits[1])
 
@@ -87,8 +89,8 @@ def test_who_waits_runs_on_its_target_once_the_target_has_caught_up(seed):
     strategy = find_strategy("high_availability")
     answer = strategy(state)
     facts = facts_of(state, answer, strategy="high_availability")
-    assert facts.plan is not None
-    for task in np.flatnonzero(facts.plan.target != answer.active).tolist():
+    assert facts.trace is not None
+    for task in np.flatnonzero(facts.trace.target != answer.active).tolist():
         assert state.stateful[task]
         assert not World(state, answer, task).hot(facts.target(task))
 
@@ -115,7 +117,7 @@ def holder(name, lag, *, runs=False, threads=1):
 CASES = [
     ((holder("a", LAG_RUNNING, runs=True), holder("b", None)), "kept by its owner"),
     ((holder("a", 20_000, runs=True), holder("b", 3)), "failed over to a caught-up copy"),
-    ((holder("a", 20_000, runs=True), holder("b", 90_000)), "stays on the state there is"),
+    ((holder("a", 20_000, runs=True), holder("b", 90_000)), "stays with the existing state"),
     ((holder("a", None), holder("b", 3)), "taken over by a caught-up copy"),
     ((holder("a", None), holder("b", 90_000)), "taken over by a copy that is behind"),
     ((holder("a", None), holder("b", None)), "started without state"),
@@ -134,7 +136,7 @@ def test_each_rule_decides_its_case(clients, rule):
 def test_an_answer_from_elsewhere_is_explained_by_what_can_be_seen():
     facts = one_task(holder("a", LAG_RUNNING, runs=True), holder("b", 3))
     moved = TaskAssignment(active=np.array([1]), standbys=((0, 0),))
-    assert plan_of(facts.state, moved, "high_availability") is None
+    assert trace_of(facts.state, moved, "high_availability") is None
     seen = facts_of(facts.state, moved, strategy="high_availability")
     reason = active_reason(seen, 0)
     assert reason.rule == "moved to a caught-up client"
@@ -179,6 +181,6 @@ def test_a_copy_that_came_no_nearer_is_not_said_to_be_on_its_way():
     answer = run_strategy(state, find_strategy("high_availability"))
     facts = facts_of(state, answer, strategy="high_availability")
     assert (
-        "the warm-up there came no nearer since the last rebalance: b is at lag 900,000"
+        "the warm-up there made no progress since the last rebalance: b is at lag 900,000"
         in " ".join(active_reason(facts, 3).why.split())
     )

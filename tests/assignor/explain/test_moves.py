@@ -82,7 +82,7 @@ def test_a_placement_is_read_from_a_result_and_from_a_group():
 
 
 @pytest.mark.parametrize(
-    ("clients", "said"),
+    ("clients", "sentence"),
     [
         ({"z": {"active": ["0_0"]}}, "B names client z"),
         ({"a": {"active": ["9_9"]}}, "B names task '9_9'"),
@@ -91,8 +91,8 @@ def test_a_placement_is_read_from_a_result_and_from_a_group():
         ({"a": {"active": ["0_0"]}, "b": {"active": ["0_0"]}}, "task 0_0 active on two clients"),
     ],
 )
-def test_a_placement_that_makes_no_sense_is_refused(clients, said):
-    with pytest.raises(ProblemError, match=said):
+def test_an_invalid_placement_is_refused(clients, sentence):
+    with pytest.raises(ProblemError, match=sentence):
         answer_of(two_clients(), {"clients": clients}, "B")
     with pytest.raises(ProblemError, match="an error: too bad"):
         answer_of(two_clients(), {"error": "too bad"}, "B")

@@ -22,12 +22,12 @@ def test_a_copy_that_is_set_is_reported_and_all_others_stay(seed):
     task, client = len(state.tasks) // 2, len(state.clients) - 1
     for lag in (7, None):
         changed = with_copy(state, task, client, lag)
-        for one in range(len(state.tasks)):
-            expected = dict(state.copies(one))
-            if one == task:
+        for other in range(len(state.tasks)):
+            expected = dict(state.copies(other))
+            if other == task:
                 expected.pop(client, None)
                 expected |= {} if lag is None else {client: lag}
-            assert dict(changed.copies(one)) == expected
+            assert dict(changed.copies(other)) == expected
         assert len(changed.copy_stalled) == len(changed.copy_client)
 
 
@@ -68,8 +68,8 @@ def test_every_change_that_is_named_happens_when_it_is_made(seed):
 
 def test_a_task_that_waits_says_what_would_move_it():
     every = map(explained, map(draw_group, range(1_000)))
-    facts = next(f for f in every if (f.plan.target != f.assignment.active).any())
-    task = int(np.flatnonzero(facts.plan.target != facts.assignment.active)[0])
+    facts = next(f for f in every if (f.trace.target != f.assignment.active).any())
+    task = int(np.flatnonzero(facts.trace.target != facts.assignment.active)[0])
     goal = facts.name(facts.target(task))
     found = changes(facts, task, high_availability)
     assert any(c.condition == f"{goal} were caught up on it" for c in found)

@@ -35,25 +35,25 @@ FACTS = ClusterFacts(
 
 def captured(name):
     """A captured group and what the cluster said beside it."""
-    said = json.loads((CAPTURED / f"{name}.json").read_text())
+    data = json.loads((CAPTURED / f"{name}.json").read_text())
     members = [
         DescribedMember(
             **row | {blob: bytes.fromhex(row[blob]) for blob in ("metadata", "assignment")}
         )
-        for row in said["members"]
+        for row in data["members"]
     ]
     group = DescribedGroup(
-        group_id=said["group"],
-        state=said["state"],
-        protocol_type=said["type"],
-        protocol_name=said["protocol"],
+        group_id=data["group"],
+        state=data["state"],
+        protocol_type=data["type"],
+        protocol_name=data["protocol"],
         members=tuple(members),
     )
     facts = ClusterFacts(
-        topics={name: TopicFacts(partitions=count) for name, count in said["topics"].items()},
-        committed={partition(key): offset for key, offset in said["committed"].items()},
-        end_offsets={partition(key): offset for key, offset in said["ends"].items()},
-        record_limit=said["limit"],
+        topics={name: TopicFacts(partitions=count) for name, count in data["topics"].items()},
+        committed={partition(key): offset for key, offset in data["committed"].items()},
+        end_offsets={partition(key): offset for key, offset in data["ends"].items()},
+        record_limit=data["limit"],
     )
     return group, facts
 
@@ -115,7 +115,7 @@ def member(
     topics=("in",),
     answer=None,
     native=None,
-    **said,
+    **fields,
 ):
     """A member of a group `app` whose tasks read the topic `in`, task S_P its partition P."""
     number = process if process is not None else sum(name.encode())
@@ -125,7 +125,7 @@ def member(
         process_id=UUID(int=number),
         task_offset_sums=TaskOffsetSums.from_mapping(dict(sums)),
         native=native,
-        **said,
+        **fields,
     )
     given = {"version": min(used, 11), "commonly_supported_version": max(supported, -1)}
     partitions = [TopicPartition(inputs, task.partition) for task in active]
@@ -173,9 +173,12 @@ def knock(broker, group):
 
 
 async def _placed(cluster, group):
-    joined = await asyncio.gather(*(cluster.ask(_join(group, one)) for one in group.members))
+    joined = await asyncio.gather(
+        *(cluster.ask(_join(group, described)) for described in group.members)
+    )
     blob_by_id = {
-        answer.member_id: one.assignment for answer, one in zip(joined, group.members, strict=True)
+        answer.member_id: described.assignment
+        for answer, described in zip(joined, group.members, strict=True)
     }
     await asyncio.gather(
         *(
@@ -195,17 +198,17 @@ async def _placed(cluster, group):
     return {answer.generation for answer in joined}
 
 
-def _join(group, one):
+def _join(group, described):
     return JoinGroup(
         group_id=group.group_id,
         protocol_type=group.protocol_type,
-        protocols=(Protocol(group.protocol_name, one.metadata),),
+        protocols=(Protocol(group.protocol_name, described.metadata),),
         session_timeout_ms=3_600_000,
         rebalance_timeout_ms=3_600_000,
         member_id="",
-        instance_id=one.instance_id,
-        client_id=one.client_id,
-        client_host=one.client_host,
+        instance_id=described.instance_id,
+        client_id=described.client_id,
+        client_host=described.client_host,
         needs_known_member_id=False,
         may_skip_assignment=False,
         reason="",

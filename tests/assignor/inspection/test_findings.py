@@ -14,7 +14,7 @@ T00, T01, T10 = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
 
 
 def sentence(look, kind):
-    return " / ".join(one.sentence for one in look.findings if one.kind == kind)
+    return " / ".join(finding.sentence for finding in look.findings if finding.kind == kind)
 
 
 TROUBLE = {
@@ -37,7 +37,7 @@ TROUBLE = {
     "not-owned": (group_of(member("a", active=[T00])), "task 0_1 runs nowhere"),
     "holds-version": (
         group_of(member("a", used=4, supported=4, consumer=0, active=[T00, T01]), member("b")),
-        "a holds the group at version 4",
+        "a limits the group to version 4",
     ),
     "before-probing": (
         group_of(member("a", used=2, supported=-1, active=[T00, T01])),
@@ -63,11 +63,11 @@ TROUBLE = {
                 answer={"native": NativeAssignment(warmup_tasks=(T00,))},
             ),
         ),
-        "b warms up 1 copy (0_0), and the leader asks for no follow-up rebalance: what is to move",
+        "b warms up 1 copy (0_0), and the leader schedules no follow-up rebalance: these tasks",
     ),
     "topics-differ": (
         group_of(member("a", active=[T00, T01]), member("b", topics=("in", "more"))),
-        "2 different sets of topics",
+        "2 sets of topics",
     ),
     "topology-differs": (
         group_of(
@@ -111,8 +111,8 @@ def test_every_rule_has_its_trouble():
 
 
 @pytest.mark.parametrize("kind", [kind for kind, (group, _) in TROUBLE.items() if group])
-def test_trouble_is_said_in_a_sentence(kind):
-    group, said = TROUBLE[kind]
+def test_every_finding_has_a_sentence(kind):
+    group, expected = TROUBLE[kind]
     facts = FACTS
     if kind == "uncommitted":
         third = TopicPartition("in", 2)
@@ -124,7 +124,7 @@ def test_trouble_is_said_in_a_sentence(kind):
             )
         )
     look = inspect_group(group, facts)
-    assert said in sentence(look, kind)
+    assert expected in sentence(look, kind)
 
 
 def test_what_may_not_be_asked_is_said():
@@ -154,8 +154,8 @@ def test_hosts_that_are_shared_odd_or_wrong_are_holes():
         member("a", active=[T00, T01], user_endpoint="a:1", answer={"partitions_by_host": wrong})
     )
     assert inspect_group(stale, FACTS).host_map_holes == (
-        "b:1 is in the host map, and no member has it",
-        "queries for in-0, in-1 do not reach who runs it",
+        "b:1 is in the host map, but no member has this application.server",
+        "queries for in-0, in-1 do not reach the member that runs it",
     )
 
 

@@ -34,7 +34,7 @@ T00, T01, T10, T11 = (TaskId(s, p) for s in (0, 1) for p in (0, 1))
 
 
 def kinds(look):
-    return [one.kind for one in look.findings]
+    return [finding.kind for finding in look.findings]
 
 
 def names(tasks):
@@ -48,8 +48,8 @@ def test_two_jvm_members_of_a_release():
     look = inspect_group(*captured("two-3.9.1"))
     assert look.is_streams
     assert look.summary.endswith("with 2 members, Stable")
-    assert [one.evidence.spelled for one in look.members] == ["3.4.0-4.3.1"] * 2
-    assert look.versions.sentence == "version 11, the highest that all members read"
+    assert [member_look.evidence.spelled for member_look in look.members] == ["3.4.0-4.3.1"] * 2
+    assert look.versions.sentence == "version 11, the highest that all members support"
     assert look.versions.holders == look.findings == ()
     assert look.leader.candidates == ("jvm0", "jvm1")
     assert not look.leader.known
@@ -72,7 +72,9 @@ def test_tasks_inputs_and_copies_are_those_of_the_application():
     assert jvm0.warmup is None
     # It joined with empty stores, and their changelogs ended here when the capture was made.
     assert {str(task): lag for task, lag in jvm1.state_lags.items()} == {"1_1": 104, "1_3": 209}
-    assert [(one.lag, one.end_sum, len(one.owners), len(one.standbys)) for one in look.tasks] == [
+    assert [
+        (entry.lag, entry.end_sum, len(entry.owners), len(entry.standbys)) for entry in look.tasks
+    ] == [
         *((lag, None, 1, 0) for lag in (1, 3, 2, 2)),
         *((lag, end, 1, 1) for lag, end in ((0, 210), (1, 104), (0, 209), (2, 209))),
     ]
@@ -85,7 +87,7 @@ def test_a_forgotten_pin_is_named_with_its_values():
     (holder,) = look.versions.holders
     assert (holder.client, holder.version, holder.kind) == ("old", 2, "pin or old program")
     assert "upgrade.from is set on it, to 0.10.1, 0.10.2, 0.11.0, 1.0 or 1.1" in holder.why
-    assert "take upgrade.from out" in holder.remedy
+    assert "remove upgrade.from from" in holder.remedy
     assert kinds(look) == ["holds-version", "before-probing"]
     assert look.leader.candidates == ("jvm0", "jvm1")
     assert "a JVM member leads" in look.leader.why
@@ -93,7 +95,7 @@ def test_a_forgotten_pin_is_named_with_its_values():
 
 def test_an_old_program_is_named_with_its_releases():
     look = inspect_group(*captured("old-2.3.1"))
-    assert look.versions.sentence == ("version 4; its programs could speak 11, held down by old")
+    assert look.versions.sentence == ("version 4 instead of 11, limited by old")
     (holder,) = look.versions.holders
     assert holder.kind == "old program"
     assert holder.why == "it reads no version above 4: its program is of 2.1.0 to 2.3.1"
@@ -109,20 +111,25 @@ def test_members_of_ours_read_each_other_beside_jvm_members():
     assert ours.fingerprint
     assert look.versions.holders == ()
     assert look.versions.sentence == (
-        "version 11, the highest that the JVM members read; ours read each other"
+        "version 11, the highest of the JVM members; native members add a trailer"
     )
 
 
 def test_a_group_of_ours_on_its_way_up():
     look = inspect_group(*captured("natives"))
-    assert [(one.used, one.answer.version, one.answer.next_version) for one in look.members] == [
+    assert [
+        (member_look.used, member_look.answer.version, member_look.answer.next_version)
+        for member_look in look.members
+    ] == [
         (101, 101, 101),
         (101, 101, 101),
         (11, 11, 101),
     ]
-    assert look.versions.sentence == "version 11; it goes up to 101 with the next rebalance"
+    assert look.versions.sentence == (
+        "version 11; becomes 101 at the next rebalance; no action needed"
+    )
     assert look.leader.candidates == ("a", "b", "c")
-    assert [one.warmup for one in look.clients] == [(), (), ()]
+    assert [client.warmup for client in look.clients] == [(), (), ()]
     # Answers at 101 name tasks without their partitions: what they read shows all the same.
     group_id = look.described.group_id
     assert look.shape.sources == {
@@ -139,7 +146,7 @@ def test_real_host_maps_have_no_holes_and_a_lost_host_is_one(name):
     group, facts = captured(name)
     assert inspect_group(group, facts).host_map_holes == ()
     look = inspect_group(replace(group, members=group.members[1:]), facts)
-    assert any("no member has it" in hole for hole in look.host_map_holes)
+    assert any("no member has this application.server" in hole for hole in look.host_map_holes)
     assert "not-owned" in kinds(look)
 
 
@@ -163,9 +170,9 @@ def test_a_sound_group_has_no_findings():
 
 
 def test_threads_of_a_process_are_one_client():
-    one = member("a", process=1, active=[T00])
+    first = member("a", process=1, active=[T00])
     other = member("a", process=1, active=[T01], thread=2)
-    look = inspect_group(group_of(one, other), FACTS)
+    look = inspect_group(group_of(first, other), FACTS)
     (client,) = look.clients
     assert names(client.active) == ["0_0", "0_1"]
     assert look.leader.candidates == ("a StreamThread-1", "a StreamThread-2")
@@ -216,29 +223,29 @@ def test_a_changelog_that_could_be_anybodys_is_nobodys():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
-        ({"state": "Dead", "members": ()}, "is not known to the cluster, or was removed"),
+        ({"state": "Dead", "members": ()}, "is not known to the cluster, or was deleted"),
         ({"state": "Empty", "members": ()}, "has no members now; its state is Empty"),
-        ({"protocol_type": "connect"}, "is no consumer group but of type 'connect'"),
+        ({"protocol_type": "connect"}, "is not a consumer group; its type is 'connect'"),
         (
             {"state": "PreparingRebalance", "protocol_name": ""},
             "with 1 member rebalances (PreparingRebalance)",
         ),
-        ({"protocol_name": "range"}, "is no Streams group: its assignor is range"),
+        ({"protocol_name": "range"}, "is not a Streams group: its assignor is range"),
         (
             {"state": "Stable", "members": (), "group_type": "streams"},
             "is of the broker-side streams protocol (KIP-1071)",
         ),
         (
             {"state": "Dead", "members": (), "group_type": "consumer"},
-            "ask kafka-consumer-groups.sh --describe",
+            "use kafka-consumer-groups.sh --describe",
         ),
     ],
 )
-def test_other_groups_are_one_sentence(changes, said):
+def test_other_groups_are_one_sentence(changes, sentence):
     look = inspect_group(group_of(member("a", active=[T00]), **changes))
-    assert said in look.summary
+    assert sentence in look.summary
     assert not look.is_streams
     assert look.clients == look.findings == ()
 
@@ -251,9 +258,9 @@ def test_a_stock_group_shows_topics_partitions_and_lag():
         assignment=assignment_bytes(b"", list(FACTS.committed)),
     )
     look = inspect_group(group_of(stock, protocol_name="cooperative-sticky"), FACTS)
-    (one,) = look.members
-    assert one.topics == ("in",)
-    assert one.answer.partitions == tuple(sorted(FACTS.committed))
+    (member_look,) = look.members
+    assert member_look.topics == ("in",)
+    assert member_look.answer.partitions == tuple(sorted(FACTS.committed))
     assert (look.lag, look.versions, look.leader) == (10, None, None)
 
 
@@ -280,8 +287,12 @@ def test_no_bytes_of_a_member_stop_the_look(metadata, assignment, whole):
 def test_a_future_member_is_its_two_numbers():
     future = replace(member("future"), metadata=metadata_bytes(bytes.fromhex("0000000c0000000c")))
     look = inspect_group(group_of(future, member("now", active=[T00, T01])), FACTS)
-    one = look.members[0]
-    assert (one.used, one.supported, one.evidence.spelled) == (12, 12, "unknown")
+    member_look = look.members[0]
+    assert (member_look.used, member_look.supported, member_look.evidence.spelled) == (
+        12,
+        12,
+        "unknown",
+    )
     assert [holder.client for holder in look.versions.holders] == ["now"]
 
 
@@ -294,9 +305,9 @@ def native_member(name, number, active, partitions):
 
 def test_partition_numbers_tell_what_tasks_read_where_answers_do_not():
     x, y = ([TopicPartition(topic, number) for number in (0, 1)] for topic in "xy")
-    one = native_member("a", 1, [T00, T10, T11], [x[0], y[0], y[1]])
+    first = native_member("a", 1, [T00, T10, T11], [x[0], y[0], y[1]])
     other = native_member("b", 2, [T01], [x[1]])
-    look = inspect_group(group_of(one, other))
+    look = inspect_group(group_of(first, other))
     assert look.shape.sources == {0: ("x",), 1: ("y",)}
     # A member that holds both of every number leaves it open, and nothing is claimed.
     both = native_member("a", 1, [T00, T01, T10, T11], [*x, *y])
@@ -309,9 +320,9 @@ def test_a_task_number_out_of_all_proportion_makes_no_tasks_up(facts):
     huge = TaskId(0, 300_000)
     look = inspect_group(group_of(member("a", active=[T00]), member("h", active=[huge])), facts)
     assert len(look.tasks) <= 3
-    assert {T00, huge} <= {one.task for one in look.tasks}
+    assert {T00, huge} <= {entry.task for entry in look.tasks}
 
 
 def test_a_few_tasks_that_nobody_runs_are_seen_by_their_numbers_alone():
     look = inspect_group(group_of(member("a", active=[TaskId(0, 5)])))
-    assert [one.task.partition for one in look.tasks] == list(range(6))
+    assert [entry.task.partition for entry in look.tasks] == list(range(6))

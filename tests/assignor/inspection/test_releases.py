@@ -52,7 +52,7 @@ def test_every_release_is_among_those_that_write_what_it_writes(release):
 
 
 def test_members_of_ours_say_what_they_read_and_whether_they_are_pinned():
-    assert releases_writing(11, 11, 1, native=101).spelled == "ours v101"
-    assert releases_writing(2, -1, 1, native=101, pin=2).spelled == "ours v101 pinned"
-    assert releases_writing(103, 103, 1).spelled == "ours v103"
+    assert releases_writing(11, 11, 1, native=101).spelled == "native v101"
+    assert releases_writing(2, -1, 1, native=101, pin=2).spelled == "native v101 pinned"
+    assert releases_writing(103, 103, 1).spelled == "native v103"
     assert releases_writing(101, 101, 1, native=101).releases == ()

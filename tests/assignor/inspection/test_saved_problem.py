@@ -25,11 +25,13 @@ def test_every_captured_group_is_read_back_as_it_is(name, lags):
     look = inspect_group(*captured(name))
     problem = problem_of(look, lags=lags)
     state = read_problem(problem).state
-    assert state.tasks == tuple(one.task for one in look.tasks)
+    assert state.tasks == tuple(entry.task for entry in look.tasks)
     assert state.warnings == ()
-    assert [state.clients[owner] for owner in state.owner] == [one.owners[0] for one in look.tasks]
+    assert [state.clients[owner] for owner in state.owner] == [
+        entry.owners[0] for entry in look.tasks
+    ]
     assert state.stateful.tolist() == [False] * 4 + [True] * 4
-    assert state.end_offset_sums.tolist()[4:] == [one.end_sum for one in look.tasks[4:]]
+    assert state.end_offset_sums.tolist()[4:] == [entry.end_sum for entry in look.tasks[4:]]
     assert state.config.num_standby_replicas == 1
     assert len(list(read_group(problem).members())) == len(look.members)
 
@@ -45,16 +47,16 @@ def test_copies_are_caught_up_or_as_reported():
     assert reported[jvm1.process]["lags"] | {} == {
         "1_0": "running", "1_1": 104, "1_2": "running", "1_3": 209,
     }  # fmt: skip
-    # It said nothing of copies that it got in that rebalance.
+    # It reported no offsets of copies that this rebalance assigned to it.
     assert reported[jvm0.process]["lags"]["1_0"] == "unknown"
 
 
 def test_copies_that_may_still_warm_up_are_not_taken_as_caught_up():
-    told = {"next_rebalance_ms": 5000}
+    follow_up = {"next_rebalance_ms": 5000}
     native = NativeAssignment(warmup_tasks=(T01,))
     for answer, lags in (
-        (told, {"0_0": "unknown", "0_1": "unknown"}),
-        (told | {"native": native}, {"0_0": 0, "0_1": "unknown"}),
+        (follow_up, {"0_0": "unknown", "0_1": "unknown"}),
+        (follow_up | {"native": native}, {"0_0": 0, "0_1": "unknown"}),
     ):
         look = inspect_group(
             group_of(
@@ -63,7 +65,9 @@ def test_copies_that_may_still_warm_up_are_not_taken_as_caught_up():
             )
         )
         clients = problem_of(look)["clients"]
-        assert next(one for one in clients.values() if one["client"] == "b")["lags"] == lags
+        assert (
+            next(client for client in clients.values() if client["client"] == "b")["lags"] == lags
+        )
 
 
 @pytest.mark.parametrize("name", ["old", "92690a0b-5726-4eb3-9303-4eb6c69a25e6", "92690"])
@@ -80,12 +84,12 @@ def test_a_client_that_dies_is_an_event_of_the_simulation(name):
 
 def test_racks_tags_endpoints_and_versions_are_kept():
     topics = {"in": TopicFacts(partitions=2, racks={0: frozenset({"r2", "r1"})})}
-    one = member(
+    described = member(
         "a", active=[T00, T01], rack="r1", client_tags={"zone": "z"}, user_endpoint="a:1",
         used=2, supported=-1,
     )  # fmt: skip
     two = member("b", active=[], rack="r1", client_tags={"zone": "z"})
-    problem = problem_of(inspect_group(group_of(one, two), ClusterFacts(topics=topics)))
+    problem = problem_of(inspect_group(group_of(described, two), ClusterFacts(topics=topics)))
     assert problem["topics"]["in"] == {"partitions": 2, "racks": {"0": ["r1", "r2"]}}
     clients = {entry["client"]: entry for entry in problem["clients"].values()}
     assert clients["a"]["rack"] == clients["b"]["rack"] == "r1"
@@ -128,9 +132,9 @@ def test_what_cannot_be_saved_is_refused():
     with pytest.raises(ProblemError, match="named topologies"):
         problem_of(named)
     look = inspect_group(*captured("two-3.9.1"))
-    with pytest.raises(ProblemError, match="'jvm9' is no client of the group; there are jvm0, "):
+    with pytest.raises(ProblemError, match="'jvm9' is not a client of the group; choose from jvm0"):
         process_named(look, "jvm9")
-    with pytest.raises(ProblemError, match="means 2 clients"):
+    with pytest.raises(ProblemError, match="matches 2 clients"):
         process_named(look, "")
 
 

@@ -33,7 +33,7 @@ def test_a_pin_that_everybody_forgot_is_named_too():
         member(name, used=2, supported=-1, active=[task]) for name, task in (("a", T00), ("b", T01))
     ]
     look = inspect_group(group_of(*pinned), FACTS)
-    assert [one.client for one in look.versions.holders] == ["a", "b"]
+    assert [holder.client for holder in look.versions.holders] == ["a", "b"]
     assert (look.versions.in_force, look.versions.possible) == (2, 11)
 
 
@@ -45,7 +45,7 @@ def test_a_member_of_ours_says_its_pin_itself():
     look = inspect_group(group_of(pinned, member("new", active=[T01])), FACTS)
     (holder,) = look.versions.holders
     assert holder.kind == "forgotten pin"
-    assert holder.why == "upgrade.from pins it to version 2, it says itself"
+    assert holder.why == "it reports that upgrade.from pins it to version 2"
 
 
 def test_the_leader_is_who_can_have_written_the_answers():
@@ -58,14 +58,14 @@ def test_the_leader_is_who_can_have_written_the_answers():
     assert inspect_group(group_of(new), FACTS).leader.why == "the only member"
 
 
-def of_ours(name, task, **said):
-    """A member of ours at 11 under a leader of ours, that reads 101."""
+def of_ours(name, task, **fields):
+    """A native member at version 11 with a native leader; it reads 101."""
     return member(
         name,
         active=[task],
         consumer=1,
         native=NativeSubscription(adopted_levels={"assignment.protocol": 11}, adopted_epoch=3),
-        answer={"native": NativeAssignment(next_version=11, **said)},
+        answer={"native": NativeAssignment(next_version=11, **fields)},
     )
 
 
@@ -74,14 +74,14 @@ def test_a_finalized_level_that_holds_members_of_ours_is_said():
     assert look.versions.level == 11
     assert look.versions.holders == ()
     assert look.versions.sentence == (
-        "version 11; the finalized level of assignment.protocol is 11, and all read 101: "
-        "`assignor features` raises it"
+        "version 11; the finalized level of assignment.protocol is 11, but all members support "
+        "101: raise it with `assignor features`"
     )
     # The newest levels count: an answer that raises it.
     raised = {"feature_levels": {"assignment.protocol": 101}, "feature_epoch": 4}
     look = inspect_group(group_of(of_ours("a", T00, **raised), of_ours("b", T01)), FACTS)
     assert look.versions.level == 101
-    assert "once its leader says so" in look.versions.sentence
+    assert "when its leader allows it" in look.versions.sentence
     # A JVM member does not know levels: it is the reason then.
     look = inspect_group(group_of(of_ours("a", T00), member("jvm", active=[T01])), FACTS)
-    assert "the highest that the JVM members read" in look.versions.sentence
+    assert "the highest of the JVM members" in look.versions.sentence

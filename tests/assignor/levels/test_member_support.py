@@ -68,14 +68,14 @@ def test_a_member_whose_bytes_make_no_sense_supports_nothing_and_is_named():
         ("b", {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=11)}),
     ]
     assert len(notes) == 1
-    assert notes[0].startswith("what a supports cannot be told")
+    assert notes[0].startswith("the subscription of a is malformed")
 
 
 def test_a_group_of_jvm_members_alone_follows_no_levels():
     member = DescribedMember(member_id="m", client_id="a", metadata=metadata())
     nodes, notes = members_support([member])
     assert len(nodes) == len(notes) == 1
-    assert "no member of this group says that it follows levels" in notes[0]
+    assert "no member of this group follows feature levels" in notes[0]
     assert members_support([]) == ((), ())
 
 
@@ -87,18 +87,26 @@ def test_where_nobody_can_be_asked_old_levels_may_be_needed():
         finalized=FinalizedLevels(levels={}, epoch=-1),
     )
     [need] = needs_below(Survey(described=described, nodes=()), ASSIGNMENT_PROTOCOL, 11)
-    assert (need.who, need.why) == ("group g, 0 members", "has nobody to ask")
+    assert (need.who, need.why) == ("group g, 0 members", "has no member or broker to ask")
     for feature, minimum in (("assignment.protocl", 11), (ASSIGNMENT_PROTOCOL, 0)):
         with pytest.raises(ConfigError):
             needs_below(Survey(described=described, nodes=()), feature, minimum)
 
 
 def test_what_all_support_is_where_their_ranges_meet():
-    one = {TASK_PLACEMENT: LevelRange(min=1, max=3), ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=4)}
-    two = {TASK_PLACEMENT: LevelRange(min=2, max=5), ASSIGNMENT_PROTOCOL: LevelRange(min=6, max=9)}
-    nodes = [NodeSupport(node_id=number, ranges=ranges) for number, ranges in enumerate((one, two))]
+    first = {
+        TASK_PLACEMENT: LevelRange(min=1, max=3),
+        ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=4),
+    }
+    second = {
+        TASK_PLACEMENT: LevelRange(min=2, max=5),
+        ASSIGNMENT_PROTOCOL: LevelRange(min=6, max=9),
+    }
+    nodes = [
+        NodeSupport(node_id=number, ranges=ranges) for number, ranges in enumerate((first, second))
+    ]
     assert supported_by_all(nodes) == {TASK_PLACEMENT: LevelRange(min=2, max=3)}
-    assert supported_by_all(nodes[:1]) == one
+    assert supported_by_all(nodes[:1]) == first
     assert supported_by_all([]) == {}
     jvm = NodeSupport(node_id="jvm", ranges={ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=3)})
     assert PERSISTENT_METADATA not in supported_by_all([nodes[0], jvm])

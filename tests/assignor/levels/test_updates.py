@@ -5,7 +5,7 @@ import pytest
 from assignor.errors import ConfigError
 from assignor.levels.updates import (
     Described,
-    Told,
+    UpdateResult,
     disabling,
     level_text,
     lossy_text,
@@ -75,18 +75,18 @@ def test_a_feature_that_is_unknown_here_is_named_by_numbers():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        ({}, "nothing is asked for"),
-        ({"features": ("a",)}, "not of the form name=level"),
-        ({"features": ("=1",)}, "not of the form name=level"),
-        ({"features": ("a=1", "a=2")}, "a is named more than once"),
+        ({}, "no level is given"),
+        ({"features": ("a",)}, "not of the form NAME=LEVEL"),
+        ({"features": ("=1",)}, "not of the form NAME=LEVEL"),
+        ({"features": ("a=1", "a=2")}, "a has more than one level"),
         ({"metadata": "2.8"}, "has no level '2.8'"),
         ({"metadata": "-1"}, "has no level '-1'"),
     ],
 )
-def test_words_that_make_no_sense_are_refused(options, said):
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_words_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
         named(**options)
 
 
@@ -128,7 +128,7 @@ def test_all_are_lowered_to_a_release_and_what_it_does_not_know_is_taken_out():
 
 
 def test_a_release_of_kafka_says_nothing_about_a_group():
-    with pytest.raises(ConfigError, match="says nothing about a group"):
+    with pytest.raises(ConfigError, match="does not define levels of a group"):
         raise_all(group(), "3.9")
     with pytest.raises(ConfigError, match=r"'2\.8' has no finalized levels"):
         lower_all(cluster(), "2.8", SAFE)
@@ -137,7 +137,7 @@ def test_a_release_of_kafka_says_nothing_about_a_group():
 def test_features_are_disabled_one_by_one():
     assert plain(disabling(["a", "b"], SAFE)) == {"a": 0, "b": 0}
     for names in ([], ["a", "a"]):
-        with pytest.raises(ConfigError, match="name each feature"):
+        with pytest.raises(ConfigError, match="give each feature"):
             disabling(names, SAFE)
 
 
@@ -149,15 +149,17 @@ def test_levels_are_said_by_number_and_name():
 
 
 def test_the_levels_that_forbid_a_way_down_are_named_unless_the_answer_does():
-    down = Told(feature=METADATA_VERSION, old=24, new=16, error="X", why="refused")
+    down = UpdateResult(feature=METADATA_VERSION, old=24, new=16, error="X", why="refused")
     assert lossy_text(KAFKA_FEATURES, down) == (
-        "below 17 (3.7-IV2), 23 (4.0-IV1) what came with it is lost"
+        "a downgrade below 17 (3.7-IV2), 23 (4.0-IV1) loses the metadata of that level"
     )
-    named_already = Told(feature=METADATA_VERSION, old=24, new=22, error="X", why="see 4.0-IV1")
+    named_already = UpdateResult(
+        feature=METADATA_VERSION, old=24, new=22, error="X", why="see 4.0-IV1"
+    )
     assert lossy_text(KAFKA_FEATURES, named_already) == ""
-    lossless = Told(feature=METADATA_VERSION, old=22, new=20, error="X", why="refused")
+    lossless = UpdateResult(feature=METADATA_VERSION, old=22, new=20, error="X", why="refused")
     assert lossy_text(KAFKA_FEATURES, lossless) == ""
-    up = Told(feature=METADATA_VERSION, old=16, new=24, error="X", why="refused")
+    up = UpdateResult(feature=METADATA_VERSION, old=16, new=24, error="X", why="refused")
     assert lossy_text(KAFKA_FEATURES, up) == ""
 
 

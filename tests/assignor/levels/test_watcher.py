@@ -29,28 +29,28 @@ def at(level, epoch):
 class Source:
     """Levels that a test sets, one a look, the last one for ever; looks are counted."""
 
-    def __init__(self, *said):
-        self.said = list(said)
+    def __init__(self, *answers):
+        self.answers = list(answers)
         self.looks = threading.Semaphore(0)
 
     def __call__(self):
-        said = self.said.pop(0) if len(self.said) > 1 else self.said[0]
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         self.looks.release()
-        if isinstance(said, Exception):
-            raise said
-        return said
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def watch(source, **options):
-    found, errors, told = [], [], threading.Event()
+    found, errors, called = [], [], threading.Event()
 
     def on_levels(levels):
         found.append(levels)
-        told.set()
+        called.set()
 
-    one = LevelWatch(source, on_levels=on_levels, on_error=errors.append, **options)
-    one.start()
-    return one, found, errors, told
+    level_watch = LevelWatch(source, on_levels=on_levels, on_error=errors.append, **options)
+    level_watch.start()
+    return level_watch, found, errors, called
 
 
 def watching(source, **options):
@@ -66,32 +66,32 @@ def looked(source):
 
 def test_a_look_comes_at_once_and_then_in_the_rhythm_that_was_asked_for():
     source = Source(at(11, 1))
-    one, found, errors, told = watch(source, every_s=0.01, dice=lambda: 0.5)
-    assert told.wait(30)
+    level_watch, found, errors, called = watch(source, every_s=0.01, rng=lambda: 0.5)
+    assert called.wait(30)
     for _ in range(2):
         assert source.looks.acquire(timeout=120)
-    one.close()
+    level_watch.close()
     assert (found, errors) == ([at(11, 1)], [])
 
 
 def test_stale_levels_are_no_news_and_a_failure_is_told_once_and_forgets_nothing():
     down = OSError("no broker")
     source = Source(at(101, 4), down, down, at(11, 2), at(11, 5))
-    one, found, errors, _ = watch(source, every_s=0.01)
+    level_watch, found, errors, _ = watch(source, every_s=0.01)
     for _ in range(6):
         assert source.looks.acquire(timeout=120)
-    one.close()
+    level_watch.close()
     assert found == [at(101, 4), at(11, 5)]
     assert errors == ["levels cannot be read: OSError: no broker"]
-    assert one.found == at(11, 5)
+    assert level_watch.found == at(11, 5)
 
 
 def settled(*assignors, leader=0):
     """One rebalance among adapters, through the client's bytes."""
-    group = [joined(one, f"m{n}") for n, one in enumerate(assignors)]
+    group = [joined(assignor, f"m{n}") for n, assignor in enumerate(assignors)]
     answers = assignors[leader].assign(cluster(lines=4), group)
-    for n, one in enumerate(assignors):
-        one.on_assignment(on_the_wire(answers[f"m{n}"]), 1)
+    for n, assignor in enumerate(assignors):
+        assignor.on_assignment(on_the_wire(answers[f"m{n}"]), 1)
 
 
 class Timer:
@@ -113,27 +113,27 @@ class Timer:
 def test_new_levels_make_the_leader_rejoin_and_nobody_else():
     sources = [Source(at(11, 1)), Source(at(11, 1))]
     pair = [watching(s, number=n + 1)[0] for n, s in enumerate(sources)]
-    for one, source in zip(pair, sources, strict=True):
+    for assignor, source in zip(pair, sources, strict=True):
         looked(source)
-        one._timer = Timer()
+        assignor._membership.followups.timer = Timer()
     settled(*pair)
-    for one in pair:
-        one._levels_found(at(101, 2))
-    assert [one._timer.delays for one in pair] == [[0], []]
-    pair[0]._levels_found(at(101, 0))  # a stale broker
-    assert pair[0]._timer.delays == [0]
-    for one in pair:
-        one.close()
+    for assignor in pair:
+        assignor._membership.levels_found(at(101, 2))
+    assert [assignor._membership.followups.timer.delays for assignor in pair] == [[0], []]
+    pair[0]._membership.levels_found(at(101, 0))  # a stale broker
+    assert pair[0]._membership.followups.timer.delays == [0]
+    for assignor in pair:
+        assignor.close()
 
 
 def test_levels_found_behind_the_leaders_answer_are_asked_for_once_it_has_arrived():
     leader, coordinator, _ = made()
     settled(leader)
-    leader._timer, timers = followups(coordinator)
+    leader._membership.followups.timer, timers = followups(coordinator)
     group = [joined(leader, "m0")]
     coordinator.busy = True
     answers = leader.assign(cluster(lines=4), group)
-    leader._levels_found(at(101, 2))
+    leader._membership.levels_found(at(101, 2))
     timers.fire()
     leader.on_assignment(on_the_wire(answers["m0"]), 2)  # it says that no follow-up is wanted
     coordinator.busy = False
@@ -150,37 +150,37 @@ def test_levels_that_the_leaders_answer_carries_are_not_asked_for_again():
     leader, _, _ = watching(source)
     looked(source)
     settled(leader)
-    leader._timer = Timer()
+    leader._membership.followups.timer = Timer()
     group = [joined(leader, "m0")]
-    source.said = [at(101, 2)]
-    until(lambda: leader._levels.found == at(101, 2))
+    source.answers = [at(101, 2)]
+    until(lambda: leader._membership.resources.levels.found == at(101, 2))
     leader.assign(cluster(lines=4), group)
-    leader._levels_found(at(101, 2))
+    leader._membership.levels_found(at(101, 2))
     leader.close()
-    assert leader._timer.delays == []
+    assert leader._membership.followups.timer.delays == []
 
 
 def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
     source = Source(at(11, 1))
     (ours, _, _), (jvm, _, _) = watching(source), made(number=2, release="3.9.1")
     looked(source)
-    ours._timer = Timer()
+    ours._membership.followups.timer = Timer()
     settled(ours, jvm, leader=1)
-    ours._levels_found(at(101, 2))
-    assert 0 not in ours._timer.delays
-    ours._levels_found(at(9, 3))
-    assert 0 in ours._timer.delays
+    ours._membership.levels_found(at(101, 2))
+    assert 0 not in ours._membership.followups.timer.delays
+    ours._membership.levels_found(at(9, 3))
+    assert 0 in ours._membership.followups.timer.delays
     ours.close()
 
 
 def test_what_was_found_is_written_with_the_next_subscription_whoever_leads():
     source = Source(at(9, 3))
-    (one, _, _), (leader, _, _) = watching(source), made(number=2)
+    (assignor, _, _), (leader, _, _) = watching(source), made(number=2)
     looked(source)
-    assert decode_subscription(joined(one, "x").metadata.user_data).version == 9
-    settled(one, leader, leader=1)
+    assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 9
+    settled(assignor, leader, leader=1)
     assert leader.levels == at(9, 3)
-    one.close()
+    assignor.close()
 
 
 def test_a_group_that_holds_back_stays_at_11_until_somebody_finalizes_a_level():
@@ -188,24 +188,26 @@ def test_a_group_that_holds_back_stays_at_11_until_somebody_finalizes_a_level():
     assert other.levels == UNKNOWN_LEVELS
     for _ in range(2):
         settled(held, other, leader=1)
-    for one in (held, other):
-        assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
+    for assignor in (held, other):
+        assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 11
     assert other.levels.level_of(ASSIGNMENT_PROTOCOL) == 11
 
 
 def test_a_member_below_the_level_does_not_join_and_says_what_to_do():
     source = Source(at(102, 1))
-    one, _, _ = watching(source)
+    assignor, _, _ = watching(source)
     looked(source)
-    with pytest.raises(MemberRefused, match=r"start it with a release that supports that"):
-        one.metadata({"lines"})
-    assert "assignment.protocol=102" in one.failed
-    one.close()
+    with pytest.raises(MemberRefused, match=r"start it with a release that does"):
+        assignor.metadata({"lines"})
+    assert "assignment.protocol=102" in assignor.failed
+    assignor.close()
 
 
 def test_an_answer_with_a_level_that_cannot_be_met_ends_the_member_without_asking_again():
     (old, coordinator, _), (leader, _, _) = made(number=1), made(number=2, release="next")
-    leader._member.state = replace(leader._member.state, levels=at(102, 1))
+    leader._membership.core.member.state = replace(
+        leader._membership.core.member.state, levels=at(102, 1)
+    )
     settled(old, leader, leader=1)
     assert "assignment.protocol=102" in old.failed
     assert coordinator.requests == 0
@@ -213,10 +215,10 @@ def test_an_answer_with_a_level_that_cannot_be_met_ends_the_member_without_askin
 
 
 def test_emulated_releases_know_nothing_of_levels():
-    one, _, _ = made(release="3.9.1", level_source=Source(at(9, 1)))
-    assert one._levels is None
-    assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
-    assert one.levels == UNKNOWN_LEVELS
+    assignor, _, _ = made(release="3.9.1", level_source=Source(at(9, 1)))
+    assert not assignor._membership.resources.levels.is_on
+    assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 11
+    assert assignor.levels == UNKNOWN_LEVELS
 
 
 def test_members_that_share_a_disk_look_into_a_folder(tmp_path):
@@ -233,59 +235,66 @@ def test_members_that_share_a_disk_look_into_a_folder(tmp_path):
 @pytest.mark.kip("778-15", "core")
 def test_levels_without_an_epoch_change_nothing_that_a_member_writes():
     source = Source(at(9, -1))
-    one, _, _ = watching(source)
+    assignor, _, _ = watching(source)
     looked(source)
-    assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
-    assert (one.levels, one._levels.found) == (UNKNOWN_LEVELS, UNKNOWN_LEVELS)
-    one.close()
+    assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 11
+    assert (assignor.levels, assignor._membership.resources.levels.found) == (
+        UNKNOWN_LEVELS,
+        UNKNOWN_LEVELS,
+    )
+    assignor.close()
 
 
-class Keeper(Source):
-    """A source whose log keeps minimums; what a leader tells it is remembered."""
+class MinimumsSource(Source):
+    """A source whose log keeps minimums; it records what a leader raises."""
 
-    def __init__(self, *said):
-        super().__init__(*said)
-        self.told = []
+    def __init__(self, *answers):
+        super().__init__(*answers)
+        self.raised = []
 
     def raise_minimums(self, members):
-        self.told.append(
-            {str(one.node_id): str(one.ranges[ASSIGNMENT_PROTOCOL]) for one in members}
+        self.raised.append(
+            {str(member.node_id): str(member.ranges[ASSIGNMENT_PROTOCOL]) for member in members}
         )
 
 
 @pytest.mark.kip("584-7", "core")
 def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels():
     """Two members of which one no longer reads what is older than 11, then both."""
-    source = Keeper(at(101, 1))
+    source = MinimumsSource(at(101, 1))
     (leader, _, _), (other, _, _) = watching(source, number=1), made(number=2)
-    for one, is_enough in ((leader, False), (other, True)):
-        one._member.state = replace(one._member.state, known_versions=(11,))
+    for assignor, is_enough in ((leader, False), (other, True)):
+        assignor._membership.core.member.state = replace(
+            assignor._membership.core.member.state, known_versions=(11,)
+        )
         settled(leader, other)
         looked(source)
         looked(source)
-        assert bool(source.told) == is_enough
-    assert source.told[0] == {"m0": "11..101", "m1": "11..101"}
+        assert bool(source.raised) == is_enough
+    assert source.raised[0] == {"m0": "11..101", "m1": "11..101"}
     joined(leader, "m0")  # a generation begins, and who is in it is not known yet
     looked(source)
-    told = len(source.told)
+    raises = len(source.raised)
     looked(source)
-    assert len(source.told) == told
+    assert len(source.raised) == raises
     leader.close()
 
 
 def test_levels_are_told_even_where_the_leader_may_not_raise_minimums():
-    class ReadOnly(Keeper):
+    class ReadOnly(MinimumsSource):
         def raise_minimums(self, members):
             super().raise_minimums(members)
             raise PermissionError("read only")
 
     source = ReadOnly(at(101, 1))
     leader, _, _ = watching(source, number=1)
-    leader._member.state = replace(leader._member.state, known_versions=(11,))
+    leader._membership.core.member.state = replace(
+        leader._membership.core.member.state, known_versions=(11,)
+    )
     settled(leader)
     looked(source)
     looked(source)
-    assert source.told
+    assert source.raised
     assert leader.levels.epoch == 1
     leader.close()
 
@@ -309,10 +318,10 @@ def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(
     )
     monkeypatch.setattr(levels, "threading", ours)
     source = Source(at(11, 1))
-    one, _, _ = made(level_source=source, **settings)
+    assignor, _, _ = made(level_source=source, **settings)
     assert is_over.wait(30)
     assert all(0.8 * every_s <= wait <= 1.2 * every_s for wait in waits)
     assert len(set(waits)) > 1
     for _ in range(9):
         assert source.looks.acquire(timeout=0)
-    one.close()
+    assignor.close()

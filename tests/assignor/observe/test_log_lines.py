@@ -102,7 +102,7 @@ def test_every_field_with_text_is_filled():
     for kind in KINDS:
         event = hostile(kind)
         assert len(fields(kind)) == len(get_type_hints(kind))
-        assert all(not isinstance(getattr(event, one.name), Enum) for one in fields(kind))
+        assert all(not isinstance(getattr(event, field.name), Enum) for field in fields(kind))
 
 
 # All other loggers

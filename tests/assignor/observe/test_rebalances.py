@@ -108,8 +108,8 @@ HANDLED = AnswerHandled(generation=5)
 def played(*observations, hooks=None, clock=None):
     recorder = Recorder()
     watch = RebalanceWatch(hooks or [recorder], clock or Clock())
-    for one in observations:
-        watch(one)
+    for observation in observations:
+        watch(observation)
     return recorder.calls
 
 
@@ -212,8 +212,8 @@ def test_metrics_have_prometheus_names_and_kafkas_labels():
     watch(wrote())
     watch(decision())
     clock.now_s += 0.2
-    for one in (took(A, B, standby=(C,)), HANDLED, wrote(), took(A, error=1), HANDLED):
-        watch(one)
+    for observation in (took(A, B, standby=(C,)), HANDLED, wrote(), took(A, error=1), HANDLED):
+        watch(observation)
     assert sample(registry, "streams_rebalance_total", outcome="settled") == 1
     assert sample(registry, "streams_rebalance_total", outcome="error") == 1
     assert sample(registry, "streams_rebalance_duration_seconds_count") == 2

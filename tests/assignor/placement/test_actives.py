@@ -59,7 +59,7 @@ def test_tasks_of_a_crashed_client_go_to_their_standbys_as_far_as_bands_allow():
     assert target.tolist() == [0, 1, 0, 1]
 
 
-def test_a_full_standby_makes_room_by_handing_one_of_its_tasks_along():
+def test_a_full_standby_moves_one_of_its_tasks_on():
     # 2 has its only copy on 0, which is full; 0's task 1 is ready on 1.
     target = target_actives(group([0, 0, NOBODY, 1], [(2, 0, 0), (1, 1, 0)], clients=2))
     assert target.tolist() == [0, 1, 0, 1]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from assignor import AssignmentConfig, ClientInput, group_state, high_availability, thread_bands
-from assignor.placement import LAG_RUNNING, NOBODY, target_actives
+from assignor.placement import LAG_RUNNING, NOBODY
+from assignor.placement.actives import target_actives
 from assignor.problems import play
 from encoding import TaskId
 

@@ -60,23 +60,23 @@ def test_a_big_client_holds_its_share_and_no_more():
 
 
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=8), st.integers(1, 4))
-def test_dealt_tasks_fill_the_room_and_spread_every_stretch(room, parts):
-    total = sum(room)
-    dealt = deal(np.arange(total), np.array(room))
-    assert np.bincount(dealt, minlength=len(room)).tolist() == room
+def test_dealt_tasks_fill_the_free_capacity_and_spread_every_stretch(free, parts):
+    total = sum(free)
+    dealt = deal(np.arange(total), np.array(free))
+    assert np.bincount(dealt, minlength=len(free)).tolist() == free
     length = max(1, total // parts)
     for start in range(0, total - length + 1, length):
-        stretch = np.bincount(dealt[start : start + length], minlength=len(room))
-        fair = np.array(room) * length / max(total, 1)
+        stretch = np.bincount(dealt[start : start + length], minlength=len(free))
+        fair = np.array(free) * length / max(total, 1)
         assert (abs(stretch - fair) <= 2).all()
 
 
 def test_tasks_go_where_fewest_of_their_subtopology_are():
     state = group([4, 4], (1, 1))
     placed = np.array([0, 0, 0, NOBODY, 1, 1, 1, NOBODY])
-    fill(state, [3, 7], placed, room := np.array([1, 1]), np.array([1, 1]))
+    fill(state, [3, 7], placed, free := np.array([1, 1]), np.array([1, 1]))
     assert placed[[3, 7]].tolist() == [1, 0]
-    assert room.tolist() == [0, 0]
+    assert free.tolist() == [0, 0]
 
 
 def test_the_cheapest_of_the_largest_subtopology_leave():

@@ -20,7 +20,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one():
 
 
 def test_a_setting_in_both_spellings_is_refused():
-    with pytest.raises(ConfigError, match="given twice"):
+    with pytest.raises(ConfigError, match="is also given as max_warmup_replicas"):
         config_from_mapping({"max.warmup.replicas": 1, "max_warmup_replicas": 2})
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.placement.giving_order import GivingOrder
+from assignor.placement.draft_actives import GivingOrder
 
 PARTS = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
 TASKS = st.sets(st.sampled_from(range(len(PARTS))))

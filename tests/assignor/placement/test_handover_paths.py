@@ -1,4 +1,4 @@
-"""Tasks handed along caught-up clients: who makes room for whom."""
+"""Tasks moved along caught-up clients: which task moves on for which."""
 
 import numpy as np
 
@@ -37,18 +37,18 @@ def placed(state):
     return moved_along_hot_paths(state, home, count).tolist()
 
 
-def test_a_homeless_task_goes_to_the_caught_up_client_with_room():
+def test_a_homeless_task_goes_to_the_caught_up_client_with_free_capacity():
     assert placed(group({"a": ([0, 1], [3]), "b": ([2], [3])}, 4)) == [0, 0, 1, 1]
 
 
-def test_homeless_tasks_make_room_for_each_other_before_anyone_leaves_home():
+def test_homeless_tasks_move_on_for_each_other_before_a_task_leaves_home():
     # 0 fits on a and b, 1 on a alone, which 0 took first; then 2 wants b, and all shift to c.
     state = group({"a": ([3], [0, 1]), "b": ([4], [0, 2]), "c": ([], [0])}, 5)
     assert placed(state) == [2, 0, 1, 0, 1]
 
 
 def test_one_task_leaves_home_for_a_homeless_one_that_has_nowhere_else_to_go():
-    # a is full, and only b has room, for a task of a that b is caught up on.
+    # a is full, and only b has free capacity, for a task of a that b is caught up on.
     state = group({"a": ([0, 1], [3]), "b": ([2], [0])}, 4)
     assert placed(state) == [1, 0, 1, 0]
 
@@ -84,11 +84,11 @@ def test_a_client_inside_its_band_lets_another_one_give_instead():
 def test_small_tasks_without_a_home_give_their_places_up_since_they_start_anywhere():
     ids = [TaskId(0, n) for n in range(4)]
     ends = dict.fromkeys(ids, END) | {ids[3]: 20}
-    mine, theirs = frozenset(ids[:1]), frozenset(ids[1:2])
+    first, second = frozenset(ids[:1]), frozenset(ids[1:2])
     lags = {ids[0]: LAG_RUNNING, ids[2]: 3, ids[3]: 3}
     clients = [
-        ClientInput(process_id="a", active_tasks=mine, lags=lags),
-        ClientInput(process_id="b", active_tasks=theirs, lags={ids[1]: LAG_RUNNING}),
+        ClientInput(process_id="a", active_tasks=first, lags=lags),
+        ClientInput(process_id="b", active_tasks=second, lags={ids[1]: LAG_RUNNING}),
     ]
     state = group_state(tasks=ids, stateful_tasks=ids, clients=clients, end_offset_sums=ends)
     assert placed(state)[2] == 0

@@ -38,29 +38,29 @@ def rounds_of(name):
 def test_no_problem_costs_more_than_kafka_and_nothing_starts_cold(name):
     kafka = PROBLEMS[name]["note"]["kafka"]
     rounds = rounds_of(name)
-    mine = totals(rounds)
+    ours = totals(rounds)
     assert not rounds[-1].assignment.followup
-    assert mine["cold"] == 0
+    assert ours["cold"] == 0
     if kafka["converged"]:
         worse = {
-            k: (mine[k], kafka[k]) for k in ("rounds", "handoffs", "restores") if mine[k] > kafka[k]
+            k: (ours[k], kafka[k]) for k in ("rounds", "handoffs", "restores") if ours[k] > kafka[k]
         }
         assert worse == {}
-    for one in rounds:
-        assert validate(one.state, one.assignment) == ()
+    for played in rounds:
+        assert validate(played.state, played.assignment) == ()
 
 
 def test_together_they_cost_a_fraction_of_kafka():
     settled = [n for n in PROBLEMS if PROBLEMS[n]["note"]["kafka"]["converged"]]
-    mine, kafka = {}, {}
+    ours, kafka = {}, {}
     for name in settled:
         for key, value in totals(rounds_of(name)).items():
-            mine[key] = mine.get(key, 0) + value
+            ours[key] = ours.get(key, 0) + value
             kafka[key] = kafka.get(key, 0) + PROBLEMS[name]["note"]["kafka"].get(key, 0)
-    assert mine["handoffs"] <= 0.25 * kafka["handoffs"]
-    assert mine["restores"] <= 0.7 * kafka["restores"]
-    assert mine["rounds"] <= 0.4 * kafka["rounds"]
-    assert mine["stateless_moves"] <= 0.1 * kafka["stateless_moves"]
+    assert ours["handoffs"] <= 0.25 * kafka["handoffs"]
+    assert ours["restores"] <= 0.7 * kafka["restores"]
+    assert ours["rounds"] <= 0.4 * kafka["rounds"]
+    assert ours["stateless_moves"] <= 0.1 * kafka["stateless_moves"]
 
 
 def spread_group(clients, *, tasks=240, standbys=1):

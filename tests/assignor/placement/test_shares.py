@@ -37,14 +37,14 @@ def client(threads=1, *, runs=(), standby=(), lag=0):
 
 def rounds_of(problem, strategy="high_availability"):
     played = play_problem(read_problem(problem, memory=LagMemory()), named_strategy(strategy))
-    return [one for _, part in played for one in part]
+    return [phase for _, part in played for phase in part]
 
 
-def actives(one, *, stateful=None):
+def actives(played, *, stateful=None):
     """Active tasks of each client, in order."""
-    state = one.state
+    state = played.state
     chosen = np.ones(len(state.tasks), dtype=bool) if stateful is None else state.stateful
-    return np.bincount(one.assignment.active[chosen], minlength=len(state.clients)).tolist()
+    return np.bincount(played.assignment.active[chosen], minlength=len(state.clients)).tolist()
 
 
 def names(sub, count):

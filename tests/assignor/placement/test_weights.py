@@ -12,7 +12,7 @@ from encoding import TaskId
 
 def group(weights, threads, owners=None, stateless=()):
     tasks = [TaskId(0, p) for p in range(len(weights))]
-    mine = [
+    own_tasks = [
         [t for t, o in zip(tasks, owners or [], strict=False) if o == c]
         for c in range(len(threads))
     ]
@@ -23,8 +23,8 @@ def group(weights, threads, owners=None, stateless=()):
             ClientInput(
                 process_id=f"c{i:02}",
                 threads=n,
-                active_tasks=frozenset(mine[i]),
-                lags=dict.fromkeys(mine[i], LAG_RUNNING),
+                active_tasks=frozenset(own_tasks[i]),
+                lags=dict.fromkeys(own_tasks[i], LAG_RUNNING),
             )
             for i, n in enumerate(threads)
         ],

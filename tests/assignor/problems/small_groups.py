@@ -11,10 +11,12 @@ def state(owners="aabbcc", *, lags=None, clients="abc", standbys=0, **changes):
     """Six stateful tasks; each letter runs the task in its place, `-` for nobody."""
     members = []
     for name in clients:
-        mine = [task for task, owner in zip(TASKS, owners, strict=True) if owner == name]
-        reported = dict.fromkeys(mine, -1) | dict((lags or {}).get(name, {}))
+        own_tasks = [task for task, owner in zip(TASKS, owners, strict=True) if owner == name]
+        reported = dict.fromkeys(own_tasks, -1) | dict((lags or {}).get(name, {}))
         members.append(
-            ClientInput(process_id=name, active_tasks=frozenset(mine), lags=reported, **changes)
+            ClientInput(
+                process_id=name, active_tasks=frozenset(own_tasks), lags=reported, **changes
+            )
         )
     return group_state(
         tasks=TASKS,

@@ -92,7 +92,7 @@ REFUSED = {
         subtopologies={"0": {"sources": ["gone"]}}
     ),
     "topic orders has partitions -1": problem(topics={"orders": {"partitions": -1}}),
-    "subtopology 'x' is no number": problem(subtopologies={"x": {"sources": []}}),
+    "subtopology 'x' is not a number": problem(subtopologies={"x": {"sources": []}}),
     "end_offset_sums of 0_0 is 1.5": problem(end_offset_sums={"0_0": 1.5}),
     "task 0_0 has end offset sum -1": problem(end_offset_sums={"0_0": -1}),
     "task 0_0 has weight 0.0": problem(weights={"0_0": 0}),
@@ -101,7 +101,7 @@ REFUSED = {
     "correct the name or leave it out": problem(end_offset_sums={"0_0": 500, "0_2": 500}),
     "weights names task 5_0, which does not exist: there is no subtopology 5; "
     "correct the name or leave it out": problem(weights={"5_0": 2}),
-    "client a has task 0_1 both in active and in standby; leave it out of one": client(
+    "client a has task 0_1 both in active and in standby; remove it from one": client(
         active=["0_1"], standby=["0_0", "0_1"]
     ),
 }
@@ -123,7 +123,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest_known_one():
     ("line", "sentence"),
     [
         ('{"name": }', "line 3, column 10: broken JSON"),
-        ("[1]", "line 3 is no JSON object"),
+        ("[1]", "line 3 is not a JSON object"),
         ("[" * 100_000, "line 3: broken JSON, nested too deeply"),
         ('{"a": 1' + "0" * 5000 + "}", "line 3, a number: broken JSON"),
     ],
@@ -141,19 +141,17 @@ def test_what_is_only_odd_is_read_with_a_warning():
             clients={"a": {"threads": 0, "active": ["7_7"], "lags": {"0_0": 900, "9_9": 1}}},
         )
     ).state
-    said = "\n".join(state.warnings)
-    assert "a reports tasks that do not exist: 7_7, 9_9" in said
-    assert "1 lags are above the end offset sum, the first on a" in said
-    assert "keys that the format does not have are ignored: colour" in said
+    warnings = "\n".join(state.warnings)
+    assert "a reports tasks that do not exist: 7_7, 9_9" in warnings
+    assert "1 lags are above the end offset sum, the first on a" in warnings
+    assert "unknown keys are ignored: colour" in warnings
 
 
 def test_a_key_that_a_client_or_a_topic_does_not_have_is_named_and_ignored():
     data = problem(clients={"a": {"prev_active": ["0_0"]}, "b": {"prev_active": []}})
     next(iter(data["topics"].values()))["replicas"] = 3
-    (said,) = read_problem(data).state.warnings
-    assert said == (
-        "keys that the format does not have are ignored: topics.*.replicas, clients.*.prev_active"
-    )
+    (warning,) = read_problem(data).state.warnings
+    assert warning == ("unknown keys are ignored: topics.*.replicas, clients.*.prev_active")
 
 
 def test_events_stuck_and_notes_are_no_odd_keys():
@@ -164,7 +162,7 @@ def test_events_stuck_and_notes_are_no_odd_keys():
 
 MUDDLED = {
     "events is dict; give a list": {"events": {"type": "join"}},
-    "event None is unknown, number 1; known: bounce, join, leave": {"events": [7]},
+    "event None is unknown, number 1; choose from bounce, join, leave": {"events": [7]},
     "event 'nap' is unknown, number 2": {
         "events": [{"type": "leave", "clients": ["b"]}, {"type": "nap"}]
     },
@@ -177,15 +175,17 @@ MUDDLED = {
         "events": [{"type": "bounce", "clients": []}]
     },
     "event 1, leave, has clients None": {"events": [{"type": "leave"}]},
-    "client x is to leave but is not there": {"events": [{"type": "leave", "clients": ["x"]}]},
+    "client x cannot leave: it is not in the group": {
+        "events": [{"type": "leave", "clients": ["x"]}]
+    },
     "an event has lag 'far'": {"events": [{"type": "bounce", "clients": ["b"], "lag": "far"}]},
     "stuck is list; give an object": {"stuck": ["a"]},
     "stuck client a has lag True; give a whole number": {"stuck": {"a": True}},
     "stuck client a has lag -1": {"stuck": {"a": -1}},
-    "event 1, join: client b is there already; give a new process id": {
+    "event 1, join: client b is in the group already; give a new process id": {
         "events": [{"type": "join", "clients": {"b": {}}}]
     },
-    "event 2, join: client c is there already": {
+    "event 2, join: client c is in the group already": {
         "events": [{"type": "join", "clients": {"c": {}}}, {"type": "join", "clients": {"c": {}}}]
     },
     "event 1, join: client c has key thread, which clients do not have; did you mean threads?": {

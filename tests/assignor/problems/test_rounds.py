@@ -112,10 +112,10 @@ def bounced(last, strategy):
 
     Nobody waits for the group to settle before the next one stops; after the last one it does.
     """
-    for name in [one.process_id for one in clients_after(last.state, last.assignment)]:
+    for name in [client.process_id for client in clients_after(last.state, last.assignment)]:
         clients = clients_after(last.state, last.assignment)
-        old = next(one for one in clients if one.process_id == name)
-        others = [one for one in clients if one is not old]
+        old = next(client for client in clients if client.process_id == name)
+        others = [client for client in clients if client is not old]
         if others:
             [*_, last] = away = list(play(regroup(last.state, others), strategy, rounds_max=1))
             yield away
@@ -137,11 +137,11 @@ def thread_counts(state, chosen, active):
     return most, least
 
 
-def check_round(one):
-    state, assignment = one.state, one.assignment
+def check_round(played):
+    state, assignment = played.state, played.assignment
     assert validate(state, assignment) == ()
-    assert one.moves.warmups <= state.config.max_warmup_replicas
-    assert one.moves.cold == 0
+    assert played.moves.warmups <= state.config.max_warmup_replicas
+    assert played.moves.cold == 0
     warm = len(assignment.warmups)
     assert warm <= state.config.max_warmup_replicas
 
@@ -152,8 +152,8 @@ def check_life(life, strategy=high_availability):
     While clients bounce one after another a phase is one round, and the group need not be settled.
     """
     for rounds in live(*life, strategy):
-        for one in rounds:
-            check_round(one)
+        for played in rounds:
+            check_round(played)
         if not rounds[-1].assignment.followup or len(rounds) > 1:
             check_settled(rounds)
             yield rounds[-1]
@@ -253,9 +253,9 @@ def test_a_scale_out_without_standbys_takes_no_round_more_than_the_moves_need(li
     [settled] = play(state, high_availability)
     clients = [*clients_after(settled.state, settled.assignment), joining[0]]
     rounds = list(play(regroup(state, clients), high_availability))
-    handoffs = sum(one.moves.handoffs for one in rounds)
+    handoffs = sum(played.moves.handoffs for played in rounds)
     assert len(rounds) == 1 + -(-handoffs // state.config.max_warmup_replicas)
-    assert sum(one.moves.restores for one in rounds) == handoffs
+    assert sum(played.moves.restores for played in rounds) == handoffs
     # Only the new client receives.
     new = rounds[-1].state.clients.index(joining[0].process_id)
     moved = rounds[0].state.owner != rounds[-1].assignment.active

@@ -105,7 +105,7 @@ class Group:
         """Rounds until nobody wants to rejoin; returns how many it took."""
         for rounds in range(1, limit + 1):
             received = self.round(leader).values()
-            if not any(isinstance(c, RejoinNow) for one in received for c in one.commands):
+            if not any(isinstance(c, RejoinNow) for answer in received for c in answer.commands):
                 return rounds
         raise AssertionError(f"not settled after {limit} rounds")
 

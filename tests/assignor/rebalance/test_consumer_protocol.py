@@ -24,7 +24,7 @@ def flat(by_topic):
     return tuple(sorted(TopicPartition(t, n) for t, numbers in by_topic.items() for n in numbers))
 
 
-SAID = st.fixed_dictionaries(
+FIELDS = st.fixed_dictionaries(
     {
         "topics": st.lists(TOPICS, max_size=4),
         "user_data": st.none() | st.binary(max_size=40),
@@ -34,20 +34,20 @@ SAID = st.fixed_dictionaries(
 )
 
 
-@given(version=st.integers(0, 3), said=SAID, owned=PARTITIONS)
-def test_what_kafka_python_writes_is_read(version, said, owned):
+@given(version=st.integers(0, 3), subscription_fields=FIELDS, owned=PARTITIONS)
+def test_what_kafka_python_writes_is_read(version, subscription_fields, owned):
     row = ConsumerProtocolSubscription.TopicPartition
     data = ConsumerProtocolSubscription(
         version=version,
         owned_partitions=[row(topic=t, partitions=n) for t, n in owned.items()],
-        **said,
+        **subscription_fields,
     ).encode()
     read = read_consumer_subscription(data)
-    assert (read.version, read.topics) == (version, tuple(said["topics"]))
-    assert read.user_data == (said["user_data"] or b"")
+    assert (read.version, read.topics) == (version, tuple(subscription_fields["topics"]))
+    assert read.user_data == (subscription_fields["user_data"] or b"")
     assert tuple(sorted(read.owned_partitions)) == (flat(owned) if version >= 1 else ())
-    assert read.generation == (said["generation_id"] if version >= 2 else -1)
-    assert read.rack == ((said["rack_id"] or None) if version >= 3 else None)
+    assert read.generation == (subscription_fields["generation_id"] if version >= 2 else -1)
+    assert read.rack == ((subscription_fields["rack_id"] or None) if version >= 3 else None)
 
 
 @given(version=st.integers(0, 3), given=PARTITIONS, user_data=st.binary(max_size=40))
@@ -64,7 +64,7 @@ def test_answers_that_kafka_python_writes_are_read(version, given, user_data):
 
 def test_real_members_are_read_to_their_last_byte_and_a_later_version_as_3():
     group, _ = captured("pinned-2.3.1")
-    versions = [read_consumer_subscription(one.metadata).version for one in group.members]
+    versions = [read_consumer_subscription(member.metadata).version for member in group.members]
     assert sorted(versions) == [0, 1, 3, 3]
     later = metadata_bytes(b"x", version=4, rack="r") + b"whatever comes then"
     assert read_consumer_subscription(later).rack == "r"
@@ -85,7 +85,7 @@ def test_bytes_that_end_early_are_a_decode_error_at_every_length():
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "sentence"),
     [
         ("0000 7fffffff", "claims 2147483647 topics"),
         ("0000 ffffffff", "claims -1 topics"),
@@ -95,8 +95,8 @@ def test_bytes_that_end_early_are_a_decode_error_at_every_length():
         ("0000 00000000 fffffffe", "user data has length -2"),
     ],
 )
-def test_counts_that_cannot_be_are_refused_before_room_is_made(data, said):
-    with pytest.raises(DecodeError, match=said):
+def test_impossible_counts_are_refused_before_memory_is_reserved(data, sentence):
+    with pytest.raises(DecodeError, match=sentence):
         read_consumer_subscription(bytes.fromhex(data))
 
 

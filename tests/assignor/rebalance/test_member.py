@@ -62,9 +62,9 @@ def test_what_a_member_holds_is_reported_as_running_and_standbys_as_unknown():
     member = start()
     standby = {TaskId(0, 9): (TopicPartition("lines", 9),)}
     member.receive(LINES, answer(standby_tasks=standby), now_ms=0)
-    said = decode_subscription(member.subscription({TASKS[0]: 5, TaskId(0, 8): 70})[1])
-    assert said.prev_tasks == TASKS
-    assert dict(said.task_offset_sums) == {
+    subscription = decode_subscription(member.subscription({TASKS[0]: 5, TaskId(0, 8): 70})[1])
+    assert subscription.prev_tasks == TASKS
+    assert dict(subscription.task_offset_sums) == {
         **dict.fromkeys(TASKS, -2),
         TaskId(0, 8): 70,
         TaskId(0, 9): -3,
@@ -75,9 +75,9 @@ def test_tasks_that_were_given_up_count_by_the_state_that_they_left():
     member = start()
     member.receive(LINES, answer(), now_ms=0)
     written = member.subscription({TASKS[0]: 5}, gave_up_tasks=True)[1]
-    said = decode_subscription(written)
-    assert said.prev_tasks == ()
-    assert dict(said.task_offset_sums) == {TASKS[0]: 5}
+    subscription = decode_subscription(written)
+    assert subscription.prev_tasks == ()
+    assert dict(subscription.task_offset_sums) == {TASKS[0]: 5}
 
 
 def test_a_task_with_several_partitions_holds_them_all():
@@ -271,12 +271,12 @@ def test_static_members_get_the_routing_view_whole_so_that_a_restart_finds_it_ag
     group.join("b", endpoint="b:1")
     group.settle("a")
     group.round("a")
-    views = {name: one.assignment.native for name, one in group.last.answers.items()}
+    views = {name: answer.assignment.native for name, answer in group.last.answers.items()}
     assert views["a"].view_full is not None
     assert views["b"].view_full is None
     back = start(number=0, endpoint="a:1", instance_id="i-a")
-    one = group.last.answers["a"]
-    received = back.receive(one.partitions, one.user_data, now_ms=0)
+    answer = group.last.answers["a"]
+    received = back.receive(answer.partitions, answer.user_data, now_ms=0)
     assert rejoins(received) == []
     assert back.routing == group.members["a"].routing
     assert back.routing.active

@@ -107,7 +107,7 @@ def test_a_view_of_this_topology_is_the_two_host_maps():
     assert dict(member.routing.active) == {a: (lines[0], lines[2]), b: (lines[1],), idle: ()}
     assert dict(member.routing.standby) == {a: (lines[1],), b: (*lines[::2], lines[3]), idle: ()}
     assert isinstance(member.routing.active, ServedByHost)
-    assert [member.routing.active.hosts_of(one) for one in lines] == [(a,), (b,), (a,), ()]
+    assert [member.routing.active.hosts_of(line) for line in lines] == [(a,), (b,), (a,), ()]
     assert member.routing.standby.hosts_of(lines[3]) == (b,)
     for strange in (
         TopicPartition("lines", 4),

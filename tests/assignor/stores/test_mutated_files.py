@@ -76,14 +76,14 @@ def mutated(whole, change, *, is_sealed):
 def opens_or_refuses(path, data, read, lock=None):
     """Read a changed file: only `StoreError` may come out, and a refused file stays as it is."""
     path.write_bytes(data)
-    told = ""
+    message = ""
     try:
         read()
     except StoreError as error:
-        told = str(error)
-    if told:
+        message = str(error)
+    if message:
         assert path.read_bytes() == data
-        assert told.isprintable()
+        assert message.isprintable()
     if lock is not None:
         with FileLock(lock, timeout=0):
             pass

@@ -179,7 +179,7 @@ def test_a_pipe_or_a_folder_in_place_of_a_file_is_an_error_and_nobody_waits(tmp_
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(StoreError, match=r"is not a regular file"):
+        with pytest.raises(StoreError, match=r"not a regular file"):
             read_sealed(tmp_path / name, MAGIC, limit=100)
 
 

@@ -68,7 +68,7 @@ def test_members_subscribe_to_internal_source_topics_too():
 
 
 REFUSED = {
-    "is read by source": lambda: (
+    "already reads topic": lambda: (
         Topology().add_source("a", topics=["x"]).add_source("b", topics=["x"])
     ),
     "reads no topic": lambda: Topology().add_source("a", topics=[]),
@@ -83,16 +83,16 @@ REFUSED = {
         .add_sink("s", topic="y", parents=["a"])
         .add_processor("p", parents=["s"])
     ),
-    "which is no processor": lambda: (
+    "which is not a processor": lambda: (
         Topology().add_source("a", topics=["x"]).add_state_store("s", processors=["a"])
     ),
     "has no processor": lambda: Topology().add_state_store("s", processors=[]),
-    "is no topic name": lambda: Topology().add_source("a", topics=["no spaces"]),
+    "is not a valid topic name": lambda: Topology().add_source("a", topics=["no spaces"]),
     "declared twice": lambda: Topology().add_repartition_topic("r").add_repartition_topic("r"),
-    "need 1": lambda: Topology().add_repartition_topic("r", partitions=0),
+    "0 partitions; give 1 or more": lambda: Topology().add_repartition_topic("r", partitions=0),
     "at least two topics": lambda: Topology().copartition("one"),
     "no source": lambda: Topology().subtopologies("app"),
-    "read by no source": lambda: (
+    "no source reads": lambda: (
         Topology().add_source("a", topics=["x"]).copartition("x", "y").subtopologies("app")
     ),
     "read by different subtopologies": lambda: (
@@ -120,11 +120,11 @@ def test_a_store_knows_the_topics_that_its_keys_come_from():
         .add_source("other", topics=["other"])
     )
     assert topology.store_topics("joined", "app") == ("left", "right")
-    with pytest.raises(TopologyError, match="no state store 'join'; known: joined"):
+    with pytest.raises(TopologyError, match="no state store 'join'; choose from joined"):
         topology.store_topics("join", "app")
 
 
 def test_a_retention_below_a_millisecond_is_refused():
     topology = Topology().add_source("a", topics=["a"]).add_processor("p", parents=["a"])
-    with pytest.raises(TopologyError, match="keeps windows 0 ms"):
+    with pytest.raises(TopologyError, match="retention of 0 ms"):
         topology.add_state_store("s", processors=["p"], retention_ms=0)

@@ -1,4 +1,4 @@
-"""Two codecs that share no line agree, on values that neither of them chose."""
+"""The codec agrees with an independent second codec on random values."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def test_both_codecs_read_the_same_assignment(value):
 
 @pytest.mark.parametrize("version", legacy_codec.VERSIONS)
 def test_the_oracle_itself_writes_what_kafka_wrote(version):
-    """Otherwise it would be an opinion, not an oracle."""
+    """The second codec must be independent of the first."""
     checked = 0
     for release, latest in LATEST.items():
         for kind in ("subscription", "assignment") if version <= latest else ():

@@ -1,4 +1,4 @@
-"""What the assignment's writer refuses, and what it writes only once."""
+"""Values that the assignment's writer refuses, and bytes that it writes only once."""
 
 import dataclasses
 

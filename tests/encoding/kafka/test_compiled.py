@@ -1,4 +1,4 @@
-"""Readers and writers of the wire types: bounds, nulls, the fast way and the slow way."""
+"""Readers and writers of the wire types: bounds, nulls, fast and slow paths."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Odd input, decided as Kafka Streams decides it; every deliberate difference has a name here."""
+"""Unusual input is handled as in Kafka Streams; every deliberate difference has a name here."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def read(line, known_versions):
 
 
 def agrees(fields, outcome):
-    """Kafka shows a future subscription with empty fields; we show two numbers and nothing else."""
+    """Kafka shows a future subscription with empty fields; here it has its two versions only."""
     kafka = outcome.get("fields")
     if fields is None or kafka is None:
         return fields is None and kafka is None

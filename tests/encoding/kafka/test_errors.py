@@ -1,6 +1,7 @@
-"""Whole sentences: what is wrong, with which numbers, and what to do, for every refusal of Kafka's
-layouts, of the offset sums and of the JSON fields. A changed number in an error is a wrong lead.
-The sentences are in `golden/errors.json`."""
+"""Exact messages of every refusal of Kafka's layouts, of offset sums and of JSON fields.
+
+A wrong number in a message misleads its reader. The messages are in `golden/errors.json`.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The walk over a blob names every byte exactly once."""
+"""The explanation of a blob covers every byte exactly once."""
 
 import pytest
 from hypothesis import given

@@ -15,7 +15,7 @@ from tests.encoding.golden_files import (
 
 
 def differences(kind, line):
-    """What does not agree about a vector; empty if all does."""
+    """The differences of a vector; empty if there is none."""
     data = bytes.fromhex(line["hex"])
     kafka = data[: len(data) - line.get("trailing_bytes", 0)]
     value = DECODE[kind](data)

@@ -1,4 +1,4 @@
-"""Released layouts never change; a new version is complete or the tests say what it lacks."""
+"""Released layouts never change; for an incomplete new version, the tests say what is missing."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def test_the_layout_of_a_released_version_is_what_it_was(version):
 
 
 def missing_of(version):
-    """What a known version still lacks, in the order in which to provide it."""
+    """The missing parts of a known version, in the order in which to add them."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     wire_entries = "".join(
         re.findall(r"^### Wire\n(.*?)(?=^##|\Z)", changelog, re.MULTILINE | re.DOTALL)
@@ -106,7 +106,7 @@ def test_a_key_is_used_once_and_for_good(kind):
 
 
 def test_the_lock_holds_what_the_vectors_of_real_releases_were_made_with():
-    """An anchor outside the tables: version 11 as its bytes stand in the golden files."""
+    """Version 11 as in the golden files, independent of the schema."""
     names = [line.split(":")[0] for line in locked()["11"]["subscription"] if line[0] != " "]
     assert names == [
         "version",

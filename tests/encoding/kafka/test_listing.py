@@ -1,4 +1,4 @@
-"""What `assignor decode` shows of whole blobs, piece by piece, and what it says of faulty ones."""
+"""The pieces that `assignor decode` shows of whole blobs, and its messages for invalid ones."""
 
 import struct
 from uuid import UUID
@@ -33,15 +33,15 @@ PROCESS = UUID(int=5)
 
 
 def listing(kind, data, **known):
-    """A line a piece; meanings only where they are not the schema's."""
+    """One line per piece, with its meaning if that is not the schema's."""
     lines = []
     for piece in explain(kind, data, **known):
         assert isinstance(piece.type, str)
         name = piece.path.rsplit(".", 1)[-1]
-        said = "" if (name, piece.meaning) in MEANINGS else f" | {piece.meaning}"
+        meaning = "" if (name, piece.meaning) in MEANINGS else f" | {piece.meaning}"
         key = "" if piece.key is None else f" key {piece.key}"
         place = f"{piece.offset}+{piece.size}"
-        lines.append(f"{place} {piece.path}: {piece.type} {piece.value!r}{key}{said}")
+        lines.append(f"{place} {piece.path}: {piece.type} {piece.value!r}{key}{meaning}")
     return lines
 
 
@@ -56,7 +56,10 @@ def test_a_subscription_with_a_trailer_is_listed_to_its_last_byte():
         client_tags={"zone": "a"},
         native=NativeSubscription(threads=3),
     )
-    read = "readers whose latest version is at least this understand the body; ours is 101: it is"
+    read = (
+        "readers whose latest version is at least this understand the body; this reader's is 101:"
+        " it is"
+    )
     assert listing("subscription", encode_subscription(value) + b"xy") == [
         "0+4 version: int32 11",
         "4+4 latest_supported_version: int32 11",
@@ -134,14 +137,14 @@ def test_the_trailer_of_an_answer_names_its_errors_and_shows_its_rest():
 def test_a_body_in_our_own_version_is_read_whatever_later_reader_it_asks_for():
     data = native({0: 103, 7: 2})
     assert decode_assignment(data).error_code == 2
-    assert listing("assignment", data)[3].endswith("ours is 101: it is read")
+    assert listing("assignment", data)[3].endswith("this reader's is 101: it is read")
     later = native({0: 103, 7: 2}, version=102)
-    assert listing("assignment", later)[3].endswith("ours is 101: it is not read")
+    assert listing("assignment", later)[3].endswith("this reader's is 101: it is not read")
 
 
 def test_bytes_behind_the_two_numbers_of_a_future_version_say_so():
     (*_, rest) = explain("subscription", struct.pack(">ii", 12, 13) + b"?")
-    assert rest.meaning == "not read: only the two numbers of a future version are"
+    assert rest.meaning == "not read: body of a future version"
 
 
 def answer_with_hosts():
@@ -169,7 +172,7 @@ def test_a_cut_blob_is_refused_at_the_piece_that_is_cut(version):
             assert error.available == cut
             assert 0 <= error.offset <= cut
             name = error.what.split()[1 if error.what.startswith("assignment") else 0]
-            assert any(one.path == name.rstrip(":") for one in whole), error.what
+            assert any(piece.path == name.rstrip(":") for piece in whole), error.what
 
 
 def fields_of(value):

@@ -1,4 +1,4 @@
-"""Corners of Kafka's layouts that only a mutant showed to be untested."""
+"""Cases of Kafka's layouts that mutation testing found untested."""
 
 from uuid import UUID
 

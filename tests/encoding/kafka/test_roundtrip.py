@@ -1,4 +1,4 @@
-"""Properties of every version: what is written is read back; hostile bytes are refused politely."""
+"""Properties of every version: written values are read back; any bytes give a value or an error."""
 
 import dataclasses
 import tracemalloc
@@ -118,12 +118,12 @@ def refuse_or_read(data):
         try:
             _, end = read(data)
         except DecodeError as error:
-            told = error
+            refusal = error
         else:
             assert end <= len(data)
             continue
-        assert 0 <= told.offset <= len(data)
-        assert told.available == len(data)
+        assert 0 <= refusal.offset <= len(data)
+        assert refusal.available == len(data)
 
 
 @given(st.binary(max_size=200))

@@ -1,4 +1,4 @@
-"""The table itself: what it says about versions, and the printed page."""
+"""The schema: fields by version, and the generated page."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""What the subscription's writer refuses, and what its reader says."""
+"""Values that the subscription's writer refuses, and values that its reader returns."""
 
 import dataclasses
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Ascending numbers: the smaller of two codings, the fast way and the slow way alike."""
+"""Ascending numbers: the smaller of two codings; fast and slow paths agree."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_the_fast_way_never_takes_what_the_slow_way_refuses(data, limit):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         ("0005", "above the last one, 4"),
         ("000400", "number 5 is above the last one, 4"),
@@ -67,8 +67,8 @@ def test_the_fast_way_never_takes_what_the_slow_way_refuses(data, limit):
         ("00" + "ff" * 9 + "01", "above the last one, 4"),
     ],
 )
-def test_numbers_above_the_limit_are_refused(data, said):
-    with pytest.raises(WireFault, match=said):
+def test_numbers_above_the_limit_are_refused(data, message):
+    with pytest.raises(WireFault, match=message):
         decode_numbers(bytes.fromhex(data), 5)
 
 

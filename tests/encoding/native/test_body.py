@@ -1,4 +1,4 @@
-"""Native bodies and trailers: what is refused and by which name, who reads what."""
+"""Native bodies and trailers: refusals with the field's name, and which reader reads what."""
 
 import dataclasses
 from uuid import UUID
@@ -50,7 +50,7 @@ def blob(body, version=101, supported=None):
 
 
 @pytest.mark.parametrize(
-    ("value", "field", "said"),
+    ("value", "field", "message"),
     [
         (member(threads=-1), "threads", "no integer from 0 to 2147483647"),
         (member(threads=2**31), "threads", "no integer"),
@@ -96,14 +96,14 @@ def blob(body, version=101, supported=None):
         ),
     ],
 )
-def test_members_say_which_field_does_not_fit(value, field, said):
-    if said is None:
+def test_members_say_which_field_does_not_fit(value, field, message):
+    if message is None:
         assert encode_subscription(value) == encode_subscription(MEMBER)  # nothing to say
         return
     with pytest.raises(EncodeError) as caught:
         encode_subscription(value)
     assert caught.value.field == field
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_leaders_say_which_field_does_not_fit(value, field):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({4: "2"}, "key 4 (threads, count): str instead of int"),
         ({4: True}, "key 4 (threads, count): bool instead of int"),
@@ -144,7 +144,7 @@ def test_leaders_say_which_field_does_not_fit(value, field):
         ({8: b"x"}, "key 8 (fingerprint, bytes8): it takes exactly 8 bytes"),
         ({7: "x"}, "key 7 (sizes): str instead of bytes"),
         ({7: b"\xff"}, "key 7 (sizes): a varint is cut off"),
-        ({6: b"\1a\1b\1a\1c"}, "key 6 (client_tags, texts_by_name): 'a' is there twice"),
+        ({6: b"\1a\1b\1a\1c"}, "key 6 (client_tags, texts_by_name): 'a' occurs twice"),
         ({16: b"\1a\1"}, "key 16 (feature_ranges, ranges_by_name): a varint is cut off"),
         (
             {17: b"\1a\xff\xff\xff\xff\x0f"},
@@ -172,11 +172,11 @@ def test_leaders_say_which_field_does_not_fit(value, field):
         (b"\x81\x1e" * 2000, "the body is no flat msgpack map"),
     ],
 )
-def test_decode_errors_name_key_and_type(body, said):
+def test_decode_errors_name_key_and_type(body, message):
     data = blob(body)
     with pytest.raises(DecodeError) as caught:
         decode_subscription(data)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert (caught.value.offset, caught.value.version) == (8, 101)
     assert caught.value.available == len(data)
 

@@ -1,4 +1,4 @@
-"""The walk over native bodies and trailers names every byte exactly once."""
+"""The explanation of native bodies and trailers covers every byte exactly once."""
 
 import dataclasses
 from uuid import UUID
@@ -99,7 +99,7 @@ def test_values_are_spelled_with_key_type_and_meaning():
     assert values["owned_partitions"][2] == "t 0-2, t 5"
     assert values["feature_ranges"][2] == "f=1-2"
     assert pieces["error_code"].meaning.startswith("SHUTDOWN_REQUESTED: ")
-    assert pieces["readable_since"].meaning.endswith("ours is 101: it is read")
+    assert pieces["readable_since"].meaning.endswith("this reader's is 101: it is read")
 
 
 def test_a_trailer_is_listed_behind_kafkas_fields():
@@ -152,7 +152,7 @@ def test_keys_of_later_versions_are_listed_as_unknown():
     assert pieces["key 24 (unknown)"].type == "bytes"
     assert pieces["client_tags"].value == "zone=a"
     assert pieces["readable_since"].value == 103
-    assert pieces["readable_since"].meaning.endswith("ours is 101: it is not read")
+    assert pieces["readable_since"].meaning.endswith("this reader's is 101: it is not read")
     answer = Assignment(version=103, commonly_supported_version=103, active_tasks=(TaskId(0, 0),))
     unread = shown("assignment", encode_assignment(answer))
     assert "key 17 (unknown)" in unread

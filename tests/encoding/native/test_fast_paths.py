@@ -128,7 +128,7 @@ def test_a_short_bitmap_is_read_bit_by_bit(bits):
 
 
 @pytest.mark.parametrize(
-    ("data", "limit", "said"),
+    ("data", "limit", "message"),
     [
         ("090001", 8, "a bitmap of 2 bytes for 8 numbers"),
         ("090001", 0, "a bitmap of 2 bytes for 0 numbers"),
@@ -141,10 +141,10 @@ def test_a_short_bitmap_is_read_bit_by_bit(bits):
         ("01" + "00" * 39 + "01", 40, "number 40 is above the last one, 39"),
     ],
 )
-def test_numbers_beyond_the_last_task_are_refused_with_both_numbers(data, limit, said):
+def test_numbers_beyond_the_last_task_are_refused_with_both_numbers(data, limit, message):
     with pytest.raises(WireFault) as caught:
         decode_numbers(bytes.fromhex(data), limit)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     assert decode_few_numbers(bytes.fromhex(data), limit) is None
 
 

@@ -1,7 +1,7 @@
-"""Native bytes, frozen: what was released is written and read like this for ever.
+"""Native bytes of released versions never change.
 
 `golden/native.json` was written once and checked by hand against the layouts in
-`encoding/native/schema.py`; below, three blobs are taken to pieces byte by byte.
+`encoding/native/schema.py`; below, three blobs are explained byte by byte.
 """
 
 import json

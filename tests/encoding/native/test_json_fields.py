@@ -1,4 +1,4 @@
-"""The native part as JSON and back; Kafka-only JSON stays as it was."""
+"""The native part as JSON and back; JSON without a native part is unchanged."""
 
 import dataclasses
 import json
@@ -56,7 +56,7 @@ def test_missing_fields_are_defaults_and_null_is_no_native_part():
 
 
 @pytest.mark.parametrize(
-    ("native", "field", "said"),
+    ("native", "field", "message"),
     [
         ([], "native", "an object or null"),
         ({"racks": "a"}, "native.racks", "no such field; known are version"),
@@ -73,11 +73,11 @@ def test_missing_fields_are_defaults_and_null_is_no_native_part():
         ({"adopted_levels": []}, "native.adopted_levels", "a JSON object"),
     ],
 )
-def test_wrong_fields_are_refused_by_name(native, field, said):
+def test_wrong_fields_are_refused_by_name(native, field, message):
     with pytest.raises(EncodeError) as caught:
         subscription_from_fields({"version": 11, "native": native})
     assert caught.value.field == field
-    assert said in caught.value.reason
+    assert message in caught.value.reason
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Limits of the native types at their very edge, and every refusal as a whole sentence."""
+"""Exact limits of the native types, and the exact message of every refusal."""
 
 import pytest
 
@@ -47,7 +47,7 @@ REFUSED = {
     "2147483648 is larger than 2147483647": (
         lambda: read("counts_by_name", b"\x01a\x80\x80\x80\x80\x08")
     ),
-    "'a' is there twice": lambda: read("counts_by_name", b"\x01a\x01\x01a\x01"),
+    "'a' occurs twice": lambda: read("counts_by_name", b"\x01a\x01\x01a\x01"),
     "3 is no (lowest, highest)": lambda: write("ranges_by_name", {"a": 3}),
     "(1, 2, 3) is no (lowest, highest)": lambda: write("ranges_by_name", {"a": (1, 2, 3)}),
     "('t', 2, 1) is no range of partitions from 0 on": (lambda: write("partitions", [("t", 2, 1)])),

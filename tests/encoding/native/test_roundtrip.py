@@ -1,5 +1,8 @@
-"""Properties of native blobs and trailers: what is written is read back, by this reader and others;
-hostile bytes are refused politely and cost what they weigh."""
+"""Properties of native blobs and trailers.
+
+Written values are read back, by this reader and others; any bytes give a value or an error, with
+time and memory linear in the input.
+"""
 
 import dataclasses
 import tracemalloc
@@ -48,7 +51,7 @@ def test_native_assignments_are_read_back_as_they_were(value):
 
 
 def trailed(value, native):
-    """The value with a trailer, at most advertising what Kafka's leaders may hand out."""
+    """The value with a trailer, with a supported version of at most 11."""
     supported = value.latest_supported_version
     return dataclasses.replace(value, native=native, latest_supported_version=min(supported, 11))
 
@@ -167,10 +170,10 @@ def refuse_or_read(data):
             try:
                 _, end = read(data, known)
             except DecodeError as error:
-                place, told = error.offset, error.available
+                place, size = error.offset, error.available
             else:
-                place, told = end, len(data)
-            assert 0 <= place <= len(data) == told
+                place, size = end, len(data)
+            assert 0 <= place <= len(data) == size
 
 
 _scalars = (

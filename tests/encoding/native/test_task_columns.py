@@ -1,4 +1,4 @@
-"""Columns of tasks and sums: which bytes they take, and what is refused."""
+"""Columns of tasks and sums: their bytes, and refusals."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ NUMBERS = block(b"\x00\x00")  # one task, 0_0
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (block(NUMBERS) + block(b"\2"), "marks more than 1 tasks"),
         (block(NUMBERS) + block(b"\0\0"), "a bitmap of 2 bytes for 1 tasks"),
@@ -79,13 +79,13 @@ NUMBERS = block(b"\x00\x00")  # one task, 0_0
         (b"\xff", "cut off"),
     ],
 )
-def test_sums_that_do_not_add_up_are_refused(data, said):
-    with pytest.raises(WireFault, match=said):
+def test_sums_that_do_not_add_up_are_refused(data, message):
+    with pytest.raises(WireFault, match=message):
         decode_offset_sums(data, SIZES)
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (block(b"\0\0") + b"\1a\1b", "1 tasks, but not as many names"),
         (block(b"\0\0\0\0") + b"\0", "2 tasks, but not as many names"),
@@ -95,8 +95,8 @@ def test_sums_that_do_not_add_up_are_refused(data, said):
         (block(b"\0\xff\xff\xff\xff\x1f"), "beyond 32 bits"),
     ],
 )
-def test_rows_that_do_not_add_up_are_refused(data, said):
-    with pytest.raises(WireFault, match=said):
+def test_rows_that_do_not_add_up_are_refused(data, message):
+    with pytest.raises(WireFault, match=message):
         decode_task_rows(data)
     with pytest.raises(WireFault):
         decode_offset_rows(block(data))
@@ -129,7 +129,7 @@ def test_text_is_bounded_both_ways():
 def test_columns_are_of_the_types_that_sums_promise():
     value = decode_offset_sums(encode_offset_sums(TaskOffsetSums(), SIZES), SIZES)
     few = TaskOffsetSums.from_columns([0], [1], [5])
-    for one in (value, decode_offset_sums(encode_offset_sums(few, SIZES), SIZES)):
-        assert (one.subtopologies.dtype, one.partitions.dtype) == (np.int32, np.int32)
-        assert one.sums.dtype == np.int64
-        assert not one.sums.flags.writeable
+    for sums in (value, decode_offset_sums(encode_offset_sums(few, SIZES), SIZES)):
+        assert (sums.subtopologies.dtype, sums.partitions.dtype) == (np.int32, np.int32)
+        assert sums.sums.dtype == np.int64
+        assert not sums.sums.flags.writeable

@@ -1,4 +1,4 @@
-"""Task numbers: positions in (subtopology, partition) order, bounded before they are made."""
+"""Task numbers: positions in (subtopology, partition) order; limits are checked first."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_equal_sizes_are_written_as_runs():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "message"),
     [
         ((1,) * (MAX_SUBTOPOLOGIES + 1), "16385 subtopologies; at most 16384"),
         ((MAX_TASKS, 1), "16777217 tasks in all; at most 16777216"),
@@ -53,13 +53,13 @@ def test_equal_sizes_are_written_as_runs():
         ((1.5,), "integers from 0 on"),
     ],
 )
-def test_sizes_that_no_reader_takes_are_not_written(sizes, said):
-    with pytest.raises(WireFault, match=said):
+def test_sizes_that_no_reader_takes_are_not_written(sizes, message):
+    with pytest.raises(WireFault, match=message):
         numbering_of(sizes)
 
 
 @pytest.mark.parametrize(
-    ("runs", "said"),
+    ("runs", "message"),
     [
         ([0, MAX_SUBTOPOLOGIES], "more than 16384 subtopologies"),
         ([1, 2**62], "more than 16384 subtopologies"),
@@ -68,8 +68,8 @@ def test_sizes_that_no_reader_takes_are_not_written(sizes, said):
         ([5], "cut off"),
     ],
 )
-def test_sizes_that_claim_too_much_are_refused(runs, said):
-    with pytest.raises(WireFault, match=said):
+def test_sizes_that_claim_too_much_are_refused(runs, message):
+    with pytest.raises(WireFault, match=message):
         read_numbering(encode_varints(runs))
 
 

@@ -1,4 +1,4 @@
-"""Words: varints or one width for all, the smaller one, and what is no words is refused."""
+"""Columns of words: varints or a fixed width, whichever is smaller; invalid bytes are refused."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_bytes_of_words(values, data):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         ("0901", "coding 9; 0 to 8 are known"),
         ("ff", "coding 255; 0 to 8 are known"),
@@ -65,8 +65,8 @@ def test_bytes_of_words(values, data):
         ("0080", "cut off"),
     ],
 )
-def test_what_is_no_words_is_refused(data, said):
-    with pytest.raises(WireFault, match=said):
+def test_what_is_no_words_is_refused(data, message):
+    with pytest.raises(WireFault, match=message):
         decode_words(bytes.fromhex(data))
 
 

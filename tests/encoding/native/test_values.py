@@ -1,4 +1,4 @@
-"""Native values are normalised when they are built, so that equal content is equal."""
+"""Native values are normalised when they are built: equal content compares equal."""
 
 import pytest
 
@@ -35,13 +35,13 @@ def test_owned_ranges_are_sorted_and_merged(given, kept):
 
 
 def test_order_repeats_and_empty_names_make_no_difference():
-    one = NativeSubscription(
+    unsorted = NativeSubscription(
         subtopologies=(2, 1, 2), rack="", instance_id="", adopted_levels={"b": 1, "a": 2}
     )
     other = NativeSubscription(subtopologies=(1, 2), adopted_levels={"a": 2, "b": 1})
-    assert one == other
-    assert hash(one) == hash(other)
-    assert list(one.adopted_levels) == ["a", "b"]
+    assert unsorted == other
+    assert hash(unsorted) == hash(other)
+    assert list(unsorted.adopted_levels) == ["a", "b"]
     tasks = (TaskId(1, 0, "n"), TaskId(0, 1, ""), TaskId(0, 1))
     warm = NativeAssignment(warmup_tasks=tasks, followup_reason="")
     assert warm.warmup_tasks == (TaskId(0, 1), TaskId(1, 0, "n"))

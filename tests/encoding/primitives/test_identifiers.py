@@ -1,4 +1,4 @@
-"""The small words of the wire, and the errors."""
+"""Basic values of the wire, and errors."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Text as Java writes and reads it; the bytes are facts measured with the JVM."""
+"""Text as Java writes and reads it; the bytes were measured with a JVM."""
 
 import pytest
 from hypothesis import given

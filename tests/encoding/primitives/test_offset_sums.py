@@ -34,9 +34,9 @@ def test_the_order_of_insertion_does_not_matter(sums, random):
     sums = without_empty_names(sums)
     shuffled = list(sums.items())
     random.shuffle(shuffled)
-    one, other = TaskOffsetSums.from_mapping(sums), TaskOffsetSums.from_mapping(dict(shuffled))
-    assert one == other
-    assert hash(one) == hash(other)
+    first, other = TaskOffsetSums.from_mapping(sums), TaskOffsetSums.from_mapping(dict(shuffled))
+    assert first == other
+    assert hash(first) == hash(other)
 
 
 @given(_mappings, _tasks)

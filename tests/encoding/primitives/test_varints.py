@@ -1,4 +1,4 @@
-"""Varints: few and many are one coding; what is cut off or too large is refused."""
+"""Varints: short and long columns have one coding; truncated or too large ones are refused."""
 
 import numpy as np
 import pytest

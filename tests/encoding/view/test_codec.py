@@ -1,4 +1,4 @@
-"""A view in full: read back, small, and refused politely where the bytes are wrong."""
+"""Full views: read back, small; invalid bytes are refused."""
 
 import contextlib
 import tracemalloc
@@ -146,10 +146,10 @@ def test_ranks_that_nobody_paid_for_are_packed_and_a_reader_insists():
     data = encode_view(view)
     assert decode_view(data) == view
     assert len(data) > 32 * 5_000 // 16
-    one = empty(
+    without_standbys = empty(
         sizes=view.sizes, hosts=hosts, active=view.active, standbys=np.empty((0, 5_000), np.int32)
     )
-    head = encode_view(one)[:-4]
+    head = encode_view(without_standbys)[:-4]
     place = len(head) - (5_000 * 6 + 7) // 8 - 1
     forged = head[:place] + b"\x20" + head[place + 1 :] + b"\x01\x00" * 32 + b"\0" * 4
     with pytest.raises(DecodeError, match="too many for these bytes"):

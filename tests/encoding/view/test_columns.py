@@ -1,4 +1,4 @@
-"""The view as a value: checked, comparable, built from task numbers, turned into host maps."""
+"""Views as values: checks, comparison, construction from task numbers, host maps."""
 
 import numpy as np
 import pytest
@@ -140,7 +140,7 @@ def test_building_forgets_nothing_but_ranks(drawn, random):
     }
     shuffled = list(standby.items())
     random.shuffle(shuffled)
-    one, other = (
+    built, other = (
         build_view(
             epoch=drawn.epoch,
             sizes=drawn.sizes,
@@ -149,11 +149,11 @@ def test_building_forgets_nothing_but_ranks(drawn, random):
         )
         for copies in (standby.items(), shuffled)
     )
-    assert one == other
-    assert one.hosts == drawn.hosts
-    assert one.active.tolist() == drawn.active.tolist()
+    assert built == other
+    assert built.hosts == drawn.hosts
+    assert built.active.tolist() == drawn.active.tolist()
     for task in range(drawn.tasks):
-        assert set(one.standbys[:, task]) - {-1} == set(drawn.standbys[:, task]) - {-1}
+        assert set(built.standbys[:, task]) - {-1} == set(drawn.standbys[:, task]) - {-1}
 
 
 def test_hosts_that_no_view_can_list_are_left_out():

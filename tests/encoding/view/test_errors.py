@@ -1,4 +1,4 @@
-"""Whole sentences for every refusal of a view, with the byte at which the reader stood."""
+"""Exact messages of every refusal of a view, with the reader's offset."""
 
 import json
 from pathlib import Path

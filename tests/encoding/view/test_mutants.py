@@ -1,4 +1,4 @@
-"""Bytes of views as they were first released, and corners that only mutants showed."""
+"""Bytes of views as first released, and cases that mutation testing found untested."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def first():
 
 
 def second():
-    """One subtopology grew, one came, a host went, a host came, an owner moved."""
+    """A subtopology grew, one was added, a host left, a host joined, an owner changed."""
     active = {HOSTS[1]: [0, 3], HOSTS[2]: [1, 4], HOSTS[3]: [2, 5]}
     standby = {HOSTS[1]: [1], HOSTS[2]: [0, 3], HOSTS[3]: [0]}
     return build_view(epoch=4, sizes=(3, 1, 2), active=active, standby=standby)

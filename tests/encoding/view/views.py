@@ -1,4 +1,4 @@
-"""Views drawn by chance, and a group of any size, for the tests of the view."""
+"""Random views, and views of balanced groups of any size, for the tests of views."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -34,13 +34,13 @@ _pool = [HostInfo(f"app-{number}.example", 8080) for number in range(6)]
 
 
 def pairs_of_views():
-    """Two views that have most hosts in common."""
+    """Pairs of views that share most hosts."""
     few = st.lists(st.sampled_from(_pool), max_size=6, unique=True)
     return st.tuples(views(hosts=few), views(hosts=few))
 
 
 def steady(clients, tasks, *, ranks=1, epoch=1, subtopologies=1, seed=7):
-    """A balanced group: names that count up, owners at random."""
+    """The view of a balanced group: numbered host names, random owners."""
     random = np.random.default_rng(seed)
     hosts = tuple(
         HostInfo(f"streams-{number:05}.prod.example.net", 8080) for number in range(clients)

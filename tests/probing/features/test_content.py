@@ -40,7 +40,7 @@ def test_a_lower_level_loses_whole_entries_and_single_fields():
     scram = Entry(kind="scram_credential", key="alice", fields={"hash": 1})
     broker = Entry(kind="broker", key="1", fields={"rack": "a", "log_directories": ("x",)})
     done = rewrite_content(KAFKA_CONTENT, [scram, broker], 10)
-    assert [str(one) for one in done.dropped] == [
+    assert [str(record) for record in done.dropped] == [
         "log_directories of broker 1",
         "scram_credential alice",
     ]

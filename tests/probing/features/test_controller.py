@@ -23,7 +23,7 @@ from system_tests.cluster.machines import (
     AppendRecords,
     ControllerState,
     FenceNode,
-    FloorRecord,
+    MinimumRecord,
     NodeHeard,
     NodeRegistered,
     NodeSilent,
@@ -85,7 +85,7 @@ def test_a_node_that_cannot_is_rejected_and_stays_fenced_whatever_it_does():
     (reject,) = done[0]
     assert isinstance(reject, RejectNode)
     assert reject.error_code == 35
-    assert "22 (4.0-IV0) where it supports 1..21" in reject.why
+    assert "22 (4.0-IV0) (it supports 1..21)" in reject.why
     assert (state, done[1]) == (start(22), ())
 
 
@@ -108,7 +108,7 @@ def test_a_node_that_slept_through_an_update_is_not_unfenced_when_it_wakes():
         raise_to(22),
         lives("b1"),
     )
-    assert done[3] == (FenceNode(node_id="b1", why="nothing was heard of it for a session"),)
+    assert done[3] == (FenceNode(node_id="b1", why="its session expired"),)
     assert state.finalized.level_of(METADATA_VERSION) == 22
     assert kinds(done[5]) == [RejectNode]
     assert state.registrations["b1"].is_fenced
@@ -169,9 +169,9 @@ def test_the_minimum_rises_once_every_node_and_voter_has_it_and_never_falls():
     assert all(AppendRecords not in kinds(commands) for commands in done), "b1 may come back"
     state, done = run(state, comes("b1", incarnation=2))
     assert kinds(done[0]) == [AcceptNode, AppendRecords]
-    assert done[0][1].records == (FloorRecord(feature=METADATA_VERSION, level=7),)
+    assert done[0][1].records == (MinimumRecord(feature=METADATA_VERSION, level=7),)
     state, _ = run(state, comes("b1", "3.9", incarnation=3))
-    assert state.floors == {METADATA_VERSION: 7}
+    assert state.minimums == {METADATA_VERSION: 7}
     refused = run(state, raise_to(6, UpdateKind.UNSAFE_DOWNGRADE))[1][0][0]
     assert not refused.outcome.ok
 
@@ -179,9 +179,9 @@ def test_the_minimum_rises_once_every_node_and_voter_has_it_and_never_falls():
 @pytest.mark.kip("584-7", "core")
 def test_the_minimum_waits_for_voters_that_were_not_heard_of():
     state, _ = run(start(quorum=("c0", "c1")), comes("b1"), comes("c0", role=Role.CONTROLLER))
-    assert state.floors == {}
+    assert state.minimums == {}
     state, _ = run(state, comes("c1", role=Role.CONTROLLER))
-    assert state.floors == {METADATA_VERSION: 7}
+    assert state.minimums == {METADATA_VERSION: 7}
 
 
 def test_the_last_old_node_may_also_be_unregistered():
@@ -196,4 +196,4 @@ def test_before_the_migration_version_nothing_is_checked_or_finalized():
     state, done = run(state, comes("b1", "3.9"), raise_to(23))
     assert kinds(done[0]) == [AcceptNode]
     assert done[1][0].outcome.error is UpdateError.INVALID_REQUEST
-    assert state.floors == {}
+    assert state.minimums == {}

@@ -58,7 +58,7 @@ def test_no_member_ever_goes_back_whoever_leads_and_whatever_brokers_say(epochs,
     for polled, leader in polls:
         answer = group_levels(at(polled, polled % 3), members)
         assert answer.epoch >= members[leader % len(members)].epoch
-        after = [adopt_levels(mine, answer) for mine in members]
+        after = [adopt_levels(adopted, answer) for adopted in members]
         pairs = zip(members, after, strict=True)
         assert all(now.epoch >= before.epoch for before, now in pairs)
         assert len({member.epoch for member in after}) == 1
@@ -74,5 +74,7 @@ def test_a_member_that_missed_rebalances_ignores_an_older_leaders_answer():
 def test_every_row_decides_somewhere_and_says_why():
     views = [UNKNOWN_LEVELS, at(1, 1), at(2, 2), at(2, 1), at(3, 1)]
     decided = [look(polled, adopted) for polled, adopted in product(views, views[1:])]
-    assert {one.rule for one in decided} == {rule.name for rule in LOOK_RULES}
-    assert any(one.why.startswith("the broker is at epoch 1, the group at 2") for one in decided)
+    assert {decision.rule for decision in decided} == {rule.name for rule in LOOK_RULES}
+    assert any(
+        decision.why.startswith("the broker is at epoch 1, the group at 2") for decision in decided
+    )

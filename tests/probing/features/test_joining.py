@@ -35,9 +35,9 @@ def test_who_may_not_join_hears_which_level_what_it_supports_and_what_to_do():
     assert not decision.is_accepted
     assert decision.error_code == 35
     assert decision.why == (
-        "broker 3 cannot join: finalized is group.version=1 where it supports none,"
-        " metadata.version=21 (3.9-IV0) where it supports 1..20; start it with a release that"
-        " supports that, or lower the level first"
+        "broker 3 cannot join, because it does not support group.version=1 (it supports none),"
+        " metadata.version=21 (3.9-IV0) (it supports 1..20); start it with a release that does,"
+        " or lower the level first"
     )
 
 

@@ -90,4 +90,4 @@ def test_kafka_misses_a_silent_controller_where_kip_778_counts_a_majority():
     assert ask(heard, update).ok
     refused = ask(silent, update)
     assert rules(refused) == ["a controller cannot"]
-    assert "controller 2 (not heard of)" in refused.results[0].why
+    assert "controller 2 (not registered)" in refused.results[0].why

@@ -75,7 +75,7 @@ def test_a_level_that_cannot_be_finalized_is_named(level):
 def test_an_epoch_starts_where_nothing_is_known():
     assert UNKNOWN_LEVELS.epoch == -1
     assert UNKNOWN_LEVELS.changed({"a": 1}).epoch == 1
-    with pytest.raises(FeatureError, match="epoch of -2"):
+    with pytest.raises(FeatureError, match="invalid epoch -2"):
         FinalizedLevels(epoch=-2)
 
 
@@ -103,7 +103,7 @@ def test_nobody_tells_anything_when_there_is_nobody():
 @pytest.mark.kip("778-15", "core")
 @given(st.permutations([(-1, 7), (0, 2), (-1, 9)]))
 def test_levels_without_an_epoch_do_not_count(views):
-    told = [FinalizedLevels(levels={"a": level}, epoch=epoch) for epoch, level in views]
-    assert newest_levels(told) == FinalizedLevels(levels={"a": 2}, epoch=0)
-    assert newest_levels([one for one in told if one.epoch < 0]) == UNKNOWN_LEVELS
+    reported = [FinalizedLevels(levels={"a": level}, epoch=epoch) for epoch, level in views]
+    assert newest_levels(reported) == FinalizedLevels(levels={"a": 2}, epoch=0)
+    assert newest_levels([levels for levels in reported if levels.epoch < 0]) == UNKNOWN_LEVELS
     assert newest_levels([UNKNOWN_LEVELS]) == UNKNOWN_LEVELS

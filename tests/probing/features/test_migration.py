@@ -32,8 +32,8 @@ def test_a_node_goes_through_the_phases_and_has_an_emergency_way_back():
         ProtocolSetup(setting=4, migration=MIGRATION, flag=8),
     ]
     decided = [decide_protocol(step) for step in steps]
-    assert [one.phase for one in decided] == [1, 2, 3, 1]
-    assert [one.level for one in decided] == [4, 6, 8, 4]
+    assert [decision.phase for decision in decided] == [1, 2, 3, 1]
+    assert [decision.level for decision in decided] == [4, 6, 8, 4]
     assert [step.is_migrated for step in steps] == [False, True, True, False]
     assert "migration version 5" in decided[3].why
 

@@ -1,4 +1,4 @@
-"""Whatever is asked of whichever controller: an answer comes, and what is applied is sound."""
+"""Any request to any controller gets an outcome, and applied updates are valid."""
 
 from dataclasses import replace
 
@@ -36,7 +36,11 @@ def tables(draw):
         levels = []
         for number in numbers:
             others = st.tuples(st.sampled_from(NAMES), st.integers(1, 6))
-            required = [one for one in draw(st.lists(others, max_size=1)) if one[0] != name]
+            required = [
+                requirement
+                for requirement in draw(st.lists(others, max_size=1))
+                if requirement[0] != name
+            ]
             levels.append(
                 Level(
                     number=number,
@@ -89,7 +93,7 @@ def views(draw):
         quorum=draw(st.sampled_from([(), QUORUM])),
         is_active=draw(st.integers(0, 9)) > 0,
         is_enabled=draw(st.integers(0, 9)) > 0,
-        floors=draw(st.dictionaries(st.sampled_from(NAMES), st.integers(1, 6), max_size=1)),
+        minimums=draw(st.dictionaries(st.sampled_from(NAMES), st.integers(1, 6), max_size=1)),
         model=draw(st.sampled_from(UpdateModel)),
     )
 
@@ -149,7 +153,7 @@ def test_what_is_applied_is_supported_required_and_allowed(view, request):
         if level and view.quorum and view.model is UpdateModel.KIP:
             able = [node for node in view.nodes if str(node.node_id) in view.quorum]
             assert sum(node.supports(name, level) for node in able) > len(view.quorum) // 2
-            assert level >= view.floors.get(name, 0)
+            assert level >= view.minimums.get(name, 0)
 
 
 @given(views(), requests)

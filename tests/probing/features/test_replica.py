@@ -14,8 +14,8 @@ from system_tests.cluster.machines import (
     BatchRead,
     ContentRecord,
     Entry,
-    FloorRecord,
     LeaveCluster,
+    MinimumRecord,
     PublishLevels,
     Reaction,
     Renegotiate,
@@ -75,7 +75,7 @@ def test_a_lossy_way_down_writes_a_snapshot_without_what_the_level_does_not_know
     state, done = read(node(), to(21), holds(TOPIC, SCRAM), to(10))
     before, rewritten = done[2][:2]
     assert SCRAM in before.snapshot.entries
-    assert [str(one) for one in rewritten.dropped] == ["scram_credential alice"]
+    assert [str(record) for record in rewritten.dropped] == ["scram_credential alice"]
     assert rewritten.snapshot.entries == (TOPIC,)
     assert state.snapshot.entries == (TOPIC,)
 
@@ -131,8 +131,8 @@ def test_levels_found_at_start_are_checked_like_those_that_are_read():
 
 @pytest.mark.kip("584-7", "core")
 def test_a_deprecated_minimum_in_the_log_never_falls():
-    floors = [(FloorRecord(feature="a", level=level),) for level in (3, 7, 5)]
-    assert read(node(), *floors)[0].floors == {"a": 7}
+    batches = [(MinimumRecord(feature="a", level=level),) for level in (3, 7, 5)]
+    assert read(node(), *batches)[0].minimums == {"a": 7}
 
 
 @pytest.mark.kip("584-12", "core")

@@ -94,11 +94,11 @@ def test_a_level_is_named_by_its_number_its_name_or_a_release(text, number):
 
 
 def test_a_name_that_is_no_level_is_answered_with_those_that_are():
-    with pytest.raises(FeatureError, match=r"no level '9\.9'; take one of 1 \(3\.0-IV1\), 2"):
+    with pytest.raises(FeatureError, match=r"no level '9\.9'; choose from 1 \(3\.0-IV1\), 2"):
         KAFKA_FEATURES.named(METADATA_VERSION).parse_level("9.9")
-    with pytest.raises(FeatureError, match="no feature 'metadata'; take one of elig"):
+    with pytest.raises(FeatureError, match="no feature 'metadata'; choose from elig"):
         KAFKA_FEATURES.named("metadata")
-    with pytest.raises(FeatureError, match=r"'2\.8'.*take one of 3\.0 to 4\.3"):
+    with pytest.raises(FeatureError, match=r"'2\.8'.*choose from 3\.0 to 4\.3"):
         find_kafka_release("2.8")
 
 

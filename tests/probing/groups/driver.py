@@ -1,8 +1,8 @@
-"""A group of members without a network: rebalances alternate leader and members until settled.
+"""A group of members in memory, without network, time or bytes, rebalanced until it is settled.
 
-Nothing here has time or bytes: a rebalance is one call of the leader's table and one event for
-every member. ``reachable`` tries every order of restarts, every leader of every rebalance, and a
-restart both quicker and slower than the session timeout, and says what can go wrong.
+A rebalance is one call of the leader's table and one event for every member. ``reachable`` tries
+every order of restarts, every leader of every rebalance, and restarts within and beyond the session
+timeout, and returns all failures.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ _MODELS = {}
 
 
 def with_models(name, *, leader_model, member_model):
-    """Return a release that behaves by other models, known to the driver by its new name."""
+    """Return a release with other models; the driver finds it by its new name."""
     release = find_release(name)
     release = replace(
         release,
@@ -55,7 +55,7 @@ class Round:
 
 
 def versions_seen(member_id, numbers, *, leader):
-    """Return what a leader of release ``leader`` learns from a subscription of these numbers."""
+    """Return what a leader of release ``leader`` reads in a subscription with these versions."""
     return MemberVersions(
         member_id=member_id,
         used_version=numbers.used,
@@ -67,7 +67,7 @@ def versions_seen(member_id, numbers, *, leader):
 
 
 def rebalance(members, *, leader, level=None):
-    """Run one rebalance and return what everyone did."""
+    """Run one rebalance and return the decision and the commands of all members."""
     numbers = [subscription_version(member) for member in members]
     failures = [n.why for n in numbers if isinstance(n, Refuse)]
     if failures:
@@ -96,8 +96,8 @@ def rebalance(members, *, leader, level=None):
                 native=answer.native,
             ),
         )
-        for one in (state, *commands):
-            well_formed.check_once(one)
+        for value in (state, *commands):
+            well_formed.check_once(value)
         after.append(state)
         result.commands.append(commands)
         if state.refusal:

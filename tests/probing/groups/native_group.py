@@ -1,10 +1,10 @@
-"""Small worlds without an end: every group that any number of bounces can lead to.
+"""Search of a state space: every group that any number of bounces can lead to.
 
-A group is a sorted tuple of members, since nothing depends on their names. From each group every
-leader is tried; of each rebalance every subset of the members hears the outcome before the next
-bounce interrupts it; and each bounce is quick (a member is another one at once) or slow (it leaves,
-and the others may rebalance without it). The search ends when nothing new turns up, so it covers
-any number of bounces in any order.
+A group is a sorted tuple of members; their names do not matter. For each group every leader is
+tried; in each rebalance every subset of the members gets its answer before the next bounce
+interrupts it; each bounce is quick (the member is replaced at once) or slow (it leaves, and the
+others may rebalance without it). The search ends when it finds no new group, so it covers any
+number of bounces in any order.
 """
 
 import itertools
@@ -37,11 +37,11 @@ def jvm(latest, pin=None):
     return start_member(release, upgrade_from=pin)
 
 
-def ours(name="native", **settings):
+def native_member(name="native", **settings):
     return start_member(find_release(name), **settings)
 
 
-def is_ours(member):
+def is_native(member):
     return bool(member.native_versions)
 
 
@@ -52,14 +52,14 @@ def label(member):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One rebalance: who writes what afterwards, in the order of the group, and who rejoins."""
+    """One rebalance: the members afterwards and which of them rejoin, in the order of the group."""
 
     members: tuple
     rejoined: tuple
     why_died: str = ""
 
 
-class World:
+class StateSpace:
     """Every group of up to three members that bounces between the fresh members ``kinds``."""
 
     def __init__(self, kinds, *, level=None, size=3):
@@ -73,8 +73,8 @@ class World:
     def labels(self, group):
         return [label(member) for member in self.members(group)]
 
-    def has_ours(self, group):
-        return any(is_ours(member) for member in self.members(group))
+    def has_native(self, group):
+        return any(is_native(member) for member in self.members(group))
 
     def outcome(self, group, leader):
         found = self._outcomes.get((group, leader))
@@ -93,9 +93,9 @@ class World:
         return found
 
     def rounds(self, group):
-        """Rebalances until nobody rejoins, by the worst choice of leaders; deaths are left out."""
+        """Rebalances until no member rejoins, with the worst leaders; fatal ones are left out."""
         if group not in self._rounds:
-            self._rounds[group] = UNSETTLED  # met again below: it goes round in circles
+            self._rounds[group] = UNSETTLED  # stays if the group is reached again: a cycle
             most = 1
             for leader in range(len(group)):
                 outcome = self.outcome(group, leader)
@@ -106,7 +106,7 @@ class World:
 
     @cached_property
     def explored(self):
-        """(groups that rebalance, groups that have settled): everything within reach."""
+        """(groups that rebalance, settled groups): all reachable ones."""
         fresh = [self._number(member) for member in self.kinds]
         todo = deque((number,) for number in fresh)
         groups, settled = set(todo), set()
@@ -138,7 +138,7 @@ class World:
 
     @property
     def deaths(self):
-        """(group, leader) of each rebalance that ends somebody."""
+        """(group, leader) of each rebalance that ends a member."""
         return [
             (group, leader)
             for group in sorted(self.groups)
@@ -147,13 +147,13 @@ class World:
         ]
 
     def _bounced(self, group, fresh):
-        """Every group after one bounce of ``group``: one comes, one goes, one is another one."""
-        found = {tuple(sorted((*group, one))) for one in fresh if len(group) < self.size}
+        """Every group after one bounce of ``group``: a member joins, leaves or is replaced."""
+        found = {tuple(sorted((*group, member))) for member in fresh if len(group) < self.size}
         for position in range(len(group)):
             others = group[:position] + group[position + 1 :]
             if others:
                 found.add(tuple(sorted(others)))
-                found |= {tuple(sorted((*others, one))) for one in fresh}
+                found |= {tuple(sorted((*others, member))) for member in fresh}
         return found
 
     def _number(self, member):

@@ -1,4 +1,4 @@
-"""Small worlds, all of them: whole groups of every pair of releases, every order, every leader."""
+"""Exhaustive tests: whole groups of every pair of releases, every order, every leader."""
 
 import itertools
 from dataclasses import replace

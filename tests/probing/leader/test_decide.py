@@ -1,4 +1,4 @@
-"""Every multiset of up to four members' numbers, for every leader model of history."""
+"""Every multiset of up to four members' versions, for every leader model."""
 
 import itertools
 from dataclasses import replace
@@ -47,7 +47,7 @@ def small_groups(latest, *, size_max=3):
 
 
 def straight(latest, pairs):
-    """Kafka since 2.7, in a straight line: (version, second number, error)."""
+    """Kafka since 2.7 as plain code: (version, second number, error)."""
     lowest_used = lowest_supported = latest
     future = False
     for used, supported in pairs:
@@ -77,7 +77,7 @@ def test_a_current_leader_agrees_with_kafkas_loop_on_every_small_group(name):
 
 
 def check_properties(decision, pairs, *, latest):
-    """What every leader that says the lowest number owes to honest members."""
+    """Check the promises of every leader that answers with the lowest supported version."""
     assert all(decision.version <= used for used, _ in pairs)
     assert decision.version <= latest
     if all(used >= 3 for used, _ in pairs):

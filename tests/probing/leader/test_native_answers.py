@@ -36,7 +36,7 @@ def answers(*members, leader=NATIVE, level=None):
 
 
 def small_groups():
-    """Up to three members, JVM and ours, of every kind that matters."""
+    """Up to three members, JVM and native, of every relevant kind."""
     jvms = [(2, 11), (3, 3), (3, 11), (9, 9), (9, 11), (11, 11), (12, 12)]
     kinds = [
         *(("jvm", used, supported, None, False) for used, supported in jvms),
@@ -88,10 +88,10 @@ def test_jvm_members_are_answered_in_the_lowest_version_that_one_of_them_wrote()
         jvms = [m for m in group if m.native_version is None]
         lowest = min((11, *(m.used_version for m in jvms)))
         second = min((11, *(m.latest_supported_version for m in jvms)))
-        for one in jvms:
-            (answer,) = [a for a in decision.answers if a.member_id == one.member_id]
+        for jvm in jvms:
+            (answer,) = [a for a in decision.answers if a.member_id == jvm.member_id]
             assert answer.native is None
-            assert answer.version == lowest <= one.used_version
+            assert answer.version == lowest <= jvm.used_version
             assert answer.commonly_supported_version == (second if lowest >= 3 else -1)
 
 
@@ -153,7 +153,7 @@ def test_a_group_of_natives_alone_says_so_and_names_its_lowest_answer():
 def test_the_sentence_names_the_natives_that_do_not_count():
     why = decide_answers(NATIVE, [member("j", 9, 9), member("n", 3, native=101)]).why
     assert "version 9 is the lowest" in why
-    assert "n do not count" in why
+    assert "native members (n) get" in why
 
 
 def test_without_natives_nobody_is_told_anything():

@@ -1,4 +1,4 @@
-"""The table of next versions on every combination that a leader of ours can meet."""
+"""The table of next versions with every combination of inputs of a native leader."""
 
 import itertools
 
@@ -24,7 +24,7 @@ WORLD = [
 
 
 def straight(numbers):
-    """The table of the design, in a straight line."""
+    """The designed table as plain code."""
     if numbers.pinned_version is not None:
         return numbers.pinned_version
     if numbers.jvm_lowest_used in (1, 2):

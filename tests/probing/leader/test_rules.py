@@ -1,14 +1,14 @@
 import pytest
 
 from probing import LEADER_RULES, RELEASES, Content, LeaderModel, MemberVersions
-from probing.leader.rules import Verdict
+from probing.leader.rules import LeaderOutcome
 
 
 def test_the_last_row_is_for_every_model_and_always_holds():
     last = LEADER_RULES[-1]
     assert last.models == frozenset(LeaderModel)
     assert last.holds(None)
-    assert last.verdict is Verdict.ANSWERS
+    assert last.outcome is LeaderOutcome.ANSWERS
 
 
 @pytest.mark.parametrize("model", LeaderModel)
@@ -25,7 +25,10 @@ def test_only_leaders_before_2_4_leave_future_members_empty():
 
 def test_ours_is_the_only_model_that_has_no_row_to_die_of():
     dying = {
-        model for rule in LEADER_RULES if rule.verdict is Verdict.DIES for model in rule.models
+        model
+        for rule in LEADER_RULES
+        if rule.outcome is LeaderOutcome.DIES
+        for model in rule.models
     }
     assert set(LeaderModel) - dying == {LeaderModel.NATIVE}
 

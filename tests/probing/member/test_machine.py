@@ -33,8 +33,8 @@ from tests.probing.rebootstrap import well_formed
 
 def member_step(state, event):
     after, commands = probing.member_step(state, event)
-    for one in (after, *commands):
-        well_formed.check_once(one)
+    for value in (after, *commands):
+        well_formed.check_once(value)
     return after, commands
 
 
@@ -127,7 +127,7 @@ def test_a_pin_from_3_on_is_lifted_by_the_first_answer():
     held = start_member(find_release("native"), remembered_version=5)
     lifted, commands = answered(held, 5, 11)
     assert lifted.used_version == 11
-    assert commands[0].rule == "everyone has been bounced"
+    assert commands[0].rule == "every member is upgraded"
 
 
 @pytest.mark.parametrize("model", sorted(HAS_FOLLOWUPS))
@@ -151,7 +151,7 @@ def test_a_version_change_comes_before_every_follow_up():
     member = start_member(find_release("3.9"))
     state, commands = answered(member, 9, 9, host_missing=True, next_rebalance_ms=7_000)
     assert kinds(commands) == [RejoinNow]
-    assert commands[0].rule == "somebody has not been bounced"
+    assert commands[0].rule == "a member is not upgraded yet"
     assert state.next_rebalance_ms == NO_REBALANCE
 
 
@@ -191,7 +191,7 @@ def test_the_tasks_of_a_probing_answer_are_dropped_until_kafka_8972_was_fixed(na
     assert (IgnoreTasks in kinds(commands)) is ignored
     assert not ignored or commands[0] == IgnoreTasks(
         rule="tasks of a probing answer",
-        why="this release leaves the tasks of a probing answer alone (KAFKA-8972)",
+        why="this release ignores the tasks of a probing answer (KAFKA-8972)",
     )
     assert kinds(commands)[-1] is RejoinNow
 
@@ -268,15 +268,16 @@ def test_what_ends_a_member_says_what_to_do():
     assert (refusal.rule, refusal.why) == (
         "cannot write",
         (
-            "release 2.0.1 was led to version 4 and writes up to 3 (KAFKA-8649); upgrade this"
-            " member, or roll the leader to a release that says the lowest supported version"
+            "the leader set version 4, release 2.0.1 writes up to 3 (KAFKA-8649); upgrade this"
+            " member, or bounce the leader to a release that answers with the lowest supported"
+            " version"
         ),
     )
     for code, name in ((1, "INCOMPLETE_SOURCE_TOPIC_METADATA"), (99, "unknown")):
         _, commands = answered(start_member(find_release("3.9")), 11, 11, error_code=code)
         assert commands[1] == Refuse(
             rule="error ends the member",
-            why=f"release 3.9.2 stops at error {code} ({name}); mend the cause and restart the"
+            why=f"release 3.9.2 stops at error {code} ({name}); fix the cause and restart the"
             " member",
         )
 

@@ -1,4 +1,4 @@
-"""Native members: where they start, what they advertise, and whom they obey."""
+"""Native members: start version, advertised version, and reactions to leaders."""
 
 from dataclasses import replace
 
@@ -45,8 +45,8 @@ def test_a_pin_wins_over_an_optimistic_start_and_that_over_what_is_remembered():
 
 def test_a_pinned_member_keeps_its_version_under_a_leader_of_ours_and_follows_up():
     pinned = start_member(find_release("native"), upgrade_from="1.1")
-    told = NativeAnswer(next_version=101)
-    state, commands = answered(pinned, 2, -1, native=told, next_rebalance_ms=70_000)
+    answer = NativeAnswer(next_version=101)
+    state, commands = answered(pinned, 2, -1, native=answer, next_rebalance_ms=70_000)
     assert kinds(commands) == [KeepVersion, ScheduleRebalance]
     assert (state.used_version, state.next_rebalance_ms) == (pinned.used_version, 70_000)
 
@@ -118,7 +118,7 @@ def test_nothing_said_and_nothing_that_can_probe_changes_nothing(next_version):
     member = start_member(find_release("native"), remembered_version=9)
     state, commands = by_us(member, 9, next_version)
     assert state.used_version == 9
-    assert commands[0].rule == "settled under a leader of ours"
+    assert commands[0].rule == "settled under a native leader"
 
 
 def test_a_pin_stays_whatever_a_leader_of_ours_says():
@@ -145,7 +145,7 @@ def test_a_member_that_could_not_be_read_goes_down_and_rejoins_once(received, ne
     assert kinds(commands) == [RejoinNow]
     assert lowered.used_version == commands[0].used_version == writes
     _, commands = by_us(lowered, writes, writes)
-    assert commands[0].rule == "settled under a leader of ours"
+    assert commands[0].rule == "settled under a native leader"
 
 
 def test_who_cannot_go_down_any_further_does_not_rejoin_for_ever():
@@ -187,13 +187,15 @@ def test_an_answer_of_a_later_jvm_brings_a_native_member_down_to_11(received, co
 
 
 @pytest.mark.parametrize(
-    ("own", "said", "writes"), [(0, 9, 11), (9, 0, 9), (9, 11, 9), (11, 9, 11)]
+    ("own_level", "answered_level", "writes"), [(0, 9, 11), (9, 0, 9), (9, 11, 9), (11, 9, 11)]
 )
-def test_of_two_views_of_one_epoch_a_member_writes_by_its_own_and_by_no_other(own, said, writes):
-    mine, theirs = (
+def test_of_two_views_of_one_epoch_a_member_writes_by_its_own_and_by_no_other(
+    own_level, answered_level, writes
+):
+    own_levels, answered_levels = (
         FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: level} if level else {}, epoch=3)
-        for level in (own, said)
+        for level in (own_level, answered_level)
     )
-    member = start_member(find_release("native"), levels=mine)
-    later, _ = by_us(member, member.used_version, 11, levels=theirs)
-    assert (later.levels, later.used_version) == (mine, writes)
+    member = start_member(find_release("native"), levels=own_levels)
+    later, _ = by_us(member, member.used_version, 11, levels=answered_levels)
+    assert (later.levels, later.used_version) == (own_levels, writes)

@@ -1,4 +1,4 @@
-"""Every used x received x common version, against a straight-line restatement of Kafka's code."""
+"""Every used x received x common version, compared with Kafka's code rewritten as plain code."""
 
 import itertools
 
@@ -32,9 +32,9 @@ def numbers(used, received, common, **other):
 
 
 def native_world(known=(101,)):
-    """Every answer of a leader of ours, or of a JVM, to a native member."""
+    """Every answer of a native or JVM leader to a native member."""
     versions = (*range(1, 12), *known)
-    said = [
+    sentences = [
         None,
         *itertools.starmap(said_by_us, itertools.product((0, 2, *versions), (True, False))),
     ]
@@ -42,7 +42,7 @@ def native_world(known=(101,)):
         numbers(used, received, 11, native_known=known, native=native, pinned=pinned)
         for used in versions
         for received in (*versions, 12, 50)
-        for native in said
+        for native in sentences
         for pinned in (False, used < 3)
     ]
 
@@ -52,12 +52,12 @@ def said_by_us(next_version, subscription_read):
 
 
 def outcome(model, case):
-    """What the table says, as (dies, version afterwards, rejoins)."""
+    """The table's decision as (ends, version afterwards, rejoins)."""
     found = numbers(*case)
     rule = first_rule(model, found)
     if rule.action is Action.REFUSE:
         return (True, None, False)
-    return (False, rule.speaks(found), rule.action is Action.REJOIN)
+    return (False, rule.writes(found), rule.action is Action.REJOIN)
 
 
 def kafka_since_2_2_2(used, received, common):
@@ -76,7 +76,7 @@ def kafka_since_2_2_2(used, received, common):
 
 
 def kafka_up_to_2_3_0(used, received, common):
-    """The code before KAFKA-8649 was fixed, in the order in which it stood."""
+    """Kafka's code before the fix of KAFKA-8649, in its order."""
     if received > used:
         return (True, None, False)
     if received < used and received >= 3:
@@ -146,7 +146,7 @@ def test_a_leader_of_ours_makes_nobody_rejoin_but_who_could_not_be_read_and_that
         if case.native is None:
             continue
         rule = first_rule(MemberModel.NATIVE, case)
-        version = rule.speaks(case)
+        version = rule.writes(case)
         assert version in (*case.known, *known)
         assert rule.action is not Action.REFUSE
         if rule.action is Action.REJOIN:
@@ -161,7 +161,7 @@ def test_a_jvm_leader_never_leads_a_native_member_above_11_nor_makes_it_refuse_1
         rule = first_rule(MemberModel.NATIVE, case)
         if case.native is None and case.used == 101:
             assert rule.action is not Action.REFUSE
-            assert rule.speaks(case) <= (101 if rule.action is Action.KEEP else 11)
+            assert rule.writes(case) <= (101 if rule.action is Action.KEEP else 11)
 
 
 def test_names_of_rules_are_unique_within_a_table():

@@ -29,7 +29,7 @@ from probing.rebootstrap.events import (
 from probing.rebootstrap.machine import (
     NEVER_MS,
     REBOOTSTRAP_RULES,
-    Link,
+    LinkState,
     NodeLink,
     next_wakeup_ms,
     rebootstrap_step,
@@ -51,8 +51,8 @@ def after(state, *events):
     commands = ()
     for event in events:
         state, commands = rebootstrap_step(state, event)
-        for one in (state, *commands):
-            well_formed.check(one)
+        for value in (state, *commands):
+            well_formed.check(value)
     return state, commands
 
 
@@ -65,7 +65,7 @@ def known(now_ms=0):
 
 
 def begins_again(commands):
-    """The rule by which a client begins again, or None; it closes everything first."""
+    """The rule by which a client rebootstraps, or None; it closes all connections first."""
     if not commands:
         return None
     assert [type(command) for command in commands] == [CloseAll, BootstrapAgain]
@@ -92,7 +92,7 @@ def test_metadata_overdue_is_counted_from_the_first_attempt():
     assert begins_again(commands) is None
     _, commands = after(state, ClockMoved(now_ms=301_001))
     assert begins_again(commands) == "metadata is overdue"
-    assert "no metadata for 300001 ms, 300000 ms are allowed" in commands[1].why
+    assert "no metadata for 300001 ms; the limit is 300000 ms" in commands[1].why
 
 
 @pytest.mark.kip("1102-2", "core")
@@ -174,7 +174,7 @@ def test_with_none_a_demand_is_reported_once_and_nothing_is_closed():
 NODES = st.sampled_from((*BOOT, *BROKERS, "gone:9"))
 SOME = st.lists(st.sampled_from((*BOOT, *BROKERS)), max_size=3, unique=True).map(tuple)
 AT = st.integers(0, 400_000)
-DICE = st.floats(0, 1)
+JITTERS = st.floats(0, 1)
 EVENTS = st.lists(
     st.one_of(
         st.builds(MetadataWanted, now_ms=AT),
@@ -184,9 +184,9 @@ EVENTS = st.lists(
             nodes=SOME,
             error_code=st.sampled_from([0, REBOOTSTRAP_REQUIRED]),
         ),
-        st.builds(ConnectionStarted, now_ms=AT, node=NODES, dice=DICE),
+        st.builds(ConnectionStarted, now_ms=AT, node=NODES, jitter=JITTERS),
         st.builds(ConnectionReady, now_ms=AT, node=NODES),
-        st.builds(ConnectionLost, now_ms=AT, node=NODES, dice=DICE),
+        st.builds(ConnectionLost, now_ms=AT, node=NODES, jitter=JITTERS),
         st.builds(BootstrapResolved, now_ms=AT, nodes=SOME),
         st.builds(ClockMoved, now_ms=AT),
     ),
@@ -233,13 +233,13 @@ def test_a_lookup_that_took_longer_than_the_trigger_is_no_reason_to_begin_again(
 def test_after_a_lookup_it_knows_the_addresses_found_and_nothing_else():
     state, _ = client(known(), *lost(1_000, *BROKERS), BootstrapResolved(now_ms=1_001, nodes=BOOT))
     assert set(state.nodes) == set(BOOT)
-    assert state.nodes[BOOT[0]].link is Link.IDLE
+    assert state.nodes[BOOT[0]].state is LinkState.IDLE
     assert (state.rebootstraps, state.resolving) == (1, False)
 
 
 def test_an_address_found_again_stays_in_its_back_off():
     state, _ = client(*lost(1_000, *BOOT), BootstrapResolved(now_ms=1_001, nodes=BOOT))
-    assert state.nodes[BOOT[0]].link is Link.BACKING_OFF
+    assert state.nodes[BOOT[0]].state is LinkState.BACKING_OFF
     assert state.nodes[BOOT[0]].failures == 1
 
 
@@ -261,7 +261,7 @@ def test_a_connection_that_is_never_made_is_given_up_and_does_not_hold_the_trigg
     state, commands = after(state, ClockMoved(now_ms=11_020))
     assert [type(command) for command in commands] == [GiveUpConnection]
     assert commands[0].node == "a:1"
-    assert state.nodes["a:1"] == NodeLink(link=Link.BACKING_OFF, failures=1, until_ms=11_070)
+    assert state.nodes["a:1"] == NodeLink(state=LinkState.BACKING_OFF, failures=1, until_ms=11_070)
 
 
 def test_events_about_unknown_nodes_change_nothing():
@@ -284,7 +284,7 @@ def test_a_connection_that_works_forgets_its_failures():
     assert state.nodes["a:1"].failures == 2
     state, _ = after(state, ConnectionReady(now_ms=300, node="a:1"))
     state, _ = after(state, MetadataReceived(now_ms=400, nodes=("a:1", "c:3")))
-    assert state.nodes == {"a:1": NodeLink(link=Link.READY), "c:3": NodeLink()}
+    assert state.nodes == {"a:1": NodeLink(state=LinkState.READY), "c:3": NodeLink()}
 
 
 def test_it_wakes_for_what_is_next():
@@ -301,15 +301,15 @@ def test_the_reconnect_back_off_doubles_from_50_to_1000_ms_and_varies_by_a_fifth
     config = RebootstrapConfig()
     means = [config.reconnect_delay_ms(failures, 0.5) for failures in range(1, 8)]
     assert means == [50, 100, 200, 400, 800, 1_000, 1_000]
-    assert [config.reconnect_delay_ms(1, dice) for dice in (0.0, 1.0)] == [40, 60]
-    assert [config.reconnect_delay_ms(9, dice) for dice in (0.0, 1.0)] == [800, 1_000]
+    assert [config.reconnect_delay_ms(1, jitter) for jitter in (0.0, 1.0)] == [40, 60]
+    assert [config.reconnect_delay_ms(9, jitter) for jitter in (0.0, 1.0)] == [800, 1_000]
 
 
 @pytest.mark.kip("1102-8", "core")
 def test_the_set_up_timeout_grows_from_10_to_30_s_and_varies_by_a_fifth():
     config = RebootstrapConfig()
     assert [config.setup_timeout_ms(n, 0.5) for n in range(4)] == [10_000, 20_000, 30_000, 30_000]
-    assert [config.setup_timeout_ms(0, dice) for dice in (0.0, 1.0)] == [8_000, 12_000]
+    assert [config.setup_timeout_ms(0, jitter) for jitter in (0.0, 1.0)] == [8_000, 12_000]
 
 
 @pytest.mark.kip("1102-8", "core")
@@ -338,7 +338,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest():
 
 def test_the_last_row_always_holds_and_names_are_unique():
     names = [rule.name for rule in REBOOTSTRAP_RULES]
-    assert names[-1] == "all is well"
+    assert names[-1] == "nothing to do"
     assert len(set(names)) == len(names)
 
 

@@ -1,4 +1,4 @@
-"""What holds of all that the machines of `probing` say: types as declared, reasons to read."""
+"""Checks of all values of `probing`'s machines: declared types, readable sentences."""
 
 import types
 import typing
@@ -14,7 +14,7 @@ def hints_of(kind):
 
 
 def check(value):
-    """Check a state, a command, an answer or a decision."""
+    """Check the types and sentences of a state, a command, an answer or a decision."""
     assert is_dataclass(value)
     for name, hint in hints_of(type(value)).items():
         given = getattr(value, name)
@@ -30,7 +30,7 @@ check_once = cache(check)
 
 
 def is_sentence(text):
-    """A sentence for people: not shouted, nothing left to fill in, nothing missing."""
+    """Whether a text reads as a sentence: not all capitals, no placeholder, no gap."""
     return text != text.upper() and not any(odd in text for odd in ("XX", "None", "{", "}", "  "))
 
 
@@ -39,11 +39,11 @@ def fits(value, hint):
     if hint is typing.Any:
         return True
     if origin in (typing.Union, types.UnionType):
-        return any(fits(value, one) for one in arguments)
+        return any(fits(value, argument) for argument in arguments)
     if origin is typing.Literal:
         return value in arguments
     if origin is tuple and arguments[-1] is Ellipsis:
-        return type(value) is tuple and all(fits(one, arguments[0]) for one in value)
+        return type(value) is tuple and all(fits(element, arguments[0]) for element in value)
     if origin is tuple:
         return len(value) == len(arguments) and all(map(fits, value, arguments))
     if origin is not None:

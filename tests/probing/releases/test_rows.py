@@ -1,4 +1,4 @@
-"""The rows: well formed, and equal to what was measured at the published releases."""
+"""The rows are well formed and equal to measurements of the published releases."""
 
 import pytest
 

@@ -44,7 +44,7 @@ def test_the_last_release_whose_pin_is_dangerous_is_named():
 
 def test_on_the_way_back_nobody_would_set_upgrade_from_to_the_later_release():
     for old, new in (("3.9", "3.0"), ("4.3", "3.5.0"), ("2.4", "0.10.0")):
-        assert "not needed; leave it out" not in notes(old, new)
+        assert "not needed; do not set it" not in notes(old, new)
 
 
 def test_formats_that_came_with_the_very_release_do_not_go_back():
@@ -59,17 +59,17 @@ def test_between_ours_and_kafkas_no_format_is_spoken_of():
 
 def test_notes_are_read_by_operators_word_for_word():
     assert notes_for(find_release("2.8"), find_release("3.3"))[0] == (
-        "foreign-key join subscriptions (KAFKA-13769, KAFKA-14646): an application that has them"
-        " cannot be bounced to 3.3.2; stop all members, or take a later release"
+        "foreign-key join subscriptions (KAFKA-13769, KAFKA-14646): an application that uses them"
+        " cannot be bounced to 3.3.2; stop all members, or use a later release"
     )
     assert notes("3.9", "native") == (
-        "members of 3.9.2 move partitions cooperatively and native ones eagerly unless"
-        " told otherwise; the leader withholds a task until its cooperative owner has given it up"
+        "members of 3.9.2 move partitions cooperatively, native members eagerly by default; the"
+        " leader withholds a task until its cooperative owner has revoked it"
     )
     assert notes_for(find_release("3.4"), find_release("3.5.0"))[:2] == (
         (
-            "KTable repartition topics (KIP-904): two bounces would be needed, and upgrade.from=3.4"
-            " is accepted by the configuration, unknown to the assignor in 3.5.0; take a later"
+            "KTable repartition topics (KIP-904): two bounces would be needed, but upgrade.from=3.4"
+            " is accepted by the configuration, unknown to the assignor in 3.5.0; use a later"
             " patch of 3.5"
         ),
         (
@@ -93,7 +93,7 @@ def test_foreign_key_joins_cannot_be_bounced_to_3_3():
 def test_the_value_that_crashes_is_warned_of(patch):
     found = notes("3.4", patch)
     assert f"do not set upgrade.from=3.4 on {patch}" in found
-    assert "take a later patch of 3.5" in found
+    assert "use a later patch of 3.5" in found
     assert "do not set" not in notes("3.4", "3.5.2")
 
 

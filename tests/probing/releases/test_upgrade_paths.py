@@ -117,10 +117,10 @@ def test_a_rollback_pins_the_program_that_is_left_before_it_is_left():
 
 def test_stages_are_the_bounces_of_a_path_or_one_without_a_pin():
     pinned = path("1.1.1", "3.9.2")
-    one = (Bounce(release="3.9.2", upgrade_from=None, reasons=()),)
+    bounces = (Bounce(release="3.9.2", upgrade_from=None, reasons=()),)
     assert pinned.stages() == pinned.stages(in_one=False) == pinned.bounces
-    assert pinned.stages(in_one=True) == one
-    assert path("3.9.2", "3.9.2").stages() == one
+    assert pinned.stages(in_one=True) == bounces
+    assert path("3.9.2", "3.9.2").stages() == bounces
     broken = path("2.0.1", "2.3.0")
     assert not broken.possible
     assert [stage.release for stage in broken.stages()] == ["2.3.0"]
@@ -163,9 +163,9 @@ def test_every_upgrade_is_possible_at_least_in_steps():
             "1.1",
             "3.9",
             (
-                "members of 1.1.1 read up to version 2 and cannot be probed, and know the eager"
+                "members of 1.1.1 read up to version 2 without version probing, and know the eager"
                 " rebalance protocol only: set upgrade.from=1.1 on 3.9.2 for the first rolling"
-                " bounce, and take it out again in the second one"
+                " bounce, and remove it in the second one"
             ),
         ),
         (
@@ -181,9 +181,9 @@ def test_every_upgrade_is_possible_at_least_in_steps():
             "0.10.0",
             "0.11.0.0",
             (
-                "members of 0.10.0.1 read up to version 1 and cannot be probed, and 0.11.0.0 has no"
-                " upgrade.from (KAFKA-6054); go by 0.10.2.2, or stop all members and start them as"
-                " 0.11.0.0"
+                "members of 0.10.0.1 read up to version 1 without version probing, and 0.11.0.0 has"
+                " no upgrade.from (KAFKA-6054); go through 0.10.2.2, or stop all members and start"
+                " them as 0.11.0.0"
             ),
         ),
         (
@@ -195,9 +195,9 @@ def test_every_upgrade_is_possible_at_least_in_steps():
             "2.0",
             "4.0",
             (
-                "members of 2.0.1 know the eager rebalance protocol only, and 4.0.2 cannot be held"
-                " back: the eager rebalance protocol is gone since 4.0 (KAFKA-18839); stop over at"
-                " one of 3.5, 3.6, 3.7, 3.8, 3.9, or stop all members and start them as 4.0.2"
+                "members of 2.0.1 know the eager rebalance protocol only, and 4.0.2 cannot be"
+                " pinned: 4.0 removed the eager rebalance protocol (KAFKA-18839); go through one of"
+                " 3.5, 3.6, 3.7, 3.8, 3.9, or stop all members and start them as 4.0.2"
             ),
         ),
     ],

@@ -1,4 +1,4 @@
-"""`spark-assign batch --on-error reject`: a broken row costs its own group, and says where."""
+"""`spark-assign batch --on-error reject`: an invalid row affects its own group only."""
 
 import json
 
@@ -51,7 +51,7 @@ LINES = {
         line("surrogate", clients={"\ud800": {}}),
         "the group cannot be placed, UnicodeEncodeError",
     ),
-    "events of nobody": (
+    "events of unknown clients": (
         line("events", events=[{"type": "leave", "clients": [[[1]]]}]),
         "event 1, leave: clients has entry [[1]]",
     ),
@@ -108,7 +108,7 @@ GOOD = ("first", "second", "third")
 
 
 def mixed(good, bad):
-    """Good ones at the start, among the bad ones and at the end."""
+    """Invalid groups with a valid one at the start, in the middle and at the end."""
     return [good[0], *bad[:6], good[1], *bad[6:], good[2]]
 
 
@@ -122,7 +122,7 @@ def write_lines(path):
 def write_rows(path):
     written = mixed([row(name) for name in GOOD], [given for given, _ in ROWS.values()])
     table = pa.Table.from_pylist(written, schema=GROUP_ARROW)
-    names = [one["name"] for one in written]
+    names = [group["name"] for group in written]
     raw = [b"no-\xff" if name == "no-utf-8" else name and name.encode() for name in names]
     column = pa.array(raw, pa.binary()).view(pa.string())
     pq.write_table(table.set_column(0, GROUP_ARROW.field("name"), column), path)
@@ -134,7 +134,7 @@ def write_rows(path):
     ("name", "write", "tasks"),
     [("groups.jsonl", write_lines, 4), ("groups.parquet", write_rows, 2)],
 )
-def test_twelve_broken_rows_cost_their_own_groups_only(spark, tmp_path, name, write, tasks):
+def test_twelve_invalid_rows_affect_their_own_groups_only(spark, tmp_path, name, write, tasks):
     expected = write(tmp_path / name)
     assert len(expected) == 12
     arguments = ("batch", "--in", f"{tmp_path}/{name}", "--out", f"{tmp_path}/plans")
@@ -145,10 +145,10 @@ def test_twelve_broken_rows_cost_their_own_groups_only(spark, tmp_path, name, wr
     assert result.exit_code == 1, (result.stderr, result.exception)
     summary = json.loads(result.stdout)
     assert (summary["groups"], summary["rejects"], summary["tasks"]) == (15, 12, 3 * tasks)
-    plans = {one.name: one for one in spark.read.parquet(f"{tmp_path}/plans").collect()}
+    plans = {plan.name: plan for plan in spark.read.parquet(f"{tmp_path}/plans").collect()}
     assert sorted(plans) == sorted(GOOD)
-    for one in plans.values():
-        assert sum(len(placed.active) for placed in one.clients.values()) == tasks
+    for plan in plans.values():
+        assert sum(len(placed.active) for placed in plan.clients.values()) == tasks
     rejects = spark.read.parquet(f"{tmp_path}/plans/_rejects").collect()
     found = {reject.place: reject.reason for reject in rejects}
     assert sorted(found) == sorted(expected)
@@ -158,7 +158,7 @@ def test_twelve_broken_rows_cost_their_own_groups_only(spark, tmp_path, name, wr
 
 
 @pytest.mark.parametrize("what", ["replicas of 10**30", "a strategy that raises"])
-def test_the_first_broken_row_is_named_where_it_fails_the_job(spark, tmp_path, what):
+def test_the_first_invalid_row_is_named_if_it_fails_the_job(spark, tmp_path, what):
     given, sentence = LINES[what]
     path = tmp_path / "groups.jsonl"
     path.write_bytes(b"\n".join([line("good"), given]))

@@ -1,4 +1,4 @@
-"""A live group above the threshold: the leader asks, Spark plans, the group takes the plan."""
+"""A live group: the leader writes a snapshot, Spark plans it, the group uses the plan."""
 
 import threading
 import time
@@ -35,7 +35,7 @@ def topology():
 
 
 class Member(threading.Thread):
-    """A stream thread of its own process: it polls, and tells what it was given."""
+    """A member that polls in a thread."""
 
     def __init__(self, broker, number, store):
         super().__init__(daemon=True)
@@ -71,7 +71,7 @@ class Member(threading.Thread):
         return sorted(task.partition for task in self.assignor.tasks.active)
 
     def rejoin(self):
-        """As the follow-up timer does when it fires."""
+        """Request a rebalance, as the follow-up timer does."""
         self.consumer._coordinator.request_rejoin()
 
     def close(self):
@@ -97,7 +97,7 @@ def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp
         wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member runs everything")
         with closing(Member(broker, 2, store)) as second:
             wait_for(lambda: snapshot_clients(store) == 2, "the leader wants a plan for two")
-            # Nothing waits for it: the group goes on with what it has.
+            # The group keeps its assignment until the plan is there.
             wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member goes on")
             assert second.tasks() == []
 
@@ -120,7 +120,7 @@ def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp
             planned = store.read_plan(GROUP).assignment.active.tolist()
             assert second.tasks() == [p for p in range(PARTITIONS) if planned[p] == 1]
 
-            # A cut file is refused, and what runs stays where it is.
+            # A truncated plan is rejected, and the assignment stays.
             path = store.plan_path(GROUP)
             path.write_bytes(path.read_bytes()[:-7])
             before = first.tasks()

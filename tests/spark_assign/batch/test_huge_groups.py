@@ -1,4 +1,4 @@
-"""Large groups out of a batch, sizes in balance, and a job that is killed in the middle."""
+"""Huge groups of a batch, partitions of equal work, and a job that is killed."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def problem(tasks, seed, clients=5):
 
 
 def write(path, problems):
-    states = [(one["name"], read_problem(one).state) for one in problems]
+    states = [(given["name"], read_problem(given).state) for given in problems]
     pq.write_table(pa.Table.from_batches([group_batch(states)]), path)
 
 
@@ -44,8 +44,8 @@ def placed(state, clients):
 
 def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_path):
     problems = [problem(12, 1), problem(60, 2), problem(12, 3)]
-    gone = next(iter(problems[1]["clients"]))
-    del problems[1]["clients"][gone]
+    lost = next(iter(problems[1]["clients"]))
+    del problems[1]["clients"][lost]
     write(tmp_path / "groups.parquet", problems)
     arguments = ["--in", f"{tmp_path}/groups.parquet", "--out", f"{tmp_path}/plans"]
     result = CliRunner().invoke(
@@ -56,14 +56,14 @@ def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_
     assert (summary["groups"], summary["huge"], summary["tasks"]) == (3, 1, 84)
     rows = {row.name: row for row in spark.read.parquet(f"{tmp_path}/plans").collect()}
     assert sorted(rows) == ["group-1", "group-2", "group-3"]
-    for one in problems:
-        state = read_problem(one).state
-        clients = {name: held.asDict() for name, held in rows[one["name"]].clients.items()}
+    for given in problems:
+        state = read_problem(given).state
+        clients = {name: held.asDict() for name, held in rows[given["name"]].clients.items()}
         assert sorted(clients) == list(state.clients)
         assert validate(state, placed(state, clients)) == ()
 
 
-def test_broken_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path):
+def test_invalid_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path):
     good = problem(60, 1)
     lines = [
         json.dumps(good),
@@ -107,14 +107,14 @@ def test_every_class_has_a_partition(wanted):
         SizeClass(power=p, groups=3, work=3 * 2**p, tasks_max=2**p) for p in range(16, 3, -1)
     )
     places, total = partitions_of(classes, wanted)
-    assert set(places) == {one.power for one in classes}
+    assert set(places) == {size.power for size in classes}
     assert all(start + count <= total for start, count in places.values())
     assert partitions_of((), wanted) == ({}, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_job_killed_in_the_middle_leaves_nothing_and_runs_again(spark, tmp_path):
+def test_job_that_is_killed_leaves_nothing_and_runs_again(spark, tmp_path):
     write(tmp_path / "groups.parquet", [problem(200, seed, clients=20) for seed in range(40)])
     arguments = ["batch", "--in", f"{tmp_path}/groups.parquet", "--out", f"{tmp_path}/plans"]
     job = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`spark-assign batch`: the same answers as `assignor assign`, and a sentence for what is wrong."""
+"""`spark-assign batch`: answers as of `assignor assign`, and messages for invalid input."""
 
 import gzip
 import json
@@ -35,7 +35,7 @@ def rows(problems):
 
 @pytest.fixture
 def call(spark, tmp_path):
-    """Run a command in the session of the tests; relative paths are those of the test."""
+    """Run a command in the session of the tests; @ stands for the folder of the test."""
 
     def run(*arguments):
         return CliRunner().invoke(main, [a.replace("@", f"{tmp_path}/") for a in arguments])
@@ -128,7 +128,7 @@ def test_lines_out_are_in_the_result_format_and_compare_finds_them_equal(
     }
 
 
-def test_settings_win_over_the_groups_own(call, spark, tmp_path, table, rows):
+def test_settings_override_those_of_the_groups(call, spark, tmp_path, table, rows):
     table(rows)
     call(
         *("batch", "--in", "@groups.parquet", "--out", "@plans"),
@@ -188,7 +188,7 @@ def test_bad_group_fails_the_job_with_its_name_column_and_value(call, tmp_path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["groups.parquet"]
 
 
-def test_rejects_are_set_apart_and_the_others_are_placed(call, spark, tmp_path, table, rows):
+def test_invalid_groups_are_rejected_and_the_others_placed(call, spark, tmp_path, table, rows):
     changes = [change for change, _ in BAD_ROWS.values()]
     bad = [
         change(row) | {"name": f"bad-{n}"}
@@ -205,7 +205,7 @@ def test_rejects_are_set_apart_and_the_others_are_placed(call, spark, tmp_path, 
     assert "4 rejected" in result.stdout
 
 
-def test_lines_that_make_no_sense_are_rejected_like_rows(call, spark, tmp_path, lines):
+def test_invalid_lines_are_rejected_like_rows(call, spark, tmp_path, lines):
     wrong = {"name": "g", "topics": {"a": {"partitions": "three"}}, "clients": {"c": {}}}
     (tmp_path / "groups.jsonl").write_bytes(
         "\n".join([lines[0], "{broken", json.dumps(wrong | {"subtopologies": {}})]).encode()
@@ -221,7 +221,7 @@ def test_lines_that_make_no_sense_are_rejected_like_rows(call, spark, tmp_path, 
     assert places == {f"{tmp_path}/groups.jsonl, line {number}" for number in (2, 3, 4)}
 
 
-def test_name_that_comes_twice_is_refused_with_both_rows(call, spark, tmp_path, table, rows):
+def test_repeated_name_is_an_error_with_both_rows(call, spark, tmp_path, table, rows):
     table([*rows, rows[2]])
     path = tmp_path / "groups.parquet"
     result = call("batch", "--in", "@groups.parquet", "--out", "@plans")
@@ -267,14 +267,14 @@ def test_missing_columns_and_other_types_are_found_before_work(call, table, rows
     assert "column tasks is string, it must be array<" in other.stderr
 
 
-def test_parquet_cut_off_is_named(call, tmp_path, table, rows):
+def test_truncated_parquet_is_named(call, tmp_path, table, rows):
     table(rows)
     path = tmp_path / "groups.parquet"
     path.write_bytes(path.read_bytes()[:2000])
     result = call("batch", "--in", "@groups.parquet", "--out", "@plans")
     assert result.exit_code == 2
     assert result.stderr == (
-        f"spark-assign: {path} is no whole Parquet file (cut off?); write it again.\n"
+        f"spark-assign: {path} is not a complete Parquet file (truncated?); write it again.\n"
     )
     assert sorted(found.name for found in tmp_path.iterdir()) == ["groups.parquet"]
 

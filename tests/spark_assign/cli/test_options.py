@@ -1,4 +1,4 @@
-"""The face of `spark-assign`: help, sentences for what Spark says, Java that is missing."""
+"""Options and help of `spark-assign`, messages for errors of Spark, and missing Java."""
 
 import os
 import stat
@@ -31,7 +31,7 @@ def test_help_of_the_group_names_every_command():
 
 def option_of(name, option):
     command = main.get_command(None, name)
-    [found] = [one for one in command.params if option in one.opts]
+    [found] = [parameter for parameter in command.params if option in parameter.opts]
     return found.to_info_dict()
 
 
@@ -45,13 +45,13 @@ def test_commands_that_share_an_option_declare_it_alike(option):
     assert others == [first, first]
 
 
-SAID = {
+MESSAGES = {
     "[PATH_NOT_FOUND] Path does not exist: file:/data/in.parquet. SQLSTATE: 42K03": (
         "there is no /data/in.parquet; give a file, a directory or a glob",
         2,
     ),
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file hdfs://n:1/a b": (
-        "hdfs://n:1/a cannot be read as what it claims to be (cut off?); write it again",
+        "hdfs://n:1/a does not have the format of its name (truncated?); write it again",
         2,
     ),
     "java.io.IOException: No space left on device": (
@@ -67,9 +67,9 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("text", SAID)
-def test_what_spark_says_becomes_one_sentence(text):
-    assert sentence_of(text) == SAID[text]
+@pytest.mark.parametrize("text", MESSAGES)
+def test_an_error_of_spark_becomes_one_sentence(text):
+    assert sentence_of(text) == MESSAGES[text]
 
 
 def test_settings_are_values_and_lists_can_be_keys():
@@ -90,7 +90,7 @@ def fake_java(tmp_path, version):
     return str(java)
 
 
-def test_java_of_java_home_is_taken_and_must_be_new_enough(tmp_path, monkeypatch):
+def test_java_home_is_used_and_must_be_new_enough(tmp_path, monkeypatch):
     java = fake_java(tmp_path, "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert find_java() == java
@@ -112,10 +112,10 @@ def test_without_java_one_sentence_says_so(tmp_path, monkeypatch):
         find_java()
 
 
-def test_memory_that_is_no_size_is_refused_before_anything_starts(monkeypatch):
+def test_invalid_driver_memory_is_an_error_before_spark_starts(monkeypatch):
     monkeypatch.setattr("spark_assign.cli.session.SparkSession.getActiveSession", lambda: None)
     monkeypatch.setattr(os, "environ", {k: v for k, v in os.environ.items() if "GATEWAY" not in k})
-    with pytest.raises(SparkUnavailable, match="is no size"):
+    with pytest.raises(SparkUnavailable, match="is not a size"):
         session("x", driver_memory="lots")
 
 

@@ -1,4 +1,4 @@
-"""A machine without Java: the tests of the job are skipped with one sentence, in CI they fail."""
+"""Without Java the tests of the job are skipped with one sentence; in CI they fail."""
 
 import os
 import subprocess
@@ -28,15 +28,15 @@ def outcome(tmp_path, **environment):
 
 @pytest.mark.timeout(900)
 def test_tests_of_the_job_are_skipped_with_one_sentence(tmp_path):
-    status, said = outcome(tmp_path)
-    assert status == pytest.ExitCode.OK, said
-    assert "1 skipped" in said
-    assert said.count(SENTENCE) == 1
+    status, output = outcome(tmp_path)
+    assert status == pytest.ExitCode.OK, output
+    assert "1 skipped" in output
+    assert output.count(SENTENCE) == 1
 
 
 @pytest.mark.timeout(900)
 def test_tests_of_the_job_fail_in_ci(tmp_path):
-    status, said = outcome(tmp_path, CI="true")
-    assert status == pytest.ExitCode.TESTS_FAILED, said
-    assert "1 error" in said
-    assert "install Java 17 or newer" in said
+    status, output = outcome(tmp_path, CI="true")
+    assert status == pytest.ExitCode.TESTS_FAILED, output
+    assert "1 error" in output
+    assert "install Java 17 or newer" in output

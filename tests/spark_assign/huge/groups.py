@@ -1,4 +1,4 @@
-"""Passes over the tasks of a group without Spark, and groups to run them on."""
+"""Run the passes of the huge job without Spark, and make random groups for it."""
 
 import random
 import zlib
@@ -21,7 +21,7 @@ from spark_assign.huge.worker.standbys import Pools
 
 
 def hashed(value):
-    """What Spark's xxhash64 is to the job: 64 bits of a text or a list, and 42 of null."""
+    """A stand-in for Spark's xxhash64: 64 bits of a text or a list, and 42 for null."""
     if value is None:
         return NULL_HASH
     text = repr(value).encode()
@@ -31,15 +31,18 @@ def hashed(value):
 def as_lists(racks, task):
     if racks is None:
         return None
-    return [None if one is None else sorted(one) for one in racks[task]]
+    return [None if names is None else sorted(names) for names in racks[task]]
 
 
 def reduced_batch(state, reading, tasks):
-    """The columns that Spark would hand to a worker."""
+    """The columns that Spark passes to a worker."""
     copies = [list(zip(*held_by(state, task), strict=True)) for task in tasks]
     width = reading.width
     stateful = state.stateful[tasks].tolist()
-    flags = [len(held) << 5 | one << 4 for held, one in zip(copies, stateful, strict=True)]
+    flags = [
+        len(held) << 5 | is_stateful << 4
+        for held, is_stateful in zip(copies, stateful, strict=True)
+    ]
     columns = {
         "flags": pa.array(flags, pa.int32()),
         "subtopology": pa.array([state.tasks[t].subtopology for t in tasks], pa.int32()),
@@ -49,9 +52,9 @@ def reduced_batch(state, reading, tasks):
     }
     for i in range(width):
         part = [held[i] if i < len(held) else (None, LAG_UNKNOWN, False) for held in copies]
-        columns[f"copy{i}"] = pa.array([hashed(one[0]) for one in part], pa.int64())
-        columns[f"lag{i}"] = pa.array([one[1] for one in part], pa.int64())
-        columns[f"stalled{i}"] = pa.array([one[2] for one in part])
+        columns[f"copy{i}"] = pa.array([hashed(copy[0]) for copy in part], pa.int64())
+        columns[f"lag{i}"] = pa.array([copy[1] for copy in part], pa.int64())
+        columns[f"stalled{i}"] = pa.array([copy[2] for copy in part])
     more = [
         [{"client": c, "lag": lag, "stalled": stalled} for c, lag, stalled in held]
         if len(held) > width
@@ -79,11 +82,11 @@ def name_of(state, client):
 
 
 def no_check(_counted):
-    """Tasks of these worlds make sense."""
+    """Accept all tasks; those of `random_group` are valid."""
 
 
 def run_group(state, strategy, *, chunks=2, batch=400):
-    """The plan of the collapsed job as a task assignment, and what was decided."""
+    """The plan of the huge job as a task assignment, and its decisions."""
     clients = [
         Member(client=c, threads=int(n), rack=rack, tags=dict(tags), hash=hashed(c))
         for c, n, rack, tags in zip(
@@ -98,8 +101,8 @@ def run_group(state, strategy, *, chunks=2, batch=400):
         )
     }
     lists = [
-        Row(partition_racks=one, changelog_racks=two, source=hashed(one), log=hashed(two))
-        for one, two in pairs.values()
+        Row(partition_racks=sources, changelog_racks=logs, source=hashed(sources), log=hashed(logs))
+        for sources, logs in pairs.values()
     ]
     wanted = state.config.rack_aware_assignment_strategy != "none"
     traffic, overlap = RACK_COSTS[strategy]
@@ -169,7 +172,7 @@ def answer_of(state, placed, decided):
 def random_group(
     seed, *, racks=0, strategy="none", standbys=None, kind=None, clients=None, size=None
 ):
-    """A small group of any shape, from a seed; `kind` is what happened before."""
+    """A small random group of a seed; `kind` is what happened to it before."""
     rng = random.Random(seed)  # noqa: S311 a seed for tests
     count = clients or rng.randint(1, 9)
     subtopologies = rng.randint(1, 3)

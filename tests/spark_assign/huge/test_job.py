@@ -1,8 +1,6 @@
-"""The collapsed job on Spark: tables in, plan on disk, summary, and input that makes no sense."""
+"""`spark-assign group` on Spark: plan, summary, and invalid input."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +15,7 @@ from spark_assign.huge.job import plan_group
 from spark_assign.tables.convert import client_rows, task_rows
 from spark_assign.tables.errors import BadTable
 from spark_assign.tables.schemas import CLIENT, TASK
-
-_SPEC = importlib.util.spec_from_file_location("groups", Path(__file__).with_name("groups.py"))
-worlds = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(worlds)
+from tests.spark_assign.huge import groups
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -38,7 +33,7 @@ def tables(spark, state, change=None):
 
 @pytest.fixture(scope="module")
 def state():
-    return worlds.random_group(
+    return groups.random_group(
         5, racks=3, strategy="min_traffic", kind="join", clients=8, size=24, standbys=1
     )
 
@@ -53,10 +48,10 @@ def stored(spark, state, tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(group, [str(one) for one in arguments])
+    return CliRunner().invoke(group, [str(argument) for argument in arguments])
 
 
-def test_command_writes_a_valid_plan_and_says_what_it_costs(spark, state, stored, tmp_path):
+def test_command_writes_a_valid_plan_and_prints_its_costs(spark, state, stored, tmp_path):
     settings = ("num.standby.replicas=1", "rack.aware.assignment.strategy=min_traffic")
     given = [word for setting in settings for word in ("--config", setting)]
     out = tmp_path / "plan"
@@ -68,16 +63,16 @@ def test_command_writes_a_valid_plan_and_says_what_it_costs(spark, state, stored
     assert on_disk.items() <= summary.items()
 
     placed = [row.asDict() for row in spark.read.parquet(str(out)).collect()]
-    mine = as_assignment(state, placed)
-    assert validate(state, mine) == ()
-    moves, core = moves_of(state, mine), sticky(state)
+    assignment = as_assignment(state, placed)
+    assert validate(state, assignment) == ()
+    moves, core = moves_of(state, assignment), sticky(state)
     assert summary["moved"] == moves.handoffs + moves.stateless_moves
     assert (summary["restores"], summary["cold"]) == (moves.restores, moves.cold)
     assert summary["standbys"] == len(core.standbys)
     assert summary["rack_cost"] == summary["rack_bound"]
     # Spark's passes are those that the tests of the plans run without it.
-    local, _ = worlds.run_group(state, "sticky")
-    assert mine.active.tolist() == local.active.tolist()
+    local, _ = groups.run_group(state, "sticky")
+    assert assignment.active.tolist() == local.active.tolist()
 
     again = run("--in", stored, "--out", out, *given)
     assert again.exit_code == 2
@@ -94,7 +89,7 @@ def as_assignment(state, rows):
         followup = False
 
     assert {TaskId(r["subtopology"], r["partition"]) for r in rows} == set(state.tasks)
-    return worlds.answer_of(state, Placed, Decided)
+    return groups.answer_of(state, Placed, Decided)
 
 
 def null_partition(rows):
@@ -122,31 +117,31 @@ def twice(rows):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "sentence"),
     [
         (null_partition, "column partition of task"),
         (unknown_owner, "column owner of task 0_2 names client-77, which is not among the clients"),
         (unknown_holder, "column copies of task 0_2 names client-99"),
         (bad_lag, "task 0_1 has a lag below -1"),
         (weighed, "column weight, which is 2.5, of task 0_4 is not 1"),
-        (twice, "task 0_6 is there 2 times"),
+        (twice, "task 0_6 has 2 rows"),
     ],
 )
-def test_rows_that_make_no_sense_are_refused_by_name(spark, change, said):
-    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+def test_invalid_rows_fail_the_job_and_are_named(spark, change, sentence):
+    state = groups.random_group(3, kind="steady", clients=3, size=9, standbys=0)
     tasks, clients = tables(spark, state, change)
-    with pytest.raises(BadTable, match=said):
+    with pytest.raises(BadTable, match=sentence):
         plan_group(tasks, clients)
 
 
-def test_rows_that_make_no_sense_are_set_apart_and_the_others_placed(spark, tmp_path):
-    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+def test_invalid_rows_are_rejected_and_the_others_placed(spark, tmp_path):
+    state = groups.random_group(3, kind="steady", clients=3, size=9, standbys=0)
 
-    def spoil(rows):
+    def make_invalid(rows):
         for change in (unknown_owner, null_partition, weighed, twice):
             change(rows)
 
-    tasks, clients = tables(spark, state, spoil)
+    tasks, clients = tables(spark, state, make_invalid)
     for name, frame in (("tasks", tasks), ("clients", clients)):
         frame.write.parquet(str(tmp_path / "state" / name))
     given = ("--in", tmp_path / "state", "--out", tmp_path / "plan", "--on-error", "reject")
@@ -168,7 +163,7 @@ def test_rows_that_make_no_sense_are_set_apart_and_the_others_placed(spark, tmp_
     assert left == ["_SUCCESS", "_rejects", "_summary.json"]
     refused = run(*given, "--store", tmp_path)
     assert refused.exit_code == 2
-    assert "leaders take whole plans only" in refused.stderr
+    assert "leaders accept complete plans only" in refused.stderr
 
 
 def without_stalled(rows):
@@ -182,14 +177,14 @@ def without_stalled(rows):
 
 
 def test_lists_of_copies_are_read_as_they_are_stored_however_long(spark):
-    state = worlds.random_group(14, kind="mess", clients=9, size=40, standbys=1)
+    state = groups.random_group(14, kind="mess", clients=9, size=40, standbys=1)
     assert np.diff(state.copy_start).max() > 3, "no list is longer than the columns of a worker"
     full, clients = tables(spark, state)
     stored = spark.createDataFrame(*without_stalled(task_rows(state))).coalesce(1)
     plans = [plan_group(tasks, clients, config=state.config) for tasks in (full, stored)]
-    one, two = (sorted(map(tuple, plan.placements.collect())) for plan in plans)
-    assert one == two
-    assert len(one) > len(state.tasks)
+    first, second = (sorted(map(tuple, plan.placements.collect())) for plan in plans)
+    assert first == second
+    assert len(first) > len(state.tasks)
     for plan in plans:
         assert plan.packed.storageLevel.useDisk
         plan.release()
@@ -197,11 +192,11 @@ def test_lists_of_copies_are_read_as_they_are_stored_however_long(spark):
 
 
 @pytest.mark.parametrize(
-    ("client", "said"),
+    ("client", "sentence"),
     [("client-99", "names client-99, which is not among"), (None, "a copy without a client")],
 )
-def test_long_lists_of_copies_are_looked_at_like_short_ones(spark, client, said):
-    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+def test_long_lists_of_copies_are_checked_like_short_ones(spark, client, sentence):
+    state = groups.random_group(3, kind="steady", clients=3, size=9, standbys=0)
 
     def change(rows):
         names = ["client-0", "client-1", client, "client-2"]
@@ -209,15 +204,15 @@ def test_long_lists_of_copies_are_looked_at_like_short_ones(spark, client, said)
 
     tasks, clients = tables(spark, state, change)
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
-    with pytest.raises(BadTable, match=said):
+    with pytest.raises(BadTable, match=sentence):
         plan_group(tasks, clients)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
 
 
-def test_clients_that_make_no_sense_are_refused_by_name(spark):
-    state = worlds.random_group(3, kind="fresh", clients=2, size=4)
+def test_invalid_clients_fail_the_job_and_are_named(spark):
+    state = groups.random_group(3, kind="fresh", clients=2, size=4)
     tasks, clients = tables(spark, state)
-    with pytest.raises(BadTable, match="client-0 is there twice"):
+    with pytest.raises(BadTable, match="client-0 has two rows"):
         plan_group(tasks, clients.union(clients))
     with pytest.raises(BadTable, match="the table is empty"):
         plan_group(tasks, clients.limit(0))

@@ -1,4 +1,4 @@
-"""Rows that the first pass over a huge group leaves for the next ones."""
+"""Rows that the first pass over a huge group packs for the next ones."""
 
 from types import SimpleNamespace
 
@@ -36,12 +36,12 @@ def test_packed_rows_come_back_as_they_were(size, width):
         rows = rows_of(seed, size=size, width=width)
         again = unpacked_rows(packed_rows(rows))
         for name in Rows.__slots__:
-            one, two = getattr(rows, name), getattr(again, name)
-            assert (one.dtype, one.shape) == (two.dtype, two.shape), name
-            assert np.array_equal(one, two), name
+            before, after = getattr(rows, name), getattr(again, name)
+            assert (before.dtype, before.shape) == (after.dtype, after.shape), name
+            assert np.array_equal(before, after), name
 
 
-def test_columns_that_are_constant_or_small_take_little_room():
+def test_columns_that_are_constant_or_small_take_few_bytes():
     rows = rows_of(1)
     numbers = {name: getattr(rows, name) for name in Rows.__slots__}
     plain = Rows(**{name: np.zeros_like(column) for name, column in numbers.items()})
@@ -51,7 +51,7 @@ def test_columns_that_are_constant_or_small_take_little_room():
     assert len(packed_rows(narrow)) < 17 * len(rows.owner)
 
 
-def test_rows_that_were_made_again_and_are_others_are_refused():
+def test_other_rows_than_were_counted_are_an_error():
     data = memoryview(packed_rows(rows_of(2)))
     lines = [Stored(0, None, data), Stored(0, 77, None)]
 

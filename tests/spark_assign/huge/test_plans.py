@@ -1,7 +1,4 @@
-"""The collapsed plan of one group against the core, on sizes that both can do; without Spark."""
-
-import importlib.util
-from pathlib import Path
+"""Plans of the huge job compared with plans of the core, on small groups; without Spark."""
 
 import numpy as np
 import pytest
@@ -10,10 +7,7 @@ from assignor import find_strategy, high_availability, thread_bands, validate
 from assignor.problems import moves_of, play, totals
 from spark_assign.huge.checks import too_many_subtopologies
 from spark_assign.huge.worker.answer import COSTS
-
-_SPEC = importlib.util.spec_from_file_location("groups", Path(__file__).with_name("groups.py"))
-worlds = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(worlds)
+from tests.spark_assign.huge import groups
 
 STRATEGIES = ("sticky", "high_availability")
 SEEDS = range(25)
@@ -56,12 +50,14 @@ def racks_spanned(state, assignment):
 @pytest.mark.parametrize("racks", [0, 3])
 def test_plans_are_valid_and_as_balanced_as_those_of_the_core(strategy, racks):
     for seed in SEEDS:
-        state = worlds.random_group(seed, racks=racks)
-        mine, info = worlds.run_group(state, strategy)
+        state = groups.random_group(seed, racks=racks)
+        assignment, info = groups.run_group(state, strategy)
         core = find_strategy(strategy)(state)
-        assert validate(state, mine) == (), seed
-        assert len(mine.standbys) - len(mine.warmups) == len(core.standbys) - len(core.warmups)
-        assert len(mine.warmups) <= state.config.max_warmup_replicas
+        assert validate(state, assignment) == (), seed
+        assert len(assignment.standbys) - len(assignment.warmups) == len(core.standbys) - len(
+            core.warmups
+        )
+        assert len(assignment.warmups) <= state.config.max_warmup_replicas
         # Where tasks belong in the end: threads differ by one task at most.
         plan = info.decided.actives
         bands = thread_bands(state.capacity(), int(state.stateful.sum()))
@@ -72,80 +68,80 @@ def test_plans_are_valid_and_as_balanced_as_those_of_the_core(strategy, racks):
 @pytest.mark.parametrize("kind", ["fresh", "steady", "join", "leave", "mess"])
 def test_sticky_moves_no_more_than_the_core_and_is_as_balanced(kind):
     for seed in SEEDS:
-        state = worlds.random_group(seed, kind=kind)
-        mine, _ = worlds.run_group(state, "sticky")
+        state = groups.random_group(seed, kind=kind)
+        assignment, _ = groups.run_group(state, "sticky")
         core = find_strategy("sticky")(state)
-        moves, others = moves_of(state, mine), moves_of(state, core)
+        moves, others = moves_of(state, assignment), moves_of(state, core)
         assert moves.handoffs <= others.handoffs, seed
         assert moves.stateless_moves <= others.stateless_moves, seed
-        assert threads_apart(state, mine.active) <= threads_apart(state, core.active), seed
+        assert threads_apart(state, assignment.active) <= threads_apart(state, core.active), seed
 
 
 def test_sticky_moves_the_fewest_tasks_that_bands_allow():
     for seed in SEEDS:
-        state = worlds.random_group(seed, kind="join", standbys=0)
-        mine, info = worlds.run_group(state, "sticky")
+        state = groups.random_group(seed, kind="join", standbys=0)
+        assignment, info = groups.run_group(state, "sticky")
         homes, quota = info.decided.actives.homes, info.decided.actives.stateful
-        assert moves_of(state, mine).handoffs == int(np.maximum(homes - quota, 0).sum()), seed
+        assert moves_of(state, assignment).handoffs == int(np.maximum(homes - quota, 0).sum()), seed
 
 
 @pytest.mark.parametrize("racks", ["none", "min_traffic", "balance_subtopology"])
-def test_no_task_is_started_behind_that_the_core_would_start_caught_up(racks):
+def test_no_more_tasks_are_started_behind_than_by_the_core(racks):
     for seed in SEEDS:
-        state = worlds.random_group(seed, racks=3, strategy=racks)
-        mine, _ = worlds.run_group(state, "high_availability")
+        state = groups.random_group(seed, racks=3, strategy=racks)
+        assignment, _ = groups.run_group(state, "high_availability")
         core = high_availability(state)
-        assert moves_of(state, mine).cold <= moves_of(state, core).cold, seed
+        assert moves_of(state, assignment).cold <= moves_of(state, core).cold, seed
 
 
 def test_caught_up_copy_takes_over_when_a_client_is_lost():
     for seed in SEEDS:
-        state = worlds.random_group(seed, kind="leave", standbys=1)
-        mine, _ = worlds.run_group(state, "high_availability")
-        assert moves_of(state, mine).cold == 0, seed
+        state = groups.random_group(seed, kind="leave", standbys=1)
+        assignment, _ = groups.run_group(state, "high_availability")
+        assert moves_of(state, assignment).cold == 0, seed
 
 
 def test_plans_settle_in_as_many_rounds_as_those_of_the_core():
-    rounds = {"mine": 0, "core": 0}
+    rounds = {"huge": 0, "core": 0}
     costs = dict(rounds)
     for seed in range(12):
-        state = worlds.random_group(seed)
-        mine = list(play(state, lambda s: worlds.run_group(s, "high_availability")[0]))
+        state = groups.random_group(seed)
+        huge = list(play(state, lambda s: groups.run_group(s, "high_availability")[0]))
         core = list(play(state, high_availability))
-        for name, played in (("mine", mine), ("core", core)):
+        for name, played in (("huge", huge), ("core", core)):
             rounds[name] += len(played)
-            # What is started behind need not be handed over later, and that is no merit.
+            # A task that is started behind saves a later hand-off, so it counts too.
             costs[name] += totals(played)["handoffs"] + totals(played)["cold"]
-    assert rounds["mine"] <= 1.25 * rounds["core"]
-    assert costs["mine"] <= costs["core"]
+    assert rounds["huge"] <= 1.25 * rounds["core"]
+    assert costs["huge"] <= costs["core"]
 
 
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
 def test_rack_cost_is_that_of_the_core(strategy):
     gaps = costs = others = 0
     for seed in SEEDS:
-        state = worlds.random_group(seed, racks=3, strategy=strategy, standbys=0, clients=6)
-        mine, info = worlds.run_group(state, "sticky")
+        state = groups.random_group(seed, racks=3, strategy=strategy, standbys=0, clients=6)
+        assignment, info = groups.run_group(state, "sticky")
         core = find_strategy("sticky")(state)
         plan = info.decided.actives
         assert plan.cost >= plan.bound, seed
         gaps += plan.cost - plan.bound
-        costs += rack_cost(state, mine, 1, 10)
+        costs += rack_cost(state, assignment, 1, 10)
         others += rack_cost(state, core, 1, 10)
     assert gaps == 0
     # Quotas may differ where several are as near to what clients hold.
     assert costs <= 1.02 * others
 
 
-def test_rack_optimum_is_reached_where_clients_hold_many_classes():
+def test_rack_optimum_is_reached_if_clients_have_many_classes():
     for seed in range(10):
-        state = worlds.random_group(
+        state = groups.random_group(
             seed, racks=4, strategy="min_traffic", standbys=0, clients=8, size=120, kind="join"
         )
-        _, info = worlds.run_group(state, "high_availability")
+        _, info = groups.run_group(state, "high_availability")
         plan = info.decided.actives
         assert plan.cost == plan.bound, seed
-        sticky, info = worlds.run_group(state, "sticky")
+        sticky, info = groups.run_group(state, "sticky")
         stateful = state.stateful
         moved = stateful & (sticky.active != state.owner) & (state.owner >= 0)
         assert info.decided.actives.cost == info.decided.actives.bound, seed
@@ -153,76 +149,74 @@ def test_rack_optimum_is_reached_where_clients_hold_many_classes():
 
 
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
-def test_rack_cost_is_near_the_optimum_where_clients_of_a_rack_are_taken_together(
-    strategy, monkeypatch
-):
+def test_rack_cost_is_near_the_optimum_if_clients_of_a_rack_share_a_node(strategy, monkeypatch):
     monkeypatch.setattr("spark_assign.huge.driver.racks._EXACT_ARCS", 250)
     for seed in range(2):
-        state = worlds.random_group(
+        state = groups.random_group(
             seed, racks=5, strategy=strategy, standbys=0, clients=60, size=700, kind="join"
         )
-        mine, info = worlds.run_group(state, "sticky")
+        assignment, info = groups.run_group(state, "sticky")
         plan = info.decided.actives
         assert plan.bound <= plan.cost <= 1.01 * plan.bound, seed
-        assert validate(state, mine) == ()
+        assert validate(state, assignment) == ()
 
 
 def test_copies_are_spread_over_racks_as_in_the_core():
     for seed in SEEDS:
-        state = worlds.random_group(seed, racks=3)
-        mine, _ = worlds.run_group(state, "sticky")
+        state = groups.random_group(seed, racks=3)
+        assignment, _ = groups.run_group(state, "sticky")
         core = find_strategy("sticky")(state)
-        assert racks_spanned(state, mine) >= racks_spanned(state, core), seed
+        assert racks_spanned(state, assignment) >= racks_spanned(state, core), seed
 
 
-def test_total_load_is_balanced_once_there_are_more_than_a_few_clients():
+def test_total_load_is_balanced_with_many_clients():
     for seed in range(12):
-        state = worlds.random_group(seed, clients=30, size=200, kind="join", standbys=1)
-        mine, info = worlds.run_group(state, "sticky")
-        standbys = np.array(mine.standbys, dtype=np.int64).reshape(-1, 2)[:, 1]
-        everything = np.concatenate([mine.active, standbys])
+        state = groups.random_group(seed, clients=30, size=200, kind="join", standbys=1)
+        assignment, info = groups.run_group(state, "sticky")
+        standbys = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)[:, 1]
+        everything = np.concatenate([assignment.active, standbys])
         assert threads_apart(state, everything) <= 2, seed
         assert info.decided.copies is None or info.decided.copies.above == 0
 
 
-def test_standbys_of_one_client_sit_on_many_others():
-    state = worlds.random_group(1, clients=40, size=800, kind="fresh", standbys=1)
-    mine, _ = worlds.run_group(state, "sticky")
+def test_standbys_of_one_client_are_spread_over_many_others():
+    state = groups.random_group(1, clients=40, size=800, kind="fresh", standbys=1)
+    assignment, _ = groups.run_group(state, "sticky")
     pairs = {}
-    for task, client in mine.standbys:
-        pairs.setdefault(int(mine.active[task]), []).append(client)
+    for task, client in assignment.standbys:
+        pairs.setdefault(int(assignment.active[task]), []).append(client)
     worst = max(np.bincount(held).max() / len(held) for held in pairs.values())
     assert worst <= 0.15
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_sorted_tables_give_the_same_plan_however_they_are_cut(strategy):
+def test_sorted_tables_give_the_same_plan_for_any_number_of_chunks(strategy):
     for seed in range(30):
-        state = worlds.random_group(seed, racks=3, size=20, clients=7)
-        one, _ = worlds.run_group(state, strategy, chunks=1, batch=1_000)
-        many, _ = worlds.run_group(state, strategy, chunks=5, batch=1_000)
-        assert one.active.tolist() == many.active.tolist(), seed
+        state = groups.random_group(seed, racks=3, size=20, clients=7)
+        whole, _ = groups.run_group(state, strategy, chunks=1, batch=1_000)
+        many, _ = groups.run_group(state, strategy, chunks=5, batch=1_000)
+        assert whole.active.tolist() == many.active.tolist(), seed
 
 
-def test_more_subtopologies_than_are_told_apart_are_a_warning():
-    state = worlds.random_group(1, kind="fresh", clients=4, size=4)
-    _, info = worlds.run_group(state, "sticky")
+def test_more_subtopologies_than_buckets_are_a_warning():
+    state = groups.random_group(1, kind="fresh", clients=4, size=4)
+    _, info = groups.run_group(state, "sticky")
     numbers = np.array([[n, 1, 0, 0] for n in range(65)], dtype=np.int64)
     assert too_many_subtopologies(info.group, numbers[:64]) == []
-    [said] = too_many_subtopologies(info.group, numbers)
-    assert said.startswith("65 subtopologies are balanced as 64:")
+    [warning] = too_many_subtopologies(info.group, numbers)
+    assert warning.startswith("65 subtopologies are balanced as 64:")
 
 
-def test_counts_on_the_way_are_those_of_the_plan():
+def test_costs_of_the_last_pass_are_those_of_the_plan():
     for seed in SEEDS:
-        state = worlds.random_group(seed, racks=3)
-        mine, info = worlds.run_group(state, "high_availability")
-        moves = moves_of(state, mine)
-        told = [row for row in info.placed.column("costs").to_pylist() if row is not None]
-        costs = dict(zip(COSTS, np.sum(told, axis=0).tolist(), strict=True))
+        state = groups.random_group(seed, racks=3)
+        assignment, info = groups.run_group(state, "high_availability")
+        moves = moves_of(state, assignment)
+        counts = [row for row in info.placed.column("costs").to_pylist() if row is not None]
+        costs = dict(zip(COSTS, np.sum(counts, axis=0).tolist(), strict=True))
         assert costs["tasks"] == len(state.tasks)
-        assert costs["standbys"] + costs["warmups"] == len(mine.standbys)
-        assert costs["warmups"] == len(mine.warmups)
+        assert costs["standbys"] + costs["warmups"] == len(assignment.standbys)
+        assert costs["warmups"] == len(assignment.warmups)
         assert costs["moved"] == moves.handoffs + moves.stateless_moves
         assert costs["restores"] == moves.restores
         assert costs["cold"] == moves.cold

@@ -1,4 +1,4 @@
-"""Columns of a batch say what the reader of problem files says, and what is wrong with a row."""
+"""Group states from rows are those of the problem reader; invalid rows are rejects."""
 
 import gzip
 from pathlib import Path
@@ -9,8 +9,8 @@ import pytest
 
 from assignor import read_problem
 from assignor.problems import parse_problem
-from spark_assign.tables.checks import Reject
 from spark_assign.tables.convert import GROUP_ARROW, group_batch
+from spark_assign.tables.rejects import Reject
 from spark_assign.tables.states import states_of
 
 SAMPLE = Path(__file__).parents[2] / "assignor" / "problems" / "open_sample.jsonl.gz"
@@ -58,12 +58,12 @@ def test_rows_in_any_order_give_the_same_state():
     turned = given | {"tasks": given["tasks"][::-1], "clients": given["clients"][::-1]}
     for task in turned["tasks"]:
         task["copies"] = task["copies"][::-1]
-    [(_, one)] = states_of(pa.RecordBatch.from_pylist([given], schema=GROUP_ARROW))
-    [(_, two)] = states_of(pa.RecordBatch.from_pylist([turned], schema=GROUP_ARROW))
-    assert differences(one, two) == []
+    [(_, state)] = states_of(pa.RecordBatch.from_pylist([given], schema=GROUP_ARROW))
+    [(_, reversed_state)] = states_of(pa.RecordBatch.from_pylist([turned], schema=GROUP_ARROW))
+    assert differences(state, reversed_state) == []
 
 
-def test_settings_given_win_over_the_rows_own():
+def test_settings_override_those_of_the_rows():
     batch = group_batch([(p.name, p.state) for p in problems()[:1]])
     [(_, state)] = states_of(batch, settings=(("num.standby.replicas", 0),))
     assert state.config.num_standby_replicas == 0
@@ -97,8 +97,8 @@ BAD = {
     "a client twice": (row(clients=[{"client": "a"}] * 2), "clients.client", "a"),
     "negative threads": (row(clients=[{"client": "a", "threads": -1}]), "clients.threads", "-1"),
     "tasks that are null": (row(tasks=None), "tasks", "null"),
-    "a weight beyond all": (task(weight=1e300), "tasks.weight", "1e+300"),
-    "replicas beyond Java's": (
+    "a weight above the maximum": (task(weight=1e300), "tasks.weight", "1e+300"),
+    "replicas beyond an int": (
         row(config=[("num.standby.replicas", str(10**30))]),
         "config",
         "{'num.standby.replicas': '1000000000000000000000000000000'}",
@@ -107,21 +107,21 @@ BAD = {
     "a task without a partition": (task(partition=None), "tasks.partition", "null"),
     "a task without a subtopology": (task(subtopology=None), "tasks.subtopology", "null"),
     "a negative partition": (task(partition=-1), "tasks.partition", "-1"),
-    "a task that may have state": (task(stateful=None), "tasks.stateful", "null"),
+    "a task without stateful": (task(stateful=None), "tasks.stateful", "null"),
     "a task twice": (row(tasks=[row()["tasks"][1]] * 2), "tasks", "0_1"),
     "an unknown owner": (task(owner="ghost"), "tasks.owner", "ghost"),
     "an unknown copy": (task(copies=[{"client": "z"}]), "tasks.copies.client", "z"),
-    "a copy of nobody": (task(copies=[{"lag": 1}]), "tasks.copies.client", "null"),
+    "a copy without a client": (task(copies=[{"lag": 1}]), "tasks.copies.client", "null"),
     "a copy twice": (task(copies=[{"client": "a"}] * 2), "tasks.copies.client", "a"),
     "a negative lag": (task(copies=[{"client": "a", "lag": -2}]), "tasks.copies.lag", "-2"),
     "a negative end": (task(end_offset_sum=-1), "tasks.end_offset_sum", "-1"),
-    "a weight of nothing": (task(weight=0.0), "tasks.weight", "0.0"),
+    "a weight of 0": (task(weight=0.0), "tasks.weight", "0.0"),
     "an unknown setting": (row(config=[("num.standby", "1")]), "config", "{'num.standby': '1'}"),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_makes_no_sense_costs_its_own_group_only(what):
+def test_an_invalid_row_affects_its_own_group_only(what):
     bad, column, value = BAD[what]
     rows = [row(name="before"), bad, row(name="after")]
     before, wrong, after = states_of(pa.RecordBatch.from_pylist(rows, schema=GROUP_ARROW))
@@ -143,15 +143,15 @@ def test_a_batch_of_such_groups_only_is_rejected_with_the_same_reason(what):
         assert not wrong.reason.endswith("report it with the group")
 
 
-def test_bytes_that_are_no_text_cost_their_own_group_only():
+def test_bytes_that_are_not_text_affect_their_own_group_only():
     rows = [row(name=name) for name in ("one", "two", "three")]
     batch = pa.RecordBatch.from_pylist(rows, schema=GROUP_ARROW)
     names = pa.array([b"one", b"t\xffo", b"three"], pa.binary()).view(pa.string())
     broken = batch.set_column(0, GROUP_ARROW.field("name"), names)
-    one, two, three = states_of(broken)
-    assert one[1].clients == three[1].clients == ("a", "b")
-    assert two[0] == "t\ufffdo"
-    assert "UnicodeDecodeError" in two[1].reason
+    first, second, third = states_of(broken)
+    assert first[1].clients == third[1].clients == ("a", "b")
+    assert second[0] == "t\ufffdo"
+    assert "UnicodeDecodeError" in second[1].reason
 
 
 def test_a_group_without_tasks_is_a_group():

@@ -1,4 +1,4 @@
-"""An end offset sum that is left out is unknown, through whatever door a group comes; 0 is 0."""
+"""A missing end offset sum is unknown in every input, and 0 is 0."""
 
 import pyarrow as pa
 import pytest
@@ -73,32 +73,34 @@ def by_leader(end):
         strategy=strategy,
     )
     first, second = start(number=0), start(number=1)
-    alone = assign_group(settings, [member("a", first)], {"lines": 2}).answers["a"]
-    first.receive(alone.partitions, alone.user_data, now_ms=0)
+    own_answer = assign_group(settings, [member("a", first)], {"lines": 2}).answers["a"]
+    first.receive(own_answer.partitions, own_answer.user_data, now_ms=0)
     ends = None if end is None else dict.fromkeys(TASKS, end)
     group = [member("a", first), member("b", second)]
     assign_group(settings, group, {"lines": 2}, knowledge=LeaderKnowledge(end_offset_sums=ends))
     return seen[-1]
 
 
-def member(name, one):
-    return GroupMember(member_id=name, user_data=one.subscription()[1])
+def member(name, subscriber):
+    return GroupMember(member_id=name, user_data=subscriber.subscription()[1])
 
 
-@pytest.mark.parametrize("door", [by_python, by_problem, by_spark_row, by_leader])
-def test_left_out_is_unknown_and_nobody_starts_without_state(door):
-    state = door(None)
+@pytest.mark.parametrize("read", [by_python, by_problem, by_spark_row, by_leader])
+def test_a_missing_sum_is_unknown_and_no_task_starts_without_state(read):
+    state = read(None)
     assert state.end_offset_sums.tolist() == [LAG_UNKNOWN] * 2
     assert not state.starts_anywhere().any()
     answer = run_strategy(state, high_availability)
     assert answer.active.tolist() == state.owner.tolist()
-    [said] = [one for one in answer.warnings if "end offset sums are not known" in one]
-    assert said.startswith("1 stateful task stays")
+    [warning] = [
+        sentence for sentence in answer.warnings if "end offset sums are not known" in sentence
+    ]
+    assert warning.startswith("1 stateful task stays")
 
 
-@pytest.mark.parametrize("door", [by_python, by_problem, by_spark_row, by_leader])
-def test_a_sum_of_0_is_0_and_anybody_may_start(door):
-    state = door(0)
+@pytest.mark.parametrize("read", [by_python, by_problem, by_spark_row, by_leader])
+def test_a_sum_of_0_is_0_and_any_client_may_start(read):
+    state = read(0)
     assert state.end_offset_sums.tolist() == [0, 0]
     assert state.starts_anywhere().all()
     answer = run_strategy(state, high_availability)

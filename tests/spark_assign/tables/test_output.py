@@ -1,4 +1,4 @@
-"""Output is there whole or not at all."""
+"""Output is complete, or does not exist."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def visible(directory):
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_rows_appear_with_the_mark_that_they_are_complete(spark, tmp_path):
+def test_rows_appear_with_the_success_file(spark, tmp_path):
     out = tmp_path / "plans"
     with staged(spark, f"{out}/") as stage:
         stage.write(spark.range(5))
@@ -46,13 +46,13 @@ def test_job_that_fails_leaves_nothing(spark, tmp_path):
     assert visible(tmp_path) == []
 
 
-def test_output_that_exists_is_refused_and_kept(spark, tmp_path):
+def test_existing_output_is_an_error_and_kept(spark, tmp_path):
     out = tmp_path / "plans"
     out.mkdir()
-    (out / "mine.txt").write_text("precious")
+    (out / "notes.txt").write_text("old")
     with pytest.raises(OutputInTheWay, match="--overwrite"), staged(spark, str(out)):
         pass
-    assert (out / "mine.txt").read_text() == "precious"
+    assert (out / "notes.txt").read_text() == "old"
 
 
 def test_old_output_stays_until_the_new_one_is_complete(spark, tmp_path):

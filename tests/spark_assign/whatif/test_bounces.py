@@ -1,4 +1,4 @@
-"""Bounces on workers are the bounces of one machine."""
+"""Bounces simulated on workers equal those simulated on one machine."""
 
 import json
 import shlex
@@ -42,7 +42,7 @@ def test_failures_come_back_with_a_command_that_shows_them_again(spark, tmp_path
     assert "--seed 2" in replay
 
 
-def test_paths_that_cannot_be_are_refused_before_spark_starts(tmp_path):
+def test_impossible_paths_are_errors_before_spark_starts(tmp_path):
     result = call("--seeds", 3, "--from", "0.0", "--out", tmp_path / "rows")
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1

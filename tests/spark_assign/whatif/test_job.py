@@ -1,4 +1,4 @@
-"""`spark-assign whatif`: a row for everything that may happen, a summary, a page."""
+"""`spark-assign whatif`: a row for each case, a summary, a page."""
 
 import json
 
@@ -13,7 +13,7 @@ from spark_assign.whatif.scenarios import case_of, parse_scenarios, subjects
 
 def test_rows_are_those_of_one_machine_and_the_summary_adds_them_up(spark, tmp_path):
     problems = [make_problem(clients=4, tasks=20, standbys=1, racks=2, seed=s) for s in (1, 2)]
-    problems = [one | {"name": f"group-{number}"} for number, one in enumerate(problems)]
+    problems = [problem | {"name": f"group-{number}"} for number, problem in enumerate(problems)]
     (tmp_path / "groups.jsonl").write_text("\n".join(map(json.dumps, problems)))
     words = "lose-client,lose-rack,add:1,config:num.standby.replicas=0"
     arguments = ["--in", f"{tmp_path}/groups.jsonl", "--out", f"{tmp_path}/out"]
@@ -40,13 +40,13 @@ def test_rows_are_those_of_one_machine_and_the_summary_adds_them_up(spark, tmp_p
     assert "lose-rack" in (tmp_path / "out" / "_report.html").read_text()
 
 
-def test_what_cannot_be_is_told_apart(spark, tmp_path):
+def test_impossible_cases_are_counted_apart(spark, tmp_path):
     problem = make_problem(clients=1, tasks=4, seed=3)
     (tmp_path / "groups.jsonl").write_text(json.dumps(problem))
     arguments = ["--in", f"{tmp_path}/groups.jsonl", "--out", f"{tmp_path}/out"]
     result = CliRunner().invoke(main, ["whatif", *arguments, "--scenarios", "lose-client"])
     assert result.exit_code == 1
-    assert "1 of 1 cannot be: nobody would be left" in result.stdout
+    assert "1 of 1 cases are impossible: no client would be left" in result.stdout
     wrong = CliRunner().invoke(main, ["whatif", *arguments, "--scenarios", "explode"])
     assert wrong.exit_code == 2
-    assert "no such scenario: explode" in wrong.stderr
+    assert "unknown scenario explode" in wrong.stderr

@@ -1,4 +1,4 @@
-"""What may happen to a group, and what it costs; without Spark."""
+"""Scenarios and their costs, without Spark."""
 
 import json
 
@@ -65,16 +65,16 @@ def test_a_strategy_that_fails_is_the_error_of_its_case(name):
     assert measures(case) == {}
 
 
-def test_each_client_dies_once_and_its_tasks_go_to_their_standbys():
+def test_each_client_fails_once_and_its_tasks_go_to_their_standbys():
     cases = played("lose-client", group())
     assert [case.subject for case in cases] == ["a", "b", "c"]
     for case in cases:
         state = case.rounds[0].state
         assert case.subject not in state.clients
         cost = measures(case)
-        # Both standbys lie on one client, which hands a task on to the other.
+        # Both standbys are on one client, which hands one task over to the other.
         assert (cost["takeovers"], cost["handoffs"], cost["cold"]) == (2, 1, 0)
-        # Two tasks ran there and two copies lay there: four copies are built anew.
+        # The client had two tasks and two standbys: four copies are restored.
         assert cost["restores"] == 4
         assert cost["restored_records"] >= 4 * 600_000
         assert cost["outage_ms"] <= 1
@@ -87,7 +87,7 @@ def test_a_slower_disk_takes_longer():
     assert slow >= 9 * fast > 0
 
 
-def test_racks_and_zones_die_as_a_whole():
+def test_racks_and_zones_fail_as_a_whole():
     assert [case.subject for case in played("lose-rack", group())] == ["r0", "r1"]
     zones = played("lose-zone", group())
     assert [case.subject for case in zones] == ["east", "west"]
@@ -95,14 +95,14 @@ def test_racks_and_zones_die_as_a_whole():
     assert [case.subject for case in played("lose-tag:cluster", group())] == []
 
 
-def test_nobody_left_is_said():
-    one = without(group(), {0, 1})
-    [case] = played("lose-client", one)
-    assert "nobody would be left" in case.error
+def test_losing_the_only_client_is_impossible():
+    alone = without(group(), {0, 1})
+    [case] = played("lose-client", alone)
+    assert "no client would be left" in case.error
     assert measures(case) == {}
 
 
-def test_added_clients_take_their_share_and_nothing_goes_to_nobody():
+def test_added_clients_take_their_share_and_no_task_is_lost():
     [case] = played("add:3", group())
     last = case.rounds[-1]
     assert len(last.state.clients) == 6
@@ -122,8 +122,8 @@ def test_clients_come_and_go_without_a_trace():
 
 
 def test_upgrade_bounces_every_client_once_a_bounce():
-    [one] = played("release:3.1:3.9", group())
-    assert measures(one)["rounds"] >= 6
+    [case] = played("release:3.1:3.9", group())
+    assert measures(case)["rounds"] >= 6
     [two] = played("release:1.1:3.9", group())
     assert measures(two)["rounds"] >= 2 * 6
     [no] = played("release:2.0.1:2.1.1", group())
@@ -140,7 +140,7 @@ def test_other_settings_and_strategies():
 def test_cross_rack_reads_are_counted_where_clients_are():
     state = group()
     [case] = played("now", state)
-    # Sources lie in r0 only, and c is in r1 with two tasks; changelogs' racks are not known.
+    # Sources are in r0 only, and c is in r1 with two tasks; racks of changelogs are unknown.
     assert cross_rack(state, case.rounds[0].assignment) == (2, 0)
 
 
@@ -159,18 +159,18 @@ def test_cross_rack_reads_are_counted_where_clients_are():
         "now:1",
     ],
 )
-def test_scenarios_that_make_no_sense_are_refused(word):
+def test_invalid_scenarios_are_errors(word):
     with pytest.raises(ConfigError):
         parse_scenarios((word,))
 
 
-def test_releases_that_do_not_exist_are_refused():
+def test_unknown_releases_are_errors():
     with pytest.raises(ReleaseError):
         parse_scenarios(("release:3.1:99.0",))
 
 
 def test_now_comes_first_and_nothing_twice():
-    words = [str(one) for one in parse_scenarios(("add:1,now", "add:1, lose-zone"))]
+    words = [str(scenario) for scenario in parse_scenarios(("add:1,now", "add:1, lose-zone"))]
     assert words == ["now", "add:1", "lose-tag:zone"]
 
 
@@ -179,6 +179,6 @@ def test_measures_are_plain_numbers():
     assert json.loads(json.dumps(measures(case))) == measures(case)
 
 
-def test_losing_everybody_is_refused():
+def test_losing_all_clients_is_an_error():
     with pytest.raises(ProblemError):
         without(group(), {0, 1, 2})

@@ -44,8 +44,8 @@ def test_prints_its_address_serves_and_ends_cleanly_when_told_to(number):
 @pytest.mark.loop
 def test_address_as_json_names_every_node():
     with start("--port", "0", "--nodes", "2", "--format", "json") as process:
-        told = json.loads(process.stdout.readline())
-        assert len(told["listening"]) == 2
+        started = json.loads(process.stdout.readline())
+        assert len(started["listening"]) == 2
         process.terminate()
         assert process.wait(timeout=120) == 0
 
@@ -56,19 +56,19 @@ def test_port_in_use_is_one_sentence_and_status_3():
         socket.create_server(("127.0.0.1", 0)) as taken,
         start("--port", str(taken.getsockname()[1])) as process,
     ):
-        _, said = process.communicate(timeout=120)
+        _, output = process.communicate(timeout=120)
     assert process.returncode == 3
-    assert said.count("\n") == 1
-    assert "choose another" in said
+    assert output.count("\n") == 1
+    assert "choose another" in output
 
 
 @pytest.mark.loop
 @pytest.mark.parametrize("arguments", [("--topic", "t:none"), ("--topic", "no spaces")])
 def test_bad_arguments_are_status_2(arguments):
     with start("--port", "0", *arguments) as process:
-        _, said = process.communicate(timeout=120)
+        _, output = process.communicate(timeout=120)
     assert process.returncode == 2
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 def test_stopping_the_broker_leaves_no_thread_behind():

@@ -182,7 +182,7 @@ def test_any_other_null_closes_its_connection_with_one_line(api, version, fields
 
 
 def request(api, fields):
-    return next(one for one in APIS if one.name == api).request(**fields)
+    return next(row for row in APIS if row.name == api).request(**fields)
 
 
 def test_whatever_a_handler_raises_is_one_error_and_one_line(caplog, monkeypatch):

@@ -138,13 +138,13 @@ def test_waiting_join_holds_up_its_own_connection_and_no_other():
         fields = join_request()
         names = ("group_id", "session_timeout_ms", "rebalance_timeout_ms", "protocol_type")
         base = {name: getattr(fields, name) for name in names} | {"protocols": fields.protocols}
-        one = await first.ask("JoinGroup", 3, member_id="", **base)
+        joined = await first.ask("JoinGroup", 3, member_id="", **base)
         two_is_in = asyncio.create_task(second.ask("JoinGroup", 3, member_id="", **base))
         await asyncio.sleep(0.05)
         assert not two_is_in.done()
-        beat = {"group_id": "g", "generation_id": 1, "member_id": one.member_id}
+        beat = {"group_id": "g", "generation_id": 1, "member_id": joined.member_id}
         assert (await first.ask("Heartbeat", 4, **beat)).error_code == 27
-        again = await first.ask("JoinGroup", 3, member_id=one.member_id, **base)
+        again = await first.ask("JoinGroup", 3, member_id=joined.member_id, **base)
         assert again.generation_id == (await two_is_in).generation_id == 2
 
     on_broker(work)

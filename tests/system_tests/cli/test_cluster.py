@@ -24,11 +24,11 @@ def test_one_cluster_prints_its_trace_and_a_verdict():
 
 def test_one_cluster_as_json_has_every_request_with_its_levels_and_the_rule():
     done = simulate("--world", "kraft", "--seed", "3", "--format", "json")
-    told = json.loads(done.stdout)
-    assert told["ok"] is True
-    assert told["replay"] == "rolling-bounce simulate --world kraft --seed 3"
-    assert told["requests"]
-    assert all(one["levels"] and one["rule"] for one in told["requests"])
+    document = json.loads(done.stdout)
+    assert document["ok"] is True
+    assert document["replay"] == "rolling-bounce simulate --world kraft --seed 3"
+    assert document["requests"]
+    assert all(request["levels"] and request["rule"] for request in document["requests"])
 
 
 def test_many_clusters_are_summed_up():
@@ -39,7 +39,7 @@ def test_many_clusters_are_summed_up():
 
 
 def test_a_broken_rule_ends_with_1_and_the_command_that_replays_it(monkeypatch):
-    planted = next(one for one in PLANTED if one.name == "no snapshot of before")
+    planted = next(defect for defect in PLANTED if defect.name == "no snapshot of before")
     planted.plant(monkeypatch)
     given = ("--world", "kraft", "--scenario", planted.scenario, "--faults", "none")
     done = simulate(*given, "--seeds", "1", "--workers", "1")
@@ -59,15 +59,15 @@ def test_a_broken_rule_ends_with_1_and_the_command_that_replays_it(monkeypatch):
         ("--world kraft --members 3", "--members is for --world group; leave it out"),
         ("--world kraft --report x.html", "--report is for --world group; leave it out"),
         ("--scenario upgrade --seed 1", "--scenario is for --world kraft; leave it out"),
-        ("--world kraft --controllers 4", "4 controllers make no quorum here; take 1, 3 or 5"),
+        ("--world kraft --controllers 4", "4 controllers are not supported; take 1, 3 or 5"),
         ("--world kraft --from 3.9", "give both --from and --to, or neither"),
         ("--world kraft --from 4.0 --to 3.9", "3.9 is not after 4.0"),
-        ("--world kraft --from 3.2 --to 4.0", "go by a release in between, such as 3.9"),
-        ("--world kraft --from 2.8 --to 4.0", "take one of 3.0 to 4.3"),
-        ("--world kraft --faults fire", "no such fault: fire; there are none, all, crash"),
+        ("--world kraft --from 3.2 --to 4.0", "upgrade through a release in between, such as 3.9"),
+        ("--world kraft --from 2.8 --to 4.0", "choose from 3.0 to 4.3"),
+        ("--world kraft --faults fire", "unknown fault 'fire'; choose from none, all, crash"),
         ("--world kraft --scenario minority --controllers 1", "a quorum of 1 has no minority"),
-        ("--world kraft --scenario double-roll --from 3.8 --to 3.9", "programs of its own"),
-        ("--world kraft --scenario preview --from 3.4 --to 3.9", "a preview cluster ran one of"),
+        ("--world kraft --scenario double-roll --from 3.8 --to 3.9", "has its own releases"),
+        ("--world kraft --scenario preview --from 3.4 --to 3.9", "scenario preview starts from"),
         ("--world kraft --scenario upgrade --from 3.1 --to 3.9", "is a preview cluster"),
     ],
 )
@@ -81,6 +81,6 @@ def test_what_does_not_fit_is_refused_in_one_sentence(arguments, expected):
 def test_releases_that_are_given_are_the_ones_that_run():
     given = ("--from", "3.7.1", "--to", "3.9", "--controllers", "1", "--brokers", "2")
     done = simulate("--world", "kraft", "--seed", "2", *given, "--format", "json")
-    told = json.loads(done.stdout)
-    assert (told["from"], told["to"]) == ("3.7", "3.9")
-    assert (told["controllers"], told["brokers"]) == (1, 2)
+    document = json.loads(done.stdout)
+    assert (document["from"], document["to"]) == ("3.7", "3.9")
+    assert (document["controllers"], document["brokers"]) == (1, 2)

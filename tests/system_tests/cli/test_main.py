@@ -24,7 +24,7 @@ def run(*arguments):
         ("--from 3.1 --to native --client aiokafka --protocol cooperative", "take --client mixed"),
         ("--from 3.1 --to native --client librdkafka", "is not one of"),
         ("--from 2.0.1 --to 2.3.0", "KAFKA-8649"),
-        ("--from 2.0 --to 4.0", "stop over at one of 3.5"),
+        ("--from 2.0 --to 4.0", "go through one of 3.5"),
         ("--from 3.1 --to native --rate nan", "rate"),
         ("--from 3.1 --to native --frm 2", "no such option"),
     ],
@@ -39,5 +39,5 @@ def test_bad_input_is_refused_before_anything_starts(arguments, expected):
 def test_a_refusal_is_one_sentence_that_says_what_to_do():
     result = run("live", "--from", "2.0.1", "--to", "2.3.0")
     assert len(result.stderr.splitlines()) == 1
-    assert "take one of 2.2.2, 2.3.1, 2.4 instead" in result.stderr
+    assert "use one of 2.2.2, 2.3.1, 2.4 instead" in result.stderr
     assert "--force" in result.stderr

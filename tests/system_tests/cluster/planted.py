@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from probing.features import UpdateModel, bootstrap, group, joining, migration, rules
 from system_tests.cluster import operate
 from system_tests.cluster.machines import (
-    FloorRecord,
+    MinimumRecord,
     PublishLevels,
     Rewritten,
     WriteSnapshot,
@@ -15,9 +15,8 @@ from system_tests.cluster.machines import (
     replica_step,
     roles,
 )
-from system_tests.cluster.nodes import clients as crew
+from system_tests.cluster.nodes import clients, reading
 from system_tests.cluster.nodes import controller as active
-from system_tests.cluster.nodes import reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +47,15 @@ def row(module, table, name):
 def always(module, table, name):
     """Let a row hold whatever comes."""
     rows = tuple(
-        replace(one, holds=lambda _: True) if one.name == name else one
-        for one in getattr(module, table)
+        replace(row, holds=lambda _: True) if row.name == name else row
+        for row in getattr(module, table)
     )
     return lambda patch: patch.setattr(module, table, rows)
 
 
 def news_from_anybody(patch):
     """Let a leader take whatever differs for news, as if no broker were ever behind."""
-    rows = tuple(replace(one, starts_rebalance=True) for one in group.LOOK_RULES)
+    rows = tuple(replace(row, starts_rebalance=True) for row in group.LOOK_RULES)
     patch.setattr(group, "LOOK_RULES", rows)
 
 
@@ -64,23 +63,23 @@ def commands(change):
     """Let readers of the log do something else than they are told."""
 
     def step(state, event):
-        after, told = replica_step(state, event)
-        return after, tuple(change(told))
+        after, actions = replica_step(state, event)
+        return after, tuple(change(actions))
 
     return lambda patch: patch.setattr(reading, "replica_step", step)
 
 
-def published_first(told):
-    return sorted(told, key=lambda one: not isinstance(one, PublishLevels))
+def published_first(actions):
+    return sorted(actions, key=lambda action: not isinstance(action, PublishLevels))
 
 
-def no_snapshot(told):
-    return [one for one in told if not isinstance(one, WriteSnapshot)]
+def no_snapshot(actions):
+    return [action for action in actions if not isinstance(action, WriteSnapshot)]
 
 
 def nothing_dropped(patch):
     def keep(_schema, entries, _level):
-        ordered = sorted(entries, key=lambda one: (one.kind, one.key))
+        ordered = sorted(entries, key=lambda entry: (entry.kind, entry.key))
         return Rewritten(entries=tuple(ordered), dropped=())
 
     patch.setattr(replica, "rewrite_content", keep)
@@ -103,9 +102,9 @@ def minimum_of_anybody(patch):
         found = []
         for feature, level in sorted(state.finalized.levels.items()):
             known = [r.node.ranges.get(feature) for r in state.registrations.values()]
-            highest = max((one.min for one in known if one), default=0)
-            if state.floors.get(feature, 1) < highest <= level:
-                found.append(FloorRecord(feature=feature, level=highest))
+            highest = max((levels.min for levels in known if levels), default=0)
+            if state.minimums.get(feature, 1) < highest <= level:
+                found.append(MinimumRecord(feature=feature, level=highest))
         return tuple(found)
 
     patch.setattr(controller, "deprecated_minimums", eager)
@@ -120,12 +119,12 @@ def registrations_forgotten(patch):
 
 
 def lowered_by_a_stale_answer(patch):
-    patch.setattr(crew, "adopt_levels", lambda _, answered: answered)
-    patch.setattr(crew, "group_levels", lambda polled, _: polled)
+    patch.setattr(clients, "adopt_levels", lambda _, answered: answered)
+    patch.setattr(clients, "group_levels", lambda polled, _: polled)
 
 
 def members_levels_unheard(patch):
-    patch.setattr(crew, "group_levels", lambda polled, _: polled)
+    patch.setattr(clients, "group_levels", lambda polled, _: polled)
 
 
 PLANTED = (

@@ -37,7 +37,9 @@ def committed(at_ms, level, offset):
     return Committed(at_ms, "c0", offset, (record,))
 
 
-def asked(level, *, kind="upgrade", error="NONE", dry=False, voters=("c0",), ranges=WIDE, epoch=1):
+def update_request(
+    level, *, kind="upgrade", error="NONE", dry=False, voters=("c0",), ranges=WIDE, epoch=1
+):
     return Asked(
         *(4, "c0", 1, {METADATA_VERSION: level}, kind, dry, error, "applied", "", ()),
         dict.fromkeys(voters, ranges),
@@ -51,22 +53,25 @@ def started(node, ranges=WIDE):
 
 BEGUN = (started("c0"), Activated(2, "c0", 1), committed(3, 20, 0))
 USED = (Published(3, "c0", at(20, 1)),)
-RAISED = (*BEGUN, *USED, asked(21), committed(5, 21, 1))
+RAISED = (*BEGUN, *USED, update_request(21), committed(5, 21, 1))
 STEPS = (SnapshotWritten(6, "c0", 1, at(20, 1)), Rewritten(6, "c0", at(21, 2), (), ()))
 
 # What happened, and the rule that it breaks.
 TRACES = [
     ((*BEGUN, committed(5, 21, 1)), "only what was asked"),
-    ((*BEGUN, asked(21, error="INVALID_REQUEST"), committed(5, 21, 1)), "only what was asked"),
-    ((*BEGUN, asked(21, dry=True), committed(5, 21, 1)), "only what was asked"),
-    ((*BEGUN, asked(19), committed(5, 19, 1)), "only what was asked"),
+    (
+        (*BEGUN, update_request(21, error="INVALID_REQUEST"), committed(5, 21, 1)),
+        "only what was asked",
+    ),
+    ((*BEGUN, update_request(21, dry=True), committed(5, 21, 1)), "only what was asked"),
+    ((*BEGUN, update_request(19), committed(5, 19, 1)), "only what was asked"),
     ((started("c0"), committed(3, 19, 0)), "only what was asked"),
     (
-        (*BEGUN, started("b0", OLD), Registered(3, "b0"), asked(21), committed(5, 21, 1)),
+        (*BEGUN, started("b0", OLD), Registered(3, "b0"), update_request(21), committed(5, 21, 1)),
         "every live broker can",
     ),
-    ((*BEGUN, started("c1"), started("c2"), asked(21)), "a majority can"),
-    ((*BEGUN, asked(21, ranges=OLD)), "a majority can"),
+    ((*BEGUN, started("c1"), started("c2"), update_request(21)), "a majority can"),
+    ((*BEGUN, update_request(21, ranges=OLD)), "a majority can"),
     ((*RAISED, *STEPS[1:], Published(7, "c0", at(21, 2))), "snapshot first"),
     ((*RAISED, Published(7, "c0", at(21, 2))), "snapshot first"),
     ((*RAISED, *reversed(STEPS), Published(7, "c0", at(21, 2))), "snapshot first"),
@@ -81,8 +86,8 @@ TRACES = [
         "who cannot leaves",
     ),
     ((*BEGUN, started("b0", OLD), Spoke(5, "c0", "b0", 21)), "readable"),
-    ((*BEGUN, asked(21, dry=True), Acknowledged(6, 1, 2)), "acknowledged is committed"),
-    ((*BEGUN, asked(21), Acknowledged(6, 1, 2)), "acknowledged is committed"),
+    ((*BEGUN, update_request(21, dry=True), Acknowledged(6, 1, 2)), "acknowledged is committed"),
+    ((*BEGUN, update_request(21), Acknowledged(6, 1, 2)), "acknowledged is committed"),
     ((*RAISED, Acknowledged(6, 1, 3)), "acknowledged is committed"),
     ((*RAISED, Adopted(6, "m0", at(21, 2)), Adopted(7, "m0", at(20, 1))), "the group goes on"),
     ((*BEGUN, Adopted(6, "m0", at(21, 2))), "the group goes on"),
@@ -103,7 +108,7 @@ TRACES = [
 
 
 def broken(trace, realm=REALM):
-    return [one.rule for one in check_kraft(trace, realm)]
+    return [broken.rule for broken in check_kraft(trace, realm)]
 
 
 def test_a_whole_upgrade_breaks_nothing():
@@ -121,7 +126,9 @@ def test_a_fault_is_found_by_the_rule_that_forbids_it(trace, rule):
 
 def test_a_rule_is_reported_once_with_the_first_time_it_was_broken():
     trace = (*BEGUN, Restless(4, 60, "b0 is down"), Restless(5, 60, "b0 is down"))
-    assert [(one.rule, one.at_ms) for one in check_kraft(trace, REALM)] == [("comes to rest", 4)]
+    assert [(broken.rule, broken.at_ms) for broken in check_kraft(trace, REALM)] == [
+        ("comes to rest", 4)
+    ]
 
 
 def test_rules_have_names_and_promises_of_their_own():

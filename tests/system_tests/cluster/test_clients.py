@@ -25,22 +25,22 @@ def level_of(finalized):
 
 def when(trace, kind, **fields):
     return next(
-        one.at_ms
-        for one in trace
-        if isinstance(one, kind) and all(getattr(one, k) == v for k, v in fields.items())
+        event.at_ms
+        for event in trace
+        if isinstance(event, kind) and all(getattr(event, k) == v for k, v in fields.items())
     )
 
 
 @pytest.mark.kip("584-10", "sim")
 def test_the_client_story_from_t0_to_t5():
     operator = cluster(brokers=3, members=3, series="3.8", formatted=20)
-    world, crew = operator.world, operator.crew
+    world, group = operator.world, operator.group
     # T0: the old programs; the leader looks at the brokers now and then, and learns of 20.
-    assert {level_of(member.adopted) for member in crew.members} == {20}
+    assert {level_of(member.adopted) for member in group.members} == {20}
     # T1, T2: all brokers get the new program; the level stays, and nothing happens to the group.
-    rebalances = sum(isinstance(one, Rebalanced) for one in world.trace)
+    rebalances = sum(isinstance(event, Rebalanced) for event in world.trace)
     operator.roll(Start(program="3.9"))
-    assert sum(isinstance(one, Rebalanced) for one in world.trace) == rebalances
+    assert sum(isinstance(event, Rebalanced) for event in world.trace) == rebalances
     # T3: an operator finalizes 21; T3 to T4: brokers learn one after the other, the leader looks;
     # T5: one rebalance, and all members go by 21.
     begun = len(world.trace)
@@ -49,11 +49,11 @@ def test_the_client_story_from_t0_to_t5():
     trace = world.trace[begun:]
     t3 = when(trace, Acknowledged)
     t4 = when(trace, Polled, rule="new levels")
-    t5 = [one.at_ms for one in trace if isinstance(one, Adopted)]
+    t5 = [event.at_ms for event in trace if isinstance(event, Adopted)]
     assert when(trace, Committed) <= t3 <= t4 <= min(t5)
-    assert len(t5) == len(crew.members)
-    assert [one.cause for one in trace if isinstance(one, Rebalanced)] == ["levels"]
-    assert not any(isinstance(one, Started) for one in trace)
+    assert len(t5) == len(group.members)
+    assert [event.cause for event in trace if isinstance(event, Rebalanced)] == ["levels"]
+    assert not any(isinstance(event, Started) for event in trace)
     assert list(check_kraft(world.trace, world.realm)) == []
 
 
@@ -61,7 +61,7 @@ def test_the_client_story_from_t0_to_t5():
 def test_brokers_learn_at_different_times_and_nobody_goes_by_what_is_not_finalized():
     operator = cluster(brokers=3, members=3)
     world = operator.world
-    operator.crew.answers_from, operator.crew.poll_ms = "b0", (200, 300)
+    operator.group.answers_from, operator.group.poll_ms = "b0", (200, 300)
     for place, broker in enumerate(world.brokers):
         broker.lag_ms = place * 900
     world.run_for(4_000)
@@ -70,9 +70,9 @@ def test_brokers_learn_at_different_times_and_nobody_goes_by_what_is_not_finaliz
     operator.settle()
     trace = world.trace[begun:]
     committed = when(trace, Committed)
-    learned = {one.node: one.at_ms for one in trace if isinstance(one, Published)}
+    learned = {event.node: event.at_ms for event in trace if isinstance(event, Published)}
     assert committed <= learned["b0"] < learned["b2"]
-    adopted = [one.at_ms for one in trace if isinstance(one, Adopted)]
+    adopted = [event.at_ms for event in trace if isinstance(event, Adopted)]
     assert committed <= min(adopted) < learned["b2"], "the group does not wait for every broker"
     assert list(check_kraft(world.trace, world.realm)) == []
 
@@ -86,40 +86,40 @@ STEPS = range(5)
 def test_a_stale_broker_at_any_step_takes_nobody_back(step, goes):
     """From the given step on only a broker is asked that never hears of the new levels."""
     operator = cluster(brokers=3, members=3)
-    world, crew = operator.world, operator.crew
+    world, group = operator.world, operator.group
     world.by_name["b0"].lag_ms = FROZEN_MS
-    crew.answers_from = "b1"
+    group.answers_from = "b1"
     begun = len(world.trace)
     operator.update({METADATA_VERSION: 21})
-    newest = {member.name: member.adopted.epoch for member in crew.members}
+    newest = {member.name: member.adopted.epoch for member in group.members}
 
     def steps():
-        return sum(isinstance(one, Rebalanced | Adopted) for one in world.trace[begun:])
+        return sum(isinstance(event, Rebalanced | Adopted) for event in world.trace[begun:])
 
     assert world.run(until=lambda: steps() >= step, within_ms=30_000)
-    crew.answers_from = "b0"
+    group.answers_from = "b0"
     if goes == "up and down":
         operator.update({METADATA_VERSION: 20}, UpdateKind.SAFE_DOWNGRADE)
     for _ in range(4):
         world.run_for(3_000)
-        for member in crew.members:
+        for member in group.members:
             assert member.adopted.epoch >= newest[member.name]
             newest[member.name] = member.adopted.epoch
     # A leader that knows nothing, and asks the stale broker, is told by the others.
     known = max(newest.values())
-    crew.restart(crew.leader)
+    group.restart(group.leader)
     world.run_for(3_000)
     if step > 1:
-        assert crew.members[0].adopted.epoch == known
-    crew.answers_from = "b2"
+        assert group.members[0].adopted.epoch == known
+    group.answers_from = "b2"
     world.run_for(8_000)
     wanted = 20 if goes == "up and down" else 21
-    assert {level_of(member.adopted) for member in crew.members} == {wanted}
-    assert [one.rule for one in check_kraft(world.trace, world.realm)] == []
+    assert {level_of(member.adopted) for member in group.members} == {wanted}
+    assert [event.rule for event in check_kraft(world.trace, world.realm)] == []
 
 
 def test_an_operators_step_down_is_followed():
     operator = cluster(brokers=2, members=3, formatted=21)
     operator.update({METADATA_VERSION: 20}, UpdateKind.SAFE_DOWNGRADE)
     operator.settle()
-    assert {level_of(member.adopted) for member in operator.crew.members} == {20}
+    assert {level_of(member.adopted) for member in operator.group.members} == {20}

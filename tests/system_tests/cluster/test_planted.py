@@ -11,4 +11,4 @@ def test_a_planted_mistake_goes_red_and_without_it_the_same_seed_is_green(monkey
     options = KraftOptions(seed=planted.seed, scenario=planted.scenario)
     assert run_kraft(options).broken == ()
     planted.plant(monkeypatch)
-    assert planted.breaks in {one.rule for one in run_kraft(options).broken}
+    assert planted.breaks in {broken.rule for broken in run_kraft(options).broken}

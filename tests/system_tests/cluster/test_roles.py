@@ -30,13 +30,15 @@ def test_an_active_controller_that_comes_to_read_a_level_that_it_lacks_resigns_a
     begun = len(world.trace)
     for name in ("c0", "c1"):
         world.start(world.by_name[name], Start(program="3.8"))
-    world.run(until=lambda: any(isinstance(one, Left) for one in world.trace), within_ms=30_000)
-    happened = [one for one in world.trace[begun:] if isinstance(one, Activated | Left | Resigned)]
-    of_c0 = [one for one in happened if one.node == "c0"]
-    assert [type(one) for one in of_c0] == [Activated, Left, Resigned]
+    world.run(until=lambda: any(isinstance(event, Left) for event in world.trace), within_ms=30_000)
+    happened = [
+        event for event in world.trace[begun:] if isinstance(event, Activated | Left | Resigned)
+    ]
+    of_c0 = [event for event in happened if event.node == "c0"]
+    assert [type(event) for event in of_c0] == [Activated, Left, Resigned]
     assert of_c0[1].reaction == "resign and terminate"
-    ends = [one for one in world.trace[begun:] if isinstance(one, Stopped)]
-    assert [(one.node, one.how) for one in ends] == [("c0", "ended")]
+    ends = [event for event in world.trace[begun:] if isinstance(event, Stopped)]
+    assert [(event.node, event.how) for event in ends] == [("c0", "ended")]
     # With a program that supports it, the cluster goes on, and the level is committed after all.
     for name in ("c0", "c1"):
         world.stop(world.by_name[name])
@@ -59,8 +61,8 @@ def test_a_broker_that_slept_through_an_update_unregisters_with_the_controller_a
     world.run(until=lambda: not world.by_name["b1"].is_up, within_ms=30_000)
     world.run_for(500)
     kinds = (Left, Stopped, Unregistered)
-    happened = [one for one in world.trace[begun:] if isinstance(one, kinds)]
-    assert [(type(one), one.node) for one in happened] == [(kind, "b1") for kind in kinds]
+    happened = [event for event in world.trace[begun:] if isinstance(event, kinds)]
+    assert [(type(event), event.node) for event in happened] == [(kind, "b1") for kind in kinds]
     assert happened[0].reaction == "unregister and terminate"
     # The controller forgets it before another session is over.
     assert happened[2].at_ms < happened[0].at_ms + SESSION_MS
@@ -70,22 +72,22 @@ def test_a_broker_that_slept_through_an_update_unregisters_with_the_controller_a
 def test_a_controller_with_an_emptied_disk_learns_all_from_the_others():
     operator = cluster()
     world = operator.world
-    operator.insist({METADATA_VERSION: 21})
+    operator.update_until_accepted({METADATA_VERSION: 21})
     operator.write(5)
     operator.settle()
     node = world.by_name["c1"]
     world.stop(node)
     node.disk = type(node.disk)()
     operator.bounce(node, Start(program="3.9"))
-    content = [one.replica.content for one in world.nodes]
-    assert all(one == content[0] for one in content)
+    content = [node.replica.content for node in world.nodes]
+    assert all(replica == content[0] for replica in content)
     assert world.by_name["c1"].published == FinalizedLevels(levels={METADATA_VERSION: 21}, epoch=2)
 
 
 def test_levels_are_spoken_to_a_node_that_starts_without_anybody_else_starting():
     operator = cluster(brokers=2)
     world = operator.world
-    operator.insist({METADATA_VERSION: 21})
-    starts = sum(isinstance(one, Started) for one in world.trace)
+    operator.update_until_accepted({METADATA_VERSION: 21})
+    starts = sum(isinstance(event, Started) for event in world.trace)
     assert starts == len(world.nodes)
     assert all(set(node.spoken.values()) == {21} for node in world.nodes)

@@ -28,7 +28,7 @@ from system_tests.cluster.events import (
     Stopped,
     Unfenced,
 )
-from system_tests.cluster.machines import KAFKA_CONTENT, FloorRecord
+from system_tests.cluster.machines import KAFKA_CONTENT, MinimumRecord
 
 SEEDS = range(8)
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,14 +45,14 @@ def experiments(scenario):
 
 def found(outcome, what, **fields):
     return [
-        one
-        for one in outcome.trace
-        if isinstance(one, what) and all(getattr(one, k) == v for k, v in fields.items())
+        event
+        for event in outcome.trace
+        if isinstance(event, what) and all(getattr(event, k) == v for k, v in fields.items())
     ]
 
 
 def all_found(scenario, what, **fields):
-    return [one for outcome in experiments(scenario) for one in found(outcome, what, **fields)]
+    return [event for outcome in experiments(scenario) for event in found(outcome, what, **fields)]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -66,56 +66,58 @@ def test_every_scenario_ends_at_rest_and_breaks_no_rule(scenario):
 def test_a_level_that_a_live_broker_lacks_is_refused_and_named():
     refused = all_found("upgrade", Asked, rule="a node cannot")
     assert refused
-    assert all(one.error == "FEATURE_UPDATE_FAILED" for one in refused)
-    assert any("broker b" in one.why and ".." in one.why for one in refused)
+    assert all(event.error == "FEATURE_UPDATE_FAILED" for event in refused)
+    assert any("broker b" in event.why and ".." in event.why for event in refused)
     for outcome in experiments("upgrade"):
-        done = {one.request for one in found(outcome, Acknowledged)}
-        assert not done & {one.request for one in found(outcome, Asked, rule="a node cannot")}
+        done = {event.request for event in found(outcome, Acknowledged)}
+        assert not done & {event.request for event in found(outcome, Asked, rule="a node cannot")}
 
 
 @pytest.mark.kip("584-6", "sim")
 def test_a_node_started_with_an_older_release_stays_out_and_hears_why():
     rejected = all_found("upgrade", Rejected)
     assert rejected
-    assert all("start it with a release that supports that" in one.why for one in rejected)
+    assert all("start it with a release that does" in event.why for event in rejected)
     for outcome in experiments("upgrade"):
         for reject in found(outcome, Rejected):
             after = outcome.trace[outcome.trace.index(reject) :]
-            until = next((n for n, one in enumerate(after) if _starts(one, reject.node)), None)
-            let_in = [one for one in after[:until] if isinstance(one, Registered | Unfenced)]
-            assert reject.node not in {one.node for one in let_in}
+            until = next((n for n, event in enumerate(after) if _starts(event, reject.node)), None)
+            let_in = [event for event in after[:until] if isinstance(event, Registered | Unfenced)]
+            assert reject.node not in {event.node for event in let_in}
 
 
-def _starts(one, node):
-    return isinstance(one, Started) and one.node == node
+def _starts(event, node):
+    return isinstance(event, Started) and event.node == node
 
 
 @pytest.mark.kip("584-7", "sim")
 def test_a_minimum_rises_with_the_last_node_and_outlives_a_software_downgrade():
     outcome = next(
-        one
-        for one in (experiment("downgrade", n, old="3.9", new="4.0") for n in range(20))
-        if found(one, Asked, rule="deprecated level")
+        outcome
+        for outcome in (experiment("downgrade", n, old="3.9", new="4.0") for n in range(20))
+        if found(outcome, Asked, rule="deprecated level")
     )
     assert outcome.ok
     rises = [
-        one
-        for one in found(outcome, Committed)
-        if FloorRecord(feature=METADATA_VERSION, level=7) in one.records
+        event
+        for event in found(outcome, Committed)
+        if MinimumRecord(feature=METADATA_VERSION, level=7) in event.records
     ]
     assert len(rises) == 1
     newest = {}
-    for one in outcome.trace[: outcome.trace.index(rises[0])]:
-        if isinstance(one, Started):
-            newest[one.node] = one.release
+    for event in outcome.trace[: outcome.trace.index(rises[0])]:
+        if isinstance(event, Started):
+            newest[event.node] = event.release
     assert set(newest.values()) == {"4.0"}
     refused = found(outcome, Asked, rule="deprecated level")[0]
     assert refused.at_ms > rises[0].at_ms
-    assert {one.release for one in outcome.trace if _is_late_start(one, refused.at_ms)} == {"3.9"}
+    assert {event.release for event in outcome.trace if _is_late_start(event, refused.at_ms)} == {
+        "3.9"
+    }
 
 
-def _is_late_start(one, until_ms):
-    return isinstance(one, Started) and until_ms - 5_000 < one.at_ms <= until_ms
+def _is_late_start(event, until_ms):
+    return isinstance(event, Started) and until_ms - 5_000 < event.at_ms <= until_ms
 
 
 @pytest.mark.kip("584-12", "sim")
@@ -123,11 +125,17 @@ def test_the_setting_decides_until_the_flag_does_and_there_is_an_emergency_way_b
     for outcome in experiments("double-roll"):
         early = found(outcome, Asked)[0]
         assert early.rule == "not switched on yet"
-        speaks = [one.level for one in found(outcome, Spoke)]
+        speaks = [event.level for event in found(outcome, Spoke)]
         assert speaks[0] == 4
         assert max(speaks) in (5, 6)
-    back = [one for one in experiments("double-roll") if _last_start(one).release == "before"]
-    forth = [one for one in experiments("double-roll") if _last_start(one).release == "after"]
+    back = [
+        outcome
+        for outcome in experiments("double-roll")
+        if _last_start(outcome).release == "before"
+    ]
+    forth = [
+        outcome for outcome in experiments("double-roll") if _last_start(outcome).release == "after"
+    ]
     assert back
     assert forth
     assert all(found(outcome, Spoke)[-1].level == 4 for outcome in back)
@@ -145,18 +153,22 @@ def _last_start(outcome):
 @pytest.mark.kip("778-4", "sim")
 def test_an_unsafe_downgrade_drops_what_the_level_does_not_know_and_says_so():
     unsafe = all_found("downgrade", Asked, kind="unsafe_downgrade", error="NONE")
-    assert any(one.loses for one in unsafe)
-    dropped = [one for one in all_found("downgrade", Rewritten) if one.dropped]
+    assert any(event.loses for event in unsafe)
+    dropped = [event for event in all_found("downgrade", Rewritten) if event.dropped]
     assert dropped
     by_outcome = [
-        {(one.finalized.epoch, one.dropped) for one in found(outcome, Rewritten) if one.dropped}
+        {
+            (event.finalized.epoch, event.dropped)
+            for event in found(outcome, Rewritten)
+            if event.dropped
+        }
         for outcome in experiments("downgrade")
     ]
     # Whole entries and single fields, and nothing is left that the level does not know.
-    assert {lost.field is None for one in dropped for lost in one.dropped} == {True, False}
-    for one in all_found("downgrade", Rewritten):
-        level = one.finalized.level_of(METADATA_VERSION)
-        for entry in one.entries:
+    assert {lost.field is None for event in dropped for lost in event.dropped} == {True, False}
+    for event in all_found("downgrade", Rewritten):
+        level = event.finalized.level_of(METADATA_VERSION)
+        for entry in event.entries:
             assert KAFKA_CONTENT.kind_of(entry).since <= level
             assert KAFKA_CONTENT.unknown_fields(entry, level) == ()
     # All nodes drop the same at the same epoch.
@@ -169,7 +181,9 @@ def test_every_change_is_a_snapshot_a_rewrite_and_then_a_publication_on_every_no
     steps = (SnapshotWritten, Rewritten, Published, Loaded, Started)
     for outcome in experiments("upgrade"):
         for node in outcome.lanes:
-            did = [one for one in outcome.trace if isinstance(one, steps) and one.node == node]
+            did = [
+                event for event in outcome.trace if isinstance(event, steps) and event.node == node
+            ]
             for before, now in pairwise(did):
                 if isinstance(now, Rewritten):
                     assert isinstance(before, SnapshotWritten)
@@ -192,21 +206,23 @@ def test_a_cluster_begins_at_its_format_or_at_level_1_without_one():
 def test_levels_are_raised_with_a_minority_offline_and_not_without_a_majority():
     for outcome in experiments("minority"):
         assert found(outcome, Rested)[-1].finalized.level_of(METADATA_VERSION) > 0
-        for one in found(outcome, Asked, error="NONE"):
-            assert len(one.voters) > outcome.plan.controllers // 2
+        for event in found(outcome, Asked, error="NONE"):
+            assert len(event.voters) > outcome.plan.controllers // 2
     many = [experiment("minority", seed) for seed in (51, 70, 74)]
-    refused = [one for outcome in many for one in found(outcome, Asked) if "majority" in one.rule]
+    refused = [
+        event for outcome in many for event in found(outcome, Asked) if "majority" in event.rule
+    ]
     assert refused
-    assert all("controllers of the quorum" in one.why for one in refused)
+    assert all("controllers of the quorum" in event.why for event in refused)
 
 
 @pytest.mark.kip("778-10", "sim")
 def test_each_role_leaves_in_its_way_when_it_reads_a_level_that_it_lacks():
     left = {}
     for outcome in (*experiments("minority"), *experiments("upgrade")):
-        for one in found(outcome, Left):
-            at = outcome.trace.index(one)
-            left.setdefault((one.node[0], one.reaction), []).append(outcome.trace[at + 1])
+        for event in found(outcome, Left):
+            at = outcome.trace.index(event)
+            left.setdefault((event.node[0], event.reaction), []).append(outcome.trace[at + 1])
     assert ("c", "terminate") in left
     assert ("b", "unregister and terminate") in left
     assert all(
@@ -222,23 +238,23 @@ def test_after_one_rolling_bounce_levels_are_raised_online_and_peers_speak_them(
     for outcome in experiments("upgrade"):
         high = find_kafka_release(outcome.plan.new).metadata[1]
         reached = [
-            one
-            for one in found(outcome, Rested)
-            if one.finalized.level_of(METADATA_VERSION) == high
+            event
+            for event in found(outcome, Rested)
+            if event.finalized.level_of(METADATA_VERSION) == high
         ]
         assert reached
         upgraded = max(
-            one.at_ms
-            for one in found(outcome, Started)
-            if one.release == outcome.plan.new and one.at_ms < reached[0].at_ms
+            event.at_ms
+            for event in found(outcome, Started)
+            if event.release == outcome.plan.new and event.at_ms < reached[0].at_ms
         )
         raised = [
-            one
-            for one in found(outcome, Published)
-            if one.at_ms > upgraded and one.finalized.level_of(METADATA_VERSION) == high
+            event
+            for event in found(outcome, Published)
+            if event.at_ms > upgraded and event.finalized.level_of(METADATA_VERSION) == high
         ]
-        assert {one.node for one in raised} <= set(outcome.lanes)
-        spoken = {(one.node, one.peer) for one in found(outcome, Spoke, level=high)}
+        assert {event.node for event in raised} <= set(outcome.lanes)
+        spoken = {(event.node, event.peer) for event in found(outcome, Spoke, level=high)}
         pairs = {(a, b) for a in outcome.lanes for b in outcome.lanes if a != b}
         assert spoken == pairs
 

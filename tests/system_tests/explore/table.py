@@ -2,8 +2,8 @@
 
 Each upgrade, and each release that is restarted alone, is explored in small groups (`SHAPES`).
 Without an option the result is written to docs/findings.json, from which docs/findings.md is
-printed; with --check it is compared with that file (exit 1: something differs). Ways on which the
-simulator would do the same are explored once: `same_ways` says which stand for one another.
+generated; with --check it is compared with that file (exit 1: they differ). Upgrades that the
+simulator cannot distinguish are explored once: `same_ways` groups them.
 """
 
 import json
@@ -36,19 +36,19 @@ SHAPES = tuple(
     for members, crashes, max_states in ((2, 0, 20_000), (2, 1, 1_500), (3, 0, 600))
     for static in (False, True)
 )
-"""The groups: two members completely; with one crash, and three members, the first states."""
+"""The groups: two members completely; two with a crash, and three, up to a number of states."""
 Way = tuple[str, str]
 Row = dict[str, Any]
 
 
 def upgrade_plan(old: str, new: str, *, static: bool) -> Plan:
-    """The path between two releases, or one bounce without upgrade.from where there is none."""
+    """Return the path between two releases; one bounce without upgrade.from if there is none."""
     possible = upgrade_path(find_release(old), find_release(new)).possible
     return plan_bounce(BounceOptions(old=old, new=new, static=static, force=not possible))
 
 
 def all_ways() -> list[Way]:
-    """Every upgrade between two kinds of the release table, and within one kind."""
+    """Return every upgrade between two kinds of the release table, and within one kind."""
     names = [kind.name for kind in kinds()]
     within = [(kind.releases[0], kind.name) for kind in kinds() if len(kind.releases) > 1]
     pairs = [(old, new) for old in names for new in names] + within
@@ -60,7 +60,7 @@ def all_ways() -> list[Way]:
 
 
 def _program(name: str, upgrade_from: str | None) -> Hashable:
-    """Everything that the simulator knows of a program but its name."""
+    """Return everything that the simulator knows of a release with a setting, except its name."""
     release: Release = find_release(name)
     behaviour = behaviour_of(name, upgrade_from)
     nameless = replace(
@@ -71,17 +71,17 @@ def _program(name: str, upgrade_from: str | None) -> Hashable:
 
 
 def signature(plan: Plan) -> Hashable:
-    """What is equal for two ways on which the simulator would do the same."""
-    programs = [(plan.old, None), *((one.release, one.upgrade_from) for one in plan.stages)]
+    """Return a value that is equal for upgrades that the simulator cannot distinguish."""
+    programs = [(plan.old, None), *((stage.release, stage.upgrade_from) for stage in plan.stages)]
     versions = (plan.resting_versions, plan.is_uniform, plan.final_version)
-    return (tuple(_program(*one) for one in programs), versions)
+    return (tuple(_program(*program) for program in programs), versions)
 
 
 def same_ways(*, static: bool) -> list[list[Way]]:
-    """All ways; those on which the simulator would do the same are in one list, newest last.
+    """Return all upgrades, grouped by `signature`, newest last.
 
     Args:
-        static: of groups of static members, which there are none of before 2.3.
+        static: groups of static members, which exist from 2.3 on.
     """
     found: dict[Hashable, list[Way]] = {}
     for old, new in all_ways():
@@ -92,38 +92,38 @@ def same_ways(*, static: bool) -> list[list[Way]]:
 
 
 def alone_in(task: tuple[str, Bounds]) -> Explored:
-    """What a release does that is restarted member by member."""
+    """Return the search of a release that is restarted member by member."""
     return explore_alone(*task)
 
 
 def explore_way(task: tuple[Way, Bounds]) -> Explored:
-    """What a group does on the way from one release to another."""
+    """Return the search of an upgrade."""
     (old, new), bounds = task
     return explore(upgrade_plan(old, new, static=bounds.static), bounds)
 
 
 def rows_of(way: Way, bounds: Bounds, found: Explored, alone: dict[str, Explored]) -> list[Row]:
-    """The findings of one way in one group, each with where it is present."""
+    """Return the findings of one upgrade in one group, each with its presence."""
     old, new = way
     plan = upgrade_plan(old, new, static=bounds.static)
     return [
         {
-            "rule": one.found.finding.broken.rule,
-            "issue": one.found.issue,
-            "presence": one.presence.value,
-            "certain": one.is_certain,
-            "runbook": "; ".join(runbook(plan, one.found.moves)),
+            "rule": finding.found.finding.broken.rule,
+            "issue": finding.found.issue,
+            "presence": finding.presence.value,
+            "certain": finding.is_certain,
+            "runbook": "; ".join(runbook(plan, finding.found.moves)),
         }
-        for one in placed_by(found.found, in_old=alone[old], in_new=alone[new])
+        for finding in placed_by(found.found, in_old=alone[old], in_new=alone[new])
     ]
 
 
 def measure(shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]]) -> list[Row]:
-    """Explore the last of each list of ways in every group.
+    """Explore the last upgrade of each list in every group.
 
     Args:
         shapes: the groups.
-        ways: `same_ways` of dynamic members, and of static ones.
+        ways: `same_ways` of dynamic members, and of static members.
     """
     context = multiprocessing.get_context("fork")
     measured: list[Row] = []

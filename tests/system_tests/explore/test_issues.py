@@ -1,4 +1,4 @@
-"""Issues are told by what broke; endless runs are told from runs that only take their time."""
+"""Issues are recognised by the broken rule and its events; endless cycles by the state graph."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.explore.issues import ISSUES, Finding, issue_of
-from system_tests.explore.liveness import endless, way_round
+from system_tests.explore.liveness import endless_cycles, shortest_cycle
 from system_tests.explore.moves import Move
 from system_tests.sim import Broken
 from system_tests.sim.events import Answer, Answered, Cause, Ended, Rejoined, Started, Took
@@ -49,11 +49,11 @@ STARTED_AGAIN = Started(0, "b", "2.4.1", None, (4, 5), is_native=False, latest_v
 LEADER_GONE = Ended(0, "a", "kill", failed=False)
 FOLLOWUP = event(EventKind.MEMBER_REJOINED, Cause.FOLLOWUP)
 KEPT = event(EventKind.MEMBER_KEPT)
-ASKED = Rejoined(0, "b", Cause.VERSION, "somebody has not been bounced", 5, 4)
+ASKED = Rejoined(0, "b", Cause.VERSION, "a member is not upgraded yet", 5, 4)
 REPLACED = replace(event(EventKind.MEMBER_REPLACED), member_id="b-instance-000004")
 UNDECODABLE = "b died: unable to decode subscription data: version=11"
 
-TOLD = {
+EXAMPLES = {
     "KAFKA-6054": finding("answered within used", answered(2, used=(1, 2))),
     "KAFKA-8649": finding("sets what it speaks", answered(3), took(3, 4, 4)),
     "KAFKA-9821": finding("nothing is forgotten", answered(6), LEADER_GONE),
@@ -62,7 +62,7 @@ TOLD = {
     "KAFKA-14382": finding("settles", FOLLOWUP, repeats=True),
     "former-tasks": finding("one active", PROBED),
 }
-MORE_TOLD = [
+MORE_EXAMPLES = [
     ("KAFKA-6054", finding("answered in the lowest", answered(2, used=(1, 2)))),
     ("KAFKA-6054", finding("nobody dies", sentence=UNDECODABLE)),
     ("KAFKA-9525", finding("nothing is forgotten", answered(4), ASKED, REPLACED)),
@@ -88,18 +88,18 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.id)
-def test_each_issue_is_told_by_what_broke(issue):
-    assert issue_of(TOLD[issue.id]) == issue.id
+def test_each_issue_is_recognised_by_its_broken_rule(issue):
+    assert issue_of(EXAMPLES[issue.id]) == issue.id
     assert issue.why
 
 
-@pytest.mark.parametrize(("issue", "told"), MORE_TOLD)
-def test_an_issue_breaks_more_than_one_rule(issue, told):
-    assert issue_of(told) == issue
+@pytest.mark.parametrize(("issue", "broken"), MORE_EXAMPLES)
+def test_an_issue_may_break_more_than_one_rule(issue, broken):
+    assert issue_of(broken) == issue
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_something_else_has_no_name(other):
+def test_other_findings_have_no_issue(other):
     assert issue_of(other) is None
 
 
@@ -107,26 +107,26 @@ def edge(kind, to):
     return (Move(kind, "a"), to)
 
 
-def test_a_cycle_of_states_is_endless():
+def test_a_cycle_of_states_is_endless_cycles():
     successors = [(edge("x", 1),), (edge("x", 2),), (edge("y", 1), edge("y", 3)), ()]
-    assert endless(successors) == [[1, 2]]
-    assert way_round(successors, [1, 2]) == [1, 2, 1]
+    assert endless_cycles(successors) == [[1, 2]]
+    assert shortest_cycle(successors, [1, 2]) == [1, 2, 1]
 
 
-def test_a_state_that_leads_to_itself_is_endless():
+def test_a_state_that_leads_to_itself_is_endless_cycles():
     successors = [(edge("x", 0),)]
-    assert endless(successors) == [[0]]
-    assert way_round(successors, [0]) == [0, 0]
+    assert endless_cycles(successors) == [[0]]
+    assert shortest_cycle(successors, [0]) == [0, 0]
 
 
-def test_a_cycle_that_something_will_end_is_not_endless():
+def test_a_cycle_that_something_will_end_is_not_endless_cycles():
     successors = [
         (edge("x", 1), edge("expire", 2)),
         (edge("x", 0), edge("expire", 2)),
         (),
     ]
-    assert endless(successors) == []
+    assert endless_cycles(successors) == []
 
 
 def test_a_tree_has_no_cycle():
-    assert endless([(edge("x", 1), edge("x", 2)), (edge("x", 2),), ()]) == []
+    assert endless_cycles([(edge("x", 1), edge("x", 2)), (edge("x", 2),), ()]) == []

@@ -1,4 +1,4 @@
-"""Whether a finding speaks against an upgrade: in which release alone it is present."""
+"""Whether a finding is a reason against an upgrade: in which release alone it is present."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def explored(*findings, stopped=None):
 
 @pytest.fixture
 def alone(monkeypatch):
-    """Release -> what a search of that release alone sees; the searches that were asked for."""
+    """Result of the search of each release alone, and the searches that were requested."""
     seen, asked = {}, []
 
     def explore(plan, bounds, *, wanted, workers, is_out_of_time, on_progress):
@@ -43,9 +43,9 @@ def alone(monkeypatch):
     return seen, asked
 
 
-def test_what_the_new_release_does_alone_is_bad_even_if_the_old_one_does_it_too(alone):
+def test_a_finding_of_the_new_release_is_bad_even_if_the_old_one_has_it_too(alone):
     seen, asked = alone
-    seen["3.1.2"] = seen["3.9.2"] = explored(found(), stopped="all that was looked for is found")
+    seen["3.1.2"] = seen["3.9.2"] = explored(found(), stopped="every wanted finding is found")
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_bad, placed.is_certain) == (Presence.NEW, True, True)
     assert asked == [
@@ -53,50 +53,48 @@ def test_what_the_new_release_does_alone_is_bad_even_if_the_old_one_does_it_too(
     ]
 
 
-def test_what_only_the_old_release_does_is_no_reason_against_the_upgrade(alone):
+def test_a_finding_of_the_old_release_only_is_no_reason_against_the_upgrade(alone):
     seen, _ = alone
     seen.update({"3.9.2": explored(), "3.1.2": explored(found())})
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_bad, placed.is_certain) == (Presence.OLD, False, True)
     lines = lines_of(PLAN, BOUNDS, explored(found()), [placed], issue=None)
     assert lines[1] == (
-        "  present in the old release only: 3.1.2 alone does it, 3.9.2 alone does not"
+        "  present in the old release only: 3.1.2 alone breaks the rule, 3.9.2 alone does not"
     )
-    assert lines[-1] == (
-        "good, as what was found is present in the old release only: 3.1.2 -> 3.9.2"
-    )
+    assert lines[-1] == ("good, every finding is present in the old release only: 3.1.2 -> 3.9.2")
 
 
 @pytest.mark.parametrize("other", [found(issue=None), found(rule="nobody dies")])
-def test_what_neither_does_alone_was_introduced_by_the_upgrade(alone, other):
+def test_a_finding_of_neither_release_alone_was_introduced_by_the_upgrade(alone, other):
     seen, _ = alone
     seen.update({"3.9.2": explored(), "3.1.2": explored(other)})
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_bad) == (Presence.UPGRADE, True)
 
 
-def test_a_search_of_one_release_that_was_not_finished_makes_the_place_uncertain(alone):
+def test_an_incomplete_search_of_one_release_makes_the_presence_uncertain(alone):
     seen, _ = alone
-    seen.update({"3.9.2": explored(stopped="the time is up"), "3.1.2": explored(found())})
+    seen.update({"3.9.2": explored(stopped="time limit"), "3.1.2": explored(found())})
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_certain) == (Presence.OLD, False)
     lines = lines_of(PLAN, BOUNDS, explored(found()), [placed], issue=None)
-    assert lines[1].endswith("3.9.2 alone does not, as far as it was searched")
+    assert lines[1].endswith("3.9.2 alone does not (search incomplete)")
 
 
-def test_the_worst_stands_first(alone):
+def test_the_worst_finding_is_first(alone):
     seen, _ = alone
     old, new, upgrade = found(), found("nobody dies", None), found("one owner", None)
     seen.update({"3.9.2": explored(new), "3.1.2": explored(old)})
     placed = place(PLAN, BOUNDS, [old, upgrade, new])
-    assert [one.found for one in placed] == [new, upgrade, old]
+    assert [finding.found for finding in placed] == [new, upgrade, old]
     assert lines_of(PLAN, BOUNDS, explored(), placed, issue=None)[-1].startswith(
         "bad, present in the new release: "
     )
 
 
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
-def test_what_the_new_release_does_alone_among_three_is_not_introduced_among_two(
+def test_a_finding_of_the_new_release_among_three_is_not_introduced_among_two(
     static,
 ):
     plan = plan_bounce(BounceOptions(old="2.4.1", new="2.8.2", static=static))

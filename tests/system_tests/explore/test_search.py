@@ -1,4 +1,4 @@
-"""The explorer finds what history found, nothing where it was fixed, and misses no state."""
+"""The search finds known Kafka issues, none where they are fixed, and visits every state."""
 
 from collections import deque
 from dataclasses import replace
@@ -21,7 +21,7 @@ def plan_of(old, new, *, static=False):
 def explored(old, new, *, issue=None, static=False, **bounds):
     small = {"members": 2, "partitions": 4} | bounds
     found = explore(plan_of(old, new, static=static), Bounds(static=static, **small), issue=issue)
-    return found, {one.issue for one in found.found}
+    return found, {finding.issue for finding in found.found}
 
 
 def test_kafka_8649_is_found_with_its_shortest_runbook():
@@ -49,12 +49,12 @@ def test_kafka_10455_is_found_when_a_rejoin_is_ignored():
     assert "KAFKA-10455" in issues
 
 
-def test_kafka_14382_is_found_as_a_run_that_never_ends():
+def test_kafka_14382_is_found_as_an_endless_cycle():
     found, issues = explored("3.3.1", "3.9.1", members=3, issue="KAFKA-14382")
     assert "KAFKA-14382" in issues
-    (one,) = [one for one in found.found if one.issue == "KAFKA-14382"]
-    assert one.around
-    assert one.finding.repeats
+    (finding,) = [finding for finding in found.found if finding.issue == "KAFKA-14382"]
+    assert finding.cycle
+    assert finding.finding.repeats
 
 
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
@@ -70,31 +70,35 @@ def test_a_group_that_stays_below_the_version_of_all_its_members_is_found(monkey
     assert stuck.name == "natives only"
     monkeypatch.setattr(next_version, "NEXT_VERSION_RULES", (*rows[:-1], stuck))
     found, _ = explored("3.9.1", "native", crashes=0)
-    assert {one.finding.broken.rule for one in found.found} == {"final versions"}
-    told = runbook(plan_of("3.9.1", "native"), found.found[0].moves)
-    assert told[-1] == "force a rebalance"
+    assert {finding.finding.broken.rule for finding in found.found} == {"final versions"}
+    sentences = runbook(plan_of("3.9.1", "native"), found.found[0].moves)
+    assert sentences[-1] == "force a rebalance"
 
 
-def test_a_search_says_that_it_gave_up():
+def test_a_search_at_its_limit_is_incomplete():
     found, _ = explored("3.9.1", "native", crashes=0, max_states=10)
     assert not found.complete
     assert found.states >= 10
     plan = plan_of("3.9.1", "native")
     late = explore(plan, Bounds(members=2, partitions=4), is_out_of_time=lambda: True)
-    assert (late.states, late.complete, late.stopped) == (1, False, "the time is up (--timeout)")
+    assert (late.states, late.complete, late.stopped) == (
+        1,
+        False,
+        "stopped at the time limit (--timeout)",
+    )
 
 
 def test_a_search_that_found_something_goes_on_for_a_while_for_other_rules():
     soon, issues = explored("2.0.1", "2.3.0", members=3, more_states=0)
     assert issues == {"KAFKA-8649"}
-    assert soon.stopped == "0 states more than the first finding (--more-states)"
+    assert soon.stopped == "stopped 0 states after the first finding (--more-states)"
     later, _ = explored("2.0.1", "2.3.0", members=3, more_states=200)
     assert soon.states < later.states < soon.states + 300
     assert later.found[0].moves == soon.found[0].moves
 
 
 def everything(plan, bounds):
-    """Every state of a tiny world, by walking every run with no state ever taken for another."""
+    """Every state of a tiny world: all runs are walked, no states are merged."""
     search = Search(plan, bounds)
     reached = set()
     runs = deque([search.first])
@@ -123,7 +127,7 @@ def test_a_tiny_world_has_the_states_that_brute_force_finds(new):
 
 
 @pytest.mark.parametrize(("old", "new"), [("2.0.1", "2.3.0"), ("3.9.1", "native")])
-def test_what_is_merged_hides_nothing(old, new):
+def test_merging_states_hides_no_finding(old, new):
     plan = plan_of(old, new)
     merged = explore(plan, Bounds(members=2, partitions=2, crashes=0))
     whole = explore(
@@ -132,18 +136,20 @@ def test_what_is_merged_hides_nothing(old, new):
     assert merged.complete
     assert whole.complete
     assert merged.states < whole.states
-    kinds = [{(o.finding.broken.rule, o.issue) for o in one.found} for one in (merged, whole)]
+    kinds = [
+        {(o.finding.broken.rule, o.issue) for o in explored.found} for explored in (merged, whole)
+    ]
     assert kinds[0] == kinds[1]
     shortest = [
-        sorted(sum(m.kind in OPERATOR for m in one.moves) for one in e.found)
+        sorted(sum(m.kind in OPERATOR for m in finding.moves) for finding in e.found)
         for e in (merged, whole)
     ]
     assert shortest[0] == shortest[1]
 
 
-def test_a_rule_taken_out_of_the_members_table_turns_it_red(monkeypatch):
+def test_a_rule_missing_in_the_members_table_is_found(monkeypatch):
     rules = member_rules.MEMBER_RULES[MemberModel.FOLLOWUP_WAITS]
-    kept = tuple(rule for rule in rules if rule is not member_rules.SOMEBODY_LOWER)
+    kept = tuple(rule for rule in rules if rule is not member_rules.MEMBER_NOT_UPGRADED)
     assert len(kept) < len(rules)
     monkeypatch.setitem(member_rules.MEMBER_RULES, MemberModel.FOLLOWUP_WAITS, kept)
     _, issues = explored("3.8.1", "3.9.1", crashes=0)

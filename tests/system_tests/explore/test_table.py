@@ -1,4 +1,4 @@
-"""The stored findings of every upgrade: still true, decided, and warned of by `plan`."""
+"""The stored findings of every upgrade: up to date, matched to issues, and in `plan`'s warnings."""
 
 import json
 from collections import defaultdict
@@ -11,8 +11,8 @@ from system_tests.explore import ISSUES, Presence
 from system_tests.plan import Use, make_plan
 from tests.system_tests.explore.table import SHAPES, STORED, all_ways, measure, same_ways
 
-SAID = {"former-tasks": "hands everybody's former tasks back"}
-"""How `plan` says what has no number among Kafka's issues; all others it calls by their id."""
+WARNINGS = {"former-tasks": "returns each member its previous tasks"}
+"""Part of `plan`'s warning about issues without a Kafka id; other warnings hold the id."""
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,12 @@ def stored():
 
 @pytest.fixture(scope="module")
 def found(stored):
-    """Way and whether members are static -> ids of what speaks against it; of every way."""
+    """Old and new release and whether members are static -> issues against the upgrade."""
     bad = defaultdict(set)
     for row in stored["searches"]:
-        ids = {one["issue"] for one in row["findings"] if one["presence"] != Presence.OLD}
+        ids = {
+            finding["issue"] for finding in row["findings"] if finding["presence"] != Presence.OLD
+        }
         bad[row["from"], row["to"], row["static"]] |= ids
     every = {}
     for static in (False, True):
@@ -49,23 +51,25 @@ def test_every_finding_is_an_issue(found):
     assert {issue for ids in found.values() for issue in ids} <= known
 
 
-def test_plan_warns_of_whatever_explore_finds_on_a_way_that_it_recommends(found):
-    """And recommends no way on which explore finds what it does not warn of."""
+def test_plan_warns_of_every_finding_on_a_path_that_it_recommends(found):
+    """No path that `plan` recommends has a finding that it does not warn of."""
     silent = []
     for old, new, static in found:
         uses = frozenset({Use.STATIC}) if static else frozenset()
         plan = make_plan(find_release(old), find_release(new), uses)
         if not plan.rolling:
             continue
-        said = sentences(plan)
+        text = sentences(plan)
         for leg in pairwise(plan.stops):
             ids = found.get((*leg, static), set())
-            silent += [(leg, static, one) for one in ids if SAID.get(one, one) not in said]
+            silent += [
+                (leg, static, issue) for issue in ids if WARNINGS.get(issue, issue) not in text
+            ]
     assert silent == []
 
 
 def test_plan_recommends_no_way_without_a_path(found):
-    """KAFKA-6054 and KAFKA-8649 end the group at the first bounce, so a warning is not enough."""
+    """KAFKA-6054 and KAFKA-8649 fail the group at the first bounce; a warning is not enough."""
     fatal = {"KAFKA-6054", "KAFKA-8649"}
     for (old, new, _), ids in found.items():
         plan = make_plan(find_release(old), find_release(new))

@@ -1,4 +1,4 @@
-"""A search in many processes finds what a search in one finds, in the same order."""
+"""A search in several processes has the same findings, in the same order, as in one process."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def early(monkeypatch):
         ("3.9.1", "native", Bounds(members=2, partitions=4, crashes=0)),
     ],
 )
-def test_what_is_found_does_not_depend_on_the_number_of_workers(old, new, bounds, count, early):
+def test_findings_do_not_depend_on_the_number_of_workers(old, new, bounds, count, early):
     alone = explore(plan_of(old, new), bounds)
     assert not early
     assert explore(plan_of(old, new), bounds, workers=count) == alone
@@ -57,7 +57,7 @@ def test_a_search_without_forks_takes_no_workers(monkeypatch, early):
     assert not early
 
 
-def test_what_fails_in_a_worker_fails_in_the_parent(monkeypatch, early):
+def test_an_error_in_a_worker_is_raised_in_the_parent(monkeypatch, early):
     parent, take = os.getpid(), expansion.take
 
     def fails(node, plan, move, **more):
@@ -79,8 +79,8 @@ def test_a_worker_that_is_killed_ends_the_search_with_a_sentence(monkeypatch, ea
             os.kill(early[0]._processes[1].pid, signal.SIGKILL)
         return False
 
-    told = "process 2 of 2 of the search ended with status -9; if memory was short"
-    with pytest.raises(WorkerLostError, match=told):
+    sentence = "process 2 of 2 of the search ended with status -9; if memory ran out"
+    with pytest.raises(WorkerLostError, match=sentence):
         explore(
             plan_of("3.9.1", "native"),
             Bounds(members=2, partitions=4),

@@ -1,11 +1,11 @@
-"""A world that stands still: copies are independent, and leaders answer each question once."""
+"""The world of the search: copies are independent, and equal assignments are computed once."""
 
 from system_tests.explore.moves import group_moves, happen
-from system_tests.explore.world import StillWorld, still_setup
+from system_tests.explore.world import RememberedLead, StillWorld, still_setup
 
 
 def world_before_an_answer():
-    """Two members that joined; the next message tells the leader who is there."""
+    """Two members that joined; the next message is the leader's JoinGroup response."""
     world = StillWorld(still_setup(processes=2, threads=1, static=False, partitions=4))
     for process in range(2):
         world.start(process, "native")
@@ -14,24 +14,24 @@ def world_before_an_answer():
 
 
 def run(world):
-    """Move until nothing happens by itself; the trace."""
+    """Take moves until none is left; return the trace."""
     while moves := group_moves(world, reduced=False):
         happen(world, moves[0])
         world.settle_threads()
     return list(world.trace)
 
 
-def test_what_a_leader_was_asked_before_is_answered_alike():
+def test_equal_requests_to_a_leader_get_the_cached_assignment():
     world = world_before_an_answer()
     first = run(world.copy())
-    asked = dict(world.led)
+    asked = dict(world.lead.known)
     assert asked
     again = run(world.copy())
     assert again == first
-    assert world.led == asked  # nothing new was computed
-    assert all(world.led[key] is asked[key] for key in asked)
+    assert world.lead.known == asked  # nothing new was computed
+    assert all(world.lead.known[key] is asked[key] for key in asked)
     fresh = world.copy()
-    fresh.led = {}
+    fresh.lead = RememberedLead()
     assert run(fresh) == first
 
 

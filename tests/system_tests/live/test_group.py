@@ -114,7 +114,7 @@ def test_what_an_earlier_life_says_late_changes_nothing(group):
 
 
 def test_a_group_without_members_is_never_settled():
-    assert reason(GroupView.of("ab")) == "no member is alive"
+    assert reason(GroupView.of("ab")) == "no member runs"
 
 
 def lines(group, *reports):
@@ -166,5 +166,5 @@ def test_members_that_are_down_are_drawn_so(group):
 
 
 def test_an_error_answer_is_told(group):
-    told = lines(group, say(group, "b", taken(2, error_code=3)))
-    assert told == ["      0    2   .  .   b got error 3 instead of tasks"]
+    traced = lines(group, say(group, "b", taken(2, error_code=3)))
+    assert traced == ["      0    2   .  .   b got error 3 instead of tasks"]

@@ -1,4 +1,4 @@
-"""A member on kafka-python goes on when no broker answers, and ends when nothing can help."""
+"""A member on kafka-python tries again when no broker answers, and ends on a fatal error."""
 
 import threading
 from unittest.mock import Mock
@@ -8,31 +8,29 @@ from kafka.errors import FencedInstanceIdError, KafkaConnectionError, KafkaError
 
 from system_tests.live import events
 from system_tests.live.members import kafka_python as member
-from system_tests.live.members.config import MemberConfig
+from system_tests.live.members.config import GroupConfig, MemberConfig
+from system_tests.live.plan import Stage
 
 CONFIG = MemberConfig(
     name="a",
-    bootstrap_servers="",
-    group_id="g",
-    topic="words",
-    release="native",
-    upgrade_from=None,
-    rebalance_protocol="eager",
     process_id="00000000-0000-4000-8000-000000000000",
-    supervised=False,
-    hold_back=False,
-    group_instance_id=None,
-    session_timeout_ms=6000,
-    heartbeat_interval_ms=300,
+    stage=Stage(release="native", upgrade_from=None, latest_version=101),
+    group=GroupConfig(
+        bootstrap_servers="",
+        group_id="g",
+        topic="words",
+        session_timeout_ms=6000,
+        heartbeat_ms=300,
+    ),
 )
 
 
 @pytest.fixture
-def life(monkeypatch):
-    """Live with polls that raise these errors, one after the other, until it is told to stop."""
+def start(monkeypatch):
+    """Build a member whose polls raise these errors, one after the other, until it stops."""
 
-    def live(*errors, failed=None):
-        told, stopping, left = [], threading.Event(), list(errors)
+    def build(*errors, failed=None):
+        reported, stopping, left = [], threading.Event(), list(errors)
 
         def poll(timeout_ms):
             if left:
@@ -44,29 +42,29 @@ def life(monkeypatch):
         consumer.poll = poll
         assignor = Mock(failed=failed)
         assignor.name = "stream"
-        monkeypatch.setattr(member, "Reporter", Mock(return_value=told.append))
+        monkeypatch.setattr(member, "Reporter", Mock(return_value=reported.append))
         monkeypatch.setattr(member, "KafkaConsumer", Mock(return_value=consumer))
         monkeypatch.setattr(member, "build_assignor", Mock(return_value=assignor))
         monkeypatch.setattr(member, "_LEADER_RETRY_S", 0.0)
-        return told, lambda: member.run(CONFIG, stopping=stopping)
+        return reported, lambda: member.run(CONFIG, stopping=stopping)
 
-    return live
+    return build
 
 
-def test_a_broker_that_does_not_answer_is_asked_again(life):
-    told, run = life(KafkaConnectionError("111 ECONNREFUSED"), KafkaError("odd"))
+def test_a_broker_that_does_not_answer_is_asked_again(start):
+    reported, run = start(KafkaConnectionError("111 ECONNREFUSED"), KafkaError("odd"))
     assert run() == 0
-    assert isinstance(told[-1], events.MemberStopped)
+    assert isinstance(reported[-1], events.MemberStopped)
 
 
-def test_an_error_that_cannot_pass_ends_the_member_and_says_why(life):
-    told, run = life(FencedInstanceIdError())
+def test_an_error_that_cannot_pass_ends_the_member_and_says_why(start):
+    reported, run = start(FencedInstanceIdError())
     with pytest.raises(FencedInstanceIdError):
         run()
-    assert [type(one) for one in told].count(events.MemberFailed) == 1
+    assert [type(event) for event in reported].count(events.MemberFailed) == 1
 
 
-def test_a_failed_assignor_ends_the_member_whatever_the_client_says(life):
-    told, run = life(failed="the leader refused")
+def test_a_failed_assignor_ends_the_member_whatever_the_client_says(start):
+    reported, run = start(failed="the leader refused")
     assert run() == member.EXIT_FAILED
-    assert not [one for one in told if isinstance(one, events.MemberStopped)]
+    assert not [event for event in reported if isinstance(event, events.MemberStopped)]

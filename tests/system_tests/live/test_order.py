@@ -15,7 +15,7 @@ MEMBERS = member_names(4)
 
 
 def order(text, *, leader="b", seed=7):
-    return bounce_order(text, MEMBERS, leader=leader, dice=random.Random(seed))  # noqa: S311 repeatable, not secret
+    return bounce_order(text, MEMBERS, leader=leader, rng=random.Random(seed))  # noqa: S311 repeatable, not secret
 
 
 @pytest.mark.parametrize("named", NAMED_ORDERS)

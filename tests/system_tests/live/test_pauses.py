@@ -1,4 +1,4 @@
-"""How long nobody owned a partition, and which bound applies, from reports made by hand."""
+"""Pauses of partitions and their bounds, from hand-written reports."""
 
 from system_tests.live.events import (
     AssignmentTaken,
@@ -71,7 +71,7 @@ def pauses(*reports, ended=None, crashed=(), static=False, disturbed=(), bounded
         static=static,
         disturbed=disturbed,
     )
-    every = sorted((*START, *reports), key=lambda one: one.at_ms)
+    every = sorted((*START, *reports), key=lambda report: report.at_ms)
     intervals = ownership_intervals(every, ended_ms=ended, until_ms=100_000)
     return ownership_pauses(
         every, intervals, terms=terms if bounded else None, from_ms=settled_ms(every, 1)
@@ -171,7 +171,9 @@ def test_nobody_up_is_counted_apart():
         *taken_over(9_000),
         ended={("a", 0): 1_010, ("b", 0): 1_020},
     )
-    assert [one.bound.down_ms for one in found] == [0]  # a is the same life here, and joined before
+    assert [pause.bound.down_ms for pause in found] == [
+        0
+    ]  # a is the same life here, and joined before
     back = pauses(
         gives("a", 1_000, 0),
         gives("b", 1_000, 1),
@@ -180,7 +182,7 @@ def test_nobody_up_is_counted_apart():
         report("c", 9_000, PartitionsAssigned(partitions=(0, 1))),
         ended={("a", 0): 1_010, ("b", 0): 1_020},
     )
-    assert {one.bound.down_ms for one in back} == {8_000 - 1_020 + EMPTY_GROUP_MS}
+    assert {pause.bound.down_ms for pause in back} == {8_000 - 1_020 + EMPTY_GROUP_MS}
 
 
 def test_before_the_first_settled_group_and_after_the_last_owner_nothing_pauses():

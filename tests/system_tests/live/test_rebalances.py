@@ -22,7 +22,7 @@ def took(member, *generations, incarnation=0):
     ]
 
 
-def asked(member, *, after, for_version=True, incarnation=0):
+def rejoin_requested(member, *, after, for_version=True, incarnation=0):
     event = RejoinRequested(
         rule="r", why="w", used_version_before=11, used_version_after=10, for_version=for_version
     )
@@ -47,19 +47,24 @@ def test_a_rejoin_for_the_version_costs_the_next_generation():
         took("a", 1, 2, 3, 4),
         took("b", 1),
         took("b", 3, 4, incarnation=1),
-        asked("b", after=3, incarnation=1),
+        rejoin_requested("b", after=3, incarnation=1),
         gone=[("b", 0)],
     )
     assert (found.membership, found.version, found.total) == ((2, 3), (4,), 3)
 
 
 def test_several_requests_that_meet_are_one_rebalance():
-    found = count(took("a", 1, 2), took("b", 1, 2), asked("a", after=1), asked("b", after=1))
+    found = count(
+        took("a", 1, 2),
+        took("b", 1, 2),
+        rejoin_requested("a", after=1),
+        rejoin_requested("b", after=1),
+    )
     assert found.version == (2,)
 
 
 def test_a_request_that_meets_a_join_is_counted_as_membership():
-    found = count(took("a", 1, 2), took("b", 2), asked("a", after=1))
+    found = count(took("a", 1, 2), took("b", 2), rejoin_requested("a", after=1))
     assert (found.membership, found.version) == ((2,), ())
 
 
@@ -70,7 +75,7 @@ def test_saying_it_again_is_counted_apart():
     found = count(
         took("a", 1, 2, 3),
         Report(member="a", incarnation=0, at_ms=1.5, event=again),
-        asked("a", after=2),
+        rejoin_requested("a", after=2),
     )
     assert (found.version, found.repeated, found.followup) == ((3,), (2,), ())
 
@@ -95,7 +100,7 @@ def test_a_generation_with_more_members_answered_is_membership():
 
 
 def test_a_rejoin_for_another_reason_is_a_followup():
-    found = count(took("a", 1, 2), asked("a", after=1, for_version=False))
+    found = count(took("a", 1, 2), rejoin_requested("a", after=1, for_version=False))
     assert (found.version, found.followup) == ((), (2,))
 
 
@@ -108,7 +113,7 @@ def test_a_static_member_that_comes_back_is_no_cause_of_a_rebalance():
         took("a", 1, 2),
         took("b", 1),
         took("b", 1, 2, incarnation=1),
-        asked("b", after=1, incarnation=1),
+        rejoin_requested("b", after=1, incarnation=1),
         gone=[("b", 0)],
         static=True,
     )

@@ -11,8 +11,8 @@ def batch(first, last, *, partition=0, member="a", began_ms=0.0, done_ms=None):
 
 
 def only(found):
-    (one,) = found
-    return one
+    (coverage,) = found
+    return coverage
 
 
 def test_contiguous_batches_cover_a_partition():

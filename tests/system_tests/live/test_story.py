@@ -1,4 +1,4 @@
-"""What a report shows of a live bounce: reports of members in, bars and marks out."""
+"""The report page of a live bounce: bars and marks from the reports of members."""
 
 import subprocess
 import sys
@@ -21,14 +21,15 @@ from system_tests.live.events import (
 )
 from system_tests.live.evidence.story import story_of_live
 from system_tests.live.evidence.verdict import Check, Verdict
-from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.live.options import LiveOptions
+from system_tests.live.plan import LivePlan, Stage
 from system_tests.live.report import Outcome
 from system_tests.report.story import GROUP, MarkKind, RebalanceCause
 
 BEGAN_MS = 1_000_000.0
 
 
-def said(member, at_ms, event, incarnation=0):
+def report(member, at_ms, event, incarnation=0):
     return Report(member=member, incarnation=incarnation, at_ms=BEGAN_MS + at_ms, event=event)
 
 
@@ -63,7 +64,7 @@ DECIDED = AnswersDecided(
     quarantined_members=(),
 )
 REJOINS = RejoinRequested(
-    rule="somebody has not been bounced",
+    rule="a member is not upgraded yet",
     why="come down",
     used_version_before=11,
     used_version_after=10,
@@ -71,27 +72,27 @@ REJOINS = RejoinRequested(
 )
 # a is bounced, lowers its version and goes on; b is killed at the end.
 REPORTS = (
-    said("a", 0, started("3.1.2")),
-    said("b", 5, started("3.1.2")),
-    said("a", 10, wrote(10)),
-    said("b", 10, wrote(10)),
-    said("b", 20, DECIDED),
-    said("a", 21, took(1)),
-    said("b", 22, took(1)),
-    said("a", 25, PartitionsAssigned(partitions=(0,))),
-    said("b", 25, PartitionsAssigned(partitions=(1,))),
-    said("a", 40, PartitionsRevoked(partitions=(0,))),
-    said("a", 41, MemberStopped(records=3)),
-    said("b", 45, took(2)),
-    said("a", 60, started("native"), 1),
-    said("a", 70, wrote(11), 1),
-    said("a", 80, took(3), 1),
-    said("b", 81, took(3)),
-    said("a", 82, REJOINS, 1),
-    said("a", 90, wrote(10), 1),
-    said("a", 95, took(4), 1),
-    said("b", 96, took(4)),
-    said("a", 97, PartitionsAssigned(partitions=(0,)), 1),
+    report("a", 0, started("3.1.2")),
+    report("b", 5, started("3.1.2")),
+    report("a", 10, wrote(10)),
+    report("b", 10, wrote(10)),
+    report("b", 20, DECIDED),
+    report("a", 21, took(1)),
+    report("b", 22, took(1)),
+    report("a", 25, PartitionsAssigned(partitions=(0,))),
+    report("b", 25, PartitionsAssigned(partitions=(1,))),
+    report("a", 40, PartitionsRevoked(partitions=(0,))),
+    report("a", 41, MemberStopped(records=3)),
+    report("b", 45, took(2)),
+    report("a", 60, started("native"), 1),
+    report("a", 70, wrote(11), 1),
+    report("a", 80, took(3), 1),
+    report("b", 81, took(3)),
+    report("a", 82, REJOINS, 1),
+    report("a", 90, wrote(10), 1),
+    report("a", 95, took(4), 1),
+    report("b", 96, took(4)),
+    report("a", 97, PartitionsAssigned(partitions=(0,)), 1),
 )
 ENDED_MS = {("a", 0): BEGAN_MS + 50, ("b", 0): BEGAN_MS + 200}
 
@@ -138,23 +139,25 @@ def test_a_killed_owner_owns_until_its_process_was_seen_to_be_gone():
 
 
 def test_marks_say_the_rule_and_the_reason_that_the_member_gave():
-    told = {mark.kind: mark for mark in story().marks}
-    assert told[MarkKind.LEADS].lane == "b"
-    assert "rule: lowest used version" in told[MarkKind.LEADS].hover
-    assert "rule: somebody has not been bounced\ncome down" in told[MarkKind.DOWNGRADES].hover
-    assert (told[MarkKind.STOPS].lane, told[MarkKind.STOPS].at_ms) == ("a", 41)
-    assert (told[MarkKind.DIES].lane, told[MarkKind.DIES].at_ms) == ("b", 200)
+    marks = {mark.kind: mark for mark in story().marks}
+    assert marks[MarkKind.LEADS].lane == "b"
+    assert "rule: lowest used version" in marks[MarkKind.LEADS].hover
+    assert "rule: a member is not upgraded yet\ncome down" in marks[MarkKind.DOWNGRADES].hover
+    assert (marks[MarkKind.STOPS].lane, marks[MarkKind.STOPS].at_ms) == ("a", 41)
+    assert (marks[MarkKind.DIES].lane, marks[MarkKind.DIES].at_ms) == ("b", 200)
 
 
 def test_who_fails_with_a_reason_dies_once():
-    reports = (*REPORTS, said("b", 150, MemberFailed(why="cannot decode")))
+    reports = (*REPORTS, report("b", 150, MemberFailed(why="cannot decode")))
     dies = [m for m in story(reports).marks if m.kind is MarkKind.DIES and m.lane == "b"]
     assert [(m.at_ms, m.hover) for m in dies] == [(150, "b fails: cannot decode")]
     assert spans(story(reports).versions, "b") == [("v10", 10, 150)]
 
 
 def test_rebalances_have_their_cause():
-    found = [(one.generation, one.at_ms, one.cause) for one in story().rebalances]
+    found = [
+        (rebalance.generation, rebalance.at_ms, rebalance.cause) for rebalance in story().rebalances
+    ]
     assert found == [
         (1, 21, RebalanceCause.EDGE),
         (2, 45, RebalanceCause.MEMBERSHIP),
@@ -168,10 +171,10 @@ def test_checks_that_failed_are_told_first_and_marked_at_the_end():
         Check(name=name, ok=ok, sentence=f"{name}!", numbers={})
         for name, ok in (("records", True), ("owners", False))
     )
-    told = story(checks=checks)
-    assert not told.ok
-    assert told.facts[:2] == ("owners: owners!", "records: records!")
-    broken = [mark for mark in told.marks if mark.kind is MarkKind.BROKEN]
+    told_story = story(checks=checks)
+    assert not told_story.ok
+    assert told_story.facts[:2] == ("owners: owners!", "records: records!")
+    broken = [mark for mark in told_story.marks if mark.kind is MarkKind.BROKEN]
     assert [(mark.lane, mark.hover) for mark in broken] == [(GROUP, "owners!")]
 
 

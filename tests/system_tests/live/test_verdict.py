@@ -10,7 +10,7 @@ from system_tests.live.events import (
     RejoinRequested,
     Report,
 )
-from system_tests.live.evidence.verdict import Evidence, judge
+from system_tests.live.evidence.verdict import Evidence, check_evidence
 
 
 def report(member, at_ms, event, incarnation=0):
@@ -66,15 +66,15 @@ GOOD = Evidence(
 
 
 def failed(evidence):
-    return [check.name for check in judge(evidence).checks if not check.ok]
+    return [check.name for check in check_evidence(evidence).checks if not check.ok]
 
 
 def sentence(evidence, name):
-    return next(check.sentence for check in judge(evidence).checks if check.name == name)
+    return next(check.sentence for check in check_evidence(evidence).checks if check.name == name)
 
 
 def test_a_clean_handover_is_good():
-    verdict = judge(GOOD)
+    verdict = check_evidence(GOOD)
     assert verdict.ok, failed(GOOD)
     assert verdict.numbers("records") == {
         "produced": 10,

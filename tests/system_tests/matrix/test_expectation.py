@@ -45,13 +45,13 @@ def test_a_route_stays_between_the_two_releases_where_it_can():
     assert expected("2.0.1", "2.3.0").route == ("2.2.2",)
 
 
-def test_a_fatal_setting_is_told_where_the_way_itself_is_open():
-    one = expected("3.4.0", "3.5.1")
-    assert "upgrade.from=3.4 crashes on 3.5.1" in one.fatal_setting
+def test_a_fatal_setting_is_reported_also_if_it_is_not_needed():
+    expectation = expected("3.4.0", "3.5.1")
+    assert "upgrade.from=3.4 crashes on 3.5.1" in expectation.fatal_setting
     assert expected("3.4.0", "3.5.2").fatal_setting == ""
 
 
-def test_every_release_is_of_one_kind_but_those_that_do_not_exist_yet():
+def test_every_release_except_planned_ones_is_of_one_kind():
     named = [name for kind in kinds() for name in kind.releases]
     assert sorted(named) == sorted(
         r.name for r in RELEASES if r.name not in ("next", "incompatible")
@@ -72,7 +72,7 @@ def test_starred_cells_can_be_asked_for_with_or_without_the_backport():
         assert {v.name for cell in starred for v in cell.variants} == {name}
 
 
-def test_a_way_that_is_said_to_work_and_breaks_is_a_disagreement(monkeypatch):
+def test_an_expected_path_that_breaks_a_rule_is_a_disagreement(monkeypatch):
     real = expected("1.1.1", "2.3.1")
     wrong = replace(
         real,
@@ -84,27 +84,29 @@ def test_a_way_that_is_said_to_work_and_breaks_is_a_disagreement(monkeypatch):
     monkeypatch.setattr(
         matrix_evidence, "run_bounce", lambda options: real_run(replace(options, force=True))
     )
-    assert any("broke 'nobody dies'" in said for said in gather("1.1.1", "2.3.1").disagreements)
+    assert any(
+        "broke 'nobody dies'" in sentence for sentence in gather("1.1.1", "2.3.1").disagreements
+    )
 
 
 def test_a_needless_setting_is_a_disagreement(monkeypatch):
     wrong = replace(expected("3.8", "3.9"), outcome=CellOutcome.TWO_BOUNCES)
     monkeypatch.setattr(matrix_evidence, "expect", lambda *_: wrong)
-    said = gather("3.8", "3.9", seeds=1, tries=2).disagreements
-    assert len(said) == 1
-    assert "2 bounces without any setting broke no rule" in said[0]
+    disagreements = gather("3.8", "3.9", seeds=1, tries=2).disagreements
+    assert len(disagreements) == 1
+    assert "2 bounces without any setting broke no rule" in disagreements[0]
 
 
-def test_a_setting_that_is_wrongly_called_fatal_is_a_disagreement(monkeypatch):
+def test_a_setting_that_is_wrongly_expected_to_be_fatal_is_a_disagreement(monkeypatch):
     wrong = replace(expected("3.7", "3.9"), fatal_setting="upgrade.from=3.7 crashes")
     monkeypatch.setattr(matrix_evidence, "expect", lambda *_: wrong)
-    assert "starts although" in gather("3.7", "3.9", seeds=1).disagreements[0]
+    assert "starts, but expected" in gather("3.7", "3.9", seeds=1).disagreements[0]
 
 
-def test_the_command_tells_one_pair_with_its_reason():
+def test_the_command_prints_one_pair_with_its_reason():
     done = run("--from 2.0.1 --to 2.3.0")
     assert done.exit_code == 0, done.output
-    assert "broken: KAFKA-8649; it rolls over 2.2.2" in done.stdout
+    assert "broken: KAFKA-8649; go through 2.2.2" in done.stdout
     assert "one bounce without a setting breaks" in done.stdout
 
 
@@ -116,7 +118,7 @@ def test_the_command_ends_with_1_where_the_simulation_disagrees(monkeypatch):
     assert "broke no rule" in done.stderr
 
 
-def test_json_says_of_a_pair_what_the_text_says():
+def test_json_has_the_outcome_of_a_pair():
     done = run("--from 3.9 --to native --format json")
     assert done.exit_code == 0, done.output
     (pair,) = json.loads(done.stdout)["pairs"]
@@ -133,7 +135,7 @@ def test_html_is_no_format_of_the_matrix():
     ("arguments", "text"),
     [
         ("--kip268 --from 3.9", "leave --from and --to out"),
-        ("--no-backport", "add it"),
+        ("--no-backport", "add --kip268"),
         ("--from 9.9", "unknown"),
         ("--from 3.9 --format markdown", "whole matrix"),
     ],
@@ -154,6 +156,6 @@ def test_a_stored_matrix_reads_back_sorted():
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[[1, 2, 3, 4]]", '[["a", "b", true]]'])
-def test_what_is_no_stored_matrix_is_refused(text):
+def test_other_text_is_not_a_stored_matrix(text):
     with pytest.raises(StoreError, match="--write"):
         from_text(text)

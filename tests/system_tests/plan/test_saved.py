@@ -1,4 +1,4 @@
-"""A saved live group as the start of a plan: what it says, and what it cannot know."""
+"""A saved group as the start of a plan."""
 
 import json
 
@@ -42,22 +42,22 @@ def test_options_win_over_the_file(saved):
     )
 
 
-def test_where_several_releases_fit_one_has_to_be_said(saved):
+def test_if_several_releases_match_one_has_to_be_given(saved):
     file = saved("two-3.9.1")
     done = plan("--problem", file, "--to", "4.1")
     assert done.exit_code == 2
-    assert "members of the saved group are of 3.4.0 to 4.3.1; say with --from" in done.stderr
+    assert "members of the saved group match 3.4.0 to 4.3.1; name the release" in done.stderr
     assert json.loads(plan("--problem", file, "--from", "3.9.1", "--to", "4.1").output)["rolling"]
 
 
 def test_a_release_that_members_do_not_run_is_refused(saved):
     done = plan("--problem", saved("two-3.9.1"), "--from", "2.3.1", "--to", "4.1")
     assert done.exit_code == 2
-    assert "jvm0, jvm1 of the saved group wrote what 2.3.1 does not write" in done.stderr
-    assert "but 3.4.0 to 4.3.1" in done.stderr
+    assert "jvm0, jvm1 of the saved group do not run 2.3.1" in done.stderr
+    assert "that of 3.4.0 to 4.3.1" in done.stderr
 
 
-def test_a_group_of_several_programs_is_said_to_be_one(saved):
+def test_a_group_of_several_releases_is_refused(saved):
     done = plan("--problem", saved("old-2.3.1"), "--to", "4.1")
     assert done.exit_code == 2
     assert "members of the saved group differ: " in done.stderr
@@ -65,22 +65,22 @@ def test_a_group_of_several_programs_is_said_to_be_one(saved):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "sentence"),
     [
         (None, "cannot be read: No such file"),
         ("{", "broken JSON"),
-        ("{}\n{}\n", "the file holds 2 problems; give one"),
-        (json.dumps({"name": "g", "clients": {"c": {}}}), "was it saved by assignor inspect?"),
+        ("{}\n{}\n", "the file has 2 problems; give one"),
+        (json.dumps({"name": "g", "clients": {"c": {}}}), "saved by assignor inspect --save?"),
         (json.dumps({"name": "g", "clients": {}}), "no clients"),
     ],
 )
-def test_files_that_are_none_are_refused(tmp_path, content, said):
+def test_files_without_a_saved_group_are_refused(tmp_path, content, sentence):
     file = tmp_path / "group.json"
     if content is not None:
         file.write_text(content)
     done = plan("--problem", file, "--to", "4.1")
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert sentence in done.stderr
 
 
 def test_without_a_file_the_release_has_to_be_given():

@@ -20,49 +20,49 @@ def steps(made):
     return [(step.release, step.upgrade_from) for step in made.steps]
 
 
-def test_from_2_3_to_4_1_leads_over_a_bridge_in_three_bounces():
+def test_from_2_3_to_4_1_takes_three_bounces_through_a_bridge():
     made = plan("2.3.1", "4.1")
     assert steps(made) == [("3.9.2", "2.3"), ("3.9.2", None), ("4.1.2", None)]
     assert made.stops == ("2.3.1", "3.9.2", "4.1.2")
     assert any("refuses to start" in note for note in made.warnings)
 
 
-def test_from_3_4_to_3_5_1_is_one_bounce_that_must_not_be_pinned():
+def test_from_3_4_to_3_5_1_is_one_bounce_without_upgrade_from():
     made = plan("3.4.0", "3.5.1")
     assert steps(made) == [("3.5.1", None)]
     assert any("do not set upgrade.from=3.4 on 3.5.1" in note for note in made.warnings)
     assert any(bug.startswith("upgrade.from=3.4 in 3.5.1") for bug in made.bugs)
 
 
-def test_ktables_do_not_roll_from_3_4_to_3_5_1_and_do_to_3_5_2():
+def test_ktables_allow_no_rolling_bounce_from_3_4_to_3_5_1_but_to_3_5_2():
     made = plan("3.4.0", "3.5.1", Use.KTABLE)
     assert not made.rolling
     assert made.alternatives == ("3.5.2",)
     assert steps(plan("3.4.0", "3.5.2", Use.KTABLE)) == [("3.5.2", "3.4"), ("3.5.2", None)]
 
 
-def test_foreign_key_joins_do_not_roll_to_3_3_and_do_to_3_4():
+def test_foreign_key_joins_allow_no_rolling_bounce_to_3_3_but_to_3_4():
     assert not plan("3.2", "3.3", Use.FK_JOIN).rolling
     assert plan("3.2", "3.3").rolling
     assert steps(plan("3.2", "3.4", Use.FK_JOIN)) == [("3.4.1", "3.2"), ("3.4.1", None)]
 
 
-def test_from_3_9_to_native_is_one_bounce_with_the_way_back_open():
+def test_from_3_9_to_native_is_one_bounce_that_can_be_rolled_back():
     made = plan("3.9", "native")
     assert steps(made) == [("native", None)]
     assert made.no_return is None
-    assert made.steps[0].back.sentence == "one rolling bounce back to 3.9.2, no setting"
-    assert [one[:2] for one in made.windows] == ["a.", "b."]
-    assert made.windows[0].startswith("a. closed")
+    assert made.steps[0].back.sentence == "one rolling bounce back to 3.9.2, without upgrade.from"
+    assert [window[:2] for window in made.windows] == ["a.", "b."]
+    assert made.windows[0].startswith("a. no risk")
 
 
-def test_window_a_is_open_beside_releases_below_version_11():
-    assert plan("3.1", "native").windows[0].startswith("a. open where")
-    assert plan("1.1.1", "native").windows[0].startswith("a. open: 1.1.1 reads")
+def test_risk_a_exists_beside_releases_below_version_11():
+    assert plan("3.1", "native").windows[0].startswith("a. risk if")
+    assert plan("1.1.1", "native").windows[0].startswith("a. risk: 1.1.1 reads")
     assert plan("3.8", "3.9").windows == ()
 
 
-def test_the_point_of_no_return_is_where_something_cannot_be_read_any_more():
+def test_the_point_of_no_return_is_the_first_step_that_writes_unreadable_data():
     assert plan("3.4.0", "3.9", Use.KTABLE).no_return == 2
     assert plan("3.4.0", "3.9").no_return is None
     assert plan("3.9", "4.0").no_return == 1
@@ -90,7 +90,7 @@ def test_nothing_to_do_has_no_steps():
     assert "nothing to do" in run("--from 3.9 --to 3.9").stdout
 
 
-def test_the_command_tells_costs_and_the_way_back():
+def test_the_command_prints_costs_and_the_rollback():
     done = run("--from 2.3.1 --to 4.1 --format json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
@@ -111,7 +111,7 @@ def test_the_command_ends_with_1_where_all_members_have_to_stop():
     ("arguments", "text"),
     [
         ("--from 9.9 --to 3.9", "unknown"),
-        ("--from 3.8 --to 3.9 --uses joins", "no such use: joins; there are"),
+        ("--from 3.8 --to 3.9 --uses joins", "unknown value 'joins' for --uses; choose from"),
     ],
 )
 def test_wrong_usage_ends_with_2(arguments, text):
@@ -121,7 +121,7 @@ def test_wrong_usage_ends_with_2(arguments, text):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "is_said"),
+    ("old", "new", "is_warned"),
     [
         ("2.3.1", "3.9", True),
         ("2.0.1", "2.3.1", True),
@@ -129,10 +129,9 @@ def test_wrong_usage_ends_with_2(arguments, text):
         ("2.8", "3.9", False),
     ],
 )
-def test_former_tasks_that_leaders_before_2_4_hand_back_are_said_beforehand(old, new, is_said):
-    assert (
-        any("hands everybody's former tasks back" in n for n in plan(old, new).warnings) is is_said
-    )
+def test_previous_tasks_that_leaders_before_2_4_return_are_a_warning(old, new, is_warned):
+    warnings = plan(old, new).warnings
+    assert any("returns each member its previous tasks" in w for w in warnings) is is_warned
 
 
 @pytest.mark.parametrize(
@@ -145,29 +144,29 @@ def test_former_tasks_that_leaders_before_2_4_hand_back_are_said_beforehand(old,
         ("2.3.0", "native", "2.3.1"),
     ],
 )
-def test_probing_answers_that_mix_tasks_and_partitions_up_are_said_beforehand(old, new, detour):
-    (note,) = (one for one in plan(old, new).warnings if "NullPointerException" in one)
+def test_leaders_whose_partitions_do_not_match_the_tasks_are_a_warning(old, new, detour):
+    (note,) = (note for note in plan(old, new).warnings if "NullPointerException" in note)
     assert f"leader of {old}" in note
     assert (f"bounce to {detour} first" in note) is (detour is not None)
 
 
-def test_members_that_die_on_the_way_are_in_the_headline_and_first_among_the_notes():
+def test_members_that_crash_are_in_the_headline_and_first_among_the_warnings():
     lines = run("--from 2.0.1 --to 2.3.1").stdout.splitlines()
-    assert lines[0].endswith("1 rolling bounce; members can die on the way, see !! below")
-    assert "NullPointerException" in lines[lines.index("know before:") + 1]
+    assert lines[0].endswith("1 rolling bounce; members can die during the upgrade, see !! below")
+    assert "NullPointerException" in lines[lines.index("Before you start:") + 1]
     assert run("--from 2.3.1 --to 3.9").stdout.splitlines()[0].endswith("bounces")
 
 
 @pytest.mark.parametrize(("old", "new"), [("2.1.1", "2.3.1"), ("2.3.1", "3.9.2"), ("2.2.2", "2.4")])
-def test_nothing_is_said_of_probing_answers_where_none_is_mixed_up(old, new):
-    assert not any("NullPointerException" in one for one in plan(old, new).warnings)
+def test_other_pairs_have_no_warning_about_a_null_pointer(old, new):
+    assert not any("NullPointerException" in note for note in plan(old, new).warnings)
 
 
-def test_static_members_that_cannot_ask_for_a_rebalance_are_said_beforehand():
+def test_static_members_that_cannot_request_a_rebalance_are_a_warning():
     made = plan("2.3.1", "2.5.1", Use.STATIC)
-    (note,) = (one for one in made.warnings if "KAFKA-9525" in one)
+    (note,) = (note for note in made.warnings if "KAFKA-9525" in note)
     assert "stays at version 4" in note
     assert "10000 ms" in note
     assert any(bug.startswith("KAFKA-9525 in 2.3.1, 2.5.1") for bug in made.bugs)
-    assert not any("KAFKA-9525" in one for one in plan("2.3.1", "2.5.1").bugs)
-    assert not any("KAFKA-9525" in one for one in plan("2.3.1", "2.6.3", Use.STATIC).warnings)
+    assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.5.1").bugs)
+    assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.6.3", Use.STATIC).warnings)

@@ -52,7 +52,7 @@ class Runbook:
     def broken(self) -> set[str]:
         """Names of the rules that it breaks."""
         world = World(WorldSetup(seed=1, processes=3))
-        world.next_leaders = tuple(self.lead)
+        world.member_ids.next_leaders = tuple(self.lead)
         for process in range(3):
             world.start(process, self.old, self.upgrade_from)
         _settle(world)
@@ -68,7 +68,7 @@ class Runbook:
         broken = check_trace(world.trace, world.task_of) + check_settles(world.trace)
         if self.ends:
             broken += check_resting_versions(world.trace, (self.ends,))
-        return {one.rule for one in broken}
+        return {violation.rule for violation in broken}
 
 
 def _started(release: str, upgrade_from: str | None) -> str:
@@ -172,7 +172,7 @@ RUNBOOKS: Final = (
     _runbook("2.8.2", "b>native c>2.3.1"),
     _runbook("2.3.1", "b>native c>2.0.1"),
     _runbook("2.3.0", "b>2.3.1 c>2.0.1"),
-    # one of ours leads others that write above what it knows, before they have heard of it
+    # a native member leads others that write a later version, before they know the leader
     _runbook("next", "b>next c>next a>native+150 c>native", lead="ab"),
     _runbook("next", "a>next c>next b>native+150 a>native", lead="ba"),
     _runbook("incompatible", "b>incompatible c>incompatible a>native+150 c>native", lead="ab"),
@@ -182,60 +182,84 @@ RUNBOOKS: Final = (
 
 
 _G, _T = "member, guarded, tasks kept, follow-up, follow-up waits", "member, text of KIP-268"
-_N, _A = "member, native", "leader, answers to members of ours"
-_DEAD = "what cannot be decoded ends a member of Kafka's before the table is asked what it thinks"
-_SAME = "a later row does the same with another sentence"
-_TEXT = "the text is run between 2.0 and 2.3 only, where no leader answers so"
+_N, _A = "member, native", "leader, answers to native members"
+_DEAD = "bytes that cannot be decoded end a Kafka member before the table is used"
+_SAME = "a later row has the same outcome with another sentence"
+_TEXT = "the model of the text runs between 2.0 and 2.3 only, where no leader gives such an answer"
 HARMLESS: Final[dict[str, str]] = {
     "member, no probing: unreadable answer": _DEAD,
     "member, unguarded: unreadable answer": _DEAD,
     "member, unguarded: error answer": "only leaders from 2.7 on send errors, in a version that"
     " these members cannot read",
     f"{_G}: unreadable answer": _DEAD,
-    f"{_G}: agreed above what we speak": "no leader that says its own number knows more than 4,"
-    " which these members know; a guard against KAFKA-8649 that history left idle",
+    f"{_G}: agreed above the latest known version": (
+        "no leader that answers with its own number knows more than 4, which these members know;"
+        " a guard against KAFKA-8649 that no release needs"
+    ),
     f"{_G}: others still write lower": "the next row writes the same version, and rejoins as well",
     f"{_N}: a later JVM leads": "no JVM writes a version above 11 yet; tests/probing has one of 12",
-    f"{_N}: unreadable answer": "a leader of ours answers in what was written; bytes that cannot be"
-    " decoded are asked for again whatever the table says",
-    f"{_N}: error answer": "the JVM members die of the same answer; without the row the member"
-    " keeps quiet about it, which tests/probing would notice",
-    f"{_N}: pin stays": "a leader of ours tells a pinned member its pin: row 'pinned' of the next"
-    " version. Either of the two is enough",
-    f"{_N}: too old to probe": "the member comes down to 1 or 2 itself, and a leader of ours lifts"
-    " it again: a rebalance more, within the bound",
-    f"{_N}: unusable second number": "no leader of the release table names a number below the"
-    " version that it answers in",
+    f"{_N}: unreadable answer": (
+        "a native leader answers in the version that was written; after undecodable bytes a member"
+        " rejoins regardless of the table"
+    ),
+    f"{_N}: error answer": (
+        "the same answer ends the JVM members; without the row the member does not report it,"
+        " which tests/probing finds"
+    ),
+    f"{_N}: pin stays": (
+        "a native leader names the pin to a pinned member (row 'pinned' of the next version); one"
+        " of the two rows is enough"
+    ),
+    f"{_N}: too old to probe": (
+        "the member lowers its version to 1 or 2, and a native leader raises it again: one more"
+        " rebalance, within the bound"
+    ),
+    f"{_N}: unusable second number": (
+        "no leader of the release table names a second number below the version of its answer"
+    ),
     f"{_N}: others still write lower": "the next row writes the same version, and rejoins as well",
     f"{_T}: unreadable answer": _TEXT,
     f"{_T}: answered above what was sent": _TEXT,
-    f"{_T}: too old to probe": "nobody is pinned between 2.0 and 2.3",
-    f"{_T}: leader ends the upgrade": "everybody writes the new version at the next rebalance"
-    " anyhow; test_sim_kip268 counts the rebalance that is missing",
-    f"{_T}: lifted in passing": "the leader's last rebalance lifts it all the same;"
-    " test_sim_kip268 counts the rebalance that is too much",
+    f"{_T}: too old to probe": "no member is pinned between 2.0 and 2.3",
+    f"{_T}: leader ends the upgrade": (
+        "all members write the new version at the next rebalance anyway; tests/system_tests/sim"
+        " counts the missing rebalance"
+    ),
+    f"{_T}: raised at the next rebalance": (
+        "the leader's last rebalance raises it anyway; tests/system_tests/sim counts the extra"
+        " rebalance"
+    ),
     "member, follow-ups: host is missing": "no member of these bounces serves queries;"
     " tests/assignor has one that does",
-    "member, follow-ups: tasks wait to be revoked": "a follow-up at 0 ms: the next row rejoins at"
-    " once as well",
-    "member, follow-ups: follow-up was asked for": "a warm-up that nobody comes"
-    " back for leaves its task where it is, which breaks no rule; tests/probing asks for it",
-    "leader: natives only (native)": "members of ours are answered one by one under any row",
-    "leader: somebody writes version 1 or 2 (all)": _SAME,
-    "leader: empty answer to future members, own number (empty, own number)": "they get tasks, as"
-    " from 2.4 on, and come down all the same",
-    "leader: separate tasks for future members (separate tasks)": "everybody gets new tasks, as"
-    " from 2.6 on",
-    "leader: empty answer to future members, by the text (text of KIP-268)": "they get tasks, as"
-    " from 2.4 on, and come down all the same",
+    "member, follow-ups: tasks wait to be revoked": (
+        "a follow-up at 0 ms: the next row rejoins at once, too"
+    ),
+    "member, follow-ups: follow-up was asked for": (
+        "without the follow-up a warmed-up task stays where it is, which breaks no rule;"
+        " tests/probing checks it"
+    ),
+    "leader: natives only (native)": "native members are answered separately under any row",
+    "leader: a member writes version 1 or 2 (all)": _SAME,
+    "leader: empty answer to future members, own number (empty, own number)": (
+        "they get tasks, as from 2.4 on, and lower their version anyway"
+    ),
+    "leader: separate tasks for future members (separate tasks)": (
+        "all members get new tasks, as from 2.6 on"
+    ),
+    "leader: empty answer to future members, by the text (text of KIP-268)": (
+        "they get tasks, as from 2.4 on, and lower their version anyway"
+    ),
     "leader: future members answered in the lowest version (native, normal, or dead, normal, or"
     " error)": _SAME,
-    f"{_A}: native body that cannot be read": "the last row finds the same version",
-    f"{_A}: native member in the version it wrote": "the last row finds the same version",
-    "leader, next version of members of ours: pinned": "a pinned member does not listen: row 'pin"
-    " stays' of the member. Either of the two is enough",
-    "leader, next version of members of ours: as far as the JVM members go": "a JVM that leads next"
-    " makes members at 101 probe: a rebalance more, within Kafka's bound; tests/probing counts it",
+    f"{_A}: native body that cannot be read": "the last row gives the same version",
+    f"{_A}: native member in the version it wrote": "the last row gives the same version",
+    "leader, next version of native members: pinned": (
+        "a pinned member ignores the named version (row 'pin stays'); one of the two rows is enough"
+    ),
+    "leader, next version of native members: as far as the JVM members go": (
+        "a JVM that leads next makes members at 101 probe: one more rebalance, within Kafka's"
+        " bound; tests/probing counts it"
+    ),
 }
 """Rule -> why nothing of the above misses it."""
 

@@ -72,11 +72,11 @@ def _never_says_that_it_is_static(original):
 
 
 def _swaps_answers(original):
-    def rename(group, one, new_id):
-        original(group, one, new_id)
-        others = [other for other in group.members.values() if other is not one]
+    def rename(group, member, new_id):
+        original(group, member, new_id)
+        others = [other for other in group.members.values() if other is not member]
         if others:
-            one.assignment = others[0].assignment
+            member.assignment = others[0].assignment
 
     return rename
 
@@ -97,8 +97,8 @@ def _keeps_copies_at_home(original):
     def by_thread(read, *rest):
         active, _, _ = original(read, *rest)
         clients: dict[str, list[str]] = {}
-        for one in read:
-            clients.setdefault(one.client, []).append(one.member.member_id)
+        for thread in read:
+            clients.setdefault(thread.client, []).append(thread.id)
         standby = {
             name: active[names[place - 1]]
             for names in clients.values()
@@ -111,17 +111,18 @@ def _keeps_copies_at_home(original):
 
 
 def _looks_for_ever(_):
-    def next_look(_tried, _stalled, config, knowledge, _frozen):
+    def next_rebalance(_tried, _stalled, generation, _frozen):
+        knowledge, config = generation.knowledge, generation.settings.config
         return {knowledge.leader_id: knowledge.now_ms + config.probing_rebalance_interval_ms}
 
-    return next_look
+    return next_rebalance
 
 
 _NATIVE = {"old": "native", "new": "native"}
 FAULTS: Final = (
     Fault(
         checker="revoked before given",
-        why="the leader withholds nothing from the next owner",
+        why="the leader does not withhold tasks from the next owner",
         place=(withholding, "_is_owned_elsewhere"),
         broken=lambda _: lambda *_: False,
         options=_NATIVE,
@@ -129,7 +130,7 @@ FAULTS: Final = (
     ),
     Fault(
         checker="reports what it holds",
-        why="a member names its view by the epoch 0",
+        why="a member reports epoch 0 for its view",
         place=(member, "view_reference"),
         broken=_reports_epoch_0,
         options=_NATIVE,
@@ -145,7 +146,7 @@ FAULTS: Final = (
     ),
     Fault(
         checker="own answer",
-        why="the coordinator hands a restarted static member the answer of another one",
+        why="the coordinator gives a restarted static member the assignment of another member",
         place=(static, "_rename"),
         broken=_swaps_answers,
         options={"static": True, **_NATIVE},
@@ -153,7 +154,7 @@ FAULTS: Final = (
     ),
     Fault(
         checker="routes as decided",
-        why="a member takes a delta for news of nothing, and goes on with its old view",
+        why="a member ignores a delta and keeps its old view",
         place=(sys.modules["assignor.rebalance.held_tasks"], "apply_delta"),
         broken=lambda _: lambda held, *_: held,
         options=_NATIVE,
@@ -161,7 +162,7 @@ FAULTS: Final = (
     ),
     Fault(
         checker="endpoints at rest",
-        why="the host maps of JVM members go on naming hosts that are gone",
+        why="the host maps of JVM members keep hosts that no longer exist",
         place=(answer_bytes, "host_map"),
         broken=_remembers_hosts,
         options={"old": "3.1.2", "new": "3.9.1"},
@@ -169,7 +170,7 @@ FAULTS: Final = (
     ),
     Fault(
         checker="owners at rest",
-        why="static members do not say that they are, so that references are kept for them",
+        why="static members do not report that they are static, so references are kept for them",
         place=(StreamsMember, "_native_part"),
         broken=_never_says_that_it_is_static,
         options={"static": True, **_NATIVE},
@@ -177,21 +178,21 @@ FAULTS: Final = (
     ),
     Fault(
         checker="standbys as asked",
-        why="the leader never looks again at copies that warm up",
-        place=(placing, "_next_look"),
+        why="the leader schedules no follow-up rebalance for warm-ups",
+        place=(placing, "_next_rebalance"),
         broken=lambda _: lambda *_: {},
         options=_NATIVE,
     ),
     Fault(
         checker="warm-ups as marked",
-        why="the leader does not say which copies are warm-ups",
+        why="the leader does not mark warm-ups",
         place=(placing, "_by_thread"),
         broken=lambda by_thread: lambda *args: (*by_thread(*args)[:2], {}),
         options=_NATIVE,
     ),
     Fault(
         checker="standby elsewhere",
-        why="copies go to the next thread of the process that runs the task",
+        why="copies go to another thread of the process that runs the task",
         place=(placing, "_by_thread"),
         broken=_keeps_copies_at_home,
         options={"threads": 2, **_NATIVE},
@@ -199,8 +200,8 @@ FAULTS: Final = (
     ),
     Fault(
         checker="warm-ups end",
-        why="the leader asks for the next look whatever there is to see",
-        place=(placing, "_next_look"),
+        why="the leader always schedules a follow-up rebalance",
+        place=(placing, "_next_rebalance"),
         broken=_looks_for_ever,
         options=_NATIVE,
     ),
@@ -222,7 +223,7 @@ def command(options: BounceOptions) -> str:
 
 def red(options: BounceOptions) -> list[str]:
     """Names of the rules that a bounce breaks."""
-    return sorted({one.rule for one in run_bounce(options).broken})
+    return sorted({violation.rule for violation in run_bounce(options).broken})
 
 
 def seed_of(fault: Fault) -> int:
@@ -272,7 +273,7 @@ def searched(fault: Fault) -> bool:
     plan, bounds, _ = search_of(fault)
     with fault.planted():
         found = explore(plan, bounds, wanted=frozenset({(fault.checker, None)})).found
-    return any(one.finding.broken.rule == fault.checker for one in found)
+    return any(finding.finding.broken.rule == fault.checker for finding in found)
 
 
 def measure(fault: Fault) -> dict[str, Any]:

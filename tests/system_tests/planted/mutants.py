@@ -55,7 +55,7 @@ MAX_STATES: Final = 600
 SETTLE_MS: Final = 200_000
 SEEDS: Final = range(2)
 SIMULATOR, EXPLORER, UNIT, NOTHING = "simulator", "explorer", "unit tests", "nothing"
-JUDGES: Final = (SIMULATOR, EXPLORER, UNIT)
+CHECKERS: Final = (SIMULATOR, EXPLORER, UNIT)
 EXPLORED: Final = (
     "2.0.1 2.3.1",
     "2.3.1 2.4.1",
@@ -68,10 +68,10 @@ EXPLORED: Final = (
 )
 """Searches: two members, one thread, no crash."""
 _SAYS: Final = {
-    type(next(iter(MEMBER_RULES.values()))[0]): ("action", "speaks"),
+    type(next(iter(MEMBER_RULES.values()))[0]): ("action", "writes"),
     type(FOLLOWUP_RULES[0]): ("at_ms",),
     type(LEADER_RULES[0]): (
-        "verdict",
+        "outcome",
         "others_get",
         "future_get",
         "future_numbers",
@@ -155,9 +155,9 @@ def _identity(answer: dict[str, Any]) -> Any:
 def experiments() -> dict[str, BounceOptions | Runbook]:
     """The bounces that are tried: the planted ones, with fewer seeds."""
     return {
-        name: one
-        for name, one in bounces().items()
-        if isinstance(one, Runbook) or one.seed in SEEDS
+        name: bounce
+        for name, bounce in bounces().items()
+        if isinstance(bounce, Runbook) or bounce.seed in SEEDS
     }
 
 
@@ -176,7 +176,7 @@ def found_in(asked: str) -> list[str]:
     plan = plan_bounce(BounceOptions(old=old, new=new, force=True))
     bounds = Bounds(members=2, partitions=4, crashes=0, max_states=MAX_STATES, more_states=0)
     try:
-        return sorted({one.finding.broken.rule for one in explore(plan, bounds).found})
+        return sorted({finding.finding.broken.rule for finding in explore(plan, bounds).found})
     except Exception as error:  # noqa: BLE001 as above
         return [f"raises {type(error).__name__}"]
 
@@ -184,38 +184,38 @@ def found_in(asked: str) -> list[str]:
 ASKED: Final[dict[str, Callable[[str], list[str]]]] = {SIMULATOR: broken_in, EXPLORER: found_in}
 
 
-def run_whole(judge: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Broken rules of each experiment of a judge, and for each row those in which it decides."""
+def run_whole(checker: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Broken rules of each experiment of a checker, and for each row those in which it decides."""
     fired: set[str] = set()
     listen(fired)
     broken: dict[str, list[str]] = {}
     deciding: dict[str, list[str]] = {}
-    for name in experiments() if judge == SIMULATOR else EXPLORED:
+    for name in experiments() if checker == SIMULATOR else EXPLORED:
         fired.clear()
-        broken[name] = ASKED[judge](name)
+        broken[name] = ASKED[checker](name)
         for key in fired:
             deciding.setdefault(key, []).append(name)
     return broken, deciding
 
 
 def run_mutant(
-    judge: str, row: dict[str, Any], mutant: Mutant, names: Sequence[str], whole: Any
+    checker: str, row: dict[str, Any], mutant: Mutant, names: Sequence[str], whole: Any
 ) -> dict[str, Any]:
-    """The row of a mutant that nobody has noticed, with what one more judge says."""
+    """The row of a mutant that nobody has noticed, with what one more checker says."""
     mutant.plant()
-    row = row | {"seen": NOTHING, "asked": [*row.get("asked", ()), judge]}
-    if judge == UNIT:
+    row = row | {"seen": NOTHING, "asked": [*row.get("asked", ()), checker]}
+    if checker == UNIT:
         return row | {"seen": UNIT} if unit_tests_fail() else row
     row["decides"] = row.get("decides", False) or bool(names)
     for name in names:
-        after = ASKED[judge](name)
-        if any(one.startswith("raises") for one in after):
+        after = ASKED[checker](name)
+        if any(result.startswith("raises") for result in after):
             row.setdefault("raises", f"{after[0].removeprefix('raises ')} in {name}")
             continue
         red = sorted(set(after) - set(whole[name]))
         lost = sorted(set(whole[name]) - set(after))
         if red or lost:
-            return row | {"seen": judge, "in": name, "red": red, "lost": lost}
+            return row | {"seen": checker, "in": name, "red": red, "lost": lost}
     return row
 
 
@@ -227,26 +227,26 @@ def unit_tests_fail() -> bool:
 
 
 def measure(
-    judge: str, wanted: Sequence[Mutant], rows: dict[str, dict[str, Any]]
+    checker: str, wanted: Sequence[Mutant], rows: dict[str, dict[str, Any]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and row of each mutant, with what one judge says, in their order."""
+    """Name and row of each mutant, with what one checker says, in their order."""
     whole, deciding = {}, {}
-    if judge != UNIT:
+    if checker != UNIT:
         with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
-            whole, deciding = pool.apply(run_whole, (judge,))
+            whole, deciding = pool.apply(run_whole, (checker,))
     named = {
         f"{row['table']}: {row['rule']}": row.get("bounce")
         for row in json.loads(PLANTED.read_text(encoding="utf-8"))["rows"]
     }
-    most = MOST_BOUNCES if judge == SIMULATOR else MOST_SEARCHES
+    most = MOST_BOUNCES if checker == SIMULATOR else MOST_SEARCHES
     tasks = []
-    for one in wanted:
+    for mutant in wanted:
         # First the bounce that misses the whole row; seeds of one pair of releases stand apart.
-        first = named.get(one.key)
-        names = sorted(deciding.get(one.key, ()), key=lambda n: (n != first, "--seed 1 " in n))
-        row = rows.get(one.name, {"row": one.key, "says": one.says})
-        tasks.append(partial(run_mutant, judge, row, one, names[:most], whole))
-    yield from zip((one.name for one in wanted), _each(tasks), strict=True)
+        first = named.get(mutant.key)
+        names = sorted(deciding.get(mutant.key, ()), key=lambda n: (n != first, "--seed 1 " in n))
+        row = rows.get(mutant.name, {"row": mutant.key, "says": mutant.says})
+        tasks.append(partial(run_mutant, checker, row, mutant, names[:most], whole))
+    yield from zip((mutant.name for mutant in wanted), _each(tasks), strict=True)
 
 
 def _each(tasks: Sequence[Callable[[], Any]]) -> Iterator[Any]:
@@ -274,7 +274,7 @@ def stored() -> dict[str, dict[str, Any]]:
 def write(results: dict[str, dict[str, Any]]) -> None:
     """Keep the results of mutants that there are, in the order of the tables."""
     every = mutants()
-    rows = [dict(results[one.name]) for one in every if one.name in results]
+    rows = [dict(results[mutant.name]) for mutant in every if mutant.name in results]
     for row in rows:
         row.pop("reason", None)
         reason = REASONS.get(f"{row['row']}: says {row['says']}")
@@ -293,27 +293,29 @@ def write(results: dict[str, dict[str, Any]]) -> None:
 @click.option("--anew", is_flag=True, help="measure again what was measured")
 @click.argument("names", nargs=-1)
 def main(*, names: tuple[str, ...], checks: bool, anew: bool, **asked: bool) -> None:
-    """Ask the judges one after the other, each about what the ones before did not notice."""
-    judges = [one for one in JUDGES if asked[one.replace(" ", "_")]] or JUDGES
-    every = [one for one in mutants() if not names or any(word in one.name for word in names)]
-    every.sort(key=lambda one: (len(tables()[one.table].rows), one.table))
+    """Ask the checkers one after the other, each about what the ones before did not notice."""
+    checkers = [name for name in CHECKERS if asked[name.replace(" ", "_")]] or CHECKERS
+    every = [
+        mutant for mutant in mutants() if not names or any(word in mutant.name for word in names)
+    ]
+    every.sort(key=lambda mutant: (len(tables()[mutant.table].rows), mutant.table))
     if checks:
         sys.exit(check(every))
     results = stored()
     if anew:
-        for one in every:
-            results.pop(one.name, None)
-    for judge in judges:
-        wanted = [one for one in every if _is_open(results.get(one.name, {}), judge)]
-        for name, row in measure(judge, wanted, results):
+        for mutant in every:
+            results.pop(mutant.name, None)
+    for checker in checkers:
+        wanted = [mutant for mutant in every if _is_open(results.get(mutant.name, {}), checker)]
+        for name, row in measure(checker, wanted, results):
             click.echo(f"{row['seen']:<10}  {name}", err=True)
             results[name] = row
             write(results)
 
 
-def _is_open(row: dict[str, Any], judge: str) -> bool:
-    """Whether nobody has noticed a mutant, and this judge was not asked yet."""
-    return row.get("seen", NOTHING) == NOTHING and judge not in row.get("asked", ())
+def _is_open(row: dict[str, Any], checker: str) -> bool:
+    """Whether nobody has noticed a mutant, and this checker was not asked yet."""
+    return row.get("seen", NOTHING) == NOTHING and checker not in row.get("asked", ())
 
 
 def check(every: Sequence[Mutant]) -> int:
@@ -326,23 +328,21 @@ def check(every: Sequence[Mutant]) -> int:
 
 def not_noticed(every: Sequence[Mutant], rows: dict[str, dict[str, Any]]) -> list[str]:
     """Names of the mutants whose bounce or search breaks the rules that it breaks without them."""
-    seen = [one for one in every if "in" in rows.get(one.name, {})]
-    tasks: list[Callable[[], Any]] = []
-    for one in seen:
-        judge, name = rows[one.name]["seen"], rows[one.name]["in"]
-        tasks += [partial(_broken, None, judge, name), partial(_broken, one, judge, name)]
-    found = list(_each(tasks))
-    return [
-        one.name
-        for one, before, after in zip(seen, found[::2], found[1::2], strict=True)
-        if before == after
-    ]
+    seen = [mutant for mutant in every if "in" in rows.get(mutant.name, {})]
+    where = [(rows[mutant.name]["seen"], rows[mutant.name]["in"]) for mutant in seen]
+    asked = sorted(set(where))
+    tasks: list[Callable[[], Any]] = [partial(_broken, None, *arguments) for arguments in asked]
+    tasks += [partial(_broken, mutant, *place) for mutant, place in zip(seen, where, strict=True)]
+    broken = list(_each(tasks))
+    whole = dict(zip(asked, broken, strict=False))
+    after = zip(seen, where, broken[len(asked) :], strict=True)
+    return [mutant.name for mutant, place, found in after if found == whole[place]]
 
 
-def _broken(mutant: Mutant | None, judge: str, name: str) -> list[str]:
+def _broken(mutant: Mutant | None, checker: str, name: str) -> list[str]:
     if mutant is not None:
         mutant.plant()
-    return ASKED[judge](name)
+    return ASKED[checker](name)
 
 
 if __name__ == "__main__":

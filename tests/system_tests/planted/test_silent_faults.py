@@ -13,7 +13,7 @@ NATIVE = {"old": "native", "new": "native"}
 
 
 def rules_of(**options):
-    return {one.rule for one in run_bounce(BounceOptions(**NATIVE, **options)).broken}
+    return {violation.rule for violation in run_bounce(BounceOptions(**NATIVE, **options)).broken}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_bounce_in_which_a_task_is_not_run_is_bad(forgetful, draw_all):
 def test_a_search_in_which_a_task_is_not_run_is_bad(forgetful):
     bounds = Bounds(members=2, partitions=4, crashes=0, max_states=200)
     found = explore(plan_bounce(BounceOptions(**NATIVE)), bounds).found
-    assert {one.finding.broken.rule for one in found} == {"nothing is forgotten"}
+    assert {violation.finding.broken.rule for violation in found} == {"nothing is forgotten"}
 
 
 def test_a_bounce_after_which_a_process_is_not_there_is_bad(monkeypatch):

@@ -1,4 +1,4 @@
-"""The keeper takes its command along, whichever of the two processes ends how."""
+"""The guard process ends its command with itself, however either of them ends."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's ro
 
 
 @pytest.fixture
-def keeper(tmp_path):
+def guard(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     process = subprocess.Popen(
@@ -39,24 +39,24 @@ def is_gone(pid):
     return False
 
 
-def test_the_end_of_its_input_ends_the_command_and_removes_the_folder(keeper):
-    process, child, folder = keeper
+def test_the_end_of_its_input_ends_the_command_and_removes_the_folder(guard):
+    process, child, folder = guard
     process.stdin.close()
     process.wait(timeout=120)
     assert is_gone(child)
     assert not folder.exists()
 
 
-def test_a_stop_reaches_the_command_and_the_folder_stays(keeper):
-    process, child, folder = keeper
+def test_a_stop_reaches_the_command_and_the_folder_stays(guard):
+    process, child, folder = guard
     process.terminate()
     process.wait(timeout=120)
     assert is_gone(child)
     assert folder.exists()
 
 
-def test_a_killed_keeper_takes_its_command_along(keeper):
-    process, child, _ = keeper
+def test_a_killed_guard_ends_its_command(guard):
+    process, child, _ = guard
     process.kill()
     process.wait(timeout=120)
     assert is_gone(child)

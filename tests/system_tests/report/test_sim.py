@@ -1,4 +1,4 @@
-"""What a report shows of a simulated bounce, against the trace it is made of."""
+"""The story of a simulated bounce, compared with its trace."""
 
 from collections import Counter
 from itertools import pairwise
@@ -29,9 +29,9 @@ def run(*arguments):
 
 def overlaps(bars):
     return [
-        (one, other)
-        for one, other in pairwise(sorted(bars, key=lambda bar: bar.from_ms))
-        if other.from_ms < one.until_ms
+        (bar, following)
+        for bar, following in pairwise(sorted(bars, key=lambda bar: bar.from_ms))
+        if following.from_ms < bar.until_ms
     ]
 
 
@@ -43,24 +43,24 @@ def test_no_partition_has_two_owners_in_a_good_story(story):
         assert overlaps(bars) == []
 
 
-def test_who_gives_up_a_partition_or_ends_owned_it_and_wrote_until_then(outcome, story):
+def test_a_member_that_revokes_a_partition_or_ends_owned_it_until_then(outcome, story):
     owned = {(bar.lane, bar.key, bar.until_ms) for bar in story.owners}
     given = {
-        (name_of(partition), one.thread, one.at_ms)
-        for one in outcome.trace
-        if isinstance(one, Gave)
-        for partition in one.partitions
+        (name_of(partition), event.thread, event.at_ms)
+        for event in outcome.trace
+        if isinstance(event, Gave)
+        for partition in event.partitions
     }
     assert given
     assert given <= owned
-    ends = {(one.thread, one.at_ms) for one in outcome.trace if isinstance(one, Ended)}
+    ends = {(event.thread, event.at_ms) for event in outcome.trace if isinstance(event, Ended)}
     lasting = [(bar.key, bar) for bar in story.owners] + [(b.lane, b) for b in story.versions]
     for thread, at_ms in ends:
         assert not [b for t, b in lasting if t == thread and b.from_ms < at_ms < b.until_ms]
 
 
-def test_at_the_end_every_partition_belongs_to_who_took_it_last(outcome, story):
-    last = {one.thread: one.partitions for one in outcome.trace if isinstance(one, Took)}
+def test_at_the_end_every_partition_belongs_to_its_last_owner(outcome, story):
+    last = {event.thread: event.partitions for event in outcome.trace if isinstance(event, Took)}
     expected = {(name_of(p), thread) for thread, taken in last.items() for p in taken}
     assert {(b.lane, b.key) for b in story.owners if b.until_ms == story.end_ms} == expected
 
@@ -76,11 +76,13 @@ def test_a_member_writes_one_version_at_a_time_and_the_bar_says_on_which_release
 
 
 def test_every_decision_and_rejoin_is_a_mark_that_names_its_rule(outcome, story):
-    decided = [one for one in outcome.trace if isinstance(one, Answered)]
+    decided = [event for event in outcome.trace if isinstance(event, Answered)]
     leads = [mark for mark in story.marks if mark.kind is MarkKind.LEADS]
-    assert [(m.lane, m.at_ms) for m in leads] == [(one.thread, one.at_ms) for one in decided]
-    assert all(f"rule: {one.rule}" in m.hover for m, one in zip(leads, decided, strict=True))
-    rejoined = Counter((one.thread, one.rule) for one in outcome.trace if isinstance(one, Rejoined))
+    assert [(m.lane, m.at_ms) for m in leads] == [(event.thread, event.at_ms) for event in decided]
+    assert all(f"rule: {event.rule}" in m.hover for m, event in zip(leads, decided, strict=True))
+    rejoined = Counter(
+        (event.thread, event.rule) for event in outcome.trace if isinstance(event, Rejoined)
+    )
     marks = [m for m in story.marks if "rejoins" in m.kind.value]
     assert Counter((m.lane, m.hover.split("rule: ")[1]) for m in marks) == rejoined
     kinds = Counter(m.kind for m in marks)
@@ -88,17 +90,19 @@ def test_every_decision_and_rejoin_is_a_mark_that_names_its_rule(outcome, story)
 
 
 def test_rebalances_have_the_cause_that_they_were_counted_under(outcome, story):
-    counted = Counter(one.cause for one in story.rebalances)
+    counted = Counter(rebalance.cause for rebalance in story.rebalances)
     assert counted[RebalanceCause.MEMBERSHIP] == len(outcome.rebalances.membership)
     assert counted[RebalanceCause.VERSION] == len(outcome.rebalances.version) > 0
     assert counted[RebalanceCause.FOLLOWUP] == len(outcome.rebalances.followup)
     assert counted[RebalanceCause.REPEATED] == len(outcome.rebalances.repeated)
     assert counted[RebalanceCause.EDGE] == 1
-    assert [one.generation for one in story.rebalances] == list(range(1, 11))
-    assert [one.at_ms for one in story.rebalances] == sorted(o.at_ms for o in story.rebalances)
+    assert [rebalance.generation for rebalance in story.rebalances] == list(range(1, 11))
+    assert [rebalance.at_ms for rebalance in story.rebalances] == sorted(
+        o.at_ms for o in story.rebalances
+    )
 
 
-def test_a_broken_rule_is_marked_where_it_broke_and_told_first():
+def test_a_broken_rule_has_a_mark_and_is_the_first_fact():
     story = story_of_simulation(
         run_bounce(BounceOptions(seed=1, old="1.1.1", new="2.3.1", force=True))
     )
@@ -111,7 +115,7 @@ def test_a_broken_rule_is_marked_where_it_broke_and_told_first():
     assert {mark.at_ms for mark in broken} <= {mark.at_ms for mark in died}
 
 
-def test_every_thread_has_a_lane_and_who_crashes_dies_there():
+def test_every_thread_has_a_lane_with_its_crashes():
     faults = frozenset({"pause", "crash", "leader"})
     options = BounceOptions(seed=2, old="3.1", new="native", members=2, threads=2, faults=faults)
     story = story_of_simulation(run_bounce(options))
@@ -125,7 +129,7 @@ def test_a_report_is_of_one_seed(tmp_path):
     assert "give --seed instead of --seeds" in done.stderr
 
 
-def test_simulate_says_the_same_with_and_without_a_report(tmp_path):
+def test_simulate_prints_the_same_with_and_without_a_report(tmp_path):
     page = tmp_path / "page.html"
     with_page = run("--seed", "7", "--report", str(page))
     assert (with_page.exit_code, with_page.stdout) == (0, run("--seed", "7").stdout)

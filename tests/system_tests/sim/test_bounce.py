@@ -27,7 +27,7 @@ def bounce(old, new, seed=0, **options):
 
 
 def of(outcome, kind):
-    return [one for one in outcome.trace if isinstance(one, kind)]
+    return [event for event in outcome.trace if isinstance(event, kind)]
 
 
 def settled_world(releases, *, seed=1, static=False):
@@ -57,8 +57,8 @@ def test_a_member_starts_with_its_latest_version_unless_it_is_pinned(
 ):
     world = World(WorldSetup(seed=1, processes=1))
     world.start(0, release, upgrade_from)
-    world.run(until=lambda: any(isinstance(one, Wrote) for one in world.trace), within_ms=9_000)
-    assert next(one for one in world.trace if isinstance(one, Wrote)).used_version == version
+    world.run(until=lambda: any(isinstance(event, Wrote) for event in world.trace), within_ms=9_000)
+    assert next(event for event in world.trace if isinstance(event, Wrote)).used_version == version
 
 
 @pytest.mark.kip("268-5", "sim")
@@ -68,11 +68,11 @@ def test_a_member_starts_with_its_latest_version_unless_it_is_pinned(
 )
 def test_a_leader_answers_a_version_that_it_does_not_know(old, content, numbers):
     outcome = bounce(old, "3.9.1" if old == "2.8.2" else "2.4.1", force=True)
-    probed = [one for one in of(outcome, Answered) if one.future]
+    probed = [event for event in of(outcome, Answered) if event.future]
     assert probed
     placed = 0
-    for one in probed:
-        future = [answer for answer in one.answers if answer.thread in one.future]
+    for event in probed:
+        future = [answer for answer in event.answers if answer.thread in event.future]
         assert [answer.content for answer in future] == [content] * len(future)
         for answer in future:
             assert (answer.version, answer.commonly_supported_version) == numbers
@@ -84,10 +84,10 @@ def test_a_leader_answers_a_version_that_it_does_not_know(old, content, numbers)
 @pytest.mark.parametrize("old", ["2.1.1", "2.3.1", "2.5.1", "2.8.2"])
 def test_the_others_have_tasks_in_the_same_rebalance(old):
     outcome = bounce(old, "2.4.1" if old < "2.4" else "3.9.1", force=True)
-    probed = [one for one in of(outcome, Answered) if one.future]
+    probed = [event for event in of(outcome, Answered) if event.future]
     assert probed
-    for one in probed:
-        others = [answer for answer in one.answers if answer.thread not in one.future]
+    for event in probed:
+        others = [answer for answer in event.answers if answer.thread not in event.future]
         assert all(answer.partitions for answer in others)
         assert all(answer.content in ("normal", "previous") for answer in others)
 
@@ -97,22 +97,24 @@ def test_the_others_have_tasks_in_the_same_rebalance(old):
 def test_a_probing_member_comes_down_to_what_is_offered_and_rejoins_with_other_bytes(old):
     outcome = bounce(old, "2.4.1" if old < "2.4" else "3.9.1", force=True)
     latest = find_release(old).latest_version
-    lowered = [one for one in of(outcome, Rejoined) if one.used_after < one.used_before]
+    lowered = [event for event in of(outcome, Rejoined) if event.used_after < event.used_before]
     assert len(lowered) >= 1
-    for one in lowered:
-        assert (one.cause, one.used_after) == ("version", latest)
-        wrote = [w for w in of(outcome, Wrote) if w.thread == one.thread and w.at_ms >= one.at_ms]
+    for event in lowered:
+        assert (event.cause, event.used_after) == ("version", latest)
+        wrote = [
+            w for w in of(outcome, Wrote) if w.thread == event.thread and w.at_ms >= event.at_ms
+        ]
         assert wrote[0].used_version == latest
-        assert wrote[0].at_ms - one.at_ms <= 200
+        assert wrote[0].at_ms - event.at_ms <= 200
 
 
 @pytest.mark.kip("268-8", "sim")
 def test_while_one_member_writes_a_version_everybody_is_answered_in_it():
     for seed in range(6):
-        for one in of(bounce("2.8.2", "3.9.1", seed=seed), Answered):
-            lowest = min(one.used_versions)
-            assert {answer.version for answer in one.answers} == {lowest}
-            assert one.commonly_supported_version >= lowest
+        for event in of(bounce("2.8.2", "3.9.1", seed=seed), Answered):
+            lowest = min(event.used_versions)
+            assert {answer.version for answer in event.answers} == {lowest}
+            assert event.commonly_supported_version >= lowest
 
 
 @pytest.mark.kip("268-9", "sim")
@@ -123,28 +125,30 @@ def test_lowered_members_go_up_again_when_all_can(old, new):
         outcome = bounce(old, new, seed=seed)
         assert outcome.ok
         assert {used for _, used in of(outcome, Settled)[-1].used_versions} == {latest}
-        lifted = [one for one in of(outcome, Rejoined) if one.used_after > one.used_before]
-        lowered = [one for one in of(outcome, Rejoined) if one.used_after < one.used_before]
+        lifted = [event for event in of(outcome, Rejoined) if event.used_after > event.used_before]
+        lowered = [event for event in of(outcome, Rejoined) if event.used_after < event.used_before]
         assert lowered
-        assert {one.thread for one in lifted} == {one.thread for one in lowered}
+        assert {event.thread for event in lifted} == {event.thread for event in lowered}
 
 
 @pytest.mark.kip("268-9", "sim")
 def test_a_lowered_member_of_ours_goes_up_again_while_a_jvm_member_leads():
     world = World(WorldSetup(seed=1, processes=3))
-    world.next_leaders = ("a",)
+    world.member_ids.next_leaders = ("a",)
     for process, release in enumerate(("2.8.2", "3.9.1", "native")):
         world.start(process, release)
         assert world.run(until=world.is_settled, within_ms=100_000)
     ours = world.threads[2]
     assert ours.streams.state.used_version == 9
-    world.next_leaders = ("b",)
+    world.member_ids.next_leaders = ("b",)
     world.stop(0)
     world.start(0, "3.9.1")
     assert world.run(until=world.is_settled, within_ms=100_000)
     assert world.leader().name == "b"
     assert [thread.streams.state.used_version for thread in world.threads] == [11, 11, 11]
-    lifted = [one for one in world.trace if isinstance(one, Rejoined) and one.thread == ours.name]
+    lifted = [
+        event for event in world.trace if isinstance(event, Rejoined) and event.thread == ours.name
+    ]
     assert (lifted[-1].used_before, lifted[-1].used_after) == (9, 11)
 
 
@@ -156,7 +160,7 @@ def test_every_order_and_every_next_leader_comes_to_the_same_end(old, new):
     for order in itertools.permutations(range(3)):
         for leader in "abc":
             world = settled_world([old] * 3)
-            world.next_leaders = (leader,)
+            world.member_ids.next_leaders = (leader,)
             for process in order:
                 world.stop(process)
                 world.run_for(1_000)
@@ -177,9 +181,9 @@ def test_two_bounces_lead_from_below_the_probing_versions(old, new, pinned):
         outcome = bounce(old, new, seed=seed)
         assert outcome.ok, outcome.broken
         assert len(outcome.plan.stages) == 2
-        for one in of(outcome, Answered):
-            if pinned in one.used_versions:
-                assert {answer.version for answer in one.answers} == {pinned}
+        for event in of(outcome, Answered):
+            if pinned in event.used_versions:
+                assert {answer.version for answer in event.answers} == {pinned}
         last = of(outcome, Answered)[-1]
         assert {answer.version for answer in last.answers} == {latest}
         assert pinned not in last.used_versions
@@ -194,7 +198,7 @@ def test_offline_nothing_needs_a_pin(old, new):
     outcome = bounce(old, new, offline=True)
     assert outcome.ok, outcome.broken
     assert [stage.upgrade_from for stage in outcome.plan.stages] == [None]
-    assert all(one.upgrade_from is None for one in of(outcome, Started))
+    assert all(event.upgrade_from is None for event in of(outcome, Started))
     if new != "native":
         assert outcome.rebalances.version == ()
 
@@ -242,7 +246,7 @@ def test_a_next_version_with_other_layouts_is_bounced_to_and_back(old, new):
         world_after = {used for _, used in of(outcome, Settled)[-1].used_versions}
         assert world_after <= {11, *find_release(new).native_versions}
     if find_release(old).is_native:
-        written = {one.used_version for one in of(outcome, Wrote)}
+        written = {event.used_version for event in of(outcome, Wrote)}
         assert written >= {101}
 
 
@@ -319,6 +323,8 @@ def test_equal_seeds_leave_equal_traces():
 
 def test_an_answer_is_taken_by_everybody_that_it_was_meant_for():
     outcome = bounce("3.8.1", "3.9.1")
-    answered = {(a.member_id, one.generation) for one in of(outcome, Answered) for a in one.answers}
-    took = {(one.member_id, one.generation) for one in of(outcome, Took)}
+    answered = {
+        (a.member_id, event.generation) for event in of(outcome, Answered) for a in event.answers
+    }
+    took = {(event.member_id, event.generation) for event in of(outcome, Took)}
     assert took <= answered

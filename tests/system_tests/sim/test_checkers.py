@@ -80,7 +80,7 @@ FINE = (took("a", (P0,)), took("b", (P1,)), Settled(9, 1, "a", (("a", 11), ("b",
 
 
 def broken(*trace):
-    return [one.rule for one in check_trace((*BEGIN, *trace), TASK_OF)]
+    return [violation.rule for violation in check_trace((*BEGIN, *trace), TASK_OF)]
 
 
 def test_a_good_trace_breaks_nothing():
@@ -159,10 +159,10 @@ def test_ours_do_not_rejoin_for_a_version_while_ours_leads():
 
 @pytest.mark.parametrize("rule", SAFETY, ids=lambda rule: rule.name)
 def test_each_rule_is_the_only_one_to_see_its_breach(rule):
-    others = [one for one in SAFETY if one is not rule]
+    others = [other for other in SAFETY if other is not rule]
     trace = (*BEGIN, *BREACHES[rule.name])
-    assert rule.name in [one.rule for one in check_trace(trace, TASK_OF)]
-    assert rule.name not in [one.rule for one in check_trace(trace, TASK_OF, others)]
+    assert rule.name in [violation.rule for violation in check_trace(trace, TASK_OF)]
+    assert rule.name not in [violation.rule for violation in check_trace(trace, TASK_OF, others)]
 
 
 BREACHES = {
@@ -186,11 +186,11 @@ BREACHES = {
 
 def test_evidence_branches_with_the_world():
     evidence = Evidence(task_of=TASK_OF)
-    for one in (*BEGIN, took("a", (P0,))):
-        check_step(evidence, one)
+    for event in (*BEGIN, took("a", (P0,))):
+        check_step(evidence, event)
     other = evidence.copy()
     check_step(other, Gave(5, "a", (P0,), (T0,)))
-    assert [one.rule for one in check_step(evidence, took("b", (P0,)))] == [
+    assert [violation.rule for violation in check_step(evidence, took("b", (P0,)))] == [
         "one owner",
         "one active",
     ]

@@ -48,13 +48,13 @@ def rested(*members, **changes):
 
 
 def rules(happening):
-    return [one.rule for one in check_dimensions(happening)]
+    return [violation.rule for violation in check_dimensions(happening)]
 
 
 def test_without_draws_nothing_of_it_is_there_and_the_trace_has_no_word_of_it():
     outcome = run_bounce(BounceOptions(seed=7, old="3.1", new="native"))
     assert outcome.options.dimensions == NO_DIMENSIONS
-    assert not [one for one in outcome.trace if isinstance(one, Decided | Followed | Rested)]
+    assert not [event for event in outcome.trace if isinstance(event, Decided | Followed | Rested)]
     assert "--draw" not in replay_command(outcome)
     assert "drawn" not in outcome_document(outcome)
 
@@ -62,15 +62,15 @@ def test_without_draws_nothing_of_it_is_there_and_the_trace_has_no_word_of_it():
 def test_each_dimension_is_on_in_about_half_of_the_seeds():
     drawn = [draw_dimensions(seed, 3) for seed in range(200)]
     shares = {
-        "cooperative": sum(one.cooperative for one, _ in drawn),
-        "endpoints": sum(one.routes for one, _ in drawn),
-        "standbys": sum(one.standbys for one, _ in drawn),
-        "slow": sum(one.restore is not None for one, _ in drawn),
+        "cooperative": sum(dimensions.cooperative for dimensions, _ in drawn),
+        "endpoints": sum(dimensions.routes for dimensions, _ in drawn),
+        "standbys": sum(dimensions.standbys for dimensions, _ in drawn),
+        "slow": sum(dimensions.restore is not None for dimensions, _ in drawn),
         "static": sum(static for _, static in drawn),
     }
     assert all(70 <= share <= 130 for share in shares.values()), shares
-    assert {one.views for one, _ in drawn if one.routes} == {True, False}
-    assert not any(one.views for one, _ in drawn if not one.routes)
+    assert {dimensions.views for dimensions, _ in drawn if dimensions.routes} == {True, False}
+    assert not any(dimensions.views for dimensions, _ in drawn if not dimensions.routes)
 
 
 def test_one_seed_draws_the_same_again_and_says_how_to_see_it():
@@ -88,7 +88,7 @@ def test_drawn_groups_break_no_rule(new, faults):
     for seed in range(15):
         outcome = run_bounce(BounceOptions(seed=seed, new=new, faults=faults, draw_all=True))
         assert outcome.broken == (), replay_command(outcome)
-        assert [one for one in outcome.trace if isinstance(one, Settled)]
+        assert [event for event in outcome.trace if isinstance(event, Settled)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rebalance that is forced at the end, and pauses: what simulated bounces are judged by."""
+"""The rebalance that is forced at the end, and pauses: what simulated bounces are checked by."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def test_a_group_that_stays_below_the_version_of_all_its_members_is_found(monkey
     assert bounce("3.9.1", "native", **options).ok
     monkeypatch.setattr(next_version, "NEXT_VERSION_RULES", (*rows[:-1], stuck))
     broken = bounce("3.9.1", "native", **options).broken
-    assert [one.rule for one in broken] == ["final versions"]
+    assert [violation.rule for violation in broken] == ["final versions"]
     assert broken[0].sentence == (
         "after one more rebalance everybody writes v101, and the members write a v11, b v11, c v11"
     )
@@ -39,8 +39,8 @@ def test_the_last_rebalance_is_forced_and_ends_at_the_version_that_all_members_k
     outcome = bounce(old, new, static=static)
     assert outcome.ok
     assert outcome.afterwards
-    resting = [one for one in outcome.trace if isinstance(one, Settled)]
-    (settled,) = [one for one in outcome.afterwards if isinstance(one, Settled)]
+    resting = [event for event in outcome.trace if isinstance(event, Settled)]
+    (settled,) = [event for event in outcome.afterwards if isinstance(event, Settled)]
     assert {used for _, used in settled.used_versions} == {version}
     assert settled.generation > resting[-1].generation
 
@@ -50,11 +50,11 @@ def test_a_pause_lasts_longer_than_the_session_of_the_member_that_is_paused():
     for seed in range(12):
         outcome = bounce("2.8.2", "3.9.1", seed, faults=frozenset({"pause"}), force=True)
         release = {}
-        for one in outcome.trace:
-            if isinstance(one, Started):
-                release[one.thread] = one.release
-            if isinstance(one, Happened) and one.text.startswith("pauses for "):
-                session_ms = behaviour_of(release[one.thread], None).session_timeout_ms
-                assert one.text == f"pauses for {session_ms * 13 // 10} ms"
+        for event in outcome.trace:
+            if isinstance(event, Started):
+                release[event.thread] = event.release
+            if isinstance(event, Happened) and event.text.startswith("pauses for "):
+                session_ms = behaviour_of(release[event.thread], None).session_timeout_ms
+                assert event.text == f"pauses for {session_ms * 13 // 10} ms"
                 paused.add(session_ms)
     assert paused == {10_000, 45_000}

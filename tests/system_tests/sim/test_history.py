@@ -72,9 +72,11 @@ def test_before_2_6_only_who_gives_partitions_up_asks_for_the_next_rebalance(rel
     wishes = set()
     while not world.is_settled():
         world.step()
-        wishes |= {one.data for one in world.scheduler.unordered() if one.kind == "fire"}
-    joined = [one for one in world.trace if isinstance(one, GroupEvent)]
-    assert Cause.REVOKED in {one.reason for one in joined}
+        wishes |= {
+            pending.data for pending in world.scheduler.unordered() if pending.kind == "fire"
+        }
+    joined = [event for event in world.trace if isinstance(event, GroupEvent)]
+    assert Cause.REVOKED in {event.reason for event in joined}
     assert not wishes, "a wish is carried out by leaving the group"
 
 

@@ -57,7 +57,7 @@ def test_too_many_rebalances_for_the_version_are_told():
 def test_a_group_that_does_not_settle_is_told():
     assert check_settles((REST,)) == []
     found = check_settles((REST, Unsettled(9, 1000, "waiting for a")))
-    assert [(one.rule, one.at_ms) for one in found] == [("settles", 9)]
+    assert [(violation.rule, violation.at_ms) for violation in found] == [("settles", 9)]
 
 
 def test_versions_at_rest_are_allowed_ones_and_the_same_for_all():
@@ -65,8 +65,12 @@ def test_versions_at_rest_are_allowed_ones_and_the_same_for_all():
     mixed = REST._replace(used_versions=(("a", 11), ("b", 101)))
     assert check_resting_versions((mixed, both), (11,)) == []
     assert check_resting_versions((mixed,), (11, 101), is_uniform=False) == []
-    assert [one.rule for one in check_resting_versions((mixed,), (11, 101))] == ["final versions"]
-    assert [one.rule for one in check_resting_versions((both,), (10,))] == ["final versions"]
+    assert [violation.rule for violation in check_resting_versions((mixed,), (11, 101))] == [
+        "final versions"
+    ]
+    assert [violation.rule for violation in check_resting_versions((both,), (10,))] == [
+        "final versions"
+    ]
     assert check_resting_versions((), (11,)) == []
 
 
@@ -74,6 +78,8 @@ def test_after_the_forced_rebalance_everybody_writes_the_one_version():
     both = REST._replace(used_versions=(("a", 101), ("b", 101)))
     mixed = REST._replace(used_versions=(("a", 11), ("b", 101)))
     assert check_final_version((mixed, both), 101) == []
-    assert [one.rule for one in check_final_version((both, mixed), 101)] == ["final versions"]
-    assert [one.rule for one in check_final_version((both,), 11)] == ["final versions"]
+    assert [violation.rule for violation in check_final_version((both, mixed), 101)] == [
+        "final versions"
+    ]
+    assert [violation.rule for violation in check_final_version((both,), 11)] == ["final versions"]
     assert check_final_version((), 101) == []

@@ -7,8 +7,8 @@ from system_tests.sim.narrate import trace_lines
 TRACE = (
     Started(0, "a", "3.9.1", None, (11,), is_native=False, latest_version=11),
     Started(5, "b", "2.3.1", "1.1", (1, 2, 3, 4), is_native=False, latest_version=4),
-    Rejoined(10, "a", "version", "somebody has not been bounced", 11, 4),
-    Rejoined(11, "a", "version", "everyone has been bounced", 4, 11),
+    Rejoined(10, "a", "version", "a member is not upgraded yet", 11, 4),
+    Rejoined(11, "a", "version", "every member is upgraded", 4, 11),
     Rejoined(12, "b", "follow-up", "follow-up is due", 4, 4),
     Happened(13, "", "the coordinator moves"),
     Settled(14, 1, "a", (("a", 11), ("b", 4))),
@@ -24,8 +24,8 @@ def test_each_happening_has_its_symbol_in_the_lane_of_its_thread():
     assert lines == [
         "      0        +  #   start, release 3.9.1 (latest v11)",
         "      5        .  +   start, release 2.3.1 (latest v4, upgrade.from 1.1)",
-        "     10        v  .   downgrade v11 -> v4, rejoin  somebody has not been bounced",
-        "     11        ^  .   upgrade v4 -> v11, rejoin  everyone has been bounced",
+        "     10        v  .   downgrade v11 -> v4, rejoin  a member is not upgraded yet",
+        "     11        ^  .   upgrade v4 -> v11, rejoin  every member is upgraded",
         "     12        .  .   b: rejoin at v4  follow-up is due",
         "     13        .  .   the coordinator moves",
         "     14        .  .   settled a:v11 b:v4",
@@ -39,7 +39,7 @@ def test_a_bounce_tells_its_generations_and_its_verdict():
     text = "\n".join(outcome_lines(outcome))
     assert "join a:v9/9 b:v9/9 c:v9/9" in text
     assert "assign v9 common v11  lowest used version" in text
-    assert "upgrade v9 -> v11, rejoin  everyone has been bounced" in text
+    assert "upgrade v9 -> v11, rejoin  every member is upgraded" in text
     assert text.endswith("good: 2.8.2 -> 3.9.1, seed 2")
 
 

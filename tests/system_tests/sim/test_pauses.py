@@ -178,7 +178,7 @@ def test_what_others_give_up_waits_for_the_rest_of_the_session_only():
             took(late + 20, "a", P0, P1),
         )
     )
-    assert [(one.stopped, one.bound.session_ms) for one in found] == [
+    assert [(pause.stopped, pause.bound.session_ms) for pause in found] == [
         (Stopped.REBALANCE, SESSION_MS - 30_000),
         (Stopped.SILENT_STOP, SESSION_MS),
     ]
@@ -214,8 +214,8 @@ def test_a_restore_counts_only_as_far_as_the_nearest_copy_needs():
     trace = (*group("native", "native"), Gave(1_000, "b", (P1,), ()))
     trace += (completed(1_500, "a-1", "b-1"),)
     away = took(1_600, "a", P1, generation=2, restore_ms=50_000, limit_ms=5_000)
-    judged = only(*trace, answered(1_550, "a", 2), away)
-    assert (judged.bound.restore_ms, judged.is_within) == (5_000, False)
+    recovery = only(*trace, answered(1_550, "a", 2), away)
+    assert (recovery.bound.restore_ms, recovery.is_within) == (5_000, False)
     # Below version 7 no leader knows how far a copy is, and the state has to be read.
     blind = only(*trace, answered(1_550, "a", 2, used=(11, 6)), away)
     assert (blind.bound.restore_ms, blind.is_within) == (50_000, True)
@@ -266,8 +266,8 @@ def test_faults_and_an_empty_group_have_terms_of_their_own():
             took(11_100, "a", P0, P1),
         )
     )
-    assert {one.bound.down_ms for one in alone} == {7_000 + 2 * EMPTY_GROUP_MS}
-    assert all(one.is_within for one in alone)
+    assert {pause.bound.down_ms for pause in alone} == {7_000 + 2 * EMPTY_GROUP_MS}
+    assert all(pause.is_within for pause in alone)
 
 
 def test_where_downtime_was_asked_for_nothing_is_bounded():
@@ -287,11 +287,11 @@ def test_no_partition_pauses_longer_than_its_bound(old, new):
         outcome = run_bounce(BounceOptions(seed=seed, old=old, new=new))
         assert outcome.ok, (seed, outcome.broken[0])
         assert outcome.pauses
-        ends_ours = [one for one in outcome.pauses if one.stopped is Stopped.CLEAN_STOP]
+        ends_ours = [pause for pause in outcome.pauses if pause.stopped is Stopped.CLEAN_STOP]
         if old == "native":  # they say that they leave: one rebalance, and no session
             assert ends_ours
-            assert all(one.bound.session_ms == 0 for one in outcome.pauses)
-            assert max(one.pause_ms - one.bound.restore_ms for one in ends_ours) <= 4_000
+            assert all(pause.bound.session_ms == 0 for pause in outcome.pauses)
+            assert max(pause.pause_ms - pause.bound.restore_ms for pause in ends_ours) <= 4_000
 
 
 @pytest.mark.kip("268-20", "sim")

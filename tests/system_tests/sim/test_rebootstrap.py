@@ -18,27 +18,27 @@ def played(scenario, seed=None, **settings):
     return world.run(UNTIL_MS), config
 
 
-def judged(scenario, seed=None, **settings):
+def problems_of(scenario, seed=None, **settings):
     seen, config = played(scenario, seed, **settings)
     return problems(seen, config, usable_ms=scenario.usable_ms, extra_ms=scenario.extra_ms)
 
 
 def kinds(seen, what):
-    return [one for one in seen if one.what == what]
+    return [event for event in seen if event.what == what]
 
 
 @every_row
 @pytest.mark.parametrize("trigger_ms", [500, 5_000])
 def test_every_row_keeps_every_rule_whatever_the_seed(scenario, trigger_ms):
     for seed in (None, *range(4)):
-        assert judged(scenario, seed, trigger_ms=trigger_ms) == [], f"seed {seed}"
+        assert problems_of(scenario, seed, trigger_ms=trigger_ms) == [], f"seed {seed}"
 
 
 @every_row
 def test_with_none_it_never_begins_again_and_is_stuck_where_it_would_have_to(scenario):
     for seed in range(4):
         settings = {"strategy": RecoveryStrategy.NONE}
-        assert judged(scenario, seed, **settings) == []
+        assert problems_of(scenario, seed, **settings) == []
         seen, _ = played(scenario, seed, **settings)
         assert kinds(seen, "rebootstrap") == []
         if scenario.needs and scenario.usable_ms is not None:
@@ -53,7 +53,7 @@ def test_it_begins_again_where_it_has_to_and_only_there(scenario):
 
 def test_refused_connections_need_no_trigger():
     seen, _ = played(NAMES["all brokers replaced"], 3, trigger_ms=300_000)
-    assert {one.rule for one in kinds(seen, "rebootstrap")} == {"no node is available"}
+    assert {event.rule for event in kinds(seen, "rebootstrap")} == {"no node is available"}
     assert recovered_ms(seen, AT_MS) - AT_MS < 2_000
 
 
@@ -68,14 +68,14 @@ def test_stuck_connections_need_it():
 
 def test_while_all_are_gone_attempts_are_as_rare_as_the_back_off_says():
     seen, config = played(NAMES["all gone for half a minute"], 5)
-    while_gone = [one for one in kinds(seen, "attempt") if 10_000 <= one.at_ms < 35_000]
+    while_gone = [event for event in kinds(seen, "attempt") if 10_000 <= event.at_ms < 35_000]
     least_ms = config.reconnect_backoff_max_ms * 0.8
     assert 0 < len(while_gone) <= 25_000 / least_ms + 1
 
 
 def test_an_endless_demand_is_followed_once_a_second_at_most():
     seen, _ = played(NAMES["a proxy demands it for ever"], 5)
-    late = [one for one in kinds(seen, "rebootstrap") if one.at_ms >= 10_000]
+    late = [event for event in kinds(seen, "rebootstrap") if event.at_ms >= 10_000]
     assert 0 < len(late) <= 51
 
 
@@ -89,48 +89,48 @@ CONFIG = RebootstrapConfig(trigger_ms=1_000)
 NONE = RebootstrapConfig(strategy=RecoveryStrategy.NONE)
 
 
-def one(at_ms, what, *nodes, rule=""):
+def seen_at(at_ms, what, *nodes, rule=""):
     return Seen(at_ms=at_ms, what=what, nodes=nodes, rule=rule)
 
 
 @pytest.mark.parametrize(
     ("seen", "config", "sentence"),
     [
-        ([one(5_000, "answer", *OLD)], CONFIG, "metadata came after 4000 ms; 3000 ms"),
+        ([seen_at(5_000, "answer", *OLD)], CONFIG, "metadata came after 4000 ms; 3000 ms"),
         ([], CONFIG, "metadata came never"),
-        ([one(1, "rebootstrap", rule="no node is available")], NONE, "the strategy is none"),
+        ([seen_at(1, "rebootstrap", rule="no node is available")], NONE, "the strategy is none"),
         (
-            [one(0, "wanted"), one(900, "rebootstrap", rule="metadata is overdue")],
+            [seen_at(0, "wanted"), seen_at(900, "rebootstrap", rule="metadata is overdue")],
             CONFIG,
             "900 ms: rebootstrap (metadata is overdue) without that reason",
         ),
         (
             [
-                one(0, "answer", "a:1", "b:2"),
-                one(1, "lost", "a:1"),
-                one(2, "rebootstrap", rule="no node is available"),
+                seen_at(0, "answer", "a:1", "b:2"),
+                seen_at(1, "lost", "a:1"),
+                seen_at(2, "rebootstrap", rule="no node is available"),
             ],
             CONFIG,
             "2 ms: rebootstrap (no node is available) without that reason",
         ),
         (
-            [one(2, "rebootstrap", rule="demanded by the server")],
+            [seen_at(2, "rebootstrap", rule="demanded by the server")],
             CONFIG,
             "2 ms: rebootstrap (demanded by the server) without that reason",
         ),
-        ([one(2, "demand", "a:1"), one(9_000, "lost", "a:1")], CONFIG, "was not followed"),
-        ([one(2, "demand", "a:1"), one(9_000, "lost", "a:1")], NONE, "was not followed"),
+        ([seen_at(2, "demand", "a:1"), seen_at(9_000, "lost", "a:1")], CONFIG, "was not followed"),
+        ([seen_at(2, "demand", "a:1"), seen_at(9_000, "lost", "a:1")], NONE, "was not followed"),
         (
-            [one(0, "lost", "a:1"), one(30, "attempt", "a:1")],
+            [seen_at(0, "lost", "a:1"), seen_at(30, "attempt", "a:1")],
             CONFIG,
             "a:1 is tried 30 ms after a failure",
         ),
         (
             [
-                one(0, "demand", "a:1"),
-                one(0, "rebootstrap", rule="demanded by the server"),
-                one(9, "demand", "a:1"),
-                one(10, "rebootstrap", rule="demanded by the server"),
+                seen_at(0, "demand", "a:1"),
+                seen_at(0, "rebootstrap", rule="demanded by the server"),
+                seen_at(9, "demand", "a:1"),
+                seen_at(10, "rebootstrap", rule="demanded by the server"),
             ],
             CONFIG,
             "rebootstrap 10 ms after the last",
@@ -138,4 +138,4 @@ def one(at_ms, what, *nodes, rule=""):
     ],
 )
 def test_each_checker_notices_what_it_is_for(seen, config, sentence):
-    assert any(sentence in said for said in problems(seen, config, usable_ms=1_000))
+    assert any(sentence in problem for problem in problems(seen, config, usable_ms=1_000))

@@ -1,4 +1,4 @@
-"""Memory and descriptors of a soak: a planted leak is found, a warm-up is none."""
+"""Memory and descriptors of a soak: a planted leak is found, a warm-up is accepted."""
 
 import os
 import time
@@ -57,13 +57,13 @@ def test_a_big_process_may_grow_by_a_share_of_itself():
     assert not growth(50).ok
 
 
-def test_gauges_look_at_processes_that_are_there_and_leave_out_the_others():
+def test_gauges_sample_processes_that_run_and_leave_out_the_others():
     seen = []
     gone = 2**22 + 1
     gauges = Gauges(
-        lambda: (("soak", os.getpid()), ("member a", gone)), every_s=60.0, tell=seen.append
+        lambda: (("soak", os.getpid()), ("member a", gone)), every_s=60.0, on_sample=seen.append
     )
-    gauges.look()
+    gauges.sample()
     assert list(seen[0]) == ["soak"]
     assert seen[0]["soak"]["memory"] > 1
     assert seen[0]["soak"]["descriptors"] >= 3
@@ -72,47 +72,47 @@ def test_gauges_look_at_processes_that_are_there_and_leave_out_the_others():
 
 def test_a_process_that_was_replaced_begins_a_new_series():
     pids = [os.getpid()]
-    gauges = Gauges(lambda: (("broker", pids[0]),), every_s=60.0, tell=lambda _: None)
+    gauges = Gauges(lambda: (("broker", pids[0]),), every_s=60.0, on_sample=lambda _: None)
     for _ in range(8):
-        gauges.look()
+        gauges.sample()
     assert {growth.samples for growth in gauges.growths()} == {8}
     pids[0] = os.getppid()
-    gauges.look()
+    gauges.sample()
     assert gauges.growths() == ()
 
 
-def test_what_is_seen_while_processes_warm_up_is_told_and_not_judged():
+def test_what_is_seen_while_processes_warm_up_is_shown_and_not_compared():
     seen = []
     processes = (("soak", os.getpid()),)
-    gauges = Gauges(lambda: processes, every_s=60.0, tell=seen.append, warm_up_s=3600.0)
+    gauges = Gauges(lambda: processes, every_s=60.0, on_sample=seen.append, warm_up_s=3600.0)
     for _ in range(9):
-        gauges.look()
+        gauges.sample()
     assert len(seen) == 9
     assert gauges.growths() == ()
 
 
 def test_a_series_with_too_few_samples_is_named():
-    gauges = Gauges(lambda: (("soak", os.getpid()),), every_s=60.0, tell=lambda _: None)
-    assert gauges.unjudged() == {}
+    gauges = Gauges(lambda: (("soak", os.getpid()),), every_s=60.0, on_sample=lambda _: None)
+    assert gauges.undecided() == {}
     for _ in range(3):
-        gauges.look()
+        gauges.sample()
     assert gauges.growths() == ()
-    assert gauges.unjudged()["memory"] == ("soak: 3 samples of memory, 8 are needed",)
-    assert sorted(gauges.unjudged()) == ["descriptors", "memory", "threads"]
+    assert gauges.undecided()["memory"] == ("soak: 3 samples of memory, 8 are needed",)
+    assert sorted(gauges.undecided()) == ["descriptors", "memory", "threads"]
     for _ in range(5):
-        gauges.look()
-    assert gauges.unjudged() == {}
+        gauges.sample()
+    assert gauges.undecided() == {}
 
 
 def test_a_process_that_was_only_seen_while_it_warmed_up_is_named():
     gauges = Gauges(
-        lambda: (("soak", os.getpid()),), every_s=60.0, tell=lambda _: None, warm_up_s=3600.0
+        lambda: (("soak", os.getpid()),), every_s=60.0, on_sample=lambda _: None, warm_up_s=3600.0
     )
-    gauges.look()
-    assert gauges.unjudged()["threads"] == ("soak: 0 samples of threads, 8 are needed",)
+    gauges.sample()
+    assert gauges.undecided()["threads"] == ("soak: 0 samples of threads, 8 are needed",)
 
 
-def test_a_process_that_may_not_be_looked_at_is_a_failure_and_the_others_are_looked_at(monkeypatch):
+def test_a_process_that_cannot_be_measured_is_a_failure_and_the_others_are_measured(monkeypatch):
     seen = []
     real = psutil.Process.num_threads
 
@@ -123,10 +123,10 @@ def test_a_process_that_may_not_be_looked_at_is_a_failure_and_the_others_are_loo
 
     monkeypatch.setattr(psutil.Process, "num_threads", refuses)
     processes = (("member a", os.getppid()), ("soak", os.getpid()))
-    gauges = Gauges(lambda: processes, every_s=60.0, tell=seen.append)
-    gauges.look()
-    gauges.look()
-    assert [sorted(one) for one in seen] == [["soak"], ["soak"]]
+    gauges = Gauges(lambda: processes, every_s=60.0, on_sample=seen.append)
+    gauges.sample()
+    gauges.sample()
+    assert [sorted(sample) for sample in seen] == [["soak"], ["soak"]]
     (failure,) = gauges.failures
     assert failure.startswith("member a cannot be measured: AccessDenied")
 
@@ -134,16 +134,16 @@ def test_a_process_that_may_not_be_looked_at_is_a_failure_and_the_others_are_loo
 def test_a_gauge_that_breaks_says_why_and_goes_on():
     seen = []
 
-    def breaks_once(looks):
-        seen.append(looks)
+    def breaks_once(sample):
+        seen.append(sample)
         if len(seen) == 1:
             raise OSError("disk full")
 
-    gauges = Gauges(lambda: (("soak", os.getpid()),), every_s=0.01, tell=breaks_once)
+    gauges = Gauges(lambda: (("soak", os.getpid()),), every_s=0.01, on_sample=breaks_once)
     gauges.start()
     deadline = time.monotonic() + 30
     while len(seen) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     gauges.stop()
     assert len(seen) >= 3
-    assert gauges.failures == ("a look at the processes failed: OSError: disk full",)
+    assert gauges.failures == ("sampling the processes failed: OSError: disk full",)

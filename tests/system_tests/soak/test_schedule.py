@@ -1,4 +1,4 @@
-"""The schedule of a soak: the same seed, the same disturbances, and always a possible group."""
+"""The schedule of a soak: one seed gives one sequence of disturbances, all of them possible."""
 
 from itertools import islice
 
@@ -24,13 +24,17 @@ def test_the_same_seed_draws_the_same_schedule_and_another_seed_another_one():
 
 
 def test_every_kind_comes_in_the_first_round_as_often_as_the_pack_says():
-    first = [one.kind for one in drawn(len(EMBEDDED_PACK))]
+    first = [disturbance.kind for disturbance in drawn(len(EMBEDDED_PACK))]
     never_replaced = [kind for kind in EMBEDDED_PACK if kind not in (Kind.GROW, Kind.SHRINK)]
     assert sorted(k for k in first if k not in (Kind.GROW, Kind.SHRINK)) == sorted(never_replaced)
     assert {Kind.RESTART, Kind.CRASH, Kind.FREEZE} <= {
-        one.kind for one in drawn(len(REAL_PACK), broker="4.1.0")
+        disturbance.kind for disturbance in drawn(len(REAL_PACK), broker="4.1.0")
     }
-    assert not {one.kind for one in drawn(broker="4.1.0")} & {Kind.CUT, Kind.MOVE, Kind.NODE_DOWN}
+    assert not {disturbance.kind for disturbance in drawn(broker="4.1.0")} & {
+        Kind.CUT,
+        Kind.MOVE,
+        Kind.NODE_DOWN,
+    }
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "mixed"])
@@ -38,22 +42,24 @@ def test_every_kind_comes_in_the_first_round_as_often_as_the_pack_says():
 def test_members_come_and_go_within_bounds_and_long_lived_ones_never(client, members):
     options = SoakOptions(members=members, client=client)
     up = set(options.names[:members])
-    for one in drawn(members=members, client=client):
-        if one.kind is Kind.GROW:
-            assert one.victim not in up
-            up.add(one.victim)
-        elif one.victim is not None:
-            assert one.victim in up
-        if one.kind is Kind.SHRINK:
-            up.remove(one.victim)
-        assert one.victim not in options.long_lived
+    for disturbance in drawn(members=members, client=client):
+        if disturbance.kind is Kind.GROW:
+            assert disturbance.victim not in up
+            up.add(disturbance.victim)
+        elif disturbance.victim is not None:
+            assert disturbance.victim in up
+        if disturbance.kind is Kind.SHRINK:
+            up.remove(disturbance.victim)
+        assert disturbance.victim not in options.long_lived
         assert set(options.long_lived) < up
         assert 2 <= len(up) <= members + 2
 
 
 def test_bounces_go_only_where_one_bounce_without_a_pin_leads():
     current = NATIVE
-    releases = [one.release for one in drawn(400) if one.kind is Kind.BOUNCE]
+    releases = [
+        disturbance.release for disturbance in drawn(400) if disturbance.kind is Kind.BOUNCE
+    ]
     for release in releases:
         assert free_path(current, release)
         assert release == NATIVE or (free_path(NATIVE, release) and free_path(release, NATIVE))
@@ -62,7 +68,7 @@ def test_bounces_go_only_where_one_bounce_without_a_pin_leads():
 
 
 def test_the_calm_after_a_disturbance_is_what_was_asked_for_to_twice_that():
-    assert all(3.0 <= one.calm_s <= 6.0 for one in drawn(calm_s=3.0))
+    assert all(3.0 <= disturbance.calm_s <= 6.0 for disturbance in drawn(calm_s=3.0))
 
 
 def test_with_two_clients_one_member_on_each_lives_long():

@@ -1,4 +1,4 @@
-"""The books of a soak: planted losses, owners and commits are found, and no memory grows."""
+"""The tally of a soak: planted losses, owners and commits are found, and no memory grows."""
 
 import pytest
 from hypothesis import given
@@ -154,7 +154,7 @@ def test_a_stalled_member_may_own_beside_its_successor_for_a_while(tally):
     tally.take([taken("a", 0, 1), assigned("a", 1, 0)])
     close(tally, now_ms=10)
     tally.take([taken("b", 20, 2), assigned("b", 21, 0), revoked("a", 60, 0)])
-    tally.note_stall(Stall(life=("a", 0), from_ms=12, to_ms=50))
+    tally.note_stall(Stall(incarnation=("a", 0), from_ms=12, to_ms=50))
     window = close(tally, owner="b", generation=2, now_ms=70)
     assert (window.doubles, window.excused) == ((), 1)
     tally.take([assigned("c", 80, 0)])
@@ -163,9 +163,9 @@ def test_a_stalled_member_may_own_beside_its_successor_for_a_while(tally):
 
 def test_a_stall_excuses_neither_a_stranger_nor_what_begins_long_after_it(tally):
     for stall in (
-        Stall(life=("c", 0), from_ms=12, to_ms=50),
-        Stall(life=("a", 1), from_ms=12, to_ms=50),
-        Stall(life=("a", 0), from_ms=1, to_ms=2),
+        Stall(incarnation=("c", 0), from_ms=12, to_ms=50),
+        Stall(incarnation=("a", 1), from_ms=12, to_ms=50),
+        Stall(incarnation=("a", 0), from_ms=1, to_ms=2),
     ):
         tally = Tally(Written(1), partitions=1, zombie_ms=5.0)
         tally.note_stall(stall)
@@ -174,7 +174,7 @@ def test_a_stall_excuses_neither_a_stranger_nor_what_begins_long_after_it(tally)
 
 
 def test_two_owners_of_one_generation_are_never_excused(tally):
-    tally.note_stall(Stall(life=("a", 0), from_ms=0, to_ms=50))
+    tally.note_stall(Stall(incarnation=("a", 0), from_ms=0, to_ms=50))
     tally.take([taken("a", 0, 1), assigned("a", 1, 0), taken("b", 2, 1), assigned("b", 3, 0)])
     assert len(close(tally).doubles) == 1
 

@@ -1,4 +1,4 @@
-"""The verdict of a soak: whatever was planted makes it bad, in its own check."""
+"""The verdict of a soak: each planted violation fails its own check."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from system_tests.soak.findings import Figures, Finding, SoakOutcome, Trouble
 from system_tests.soak.gauges import GAUGES, Growth
 from system_tests.soak.options import SoakOptions
 from system_tests.soak.report import outcome_json, summary_lines
-from system_tests.soak.verdict import judge_soak
+from system_tests.soak.verdict import check_soak
 
 
 def growth(process="member a", gauge="memory", last=60.0):
@@ -52,7 +52,7 @@ def outcome(*troubles, produced=10, missing=(), growths=(), unsettled=None, earl
 
 
 def failed(found):
-    return [check.name for check in judge_soak(found).checks if not check.ok]
+    return [check.name for check in check_soak(found).checks if not check.ok]
 
 
 def test_a_good_soak_is_good_also_when_it_was_ended_early():
@@ -81,38 +81,38 @@ def test_a_loss_a_leak_and_an_unsettled_end_are_found(planted, name):
 
 
 def checks_of(found):
-    return {check.name: check for check in judge_soak(found).checks}
+    return {check.name: check for check in check_soak(found).checks}
 
 
-def test_too_few_samples_are_not_judged_and_every_answer_says_so():
+def test_too_few_samples_are_not_decided_and_every_answer_says_so():
     few = ("member b: 3 samples of descriptors, 8 are needed",)
-    found = outcome(gauges=("memory", "threads"), unjudged={"descriptors": few})
+    found = outcome(gauges=("memory", "threads"), undecided={"descriptors": few})
     checks = checks_of(found)
-    assert [name for name, check in checks.items() if not check.is_judged] == ["descriptors"]
-    assert checks["descriptors"].sentence == f"not judged: {few[0]}"
+    assert [name for name, check in checks.items() if not check.is_decided] == ["descriptors"]
+    assert checks["descriptors"].sentence == f"not decided: {few[0]}"
     assert failed(found) == []
-    lines = [line for line, _ in summary_lines(found, judge_soak(found), OPTIONS)]
-    assert f"  ----  descriptors  not judged: {few[0]}" in lines
-    assert lines[-1].endswith("; not judged: descriptors")
-    document = json.loads(outcome_json(found, judge_soak(found), OPTIONS))
-    states = {check["name"]: (check["ok"], check["judged"]) for check in document["checks"]}
+    lines = [line for line, _ in summary_lines(found, check_soak(found), OPTIONS)]
+    assert f"  ----  descriptors  not decided: {few[0]}" in lines
+    assert lines[-1].endswith("; not decided: descriptors")
+    document = json.loads(outcome_json(found, check_soak(found), OPTIONS))
+    states = {check["name"]: (check["ok"], check["decided"]) for check in document["checks"]}
     assert states["descriptors"] == (None, False)
     assert states["threads"] == (True, True)
-    assert document["not_judged"] == ["descriptors"]
+    assert document["undecided"] == ["descriptors"]
 
 
-def test_a_process_with_too_few_samples_beside_a_judged_one_is_named():
+def test_a_process_with_too_few_samples_beside_a_decided_one_is_named():
     few = ("member b: 3 samples of memory, 8 are needed",)
-    check = checks_of(outcome(unjudged={"memory": few}))["memory"]
+    check = checks_of(outcome(undecided={"memory": few}))["memory"]
     assert check.ok
-    assert not check.is_judged
-    assert check.sentence.endswith(f"; not judged: {few[0]}")
+    assert not check.is_decided
+    assert check.sentence.endswith(f"; not decided: {few[0]}")
 
 
-def test_a_leak_is_a_leak_also_where_another_process_cannot_be_judged():
-    found = outcome(growths=(growth(last=90.0),), unjudged={"memory": ("member b: 3 samples",)})
+def test_a_leak_is_a_leak_also_where_another_process_cannot_be_decided():
+    found = outcome(growths=(growth(last=90.0),), undecided={"memory": ("member b: 3 samples",)})
     assert failed(found) == ["memory"]
-    assert checks_of(found)["memory"].is_judged
+    assert checks_of(found)["memory"].is_decided
 
 
 def test_a_gauge_that_failed_is_an_error_of_the_report():
@@ -120,13 +120,13 @@ def test_a_gauge_that_failed_is_an_error_of_the_report():
     assert failed(found) == ["memory", "descriptors", "threads"]
     sentence = checks_of(found)["memory"].sentence
     assert sentence == "the gauges failed: member a: memory and threads cannot be read: denied"
-    assert not judge_soak(found).ok
+    assert not check_soak(found).ok
 
 
-def test_the_memory_of_a_jvm_is_shown_and_not_judged():
+def test_the_memory_of_a_jvm_is_shown_and_not_decided():
     found = outcome(growths=(growth(process="broker", last=500.0),))
     assert failed(found) == []
-    assert any("broker" in line for line, _ in summary_lines(found, judge_soak(found), OPTIONS))
+    assert any("broker" in line for line, _ in summary_lines(found, check_soak(found), OPTIONS))
 
 
 OPTIONS = SoakOptions(seed=11)
@@ -134,7 +134,7 @@ OPTIONS = SoakOptions(seed=11)
 
 def test_the_summary_ends_with_the_verdict_and_lists_the_findings():
     found = outcome(Trouble.OWNERS)
-    lines = [line for line, _ in summary_lines(found, judge_soak(found), OPTIONS)]
+    lines = [line for line, _ in summary_lines(found, check_soak(found), OPTIONS)]
     assert lines[-1] == "bad: 1.0 minutes, 2 disturbances, seed 11"
     assert "  at 1 s, disturbance 1: what happened" in lines
     assert any("member killed" in line and "6.5 s" in line for line in lines)
@@ -142,7 +142,7 @@ def test_the_summary_ends_with_the_verdict_and_lists_the_findings():
 
 def test_the_sizes_on_disk_are_told_with_a_real_broker_and_without():
     def sizes(found):
-        lines = [line for line, _ in summary_lines(found, judge_soak(found), OPTIONS)]
+        lines = [line for line, _ in summary_lines(found, check_soak(found), OPTIONS)]
         return next(line for line in lines if "on disk" in line)
 
     assert sizes(outcome()) == "  on disk: 0.0 MiB of events"
@@ -152,9 +152,9 @@ def test_the_sizes_on_disk_are_told_with_a_real_broker_and_without():
 
 def test_the_json_has_figures_checks_and_findings():
     found = outcome(Trouble.CALM)
-    document = json.loads(outcome_json(found, judge_soak(found), OPTIONS))
+    document = json.loads(outcome_json(found, check_soak(found), OPTIONS))
     assert document["ok"] is False
     assert document["disturbances"]["member killed"]["recovery_s"]["median"] == 6.5
-    assert [one["trouble"] for one in document["findings"]] == ["calm"]
+    assert [finding["trouble"] for finding in document["findings"]] == ["calm"]
     assert {row["process"] for row in document["growth"]} == {"member a"}
     assert [check["name"] for check in document["checks"] if not check["ok"]] == ["calm"]

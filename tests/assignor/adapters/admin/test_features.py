@@ -85,7 +85,7 @@ def test_a_dry_run_that_the_brokers_do_not_know_is_refused_and_nothing_is_sent()
     cluster, update = OldCluster(), FeatureUpdate(feature="a", level=3)
     (answer,) = update_features(cluster, [update], dry_run=True)
     assert (answer.error, cluster.requests) == ("UNSUPPORTED_VERSION", [])
-    assert "know no dry run" in answer.why
+    assert "do not support a dry run" in answer.why
     assert update_features(cluster, [update], dry_run=False)[0].error == ""
     assert len(cluster.requests) == 1
 
@@ -119,9 +119,9 @@ class Node(Cluster):
 @pytest.mark.kip("778-15", "core")
 @pytest.mark.parametrize("epoch", [None, -1, -7])
 def test_levels_that_a_broker_tells_without_an_epoch_are_not_finalized(epoch):
-    told = read_features(Node(epoch))
-    assert told.finalized == UNKNOWN_LEVELS
-    assert told.supported["a"].max == 9
+    features = read_features(Node(epoch))
+    assert features.finalized == UNKNOWN_LEVELS
+    assert features.supported["a"].max == 9
 
 
 @pytest.mark.kip("778-15", "core")

@@ -11,7 +11,8 @@ from aiokafka.coordinator.protocol import (
 )
 
 from assignor import ConfigError, CopartitionMismatch, TasksHeld, TasksListener, Topology
-from assignor.adapters.aiokafka.assignor import StreamsAssignor, _owned
+from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.port import owned_in
 from assignor.observe import (
     AnswerHandled,
     AnswersDecided,
@@ -88,11 +89,13 @@ def said_by(assignor):
 
 
 def test_a_rebalance_of_two_through_the_clients_own_bytes():
-    (one, _, seen), (two, _, _) = made(number=1), made(number=2)
-    answers = one.assign(cluster(lines=4), {"m1": joined(one), "m2": joined(two)})
-    one.on_assignment(on_the_wire(answers["m1"]))
-    two.on_assignment(on_the_wire(answers["m2"]))
-    assert sorted([*one.tasks.active, *two.tasks.active]) == [TaskId(0, p) for p in range(4)]
+    (leader, _, seen), (follower, _, _) = made(number=1), made(number=2)
+    answers = leader.assign(cluster(lines=4), {"m1": joined(leader), "m2": joined(follower)})
+    leader.on_assignment(on_the_wire(answers["m1"]))
+    follower.on_assignment(on_the_wire(answers["m2"]))
+    assert sorted([*leader.tasks.active, *follower.tasks.active]) == [
+        TaskId(0, p) for p in range(4)
+    ]
     assert [type(event) for event in seen] == [
         SubscriptionWritten,
         AnswersDecided,
@@ -157,7 +160,7 @@ def test_a_follow_up_comes_from_the_loop_and_waits_for_a_running_rebalance():
     async def work():
         assignor, coordinator, _ = made()
         coordinator._performed_join_prepare = True
-        assignor._timer.schedule(0)
+        assignor._membership.followups.timer.schedule(0)
         await asyncio.sleep(0.05)
         assert coordinator.requests == 0
         coordinator._performed_join_prepare = False
@@ -178,7 +181,7 @@ def test_nothing_is_raised_whatever_listener_and_observer_do():
 
     async def work():
         assignor, _, _ = made(listener=Broken())
-        assignor._observer = lambda _: 1 / 0
+        assignor._membership.reporter.observer = lambda _: 1 / 0
         assert said_by(assignor).version == 11
         assignor.on_assignment(answer(11, 11))
         assignor.on_assignment(ConsumerProtocolMemberAssignment(1, [], b"\x00"))
@@ -201,13 +204,15 @@ def test_an_answer_that_would_end_aiokafka_becomes_one_without_anything(bytes_of
     listener = Listener()
     assignor, coordinator, _ = made(listener=listener)
     assignor.metadata({"lines"})
-    assignor.metadata({"lines"})  # looking twice does not wrap twice
+    assignor.metadata({"lines"})  # a second join does not hook twice
     asyncio.run(coordinator._on_join_complete(1, "m", "stream", bytes_of_answer))
     (taken,) = map(ConsumerProtocolMemberAssignment.decode, coordinator.completed)
     assert (taken.partitions(), taken.user_data) == ([], b"")
     assert why in listener.calls[0][1]
     assignor.on_assignment(taken)
-    assert assignor._timer._timer is not None, "it is asked for again after a back-off"
+    assert assignor._membership.followups.timer._timer is not None, (
+        "it is asked for again after a back-off"
+    )
     assert tuple(assignor.tasks.active) == ()
     assignor.close()
 
@@ -237,10 +242,10 @@ def test_a_leader_waits_for_what_other_clients_still_own_though_aiokafka_hides_i
     # As Kafka Streams, which names no stateless task in its own bytes.
     jvm = start("3.9.1", number=5)
     jvm.held = TasksHeld(active={TaskId(0, p): (TopicPartition("lines", p),) for p in range(4)})
-    mine = ("m1", None, assignor.metadata({"lines"}).encode())
-    theirs = as_a_cooperative_client_writes(jvm, "m2")
-    members = asyncio.run(coordinator._perform_assignment(SimpleNamespace(members=[mine, theirs])))
-    assert members == [mine, theirs]
+    first = ("m1", None, assignor.metadata({"lines"}).encode())
+    second = as_a_cooperative_client_writes(jvm, "m2")
+    members = asyncio.run(coordinator._perform_assignment(SimpleNamespace(members=[first, second])))
+    assert members == [first, second]
     decoded = {
         name: ConsumerProtocolMemberMetadata.decode(metadata) for name, _, metadata in members
     }
@@ -250,8 +255,8 @@ def test_a_leader_waits_for_what_other_clients_still_own_though_aiokafka_hides_i
 
 
 @pytest.mark.parametrize("joined", [None, b"", b"\x00\x01\xff\xff\xff\xff"])
-def test_bytes_that_say_nothing_readable_about_owned_partitions_are_unknown(joined):
-    assert _owned(joined) is None
+def test_metadata_that_cannot_be_read_names_no_owned_partitions(joined):
+    assert owned_in(joined) is None
 
 
 def test_topics_that_do_not_fit_are_raised_where_aiokafka_expects_it():
@@ -276,7 +281,7 @@ def test_attach_refuses_other_clients_and_a_list_of_assignors():
         assignor.attach(consumer_of(assignor, object()))
 
 
-def test_cooperative_is_refused_since_aiokafka_has_it_not():
+def test_cooperative_is_refused_since_aiokafka_is_eager():
     with pytest.raises(ConfigError, match="eagerly"):
         made(rebalance_protocol="cooperative")
 
@@ -286,7 +291,7 @@ def test_a_consumer_that_has_not_started_is_no_failure():
     consumer = consumer_of(assignor)
     consumer._coordinator = None
     assignor.attach(consumer)
-    assert assignor._client.is_rebalancing()
-    assignor._client.request_rejoin()
+    assert assignor._membership.followups.client.is_rebalancing()
+    assignor._membership.followups.client.request_rejoin()
     assignor.on_assignment(answer(11, 11))
     assert assignor.failures == []

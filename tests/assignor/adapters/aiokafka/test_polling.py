@@ -1,4 +1,4 @@
-"""The poll loop of aiokafka: ends for one reason, waits for the others."""
+"""The poll loop of aiokafka: ends on fatal errors, waits after the others."""
 
 import asyncio
 from types import SimpleNamespace
@@ -28,10 +28,10 @@ class Consumer:
         self.has_left = True
 
     async def getmany(self, timeout_ms):
-        one = self.results.pop(0)
-        if isinstance(one, BaseException):
-            raise one
-        return one
+        result = self.results.pop(0)
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
 
 def assignor(*, failed=None, shutdown=False):

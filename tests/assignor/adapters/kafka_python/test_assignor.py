@@ -30,11 +30,13 @@ from tests.assignor.adapters.members import (
 
 
 def test_a_rebalance_of_two_through_the_clients_own_bytes():
-    (one, _, seen), (two, _, _) = made(number=1), made(number=2)
-    answers = one.assign(cluster(lines=4), [joined(one, "m1"), joined(two, "m2")])
-    one.on_assignment(on_the_wire(answers["m1"]), 1)
-    two.on_assignment(on_the_wire(answers["m2"]), 1)
-    assert sorted([*one.tasks.active, *two.tasks.active]) == [TaskId(0, p) for p in range(4)]
+    (leader, _, seen), (follower, _, _) = made(number=1), made(number=2)
+    answers = leader.assign(cluster(lines=4), [joined(leader, "m1"), joined(follower, "m2")])
+    leader.on_assignment(on_the_wire(answers["m1"]), 1)
+    follower.on_assignment(on_the_wire(answers["m2"]), 1)
+    assert sorted([*leader.tasks.active, *follower.tasks.active]) == [
+        TaskId(0, p) for p in range(4)
+    ]
     kinds = [type(event) for event in seen]
     assert kinds == [SubscriptionWritten, AnswersDecided, AssignmentTaken, AnswerHandled]
     assert seen[0].version == seen[0].latest_supported_version == 11
@@ -95,7 +97,7 @@ def test_nothing_is_raised_for_an_answer_that_cannot_be_read_and_it_asks_again_l
     assignor.on_assignment(garbage, 1)
     assert "unreadable" in assignor.failures[0]
     assert [kind for kind, _ in listener.calls] == ["assigned", "error"]
-    assert assignor._timer._timer is not None
+    assert assignor._membership.followups.timer._timer is not None
     assert assignor.failed is None
     assignor.close()
 
@@ -147,7 +149,7 @@ def test_a_listener_or_observer_that_raises_disturbs_nobody():
             raise ValueError("no offsets today")
 
     assignor, _, _ = made(listener=Broken())
-    assignor._observer = lambda _: 1 / 0
+    assignor._membership.reporter.observer = lambda _: 1 / 0
     first = assignor.metadata({"lines"})
     assert decode_subscription(bytes(first.user_data)).version == 11
     assignor.on_assignment(answer(11, 11), 1)
@@ -296,9 +298,9 @@ def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_o
         assert sorted(assignor.tasks.active) == [TaskId(0, p) for p in range(4)]
     # The second time is within the back-off, and a rebalance is scheduled for its end.
     assert len(asked) == 1
-    assert assignor._timer._timer is not None
+    assert assignor._membership.followups.timer._timer is not None
     assignor.close()
-    said = [w for event in seen if isinstance(event, AnswersDecided) for w in event.warnings]
+    warnings = [w for event in seen if isinstance(event, AnswersDecided) for w in event.warnings]
     line = failing.__code__.co_firstlineno + 2
     raised = f"ZeroDivisionError: by nothing (test_assignor.py, line {line})"
-    assert len([w for w in said if f"{raised} (once)" in w]) == 2
+    assert len([w for w in warnings if f"{raised} (once)" in w]) == 2

@@ -1,4 +1,4 @@
-"""The poll loop: ends for one reason, waits for the others, commits what still can be committed."""
+"""The poll loop: ends on fatal errors, waits after the others, commits what it still can."""
 
 import threading
 from contextlib import nullcontext
@@ -24,10 +24,10 @@ class Consumer:
         self.has_left = True
 
     def poll(self, timeout_ms):
-        one = self.results.pop(0)
-        if isinstance(one, BaseException):
-            raise one
-        return one
+        result = self.results.pop(0)
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
     def commit(self, offsets):
         if self.results and isinstance(self.results[0], BaseException):

@@ -14,7 +14,7 @@ CLUSTER = cluster(lines=4)
 
 
 class Member:
-    """An assignor with a consumer that keeps what it was assigned, as a cooperative one does."""
+    """An assignor with a consumer that keeps its partitions, as a cooperative consumer does."""
 
     def __init__(self, number, **options):
         self.listener = Listener()
@@ -23,7 +23,7 @@ class Member:
             application_id="app",
             process_id=UUID(int=number + 1),
             listener=self.listener,
-            strategy=sticky,  # nobody looks at lags
+            strategy=sticky,  # lags are not read
             **{"rebalance_protocol": "cooperative"} | options,
         )
         self.owned = set()

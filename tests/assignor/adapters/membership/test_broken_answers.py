@@ -1,12 +1,10 @@
-"""What no answer, listener or observer does to a member: end it, freeze it, hide its tasks."""
+"""No answer, listener or observer ends a member, stops it or hides its tasks."""
 
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 
 from assignor import RebalanceHook
-from assignor.adapters.membership.rejoin_timer import FollowupTimer
 from encoding import (
     Assignment,
     NativeAssignment,
@@ -15,29 +13,11 @@ from encoding import (
     decode_subscription,
     encode_assignment,
 )
-from tests.assignor.adapters.members import Listener, made
+from tests.assignor.adapters.members import Listener
+from tests.assignor.adapters.membership.clients import connected
 
 LINES = tuple(TopicPartition("lines", number) for number in range(2))
 TASKS = tuple(TaskId(0, number) for number in range(2))
-
-
-class Delays:
-    """Starts no timer and keeps for how many seconds each would have run."""
-
-    def __init__(self):
-        self.seconds = []
-
-    def __call__(self, delay_s, call):
-        self.seconds.append(delay_s)
-        return SimpleNamespace(cancel=lambda: None)
-
-
-def member(**options):
-    """An assignor, its coordinator, and the delays of its timer."""
-    assignor, coordinator, seen = made(**options)
-    delays = Delays()
-    assignor._timer = FollowupTimer(coordinator.request_rejoin, lambda: False, delays)
-    return assignor, coordinator, delays, seen
 
 
 def answer(version=11, common=11, tasks=TASKS, **fields):
@@ -61,38 +41,38 @@ UNTAKEABLE = {
 @pytest.mark.parametrize("name", UNTAKEABLE)
 def test_an_answer_that_cannot_be_taken_is_asked_for_again_however_it_fails(name):
     listener = Listener()
-    assignor, _, delays, _ = member(listener=listener)
+    membership, client, _ = connected(listener=listener)
     for generation in range(1, 9):
-        assignor.metadata({"lines"})
-        assignor._take(LINES, UNTAKEABLE[name], generation)
-    assert delays.seconds == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert assignor.failed is None
+        membership.join()
+        membership.take(LINES, UNTAKEABLE[name], generation)
+    assert client.delays_s == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert membership.reporter.failed is None
     assert [kind for kind, _ in listener.calls].count("error") == 8
-    before = decode_subscription(bytes(assignor.metadata({"lines"}).user_data))
-    assignor._take(LINES, GOOD, 9)
-    assert tuple(assignor.tasks.active) == TASKS
+    before = decode_subscription(membership.join())
+    membership.take(LINES, GOOD, 9)
+    assert tuple(membership.core.member.held.active) == TASKS
     assert before.version == 11
-    assignor._take(LINES, b"", 10)
-    assert delays.seconds[-1] == 1, "an answer that was taken ends the back-off"
+    membership.take(LINES, b"", 10)
+    assert client.delays_s[-1] == 1, "an answer that was taken ends the back-off"
 
 
-def test_an_exception_that_nobody_thought_of_is_an_answer_that_cannot_be_taken(monkeypatch):
+def test_an_unexpected_exception_is_an_answer_that_cannot_be_taken(monkeypatch):
     listener = Listener()
-    assignor, _, delays, _ = member(listener=listener)
-    assignor._take(LINES, GOOD, 1)
+    membership, client, _ = connected(listener=listener)
+    membership.take(LINES, GOOD, 1)
 
     def broken(*_, **__):
         raise RecursionError("\x1b[31mtoo deep")
 
-    monkeypatch.setattr(assignor._member, "receive", broken)
-    assignor._take(LINES, GOOD, 2)
-    assert delays.seconds == [1]
+    monkeypatch.setattr(membership.core.member, "receive", broken)
+    membership.take(LINES, GOOD, 2)
+    assert client.delays_s == [1]
     assert "RecursionError" in listener.calls[-1][1]
     assert "\x1b" not in listener.calls[-1][1]
-    assert not assignor.tasks.active
+    assert not membership.core.member.held.active
     monkeypatch.undo()
-    assignor._take([(None, 0), ("lines", 0)], answer(), 3)
-    assert delays.seconds == [1, 2]
+    membership.take([(None, 0), ("lines", 0)], answer(), 3)
+    assert client.delays_s == [1, 2]
 
 
 def test_a_topology_name_on_one_of_two_tasks_keeps_no_observer_from_sorting_them():
@@ -105,19 +85,19 @@ def test_a_topology_name_on_one_of_two_tasks_keeps_no_observer_from_sorting_them
 
     listener = Listener()
     listener.on_tasks_assigned = lambda active, _: listener.calls.append(tuple(active))
-    assignor, _, _, seen = member(listener=listener, hooks=[Hook()])
-    assignor._member._subtopologies = ()
+    membership, _, seen = connected(listener=listener, hooks=[Hook()])
+    membership.core.member._subtopologies = ()
     tasks = (TaskId(0, 1), TaskId(0, 1, "named"))
-    assignor._take(LINES, answer(tasks=tasks), 1)
+    membership.take(LINES, answer(tasks=tasks), 1)
     assert listener.calls == [tasks]
     assert seen[0].active_tasks == tasks
     assert ends[0].gained_tasks == tasks
-    assert assignor.failures == []
+    assert membership.reporter.failures == []
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, RecursionError])
-def test_whatever_a_callback_raises_the_tasks_are_told_and_the_follow_up_is_asked_for(error):
-    told = []
+def test_whatever_a_callback_raises_the_tasks_are_assigned_and_the_rejoin_is_requested(error):
+    assigned = []
 
     def broken(*_):
         raise error("a user's own")
@@ -126,81 +106,81 @@ def test_whatever_a_callback_raises_the_tasks_are_told_and_the_follow_up_is_aske
         on_rebalance_end = broken
 
     listener = Listener()
-    listener.on_tasks_assigned = lambda active, _: told.append(tuple(active))
-    assignor, coordinator, _, _ = member(listener=listener, hooks=[Hook()])
-    assignor._observer = broken
-    assignor._take(LINES, answer(next_rebalance_ms=0), 1)
-    assert told == [TASKS]
-    assert coordinator.requests == 1
+    listener.on_tasks_assigned = lambda active, _: assigned.append(tuple(active))
+    membership, client, _ = connected(listener=listener, hooks=[Hook()])
+    membership.reporter.observer = broken
+    membership.take(LINES, answer(next_rebalance_ms=0), 1)
+    assert assigned == [TASKS]
+    assert client.rejoins == 1
     listener.on_tasks_assigned = broken
     listener.on_error = broken
-    assignor._take(LINES, answer(next_rebalance_ms=0), 2)
-    assert coordinator.requests == 2
-    assignor._take(LINES, b"", 3)
-    assert assignor._timer._timer is not None
-    assert any("a user's own" in failure for failure in assignor.failures)
+    membership.take(LINES, answer(next_rebalance_ms=0), 2)
+    assert client.rejoins == 2
+    membership.take(LINES, b"", 3)
+    assert membership.followups.timer._timer is not None
+    assert any("a user's own" in failure for failure in membership.reporter.failures)
 
 
-def test_a_listener_knows_its_tasks_before_an_observer_hears_of_them():
+def test_the_listener_is_called_with_the_tasks_before_an_observer():
     order = []
     listener = Listener()
     listener.on_tasks_assigned = lambda *_: order.append("listener")
-    assignor, _, _, _ = member(listener=listener)
-    assignor._observer = lambda event: order.append(type(event).__name__)
-    assignor._take(LINES, answer(next_rebalance_ms=0), 1)
+    membership, _, _ = connected(listener=listener)
+    membership.reporter.observer = lambda event: order.append(type(event).__name__)
+    membership.take(LINES, answer(next_rebalance_ms=0), 1)
     assert order == ["listener", "AssignmentTaken", "RejoinRequested", "AnswerHandled"]
 
 
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt, GeneratorExit, MemoryError, asyncio.CancelledError]
 )
-def test_what_is_nobody_s_failure_passes(error):
+def test_interrupts_and_exhausted_memory_pass(error):
     def interrupted(*_):
         raise error
 
     listener = Listener()
     listener.on_tasks_assigned = interrupted
-    assignor, _, _, _ = member(listener=listener)
+    membership, _, _ = connected(listener=listener)
     with pytest.raises(error):
-        assignor._take(LINES, GOOD, 1)
+        membership.take(LINES, GOOD, 1)
 
 
-def hosts_without_me():
-    return answer(partitions_by_host={("there", 1): LINES})
+def hosts_without_this_member():
+    return answer(partitions_by_host={("elsewhere", 1): LINES})
 
 
-def test_an_endpoint_that_stays_out_of_the_routing_is_asked_for_at_once_only_once():
+def test_an_endpoint_missing_from_the_routing_causes_only_one_rejoin_at_once():
     listener = Listener()
-    assignor, coordinator, delays, _ = member(endpoint="here:1", listener=listener)
+    membership, client, _ = connected(endpoint="here:1", listener=listener)
     for generation in range(1, 6):
-        assignor._take(LINES, hosts_without_me(), generation)
-    assert coordinator.requests == 1
-    assert delays.seconds == [1, 2, 4, 8]
+        membership.take(LINES, hosts_without_this_member(), generation)
+    assert client.rejoins == 1
+    assert client.delays_s == [1, 2, 4, 8]
     assert "2 answers in a row" in next(why for kind, why in listener.calls if kind == "error")
-    assignor._take(LINES, answer(partitions_by_host={("here", 1): LINES}), 6)
-    assignor._take(LINES, hosts_without_me(), 7)
-    assert coordinator.requests == 2
+    membership.take(LINES, answer(partitions_by_host={("here", 1): LINES}), 6)
+    membership.take(LINES, hosts_without_this_member(), 7)
+    assert client.rejoins == 2
 
 
 @pytest.mark.parametrize("next_rebalance_ms", [0, -5, 1])
-def test_a_leader_that_always_wants_the_next_rebalance_now_is_obeyed_for_a_while(next_rebalance_ms):
-    assignor, coordinator, delays, _ = member()
+def test_a_leader_that_always_wants_the_next_rebalance_now_is_followed_16_times(next_rebalance_ms):
+    membership, client, _ = connected()
     for generation in range(30):
-        assignor._take(LINES, answer(next_rebalance_ms=next_rebalance_ms), generation)
-        assert tuple(assignor.tasks.active) == TASKS
-    at_once = coordinator.requests + delays.seconds.count(0)
+        membership.take(LINES, answer(next_rebalance_ms=next_rebalance_ms), generation)
+        assert tuple(membership.core.member.held.active) == TASKS
+    at_once = client.rejoins + client.delays_s.count(0)
     assert at_once == 16
-    assert [one for one in delays.seconds if one] == [1, 2, 4, 8, 16, 32, *[60] * 8]
+    assert [delay for delay in client.delays_s if delay] == [1, 2, 4, 8, 16, 32, *[60] * 8]
 
 
 def test_a_level_that_a_member_cannot_meet_still_ends_it():
-    assignor, _, delays, _ = member()
+    membership, client, _ = connected()
     native = NativeAssignment(
         sizes=(2,),
         partition_counts={"lines": 2},
         feature_levels={"assignment.protocol": 10_000},
         feature_epoch=3,
     )
-    assignor._take(LINES, answer(native=native), 1)
-    assert assignor.failed is not None
-    assert delays.seconds == []
+    membership.take(LINES, answer(native=native), 1)
+    assert membership.reporter.failed is not None
+    assert client.delays_s == []

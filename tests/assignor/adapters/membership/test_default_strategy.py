@@ -1,4 +1,4 @@
-"""Whatever the door: without a strategy of the user's own, `high_availability` places the tasks."""
+"""Where the user chooses no strategy, `high_availability` places the tasks, in every program."""
 
 import inspect
 from dataclasses import fields
@@ -9,7 +9,6 @@ import pytest
 from assignor import LeaderSettings, Topology, high_availability
 from assignor.adapters.aiokafka import StreamsAssignor as AiokafkaAssignor
 from assignor.adapters.kafka_python import StreamsAssignor
-from assignor.adapters.membership import SharedAssignor
 from assignor.cli import main as assignor_program
 from assignor.stores import OffloadedPlans
 from spark_assign.cli.main import main as spark_program
@@ -23,13 +22,12 @@ TOPOLOGY = (
 
 
 def test_a_leader_without_a_strategy_places_by_high_availability():
-    [default] = [one.default for one in fields(LeaderSettings) if one.name == "strategy"]
+    [default] = [option.default for option in fields(LeaderSettings) if option.name == "strategy"]
     assert default is high_availability
 
 
-@pytest.mark.parametrize("kind", [SharedAssignor, OffloadedPlans])
-def test_what_a_leader_is_made_of_has_the_same_default(kind):
-    default = inspect.signature(kind.__init__).parameters["strategy"].default
+def test_plans_that_are_made_elsewhere_have_the_same_default():
+    default = inspect.signature(OffloadedPlans.__init__).parameters["strategy"].default
     assert default is high_availability
 
 
@@ -38,7 +36,7 @@ def test_what_a_leader_is_made_of_has_the_same_default(kind):
 def test_members_of_both_clients_lead_by_high_availability(kind, options):
     assignor = kind(TOPOLOGY, application_id="app", **options)
     try:
-        assert assignor._leader.strategy is high_availability
+        assert assignor._membership.core.leader.strategy is high_availability
     finally:
         assignor.close()
 
@@ -50,11 +48,11 @@ def options_of(command, path=()):
             below = command.get_command(click.Context(command), name)
             yield from options_of(below, (*path, name))
         return
-    yield from ((path, one) for one in command.params)
+    yield from ((path, option) for option in command.params)
 
 
 @pytest.mark.parametrize("program", [assignor_program, spark_program])
 def test_every_command_with_a_strategy_has_the_same_default(program):
-    found = [(p, one) for p, one in options_of(program) if "--strategy" in one.opts]
+    found = [(p, option) for p, option in options_of(program) if "--strategy" in option.opts]
     assert found
-    assert {p: one.default for p, one in found if one.default != "high_availability"} == {}
+    assert {p: option.default for p, option in found if option.default != "high_availability"} == {}

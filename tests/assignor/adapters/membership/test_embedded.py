@@ -1,4 +1,4 @@
-"""A member and its surroundings, with kafka-python's values and a cluster in memory."""
+"""A member with cluster facts, a state directory and queries; the cluster is in memory."""
 
 from types import SimpleNamespace
 from uuid import UUID
@@ -44,93 +44,93 @@ def member():
         coordinator = Coordinator()
         assignor.attach(SimpleNamespace(_coordinator=coordinator))
         if cluster is not None:
-            assignor._watch_cluster(lambda: cluster)
+            assignor._membership.watch_cluster(lambda: cluster)
         made.append(assignor)
         return assignor, coordinator
 
     yield make
-    for one in made:
-        one.close()
+    for each in made:
+        each.close()
 
 
 def rebalance(*assignors, partitions=2):
     """One generation, led by the first."""
-    group = [joined(one, f"m{number}", "words") for number, one in enumerate(assignors)]
+    group = [joined(assignor, f"m{number}", "words") for number, assignor in enumerate(assignors)]
     answers = assignors[0].assign(cluster(words=partitions), group)
-    for number, one in enumerate(assignors):
-        one.on_assignment(on_the_wire(answers[f"m{number}"]), 1)
+    for number, assignor in enumerate(assignors):
+        assignor.on_assignment(on_the_wire(answers[f"m{number}"]), 1)
 
 
-def test_no_task_before_its_changelog_and_a_rebalance_as_soon_as_it_is_there(member):
+def test_no_task_runs_before_its_changelog_exists_and_then_a_rebalance_is_requested(member):
     cluster = Cluster(words=2)
-    one, coordinator = member(cluster)
-    rebalance(one)
-    assert not one.tasks.active
+    assignor, coordinator = member(cluster)
+    rebalance(assignor)
+    assert not assignor.tasks.active
     until(lambda: coordinator.requests)
     assert cluster.topics[CHANGELOG] == 2
-    rebalance(one)
-    assert sorted(one.tasks.active) == TASKS
+    rebalance(assignor)
+    assert sorted(assignor.tasks.active) == TASKS
 
 
-def test_topics_that_come_behind_the_leaders_answer_are_asked_for_once_it_has_arrived(member):
-    one, coordinator = member()
-    one._timer, timers = followups(coordinator)
-    group = [joined(one, "m0", "words")]
+def test_topics_created_after_the_leaders_answer_cause_a_rebalance_once_it_has_arrived(member):
+    assignor, coordinator = member()
+    assignor._membership.followups.timer, timers = followups(coordinator)
+    group = [joined(assignor, "m0", "words")]
     coordinator.busy = True
-    answers = one.assign(cluster(words=2), group)
-    one._answer_again()
+    answers = assignor.assign(cluster(words=2), group)
+    assignor._membership.followups.request_new_answer()
     timers.fire()
-    one.on_assignment(on_the_wire(answers["m0"]), 1)  # it says that no follow-up is wanted
+    assignor.on_assignment(on_the_wire(answers["m0"]), 1)  # it asks for no follow-up
     coordinator.busy = False
     timers.fire()
     assert coordinator.requests == 1
 
 
-def test_a_wrong_changelog_is_told_to_the_listener_and_hands_nothing_out(member):
+def test_a_wrong_changelog_is_reported_to_the_listener_and_no_task_is_assigned(member):
     listener = Listener()
-    one, _ = member(Cluster(words=2, **{CHANGELOG: 7}), listener=listener)
-    rebalance(one)
+    assignor, _ = member(Cluster(words=2, **{CHANGELOG: 7}), listener=listener)
+    rebalance(assignor)
     until(lambda: listener.errors)
-    rebalance(one)
-    assert not one.tasks.active
-    assert "has 7 partitions, 2 are needed" in listener.errors[0]
-    assert one.failures == listener.errors
+    rebalance(assignor)
+    assert not assignor.tasks.active
+    assert "has 7 partitions instead of 2" in listener.errors[0]
+    assert assignor.failures == listener.errors
 
 
 def test_a_cluster_that_is_slow_delays_no_answer(member):
     cluster = Cluster(words=2, **{CHANGELOG: 2})
     cluster.gate.clear()
-    one, _ = member(cluster)
-    rebalance(one)
-    assert not one.tasks.active
+    assignor, _ = member(cluster)
+    rebalance(assignor)
+    assert not assignor.tasks.active
     cluster.gate.set()
 
 
 @pytest.mark.parametrize("options", [{"internal_topics": None}, {"release": "3.9"}])
-def test_nobody_looks_where_topics_are_somebody_elses_care(member, options):
-    one, _ = member(Cluster(), **options)
-    rebalance(one)
-    assert sorted(one.tasks.active) == TASKS
+def test_the_cluster_is_not_read_for_topics_that_the_application_creates(member, options):
+    assignor, _ = member(Cluster(), **options)
+    rebalance(assignor)
+    assert sorted(assignor.tasks.active) == TASKS
 
 
-def test_the_whole_group_hears_that_it_shall_stop(member):
+def test_a_request_to_shut_down_reaches_the_listener_of_every_member(member):
     listeners = [Listener(), Listener()]
-    (one, _), (two, coordinator) = (
+    (assignor, _), (other, coordinator) = (
         member(listener=listener, process_id=UUID(int=number + 1))
         for number, listener in enumerate(listeners)
     )
-    rebalance(one, two)
-    assert one.tasks.active
-    assert two.tasks.active
-    two.request_shutdown()
+    rebalance(assignor, other)
+    assert assignor.tasks.active
+    assert other.tasks.active
+    other.request_shutdown()
     assert coordinator.requests == 1
-    said = decode_subscription(bytes(two.metadata({"words"}).user_data))
-    assert said.error_code == AssignorError.SHUTDOWN_REQUESTED
-    rebalance(one, two)
-    assert (one.shutdown_requested, two.shutdown_requested) == (True, True)
+    subscription = decode_subscription(bytes(other.metadata({"words"}).user_data))
+    assert subscription.error_code == AssignorError.SHUTDOWN_REQUESTED
+    rebalance(assignor, other)
+    assert (assignor.shutdown_requested, other.shutdown_requested) == (True, True)
     assert [listener.ended for listener in listeners] == [1, 1]
-    assert not one.tasks.active
-    assert not two.tasks.active
+    assert not assignor.tasks.active
+    assert not other.tasks.active
 
 
 def test_a_state_directory_gives_the_process_id_and_the_version_to_start_with(member, tmp_path):
@@ -138,19 +138,21 @@ def test_a_state_directory_gives_the_process_id_and_the_version_to_start_with(me
     place = ProcessDirectory(tmp_path, newest)
     place.remember(9)
     place.close()
-    one, _ = member(state_dir=tmp_path, message_format_version=2)
-    said = decode_subscription(bytes(one.metadata({"words"}).user_data))
-    assert said.process_id == place.process_id
-    assert said.version == 9
+    assignor, _ = member(state_dir=tmp_path, message_format_version=2)
+    subscription = decode_subscription(bytes(assignor.metadata({"words"}).user_data))
+    assert subscription.process_id == place.process_id
+    assert subscription.version == 9
 
 
 def test_the_version_that_the_group_agrees_on_is_kept(member, tmp_path):
-    one, _ = member(state_dir=tmp_path)
-    rebalance(one)
-    assert one.directory.remembered_version == one._member.state.used_version
+    assignor, _ = member(state_dir=tmp_path)
+    rebalance(assignor)
+    assert (
+        assignor.directory.remembered_version == assignor._membership.core.member.state.used_version
+    )
 
 
-def test_settings_that_cannot_be_leave_the_directory_to_others(tmp_path):
+def test_invalid_options_unlock_the_state_directory(tmp_path):
     with pytest.raises(TopologyError):
         StreamsAssignor(Topology(), application_id="app", state_dir=tmp_path)
     lock = ProcessDirectory(tmp_path)._lock
@@ -159,28 +161,28 @@ def test_settings_that_cannot_be_leave_the_directory_to_others(tmp_path):
 
 
 def test_a_key_is_where_its_task_runs(member):
-    (one, _), (two, _) = (
+    (first, _), (second, _) = (
         member(endpoint=f"{name}:1", process_id=UUID(int=number + 1), num_standby_replicas=1)
         for number, name in enumerate(("one", "two"))
     )
-    rebalance(one, two)
-    rebalance(one, two)
-    hosts = {one: HostInfo("one", 1), two: HostInfo("two", 1)}
+    rebalance(first, second)
+    rebalance(first, second)
+    hosts = {first: HostInfo("one", 1), second: HostInfo("two", 1)}
     for key in (b"a", b"b", b"c", b"d"):
-        found = one.hosts_for_key("counts", key)
+        found = first.hosts_for_key("counts", key)
         task = TaskId(0, found.partition)
-        owner, other = (one, two) if task in one.tasks.active else (two, one)
+        owner, other = (first, second) if task in first.tasks.active else (second, first)
         assert found.active == hosts[owner]
         assert found.standby == (hosts[other],)
-        assert two.hosts_for_key("counts", key) == found
+        assert second.hosts_for_key("counts", key) == found
 
 
-def test_an_unknown_store_and_a_store_without_known_input_are_sentences(member):
-    one, _ = member(endpoint="one:1")
-    with pytest.raises(TopologyError, match="no state store 'count'; known: counts"):
-        one.hosts_for_key("count", b"k")
+def test_an_unknown_store_and_a_store_without_known_input_are_errors(member):
+    assignor, _ = member(endpoint="one:1")
+    with pytest.raises(TopologyError, match="no state store 'count'; choose from counts"):
+        assignor.hosts_for_key("count", b"k")
     with pytest.raises(MissingSourceTopic):
-        one.hosts_for_key("counts", b"k")
+        assignor.hosts_for_key("counts", b"k")
 
 
 @pytest.mark.parametrize(
@@ -196,11 +198,11 @@ def test_an_unknown_store_and_a_store_without_known_input_are_sentences(member):
 def test_a_member_is_silent_when_it_counts_as_one_without_heartbeats(
     member, is_stable, sends, joins, is_silent
 ):
-    one, coordinator = member()
+    assignor, coordinator = member()
     coordinator.stable = lambda: is_stable
     coordinator.rejoining = joins
     coordinator._heartbeat_enabled = sends
-    assert one.is_silent is is_silent
+    assert assignor.is_silent is is_silent
 
 
 @pytest.mark.kip("384-3", "core")

@@ -1,4 +1,4 @@
-"""What a leader's client hears when the leader fails, and what the leader remembers."""
+"""Errors that a leader's client gets when the leader fails, and what a leader remembers."""
 
 import pytest
 
@@ -24,26 +24,29 @@ class Unreachable:
 @pytest.mark.parametrize("error", [ValueError("a\nb"), OverflowError(), RuntimeError("gone")])
 def test_whatever_fails_around_the_leader_is_a_documented_error(error):
     seen = []
-    one = Member(1, observer=seen.append)
-    member = one.joined("m1")
+    leader = Member(1, observer=seen.append)
+    member = leader.joined("m1")
     with pytest.raises(TaskAssignmentError, match=type(error).__name__):
-        one.assignor.assign(Unreachable(error), [member])
+        leader.assignor.assign(Unreachable(error), [member])
     (why,) = [event.why for event in seen if isinstance(event, AssignmentFailed)]
     assert why.isprintable()
-    assert any(type(error).__name__ in said for said in errors(one))
+    assert any(type(error).__name__ in sentence for sentence in errors(leader))
 
 
-def test_memory_that_is_used_up_passes():
-    one = Member(1)
+def test_exhausted_memory_is_raised():
+    leader = Member(1)
     with pytest.raises(MemoryError):
-        one.assignor.assign(Unreachable(MemoryError()), [one.joined("m1")])
+        leader.assignor.assign(Unreachable(MemoryError()), [leader.joined("m1")])
 
 
 def test_a_defect_of_the_leader_reaches_the_application_and_not_the_client(monkeypatch):
     real = placing.clients_of
 
     def fails(read, *arguments):
-        if any(one.member.member_id == "m2" and not one.unreadable for one in read):
+        if any(
+            read_member.member.member_id == "m2" and not read_member.unreadable
+            for read_member in read
+        ):
             raise OverflowError("too large")
         return real(read, *arguments)
 
@@ -58,15 +61,20 @@ def test_a_defect_of_the_leader_reaches_the_application_and_not_the_client(monke
 
 def test_a_leader_remembers_what_reached_the_group_and_only_while_it_leads():
     members = {"m1": Member(1), "m2": Member(2)}
-    one, two = members.values()
-    rebalance(one, members, 1)
-    assert sorted(one.assignor._claims.given.values()) == ["m1", "m1", "m2", "m2"]
-    assert two.assignor._claims == NO_CLAIMS
+    leader, other = members.values()
+    rebalance(leader, members, 1)
+    assert sorted(leader.assignor._membership.core.memory.claims.given.values()) == [
+        "m1",
+        "m1",
+        "m2",
+        "m2",
+    ]
+    assert other.assignor._membership.core.memory.claims == NO_CLAIMS
     # An answer that never arrives is not remembered.
-    before = one.assignor._claims
-    one.assignor.assign(CLUSTER, [member.joined(name) for name, member in members.items()])
-    assert one.assignor._claims is before
-    # Another one leads: what this one knew is old.
-    rebalance(two, members, 3)
-    assert one.assignor._claims == NO_CLAIMS
-    assert two.assignor._claims.given
+    before = leader.assignor._membership.core.memory.claims
+    leader.assignor.assign(CLUSTER, [member.joined(name) for name, member in members.items()])
+    assert leader.assignor._membership.core.memory.claims is before
+    # Another member leads: what the first remembers is outdated.
+    rebalance(other, members, 3)
+    assert leader.assignor._membership.core.memory.claims == NO_CLAIMS
+    assert other.assignor._membership.core.memory.claims.given

@@ -13,44 +13,44 @@ from tests.assignor.adapters.membership.cooperative import Member, rebalance
 TASKS = [TaskId(0, number) for number in range(4)]
 
 
-def test_a_cooperative_member_keeps_its_tasks_through_a_rebalance_and_says_so_twice():
-    one = Member(1)
-    assert one.assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE]
-    rebalance(one, {"m1": one}, 4)
-    metadata = one.joined("m1").metadata
+def test_a_cooperative_member_keeps_its_tasks_and_names_them_in_both_protocols():
+    first = Member(1)
+    assert first.assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE]
+    rebalance(first, {"m1": first}, 4)
+    metadata = first.joined("m1").metadata
     (entry,) = metadata.owned_partitions
     assert (entry.topic, sorted(entry.partitions)) == ("lines", [0, 1, 2, 3])
     native = decode_subscription(bytes(metadata.user_data)).native
-    assert [tuple(one) for one in native.owned_partitions] == [("lines", 0, 4)]
+    assert [tuple(ranges) for ranges in native.owned_partitions] == [("lines", 0, 4)]
     assert native.owned_generation == 4
-    assert one.listener.calls == [("assigned", TASKS)], "nothing was revoked for the join"
+    assert first.listener.calls == [("assigned", TASKS)], "nothing was revoked for the join"
 
 
 def test_only_what_moves_is_revoked_and_its_receiver_waits_one_rebalance():
-    one, two = Member(1), Member(2)
-    rebalance(one, {"m1": one}, 1)
-    rebalance(one, {"m1": one, "m2": two}, 2)
-    kept = sorted(one.assignor.tasks.active)
+    first, second = Member(1), Member(2)
+    rebalance(first, {"m1": first}, 1)
+    rebalance(first, {"m1": first, "m2": second}, 2)
+    kept = sorted(first.assignor.tasks.active)
     moved = [task for task in TASKS if task not in kept]
     assert len(kept) == 2
-    assert one.listener.calls[1:] == [("revoked", moved), ("assigned", kept)]
-    assert two.listener.calls == [("assigned", [])]
-    assert two.rejoins == 1, "it was told to come again at once"
-    rebalance(one, {"m1": one, "m2": two}, 3)
-    assert two.listener.calls[1:] == [("assigned", moved)]
-    assert one.listener.calls[3:] == [("assigned", kept)]
+    assert first.listener.calls[1:] == [("revoked", moved), ("assigned", kept)]
+    assert second.listener.calls == [("assigned", [])]
+    assert second.rejoins == 1, "it was asked to rejoin at once"
+    rebalance(first, {"m1": first, "m2": second}, 3)
+    assert second.listener.calls[1:] == [("assigned", moved)]
+    assert first.listener.calls[3:] == [("assigned", kept)]
 
 
-def test_a_cooperative_member_that_fell_out_of_the_group_has_lost_everything():
-    one = Member(1)
-    rebalance(one, {"m1": one}, 1)
-    one.generation.generation_id = -1
-    one.owned = set()  # the client has forgotten them before it joins again
-    metadata = one.joined("m1").metadata
-    assert one.listener.calls[-1] == ("lost", TASKS)
+def test_a_cooperative_member_that_the_group_removed_has_lost_everything():
+    first = Member(1)
+    rebalance(first, {"m1": first}, 1)
+    first.generation.generation_id = -1
+    first.owned = set()  # the client has forgotten them before it joins again
+    metadata = first.joined("m1").metadata
+    assert first.listener.calls[-1] == ("lost", TASKS)
     assert list(metadata.owned_partitions) == []
-    said = decode_subscription(bytes(metadata.user_data))
-    assert (said.prev_tasks, said.native.owned_generation) == ((), -1)
+    subscription = decode_subscription(bytes(metadata.user_data))
+    assert (subscription.prev_tasks, subscription.native.owned_generation) == ((), -1)
 
 
 def test_a_pin_up_to_2_3_keeps_a_member_eager():
@@ -62,29 +62,29 @@ def test_a_pin_up_to_2_3_keeps_a_member_eager():
 
 
 def test_eager_and_cooperative_members_of_one_group_never_run_a_task_twice():
-    one, two = Member(1), Member(2, rebalance_protocol="eager")
-    rebalance(one, {"m1": one}, 1)
-    rebalance(two, {"m1": one, "m2": two}, 2)
-    assert not two.assignor.tasks.active
-    rebalance(two, {"m1": one, "m2": two}, 3)
-    assert sorted([*one.assignor.tasks.active, *two.assignor.tasks.active]) == TASKS
+    first, second = Member(1), Member(2, rebalance_protocol="eager")
+    rebalance(first, {"m1": first}, 1)
+    rebalance(second, {"m1": first, "m2": second}, 2)
+    assert not second.assignor.tasks.active
+    rebalance(second, {"m1": first, "m2": second}, 3)
+    assert sorted([*first.assignor.tasks.active, *second.assignor.tasks.active]) == TASKS
     three = Member(3)
-    rebalance(one, {"m1": one, "m2": two, "m3": three}, 4)
+    rebalance(first, {"m1": first, "m2": second, "m3": three}, 4)
     # What the eager member gave up before it joined is handed on at once.
-    had = {task for calls in (one, two) for task in calls.assignor.tasks.active}
+    had = {task for calls in (first, second) for task in calls.assignor.tasks.active}
     assert len(had) + len(three.assignor.tasks.active) <= len(TASKS)
 
 
-def test_hooks_hear_of_whole_rebalances():
+def test_hooks_are_called_with_whole_rebalances():
     ends = []
 
     class Hook(RebalanceHook):
         def on_rebalance_end(self, end):
             ends.append(end)
 
-    one, two = Member(1, hooks=[Hook()]), Member(2, hooks=[])
-    rebalance(one, {"m1": one}, 1)
-    rebalance(one, {"m1": one, "m2": two}, 2)
+    first, second = Member(1, hooks=[Hook()]), Member(2, hooks=[])
+    rebalance(first, {"m1": first}, 1)
+    rebalance(first, {"m1": first, "m2": second}, 2)
     assert [end.generation for end in ends] == [1, 2]
     assert [end.outcome for end in ends] == [Outcome.SETTLED] * 2
     assert (len(ends[0].gained_tasks), len(ends[1].lost_tasks)) == (4, 2)
@@ -93,8 +93,8 @@ def test_hooks_hear_of_whole_rebalances():
 
 def test_without_hooks_each_rebalance_is_a_line_in_the_log(caplog):
     with caplog.at_level(logging.INFO, "assignor.observe.log_lines"):
-        one = Member(1)
-        rebalance(one, {"m1": one}, 1)
+        first = Member(1)
+        rebalance(first, {"m1": first}, 1)
     lines = [record.getMessage() for record in caplog.records]
     assert [line.split()[0] for line in lines] == ["leader", "generation=1"]
 

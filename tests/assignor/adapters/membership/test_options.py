@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from assignor import ConfigError, MemberIdentity, StreamsMember, Topology, sticky
-from assignor.adapters.membership.options import identity_of, offered_protocol, static_identity
+from assignor.adapters.membership.setup import identity_of, offered_protocol, static_identity
 from encoding import Assignment, encode_assignment
 from probing import RELEASES, RebalanceProtocol, ReleaseError, find_release
 from tests.assignor.adapters import members
@@ -95,7 +95,7 @@ def assignor_of(**settings):
 
 @pytest.mark.parametrize("given", ["sticky", "assignor:sticky", sticky])
 def test_a_strategy_is_a_name_or_a_function(given):
-    assert assignor_of(strategy=given)._leader.strategy is sticky
+    assert assignor_of(strategy=given)._membership.core.leader.strategy is sticky
 
 
 @pytest.mark.parametrize(("given", "why"), [("stiky", "did you mean sticky"), (7, "refused")])

@@ -114,7 +114,7 @@ class Member(threading.Thread):
 
     @property
     def version(self):
-        return self.assignor._member.state.used_version
+        return self.assignor._membership.core.member.state.used_version
 
     @property
     def partitions(self):

@@ -57,7 +57,7 @@ RELIED_ON = (
 
 
 def test_the_functions_that_it_relies_on_have_not_changed():
-    text = "".join(inspect.getsource(one) for one in RELIED_ON)
+    text = "".join(inspect.getsource(function) for function in RELIED_ON)
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "098bead3bacfa07a", (
         f"aiokafka {aiokafka.__version__} has other insides: go through rebootstrap/aiokafka.py "
         "function by function, then write the new digest here"
@@ -71,7 +71,7 @@ def test_an_untested_version_is_refused(monkeypatch):
 
 
 def test_something_else_than_a_client_is_refused():
-    with pytest.raises(TypeError, match="object is no client of aiokafka"):
+    with pytest.raises(TypeError, match="object is not a client of aiokafka"):
         supervise(object())
 
 
@@ -107,7 +107,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
             await until(lambda: second <= old.seen | new.seen, "the group reads on")
             assert [(m.identity, m.version, m.partitions) for m in (old, new)] == known
             for member in (old, new):
-                rules = {one.rule for one in member.supervisor.rebootstraps}
+                rules = {rebootstrap.rule for rebootstrap in member.supervisor.rebootstraps}
                 assert rules == {"no node is available"}
                 assert member.problems == []
             assert not any(connection.connected() for connection in before)
@@ -142,7 +142,7 @@ def test_a_demand_is_heard_in_a_request_of_the_supervisors_own():
             rebootstraps = member.supervisor.rebootstraps
             await until(lambda: rebootstraps, "the demand is followed")
             broker.demand_rebootstrap([])
-            assert {one.rule for one in rebootstraps} == {"demanded by the server"}
+            assert {rebootstrap.rule for rebootstrap in rebootstraps} == {"demanded by the server"}
             second = await write(producer, "after")
             await until(lambda: second <= member.seen, "the member reads on")
             assert not any(connection.connected() for connection in before)
@@ -161,11 +161,11 @@ def test_a_demand_is_heard_in_a_request_of_the_supervisors_own():
 def test_with_none_nothing_ever_makes_it_begin_again():
     async def play():
         async with world() as (broker, servers, producer):
-            told = []
+            reports = []
             none = await Member.started(
                 servers,
                 "none",
-                listener=told.append,
+                listener=reports.append,
                 metadata_recovery_strategy="none",
                 metadata_recovery_rebootstrap_trigger_ms=100,
             )
@@ -176,8 +176,8 @@ def test_with_none_nothing_ever_makes_it_begin_again():
             before = list(none.consumer._client._conns.values())
             broker.demand_rebootstrap()
             none.consumer._client.force_metadata_update()
-            await until(lambda: told, "the demand is reported")
-            assert isinstance(told[0], RebootstrapRequiredError)
+            await until(lambda: reports, "the demand is reported")
+            assert isinstance(reports[0], RebootstrapRequiredError)
             assert all(connection.connected() for connection in before)
 
             broker.demand_rebootstrap([])
@@ -211,7 +211,7 @@ def test_connections_that_are_stuck_do_not_hold_the_trigger_back():
             member.consumer._client.force_metadata_update()
             rebootstraps = member.supervisor.rebootstraps
             await until(
-                lambda: "metadata is overdue" in {one.rule for one in rebootstraps},
+                lambda: "metadata is overdue" in {rebootstrap.rule for rebootstrap in rebootstraps},
                 "the trigger fires",
             )
             for node_id in stuck:

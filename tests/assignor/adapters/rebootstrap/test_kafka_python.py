@@ -64,7 +64,7 @@ RELIED_ON = (
 
 
 def test_the_functions_that_it_relies_on_have_not_changed():
-    text = "".join(inspect.getsource(one) for one in RELIED_ON)
+    text = "".join(inspect.getsource(function) for function in RELIED_ON)
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "6d8b3d668c253638", (
         f"kafka-python {kafka.__version__} has other insides: go through "
         "rebootstrap/kafka_python.py function by function, then write the new digest here"
@@ -78,7 +78,7 @@ def test_an_untested_version_is_refused(monkeypatch):
 
 
 def test_something_else_than_a_client_is_refused():
-    with pytest.raises(TypeError, match="object is no client of kafka-python"):
+    with pytest.raises(TypeError, match="object is not a client of kafka-python"):
         supervise(object())
 
 
@@ -139,7 +139,9 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
     until(lambda: second <= old.seen | new.seen, "the group reads on")
     assert [(m.identity, m.version, sorted(m.partitions)) for m in (old, new)] == known
     for member in (old, new):
-        assert {one.rule for one in member.supervisor.rebootstraps} == {"no node is available"}
+        assert {rebootstrap.rule for rebootstrap in member.supervisor.rebootstraps} == {
+            "no node is available"
+        }
         assert member.problems == []
     assert all(connection.closed for connection in connections)
     until(
@@ -165,8 +167,8 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
 @pytest.mark.kip("1102-4", "loop")
 @pytest.mark.kip("1102-6", "loop")
 def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(broker, producer):
-    told = []
-    member = Member(broker.bootstrap_servers, "g", listener=told.append)
+    reports = []
+    member = Member(broker.bootstrap_servers, "g", listener=reports.append)
     until(lambda: settled(member), "the member has everything")
     first = write(producer, "before")
     until(lambda: first <= member.seen, "all is read")
@@ -177,14 +179,14 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
 
     broker.demand_rebootstrap()
     member.consumer._cluster.request_update()
-    until(lambda: told, "the demand is followed")
+    until(lambda: reports, "the demand is followed")
     until(lambda: all(connection.closed for connection in before), "all connections are closed")
     broker.demand_rebootstrap([])
 
     second = write(producer, "after")
     until(lambda: second <= member.seen, "the member reads on")
-    assert {one.rule for one in told} == {"demanded by the server"}
-    assert all(isinstance(one, Rebootstrapped) for one in told)
+    assert {report.rule for report in reports} == {"demanded by the server"}
+    assert all(isinstance(report, Rebootstrapped) for report in reports)
     until(lambda: calm(member), "nobody joins any more")
     assert (member.identity[0], member.version, sorted(member.partitions)) == known
     assert member.problems == []
@@ -202,9 +204,9 @@ def test_a_client_that_asks_in_an_older_version_never_hears_of_the_demand(broker
     broker.demand_rebootstrap()
     asked = len(broker.requests("Metadata"))
     assert consumer.topics() == {TOPIC}
-    mine = broker.requests("Metadata")[asked:]
-    assert mine
-    assert all(request.version < 13 and request.node_id > 0 for request in mine)
+    requests = broker.requests("Metadata")[asked:]
+    assert requests
+    assert all(request.version < 13 and request.node_id > 0 for request in requests)
     assert list(supervisor.rebootstraps) == []
     close_all(supervisor, consumer)
 
@@ -212,15 +214,15 @@ def test_a_client_that_asks_in_an_older_version_never_hears_of_the_demand(broker
 @loop
 @pytest.mark.kip("1102-5", "loop")
 def test_with_none_a_demand_is_told_to_the_application_and_nothing_is_closed(broker):
-    told = []
+    reports = []
     consumer = consumer_of(broker.bootstrap_servers, None)
-    supervisor = supervise(consumer, metadata_recovery_strategy="none", listener=told.append)
+    supervisor = supervise(consumer, metadata_recovery_strategy="none", listener=reports.append)
     assert consumer.topics() == {TOPIC}
     before = [c for c in consumer._manager._conns.values() if c.connected]
     broker.demand_rebootstrap()
     consumer._cluster.request_update()
-    until(lambda: told, "the demand is reported")
-    assert isinstance(told[0], RebootstrapRequiredError)
+    until(lambda: reports, "the demand is reported")
+    assert isinstance(reports[0], RebootstrapRequiredError)
     assert "metadata.recovery.strategy=none forbids it" in str(supervisor.required)
     assert before
     assert all(connection.connected for connection in before)
@@ -268,7 +270,10 @@ def test_connections_that_are_stuck_do_not_hold_the_trigger_back(broker, produce
         lambda: [c.close() for c in list(member.consumer._manager._conns.values())]
     )
     until(
-        lambda: "metadata is overdue" in {one.rule for one in member.supervisor.rebootstraps},
+        lambda: (
+            "metadata is overdue"
+            in {rebootstrap.rule for rebootstrap in member.supervisor.rebootstraps}
+        ),
         "the trigger fires",
     )
     assert new

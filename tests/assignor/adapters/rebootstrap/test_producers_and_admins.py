@@ -51,7 +51,7 @@ def written(broker):
     ends = consumer.end_offsets(partitions)
     consumer.seek_to_beginning(*partitions)
     values = []
-    while any(consumer.position(one) < end for one, end in ends.items()):
+    while any(consumer.position(partition) < end for partition, end in ends.items()):
         for records in consumer.poll(timeout_ms=200).values():
             values += [record.value for record in records]
     consumer.close()
@@ -97,24 +97,24 @@ def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker
     none = kafka_python.supervise(other, metadata_recovery_strategy="none")
     writer, control = Writer(producer, "with"), Writer(other, "none")
     writers = (writer, control)
-    until(lambda: all(len(one.acknowledged()) > AT_LEAST for one in writers), "both write")
+    until(lambda: all(len(each.acknowledged()) > AT_LEAST for each in writers), "both write")
 
     broker.replace_nodes()
-    replaced = [set(one.futures) for one in writers]
+    replaced = [set(each.futures) for each in writers]
     until(lambda: len(writer.acknowledged() - replaced[0]) > AT_LEAST, "the producer writes on")
     time.sleep(WITHOUT_S)
     assert not control.acknowledged() - replaced[1]
     assert list(none.rebootstraps) == []
-    assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+    assert {rebootstrap.rule for rebootstrap in supervisor.rebootstraps} == {"no node is available"}
     none.close()
     rescue = kafka_python.supervise(other)
     until(lambda: control.acknowledged() - replaced[1], "a late supervisor helps too")
 
-    for one in writers:
-        one.stop()
-        for future in one.futures.values():
+    for each in writers:
+        each.stop()
+        for future in each.futures.values():
             future.get(timeout=SHORT_LIMIT_S)  # none has failed: the client tried again
-        assert one.acknowledged() == set(one.futures)
+        assert each.acknowledged() == set(each.futures)
     values = written(broker)
     assert set(values) == {*writer.futures, *control.futures}
     close_all(supervisor, rescue, producer, other)
@@ -135,7 +135,7 @@ def test_an_admin_client_of_kafka_python_answers_again_when_all_brokers_are_repl
 
     broker.replace_nodes()
     until(lambda: answers(admin), "the admin client finds the new brokers")
-    assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+    assert {rebootstrap.rule for rebootstrap in supervisor.rebootstraps} == {"no node is available"}
     end = time.monotonic() + WITHOUT_S
     while time.monotonic() < end:
         with pytest.raises(KafkaError):
@@ -175,8 +175,8 @@ def test_a_producer_of_aiokafka_goes_on_when_all_brokers_are_replaced(broker):
     async def play():
         settings = {"bootstrap_servers": broker.bootstrap_servers, "acks": "all"}
         producer, other = AIOKafkaProducer(**settings), AIOKafkaProducer(**settings)
-        for one in (producer, other):
-            await one.start()
+        for client in (producer, other):
+            await client.start()
         supervisor = aiokafka.supervise(producer)
         none = aiokafka.supervise(other, metadata_recovery_strategy="none")
         writer, control = AIOWriter(producer, "with"), AIOWriter(other, "none")
@@ -184,25 +184,27 @@ def test_a_producer_of_aiokafka_goes_on_when_all_brokers_are_replaced(broker):
         await until_then(lambda: all(len(w.acknowledged) > AT_LEAST for w in writers), "both write")
 
         await asyncio.to_thread(broker.replace_nodes)
-        replaced = [set(one.sent) for one in writers]
+        replaced = [set(each.sent) for each in writers]
         await until_then(lambda: len(writer.acknowledged - replaced[0]) > AT_LEAST, "it writes on")
         await asyncio.sleep(WITHOUT_S)
         assert not control.acknowledged - replaced[1]
         assert list(none.rebootstraps) == []
-        assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+        assert {rebootstrap.rule for rebootstrap in supervisor.rebootstraps} == {
+            "no node is available"
+        }
         none.close()
         rescue = aiokafka.supervise(other)
         await until_then(lambda: control.acknowledged - replaced[1], "a late supervisor helps too")
 
-        for one in writers:
-            await one.stop()
-            assert one.acknowledged == set(one.sent)
+        for each in writers:
+            await each.stop()
+            assert each.acknowledged == set(each.sent)
         values = await asyncio.to_thread(written, broker)
         assert set(values) == {*writer.sent, *control.sent}
-        for one in (supervisor, rescue):
-            one.close()
-        for one in (producer, other):
-            await one.stop()
+        for each in (supervisor, rescue):
+            each.close()
+        for client in (producer, other):
+            await client.stop()
 
     asyncio.run(play())
 
@@ -213,17 +215,19 @@ def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced
         servers = broker.bootstrap_servers
         admin = AIOKafkaAdminClient(bootstrap_servers=servers)
         other = AIOKafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=CALL_MS)
-        for one in (admin, other):
-            await one.start()
+        for client in (admin, other):
+            await client.start()
         supervisor = aiokafka.supervise(admin)
         none = aiokafka.supervise(other, metadata_recovery_strategy="none")
-        for one in (admin, other):
-            assert await asked_of_aiokafka(one)
+        for client in (admin, other):
+            assert await asked_of_aiokafka(client)
 
         await asyncio.to_thread(broker.replace_nodes)
         # Less than the client's own 40 s: nobody waits for a controller that is gone.
         assert await asyncio.wait_for(answered(admin), 0.75 * SHORT_LIMIT_S)
-        assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+        assert {rebootstrap.rule for rebootstrap in supervisor.rebootstraps} == {
+            "no node is available"
+        }
         with contextlib.suppress(TimeoutError):
             found = await asyncio.wait_for(answered(other), WITHOUT_S + CALL_MS / 1_000)
             pytest.fail(f"with none it answered: {found}")
@@ -231,9 +235,9 @@ def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced
         none.close()
         rescue = aiokafka.supervise(other)
         assert await asyncio.wait_for(answered(other), SHORT_LIMIT_S)
-        for one in (supervisor, rescue):
-            one.close()
-        for one in (admin, other):
-            await one.close()
+        for each in (supervisor, rescue):
+            each.close()
+        for client in (admin, other):
+            await client.close()
 
     asyncio.run(play())

@@ -33,11 +33,11 @@ class _Relay(socketserver.BaseRequestHandler):
     """Passes bytes on between a client and wherever the address points at now."""
 
     def handle(self):
-        with suppress(OSError), create_connection(("127.0.0.1", self.server.target)) as there:
-            pairs = {self.request: there, there: self.request}
+        with suppress(OSError), create_connection(("127.0.0.1", self.server.target)) as target:
+            pairs = {self.request: target, target: self.request}
             with DefaultSelector() as selector:
-                for one in pairs:
-                    selector.register(one, EVENT_READ)
+                for sock in pairs:
+                    selector.register(sock, EVENT_READ)
                 while True:
                     for key, _ in selector.select(timeout=1):
                         data = key.fileobj.recv(65_536)
@@ -90,7 +90,11 @@ def _play(broker, address):
         aio_alone = loop.run(_Aio.started(servers, "aio-alone", is_supervised=False))
         everybody = (ours, alone, aio, aio_alone)
         first = _written(servers, "before")
-        until(lambda: all(first <= one.seen for one in everybody), "everybody reads", 2 * LIMIT_S)
+        until(
+            lambda: all(first <= member.seen for member in everybody),
+            "everybody reads",
+            2 * LIMIT_S,
+        )
         until(lambda: calm(ours), "nobody joins any more")
         known = ours.identity, aio.member_id
 
@@ -109,10 +113,10 @@ def _play(broker, address):
         alone.rescued(second)
         aio_alone.supervisor = loop.call(lambda: supervise(aio_alone.consumer))
         until(lambda: second <= aio_alone.seen, "a late supervisor helps too")
-        for one in (aio, aio_alone):
-            loop.run(one.stop())
-        for one in (ours, alone):
-            one.stop()
+        for member in (aio, aio_alone):
+            loop.run(member.stop())
+        for member in (ours, alone):
+            member.stop()
     finally:
         loop.stop()
 
@@ -164,12 +168,12 @@ class _Aio:
 
     @classmethod
     async def started(cls, servers, group, *, is_supervised=True):
-        one = cls(servers, group)
-        await one.consumer.start()
+        member = cls(servers, group)
+        await member.consumer.start()
         if is_supervised:
-            one.supervisor = supervise(one.consumer)
-        one.task = asyncio.ensure_future(one.read())
-        return one
+            member.supervisor = supervise(member.consumer)
+        member.task = asyncio.ensure_future(member.read())
+        return member
 
     async def read(self):
         async for record in self.consumer:

@@ -57,8 +57,8 @@ def opened(library, broker):
     return AIOKafkaAccess(settings, group_id=GROUP)
 
 
-def asked(access, round_):
-    """Ask all that a member asks."""
+def asks_everything(access, round_):
+    """Send every request that a member sends; return whether all are answered."""
     topic = InternalTopic(name=f"made-{round_}", partitions=1, configs={}, compacted=False)
     partitions = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
     try:
@@ -80,9 +80,9 @@ libraries = pytest.mark.parametrize("library", ["kafka-python", "aiokafka"])
 @libraries
 def test_questions_to_the_cluster_are_answered_again_without_a_new_client(broker, library):
     access = opened(library, broker)
-    assert asked(access, 1)
+    assert asks_everything(access, 1)
     broker.replace_nodes()
-    until(lambda: asked(access, 2), "the same clients answer")
+    until(lambda: asks_everything(access, 2), "the same clients answer")
     access.close()
 
 
@@ -90,21 +90,21 @@ def test_questions_to_the_cluster_are_answered_again_without_a_new_client(broker
 @libraries
 def test_a_demand_of_the_server_is_followed_by_side_connections_too(broker, library):
     access = opened(library, broker)
-    assert asked(access, 1)
+    assert asks_everything(access, 1)
     broker.demand_rebootstrap()
     since_ms = broker.call(lambda inner: inner.cluster.now_ms())
 
     def begun_again():
-        asked(access, 2)
+        asks_everything(access, 2)
         return [
-            one
-            for one in broker.requests("Metadata")
-            if one.client_id == NAME and one.node_id == 0 and one.at_ms > since_ms
+            request
+            for request in broker.requests("Metadata")
+            if request.client_id == NAME and request.node_id == 0 and request.at_ms > since_ms
         ]
 
     until(begun_again, "the bootstrap servers are asked")
     broker.demand_rebootstrap([])
-    until(lambda: asked(access, 3), "and the cluster answers")
+    until(lambda: asks_everything(access, 3), "and the cluster answers")
     access.close()
 
 
@@ -145,8 +145,8 @@ def test_a_changelog_is_followed_on_unless_the_strategy_is_none(broker):
         assert followed(other, stale) == [b"before"]
     with pytest.raises(RebootstrapConfigError, match="set one of rebootstrap, none"):
         ChangelogReader(settings | {"metadata_recovery_strategy": "sometimes"})
-    for one in (reader, other, supervisor, producer):
-        one.close()
+    for resource in (reader, other, supervisor, producer):
+        resource.close()
 
 
 def test_a_version_that_was_not_tested_has_side_connections_without_a_supervisor(
@@ -156,7 +156,7 @@ def test_a_version_that_was_not_tested_has_side_connections_without_a_supervisor
         monkeypatch.setattr(module, "__version__", "9.9.9")
     for library in ("kafka-python", "aiokafka"):
         access = opened(library, broker)
-        assert asked(access, library)
+        assert asks_everything(access, library)
         access.close()
 
 
@@ -179,9 +179,9 @@ def askers(broker):
     """Libraries whose side connections have asked the running brokers."""
     running = broker.addresses
     return {
-        one.client_id.partition("-")[0]
-        for one in broker.requests("Metadata")
-        if one.client_id.endswith("-admin") and one.node_id in running
+        request.client_id.partition("-")[0]
+        for request in broker.requests("Metadata")
+        if request.client_id.endswith("-admin") and request.node_id in running
     }
 
 
@@ -216,9 +216,9 @@ async def all_away(broker, looks):
     old = list(broker.addresses)
     for node_id in old:
         await asyncio.to_thread(broker.stop_node, node_id)
-    before = [one.failed for one in looks]
+    before = [look.failed for look in looks]
     await until_then(
-        lambda: all(one.failed > n for one, n in zip(looks, before, strict=True)), "looks fail"
+        lambda: all(look.failed > n for look, n in zip(looks, before, strict=True)), "looks fail"
     )
     for node_id in old:
         await asyncio.to_thread(broker.start_node, node_id + len(old), port=0)
@@ -231,24 +231,24 @@ def test_every_member_sees_a_level_that_is_raised_after_all_brokers_were_replace
         servers = broker.bootstrap_servers
         looks = Looks(servers), Looks(servers)
 
-        async def one():
+        async def threaded_member():
             member = await asyncio.to_thread(
                 lambda: Member(servers, GROUP, embedding=embedding(looks[0]), **OURS)
             )
             await until_then(lambda: member.partitions, "the first member settles")
             return member
 
-        async def two():
+        async def looping_member():
             member = await aio.Member.started(servers, GROUP, embedding=embedding(looks[1]), **OURS)
             await until_then(lambda: member.partitions, "the first member settles")
             return member
 
         if leader == "kafka-python":
-            threaded = await one()
-            looping = await two()
+            threaded = await threaded_member()
+            looping = await looping_member()
         else:
-            looping = await two()
-            threaded = await one()
+            looping = await looping_member()
+            threaded = await threaded_member()
         members = threaded, looping
         await until_then(lambda: aio.settled(*members), "both have something")
         has_changelog = lambda: CHANGELOG in broker.call(lambda b: b.cluster.catalog.names())  # noqa: E731

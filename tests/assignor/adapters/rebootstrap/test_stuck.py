@@ -73,14 +73,14 @@ def get_stuck(running, way):
 
 def fired(supervisor):
     """Whether there was a rebootstrap; the trigger, and nothing else, may be its reason."""
-    rules = {one.rule for one in supervisor.rebootstraps}
+    rules = {rebootstrap.rule for rebootstrap in supervisor.rebootstraps}
     assert rules <= {"metadata is overdue"}
     return bool(rules)
 
 
 def reconnect(manager):
     """Close the connections of a kafka-python client, so that it has to set them up anew."""
-    manager.call_soon(lambda: [one.close() for one in list(manager._conns.values())])
+    manager.call_soon(lambda: [connection.close() for connection in list(manager._conns.values())])
 
 
 @pytest.mark.kip("1102-11", "loop")
@@ -199,12 +199,12 @@ def test_an_admin_client_of_aiokafka_leaves_brokers_that_are_stuck(broker, way):
         servers = broker.bootstrap_servers
         admin = AIOKafkaAdminClient(bootstrap_servers=servers, **SOON)
         other = AIOKafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=2_000, **SOON)
-        for one in (admin, other):
-            await one.start()
+        for client in (admin, other):
+            await client.start()
         supervisor = aiokafka.supervise(admin, **TRIGGER)
         none = aiokafka.supervise(other, metadata_recovery_strategy="none", **TRIGGER)
-        for one in (admin, other):
-            assert await asked_of_aiokafka(one)
+        for client in (admin, other):
+            assert await asked_of_aiokafka(client)
         await asyncio.to_thread(get_stuck, broker, way)
         if way == SILENT:
             disconnect(admin._client)
@@ -214,9 +214,9 @@ def test_an_admin_client_of_aiokafka_leaves_brokers_that_are_stuck(broker, way):
             found = await asyncio.wait_for(answered(other), 5)
             pytest.fail(f"with none it answered: {found}")
         assert list(none.rebootstraps) == []
-        for one in (supervisor, none):
-            one.close()
-        for one in (admin, other):
-            await one.close()
+        for each in (supervisor, none):
+            each.close()
+        for client in (admin, other):
+            await client.close()
 
     asyncio.run(play())

@@ -151,7 +151,7 @@ def test_of_two_features_in_one_command_none_is_changed_where_one_cannot_be(plac
     before = place.levels
     status, out, err = place.features("upgrade", *protocol(9), *placement(2))
     assert (status, out, place.levels) == (1, "", before)
-    assert f"{ASSIGNMENT_PROTOCOL} is finalized at 9 already" in err
+    assert f"{ASSIGNMENT_PROTOCOL} is already finalized at 9" in err
     assert TASK_PLACEMENT in err
 
 
@@ -172,9 +172,9 @@ def test_a_level_that_a_member_lacks_is_refused_with_its_name_and_range(place):
 @pytest.mark.parametrize(
     ("command", "options", "why"),
     [
-        ("upgrade", protocol(9), "is finalized at 9 already"),
-        ("upgrade", protocol(8), "is below; ask for a downgrade"),
-        ("downgrade", (*protocol(11), "--yes"), "is above; ask for an upgrade"),
+        ("upgrade", protocol(9), "is already finalized at 9"),
+        ("upgrade", protocol(8), "is below; request a downgrade"),
+        ("downgrade", (*protocol(11), "--yes"), "is above; request an upgrade"),
         ("disable", ("--feature", TASK_PLACEMENT, "--yes"), "cannot be deleted, only lowered"),
     ],
 )
@@ -203,7 +203,7 @@ def test_nobody_goes_below_the_minimum_which_describe_tells(place, unsafe):
     assert (status, place.levels) == (1, before)
     assert "INVALID_REQUEST" in err
     assert "level 9 is deprecated" in err
-    assert "take 11 or more" in err
+    assert "choose 11 or more" in err
     assert "101 (v101), not below 11 (v11)" in place.features("describe")[1]
     body = json.loads(place.features("describe", "--format", "json")[1])
     assert body["features"][ASSIGNMENT_PROTOCOL]["finalized_min"] == 11
@@ -238,7 +238,7 @@ def test_who_still_needs_old_levels_is_named_and_nothing_is_changed(place):
     before = place.levels
     status, out, _ = place.features("still-needed", *protocol(11))
     assert (status, place.levels) == (1, before)
-    assert "member m2 supports assignment.protocol 1..10, nothing from 11 on" in out
+    assert "member m2 supports assignment.protocol 1..10, which is below 11" in out
     assert "member m1" not in out
     assert "has assignment.protocol finalized at 9 (v9)" in out
     assert "levels of assignment.protocol below 11 (v11) are still needed" in out
@@ -246,7 +246,7 @@ def test_who_still_needs_old_levels_is_named_and_nothing_is_changed(place):
     (found,) = json.loads(out)["features"].values()
     assert (status, found["minimum"], len(found["needed_by"])) == (1, 11, 2)
     status, out, _ = place.features("still-needed", *protocol(9))
-    assert (status, out.startswith("nobody needs levels of assignment.protocol")) == (0, True)
+    assert (status, "are not needed, according to" in out) == (0, True)
     assert place.features("still-needed", "--feature", "assignment.protocol=x")[0] == 2
     assert place.features("still-needed")[0] == 2
 
@@ -256,8 +256,8 @@ def test_a_member_that_cannot_be_read_may_need_anything(monkeypatch):
     group = Group(monkeypatch)
     group.members.append(DescribedMember(member_id="x", client_id="x", metadata=b"\x00"))
     status, out, err = group.features("still-needed", *protocol(2))
-    assert (status, "member x does not tell what it supports" in out) == (1, True)
-    assert "what x supports cannot be told" in err
+    assert (status, "member x does not report what it supports" in out) == (1, True)
+    assert "the subscription of x is malformed" in err
 
 
 @pytest.mark.kip("584-15", "core")

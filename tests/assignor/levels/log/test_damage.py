@@ -57,8 +57,8 @@ def test_every_changed_bit_of_the_last_frame_is_an_error_or_changes_nothing(disk
             except StoreError as error:
                 errors.append(str(error))
     assert len(errors) > 8 * (len(whole) - start)
-    told = re.compile(rf"record 2 in {RECORDS}.* at byte {start}.*truncate")
-    assert all(told.search(error) for error in errors)
+    expected = re.compile(rf"record 2 in {RECORDS}.* at byte {start}.*truncate")
+    assert all(expected.search(error) for error in errors)
 
 
 def test_a_frame_that_is_cut_short_is_dropped_and_the_log_goes_on(disk):

@@ -48,7 +48,8 @@ def test_a_lossless_downgrade_leaves_all_else_as_it_was():
     assert all(disk.files[name].startswith(before[name]) for name in kept)
     # Of a state of two members and three features one number is new, besides epoch and note.
     old, new = (
-        msgpack.unpackb(encode_batch(snapshot(one), log_format=3)) for one in (state, after)
+        msgpack.unpackb(encode_batch(snapshot(log_state), log_format=3))
+        for log_state in (state, after)
     )
     changed = {name for name in old if old[name] != new[name]}
     assert changed == {"levels", "epoch"}

@@ -93,14 +93,14 @@ def test_an_unknown_level_is_refused(topic):
 def test_of_two_changes_at_the_same_moment_the_first_wins_for_everybody(topic):
     topic.change({ASSIGNMENT_PROTOCOL: 11})
     seen = topic.view()
-    one = topic.decide({ASSIGNMENT_PROTOCOL: 101}, seen)
-    two = topic.decide({TASK_PLACEMENT: 2}, seen)
-    for change in (one, two):
+    first = topic.decide({ASSIGNMENT_PROTOCOL: 101}, seen)
+    second = topic.decide({TASK_PLACEMENT: 2}, seen)
+    for change in (first, second):
         topic.write(change.key, change.value)
     view = topic.view()
-    check_counted(view, one)
+    check_counted(view, first)
     with pytest.raises(StoreError, match=r"at the same time by ada \(epoch 2\).*try again"):
-        check_counted(view, two)
+        check_counted(view, second)
     assert view.state.levels.levels == {ASSIGNMENT_PROTOCOL: 101}
     topic.compact()
     assert topic.view().state == view.state
@@ -122,7 +122,7 @@ def test_members_are_kept_where_the_level_knows_them_and_dropped_below_it(topic)
     assert topic.change({PERSISTENT_METADATA: 1}).after.ranges_by_member == {}
     assert topic.change({PERSISTENT_METADATA: 2}).after.ranges_by_member == MEMBERS
     change = topic.change({PERSISTENT_METADATA: 1})
-    assert "what 1 members support (m1)" in change.dropped[0]
+    assert "the supported levels of 1 members (m1)" in change.dropped[0]
     assert topic.view().state.ranges_by_member == {}
 
 
@@ -138,7 +138,7 @@ def test_records_of_others_are_passed_over_with_a_warning(topic):
 
 def test_a_layout_from_the_future_is_refused(topic):
     topic.write(b"k", msgpack.packb([9, -1, b""]))
-    with pytest.raises(StoreError, match="of layout 9, this release reads 1"):
+    with pytest.raises(StoreError, match="has layout 9; this release reads only layout 1"):
         topic.view()
 
 
@@ -163,10 +163,10 @@ def test_no_acknowledged_change_is_lost_whatever_is_compacted_when(steps):
             acknowledged = topic.change(level, deletes=number % 4).after
         elif kind == "race":
             seen = topic.view()
-            one, two = topic.decide(level, seen), topic.decide({TASK_PLACEMENT: 1}, seen)
-            for change in (one, two):
+            first, second = topic.decide(level, seen), topic.decide({TASK_PLACEMENT: 1}, seen)
+            for change in (first, second):
                 topic.write(change.key, change.value)
-            acknowledged = one.after
+            acknowledged = first.after
         elif kind == "late" and topic.view().head != NOBODY and old.head != topic.view().head:
             change = topic.decide(level, old)
             topic.write(change.key, change.value)

@@ -76,7 +76,7 @@ def test_a_client_without_threads_has_no_share():
 def test_an_ordinary_warm_up_is_no_warning():
     state = group({"b": 1}, b={0: (900_000, 500_000)})
     warming = answer(state, (0, 1), followup=True)
-    assert [one.shortage for one in below_share(state, warming)] == [Shortage.WARMING]
+    assert [client.shortage for client in below_share(state, warming)] == [Shortage.WARMING]
     assert share_warnings(state, warming) == ()
     assert share_warnings(state, answer(state, (0, 1))) == (
         (
@@ -87,17 +87,17 @@ def test_an_ordinary_warm_up_is_no_warning():
 
 
 @pytest.mark.parametrize(
-    ("now", "said"), [(500_000, "a lag of up to 500,000 records"), (LAG_UNKNOWN, "an unknown lag")]
+    ("now", "tasks"), [(500_000, "a lag of up to 500,000 records"), (LAG_UNKNOWN, "an unknown lag")]
 )
-def test_stalled_copies_are_said_with_client_tasks_and_lag(now, said):
+def test_stalled_copies_are_said_with_client_tasks_and_lag(now, tasks):
     state = group({"b": 1}, b={0: (400_000, now), 1: (9, 400_000)})
     stuck = answer(state, (0, 1), (1, 1), (2, 1))
     [warning] = share_warnings(state, stuck)
     assert warning == (
-        "4 tasks wait for client b, which runs 0 of its share of 4: 2 copies there came no nearer "
-        f"since the last rebalance, with {said}; look at the restore of b"
+        "4 tasks wait for client b, which runs 0 of its share of 4: 2 copies there made no "
+        f"progress since the last rebalance, with {tasks}; check the restore on b"
     )
-    assert stalled_text(state, stuck) == "4 tasks wait for copies on b that come no nearer"
+    assert stalled_text(state, stuck) == "4 tasks wait for copies on b that make no progress"
     assert stalled_text(state, answer(state, (0, 1), followup=True)) == ""
 
 
@@ -119,14 +119,14 @@ def test_reasons_and_counts_agree_in_number():
     assert warning.endswith(": their copies are not caught up yet")
     stuck = {name: {number: (9, 500_000)} for number, name in enumerate("bcde")}
     state = group(dict.fromkeys("bcde", 1), **stuck)
-    said = stalled_text(state, answer(state, *((number, number + 1) for number in range(4))))
-    assert " on b, c, d and 1 more client that come no nearer" in said
+    text = stalled_text(state, answer(state, *((number, number + 1) for number in range(4))))
+    assert " on b, c, d and 1 more client that make no progress" in text
 
 
 def test_weights_are_a_reason_and_no_warning():
     state = group({"b": 1}, weights={TASKS[0]: 9.0})
     uneven = answer(state, moved=[(0, 1)])
-    assert [one.shortage for one in below_share(state, uneven)] == [Shortage.WEIGHTS]
+    assert [client.shortage for client in below_share(state, uneven)] == [Shortage.WEIGHTS]
     assert share_warnings(state, uneven) == ()
 
 
@@ -138,9 +138,11 @@ def test_control_characters_of_a_client_are_escaped():
 def test_a_newcomer_that_never_comes_up_ends_with_a_warning():
     problem = read_problem(json.loads(PROBLEM.read_text(encoding="utf-8")))
     *before, last = play(problem.state, high_availability, stuck={"c3": 180_000})
-    assert all(one.assignment.warnings == () for one in before)
+    assert all(earlier.assignment.warnings == () for earlier in before)
     assert (last.assignment.followup, last.assignment.look_again) == (False, True)
-    assert [one for one in last.assignment.warnings if "180,000" in one and "c3" in one]
+    assert [
+        warning for warning in last.assignment.warnings if "180,000" in warning and "c3" in warning
+    ]
     assert len(list(play(problem.state, high_availability))) > 1
     assert run_strategy(problem.state, high_availability).warnings == ()
 
@@ -168,7 +170,7 @@ def test_newcomers_that_are_stuck_end_the_rounds_and_starve_no_other(stuck, budg
     assert len(rounds) <= 20
     assert (last.followup, last.look_again) == (False, True)
     assert held[1:] == [0 if name in stuck else 2 for name in "bcde"]
-    assert all(any(name in one for one in last.warnings) for name in stuck)
+    assert all(any(name in warning for warning in last.warnings) for name in stuck)
 
 
 def above_the_share(standbys):
@@ -193,16 +195,16 @@ def test_a_stalled_copy_on_a_client_with_its_share_is_named_too(standbys):
     rounds = play(above_the_share(standbys), high_availability, stuck={"b": 900_000, "c": 900_000})
     *before, last = rounds
     state, end = last.state, last.assignment
-    assert all(one.assignment.warnings == () for one in before)
+    assert all(earlier.assignment.warnings == () for earlier in before)
     assert (end.followup, end.look_again, below_share(state, end)) == (False, True, ())
     copies = "1 copy" if standbys == 0 else "6 copies" if standbys == 2 else "3 copies"
     assert end.warnings[0] == (
-        f"client b runs 2 stateful tasks, and {copies} there came no nearer since the last "
-        "rebalance, with a lag of up to 900,000 records: what is to move there stays where it is; "
-        "look at the restore of b"
+        f"client b runs 2 stateful tasks, and {copies} there made no progress since the last "
+        "rebalance, with a lag of up to 900,000 records: tasks that are to move there stay on "
+        "their previous clients; check the restore on b"
     )
     names = "b" if standbys == 0 else "b, c"
-    assert stalled_text(state, end) == f"tasks wait for copies on {names} that come no nearer"
+    assert stalled_text(state, end) == f"tasks wait for copies on {names} that make no progress"
     assert stalled_text(state, replace(end, followup=True)) == ""
 
 
@@ -210,17 +212,17 @@ def test_a_plain_standby_that_stalls_is_no_warning_while_another_client_is_waite
     state = group({"b": 1, "c": 1}, b={0: (9, 500_000)}, c={1: (9, 500_000)})
     runs = [(2, 2), (3, 2)]
     waits = replace(answer(state, (0, 1), (1, 2), moved=runs), look_again=True)
-    assert [one.client for one in stalled_clients(state, waits)] == [1]
+    assert [client.client for client in stalled_clients(state, waits)] == [1]
     for_both = replace(waits, warmups=((1, 2),))
-    assert [one.client for one in stalled_clients(state, for_both)] == [1, 2]
+    assert [client.client for client in stalled_clients(state, for_both)] == [1, 2]
 
 
-def test_a_client_with_its_share_whose_copies_made_room_is_named():
+def test_a_client_with_its_share_whose_copies_were_given_up_is_named():
     state = replace(group({"b": 1}), stuck=np.array([False, True]))
     waits = replace(answer(state, moved=[(t, 1) for t in range(4)]), look_again=True)
     [warning] = share_warnings(state, waits)
     assert warning == (
-        "client b runs 4 stateful tasks, and copies there came no nearer and made room for others: "
-        "what is to move there stays where it is; look at the restore of b"
+        "client b runs 4 stateful tasks, and copies there made no progress and were given up: "
+        "tasks that are to move there stay on their previous clients; check the restore on b"
     )
     assert share_warnings(state, replace(waits, look_again=False)) == ()

@@ -113,7 +113,9 @@ def test_an_answer_for_another_group_has_no_names():
     for view in (by_client, by_task):
         with pytest.raises(InvalidAssignment) as caught:
             view(group(), replace(ANSWER, active=np.array([0, 0])))
-        assert [one.code for one in caught.value.violations] == [AssignmentError.WRONG_TYPE]
+        assert [violation.code for violation in caught.value.violations] == [
+            AssignmentError.WRONG_TYPE
+        ]
 
 
 WITHOUT_LAST = NAMED | {"cyd": ClientTasks(standby=(TASKS[1],))}
@@ -163,7 +165,9 @@ def test_what_names_get_wrong_is_one_violation_with_code_and_sentence(sentence):
     clients, code = WRONG[sentence]
     with pytest.raises(InvalidAssignment) as caught:
         assignment_from(group(), clients)
-    assert [(one.code, str(one)) for one in caught.value.violations] == [(code, sentence)]
+    assert [(violation.code, str(violation)) for violation in caught.value.violations] == [
+        (code, sentence)
+    ]
     assert str(caught.value) == f"the assignment is not valid: {sentence}"
 
 
@@ -184,8 +188,8 @@ def test_a_violation_has_the_names_that_it_is_about_also_unknown_ones(case):
     clients, client, task = ABOUT[case]
     with pytest.raises(InvalidAssignment) as caught:
         assignment_from(group(), clients)
-    [one] = caught.value.violations
-    assert (one.client, one.client_number, one.task) == (client, None, task)
+    [violation] = caught.value.violations
+    assert (violation.client, violation.client_number, violation.task) == (client, None, task)
 
 
 def test_clients_are_what_the_group_was_made_of():

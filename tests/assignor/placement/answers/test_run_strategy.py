@@ -43,19 +43,19 @@ def group(**config):
 def test_what_a_strategy_raises_is_one_printable_line_with_its_name(name):
     with pytest.raises(TaskAssignmentError) as caught:
         run_strategy(group(), getattr(broken_strategies, name))
-    said = str(caught.value)
-    assert said.startswith(f"strategy {name} failed, {RAISING[name]}")
-    assert said.isprintable()
+    message = str(caught.value)
+    assert message.startswith(f"strategy {name} failed, {RAISING[name]}")
+    assert message.isprintable()
 
 
 @pytest.mark.parametrize("name", ANSWERING)
 def test_what_a_strategy_returns_is_checked_types_first(name):
     with pytest.raises(TaskAssignmentError) as caught:
         run_strategy(group(), getattr(broken_strategies, name))
-    said = str(caught.value)
-    assert said.startswith(f"the answer of strategy {name} is not valid: ")
-    assert ANSWERING[name] in said
-    assert said.isprintable()
+    message = str(caught.value)
+    assert message.startswith(f"the answer of strategy {name} is not valid: ")
+    assert ANSWERING[name] in message
+    assert message.isprintable()
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt, GeneratorExit])
@@ -119,12 +119,12 @@ def test_what_a_strategy_changes_afterwards_does_not_reach_the_answer():
 
 def test_validate_says_so_of_anything():
     for value in (None, 7, [], object(), gc, TaskAssignment):
-        [said] = validate(group(), value)
-        assert "return a TaskAssignment" in said.message
+        [violation] = validate(group(), value)
+        assert "return a TaskAssignment" in violation.message
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "sentence"),
     [
         (":x", "write MODULE:CALLABLE"),
         ("x:", "write MODULE:CALLABLE"),
@@ -136,8 +136,8 @@ def test_validate_says_so_of_anything():
         ("tests.assignor.broken_module:x", "cannot be imported, SystemExit: 0"),
     ],
 )
-def test_a_name_that_leads_nowhere_is_one_sentence(name, said):
+def test_a_name_that_leads_nowhere_is_one_sentence(name, sentence):
     with pytest.raises(ConfigError) as caught:
         named_strategy(name)
-    assert said in str(caught.value)
+    assert sentence in str(caught.value)
     assert str(caught.value).isprintable()

@@ -63,10 +63,10 @@ def test_codes_have_kafkas_names_and_then_our_own():
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_rule_has_its_code_task_and_client(name):
     given, task, client = BROKEN[name]
-    [one] = validate(group(), given)
-    assert one.code is AssignmentError[name.partition(" ")[0]]
-    assert (one.task, one.client) == (task, client)
-    assert str(one) == one.message != ""
+    [violation] = validate(group(), given)
+    assert violation.code is AssignmentError[name.partition(" ")[0]]
+    assert (violation.task, violation.client) == (task, client)
+    assert str(violation) == violation.message != ""
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_a_broken_rule_has_its_code_task_and_client(name):
     ],
 )
 def test_a_client_that_does_not_exist_is_given_by_its_number(given, number):
-    [one] = validate(group(), given)
-    assert one.client_number == number
+    [violation] = validate(group(), given)
+    assert violation.client_number == number
 
 
 def test_every_code_that_columns_can_break_is_tried_above():
@@ -95,7 +95,9 @@ def test_an_answer_that_is_not_valid_is_an_error_with_all_violations():
     with pytest.raises(TaskAssignmentError, match="the answer of strategy <lambda> is") as caught:
         run_strategy(group(), lambda _: answer([-1, -1, 7]))
     assert isinstance(caught.value, InvalidAssignment)
-    assert [(one.code.name, str(one.task)) for one in caught.value.violations] == [
+    assert [
+        (violation.code.name, str(violation.task)) for violation in caught.value.violations
+    ] == [
         ("ACTIVE_TASK_NOT_ASSIGNED", "0_0"),
         ("ACTIVE_TASK_NOT_ASSIGNED", "0_1"),
         ("UNKNOWN_PROCESS_ID", "0_2"),

@@ -13,12 +13,12 @@ OPTIONS = argparse.Namespace(
 
 
 @pytest.mark.parametrize(("power", "growth"), [(1, 2.0), (2, 4.0)])
-def test_growth_is_that_of_all_judged_sizes(power, growth):
+def test_growth_is_that_of_all_compared_sizes(power, growth):
     seconds = [0.2 * (size / 10_000) ** power for size in SIZES]
     assert shapes.mean_growth(SIZES, seconds) == pytest.approx(growth)
 
 
-def test_sizes_that_take_no_time_are_not_judged():
+def test_sizes_that_take_no_time_are_not_compared():
     assert shapes.mean_growth(SIZES, [0.001, 0.01, 0.2, 0.4]) is None
     assert shapes.mean_growth(SIZES, [0.001, 0.2, 0.4, 0.8]) == pytest.approx(2.0)
 

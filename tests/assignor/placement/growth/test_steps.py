@@ -16,6 +16,7 @@ TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3
 # Larger ones take too long; in smaller ones the number of turns of the racks decides.
 TASKS_WITH_RACKS = 1_200
 TASKS_WITH_VALUES, TASKS_WITH_OWN_RACKS = 900, 500
+NIGHTLY_0, NIGHTLY_2 = (pytest.param(count, marks=pytest.mark.nightly) for count in (0, 2))
 LOOKS = ("flatnonzero", "lexsort", "argsort", "unique", "isin", "bincount")
 
 
@@ -40,7 +41,7 @@ def steps(state, strategy):
 
     before = sys.gettrace()
     with pytest.MonkeyPatch.context() as patch:
-        # Groups as small as these do not always have as many clients with room.
+        # Groups as small as these do not always have as many clients with free capacity.
         patch.setattr("assignor.placement.standbys.final_copies._TAKERS", 8)
         for name in LOOKS:
             patch.setattr(np, name, counted(getattr(np, name)))
@@ -62,7 +63,10 @@ def growth(shape, *, strategy="high_availability", tasks=TASKS, **kind):
 
 
 @pytest.mark.parametrize("feature", ["plain", "weights", "min_traffic", "tags"])
-@pytest.mark.parametrize("standbys", [0, 1, 2])
+@pytest.mark.parametrize(
+    "standbys",
+    [pytest.param(0, marks=pytest.mark.nightly), 1, pytest.param(2, marks=pytest.mark.nightly)],
+)
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
     tasks = TASKS_WITH_RACKS if feature == "min_traffic" else TASKS

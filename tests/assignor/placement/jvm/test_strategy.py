@@ -31,12 +31,12 @@ def check_equal(data):
     assignment = kafka_high_availability(problem.state)
     assert validate(problem.state, assignment) == ()
     ours = result_of(problem, assignment, assignor="kafka_high_availability", millis=0)
-    theirs = ANSWERS[problem.name]
+    java = ANSWERS[problem.name]
     for client, given in ours["clients"].items():
-        expected = theirs["clients"][client]
+        expected = java["clients"][client]
         assert sorted(given["active"]) == sorted(expected["active"])
         assert sorted(given["standby"] + given["warmup"]) == sorted(expected["standby"])
-    assert ours["probing"] == theirs["probing"]
+    assert ours["probing"] == java["probing"]
 
 
 @pytest.mark.parametrize("data", CHOSEN, ids=[p["name"] for p in CHOSEN])

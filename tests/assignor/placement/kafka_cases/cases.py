@@ -29,7 +29,7 @@ class Case:
 
 def case_name(kafka_class, test, *parameters):
     """A case's name: `Class.test[parameters]`."""
-    inside = ",".join(str(one) for one in parameters if one != "")
+    inside = ",".join(str(value) for value in parameters if value != "")
     return f"{kafka_class}.{test}[{inside}]" if inside else f"{kafka_class}.{test}"
 
 

@@ -109,7 +109,7 @@ def _skewed(outcome):
 def _holders(outcome, task, how, *sets):
     (wanted,) = tasks_of(task)
     found = {number for number, held in outcome.standby.items() if wanted in held}
-    choices = [set(map(int, one.split(","))) for one in sets]
+    choices = [set(map(int, part.split(","))) for part in sets]
     return found in choices if how == "in" else found <= choices[0]
 
 
@@ -138,9 +138,9 @@ def _former(outcome):
     }
 
 
-def _keeps_one(outcome, one, _or, other):
+def _keeps_one(outcome, first, _or, other):
     former = _former(outcome)
-    return any(outcome.active[int(n)] == former[int(n)] for n in (one, other))
+    return any(outcome.active[int(n)] == former[int(n)] for n in (first, other))
 
 
 def _sticky(outcome):

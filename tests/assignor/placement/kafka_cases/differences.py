@@ -16,7 +16,9 @@ TAGS = "ClientTagAwareStandbyTaskAssignorTest"
 
 def cases(kafka_class, test, parameters, *sentences):
     """Case name -> sentences that do not hold, for each of the parameters."""
-    return {f"{kafka_class}.{test}" + (f"[{one}]" if one else ""): sentences for one in parameters}
+    return {
+        f"{kafka_class}.{test}" + (f"[{case}]" if case else ""): sentences for case in parameters
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ LEVEL = "level subtopologies"
 TRAFFIC = "shouldOptimizeStatefulAndStatelessTaskTraffic"
 REASONS = (
     Reason(
-        kafka="warms a task up on the client that its round robin names, although it runs well",
+        kafka="warms up a task on the next client of its round robin, although its owner has state",
         ours="no warm-up for a task that runs on a client with its state and inside its band",
         differing=cases(
             *(HIGH, "shouldComputeNewAssignmentIfActiveTasksWasNotOnCaughtUpClient", ALL),
@@ -52,8 +54,8 @@ REASONS = (
         ),
     ),
     Reason(
-        kafka="deals all tasks anew at every rebalance, so each subtopology is level",
-        ours="owners keep their tasks; only tasks that move are dealt evenly by subtopology",
+        kafka="distributes all tasks again at every rebalance, so each subtopology is even",
+        ours="owners keep their tasks; only tasks that move are distributed evenly by subtopology",
         price="subtopologies may be uneven",
         differing=cases(
             CONVERGENCE, "assignmentShouldConvergeAfterAddingNode", ("none",), f"{LEVEL} 1"
@@ -65,8 +67,8 @@ REASONS = (
         ),
     ),
     Reason(
-        kafka="`balance_subtopology` moves running tasks until each subtopology is level",
-        ours="a client may hold as much of a subtopology as it was given, so owners keep theirs",
+        kafka="`balance_subtopology` moves running tasks until each subtopology is even",
+        ours="a client may keep all of its tasks of a subtopology, so owners keep their tasks",
         price="subtopologies may be uneven",
         differing=cases(
             *(STICKY, "shouldAssignTasksNotPreviouslyActiveToNewClient", RACKED[1:]),
@@ -81,18 +83,18 @@ REASONS = (
         ),
     ),
     Reason(
-        kafka="standbys are level over the stateful tasks; `HighAvailabilityTaskAssignor` looks at "
+        kafka="standbys are even over the stateful tasks; `HighAvailabilityTaskAssignor` uses "
         "racks of clients only for their costs",
-        ours="standbys are level over all tasks of a client, stateless ones included, and copies "
-        "are kept apart by `client.rack` first",
-        price="a client alone in its rack holds more standbys",
+        ours="standbys are even over all tasks of a client, including stateless ones, and copies "
+        "are separated by `client.rack` first",
+        price="a client that is alone in its rack has more standbys",
         differing=cases(
             *(CONVERGENCE, "randomClusterPerturbationsShouldConverge", RACKED[1:]), "level stateful"
         ),
     ),
     Reason(
-        kafka="at equal cost the places of the max flow stay, whoever ran the tasks",
-        ours="at equal cost nothing moves",
+        kafka="at equal cost, tasks stay where the max flow places them, not with their owners",
+        ours="at equal cost, no task moves",
         differing=cases(
             *(RACK, "shouldBalanceAssignmentWithMoreCost", ("stateless,balance_subtopology",)),
             *("active 2 = 0_0-1", "active 5 = 1_1"),
@@ -100,7 +102,7 @@ REASONS = (
     ),
     Reason(
         kafka="avoids that two clients have the same set of tasks",
-        ours="standbys stay where state is, apart by racks; equal sets are not avoided",
+        ours="standbys stay where their state is, separated by racks; equal sets are not avoided",
         price="after a crash, one client may get all tasks of another",
         differing=cases(
             STICKY,
@@ -109,8 +111,8 @@ REASONS = (
         ),
     ),
     Reason(
-        kafka="names one of several good placements",
-        ours="another one: as few moves, and no more partitions read from another rack",
+        kafka="chooses one of several equally good placements",
+        ours="chooses another one: as few moves, and no more partitions read from another rack",
         differing=cases(
             *(STICKY, TRAFFIC, ("none",)),
             *("active 1 = 0_1-2 1_3", "standby 1 = 0_0", "active 2 = 0_3 1_0-1"),
@@ -127,24 +129,24 @@ REASONS = (
         ),
     ),
     Reason(
-        kafka="a fresh group keeps the deal by turns, since leaving it counts as a move",
-        ours="where nobody ran a task, nothing is moved: racks alone decide",
+        kafka="a new group keeps the round-robin distribution, because a change counts as a move",
+        ours="a task without an owner does not count as moved: only racks decide",
         differing=cases(
             *(STICKY, "shouldEvenlyDistributeByTaskIdAndPartition", RACKED),
             *(f"active {n + 1} = 0_{n} 0_{n + 4} 1_{n} 1_{n + 4}" for n in range(4)),
         ),
     ),
     Reason(
-        kafka="a stateless task goes where it is said to have been a standby",
-        ours="a stateless task has no standby, so there is nothing to go to",
+        kafka="a stateless task goes to the client that reported it as a standby",
+        ours="a stateless task has no standby, so no client is preferred",
         differing=cases(
             *(CUSTOM, "shouldAssignTasksToClientWithPreviousStandbyTasks", ALL),
             *("active 1 has 0_2", "active 3 has 0_0"),
         ),
     ),
     Reason(
-        kafka="its sticky assignor has a mode that keeps all owners, without a follow-up rebalance",
-        ours="that mode is `fallback_prior`, which always asks for one (as Kafka's does)",
+        kafka="its sticky assignor can keep all owners, without a follow-up rebalance",
+        ours="`fallback_prior` keeps all owners and always asks for one (as Kafka's does)",
         price="one more rebalance",
         differing=cases(
             *(STICKY, "shouldViolateBalanceToPreserveActiveTaskStickiness", ALL), "followup no"
@@ -183,8 +185,8 @@ def counted(cases):
 
 
 def section():
-    """The part of docs/assignors.md that these tables say."""
-    lines = ["| Kafka | ours | price | tests of Kafka |", "| --- | --- | --- | --- |"]
+    """Return the table of docs/measurements/kafka-assignor-tests.md."""
+    lines = ["| Kafka | this project | price | tests of Kafka |", "| --- | --- | --- | --- |"]
     for reason in REASONS:
         tests = dict.fromkeys(name.partition("[")[0] for name in reason.differing)
         named = ", ".join(f"`{name}`" for name in tests)

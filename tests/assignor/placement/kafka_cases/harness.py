@@ -57,7 +57,7 @@ class Harness:
                     if has_state:
                         changelogs[task] = (replicas(racks, rng.randrange(nodes), number),)
                 left, subtopology = left - size, subtopology + 1
-        one = cls(
+        harness = cls(
             settings=settings,
             random=rng,
             nodes=nodes,
@@ -66,8 +66,8 @@ class Harness:
             has_racks=has_racks,
         )
         for _ in range(clients):
-            one.join()
-        return one
+            harness.join()
+        return harness
 
     def join(self):
         """A new client without state."""
@@ -119,7 +119,8 @@ class Harness:
         for number in range(1, most + 1):
             self.outcome = outcome_of(self.state(), strategy)
             self.held = {
-                one: (self.outcome.active[one], self.outcome.standby[one]) for one in self.held
+                client: (self.outcome.active[client], self.outcome.standby[client])
+                for client in self.held
             }
             if not self.outcome.followup:
                 return number

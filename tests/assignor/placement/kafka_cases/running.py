@@ -1,4 +1,4 @@
-"""How a case is judged: every sentence holds, or only those of the table do not."""
+"""How a case is checked: every sentence holds, or only those of the table do not."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def outcome_of(state, strategy):
     return Outcome.of(state, assignment)
 
 
-def judge(name, strategy, wrong):
+def check_case(name, strategy, wrong):
     """Assert that all holds, or that a listed case differs, in nothing but what is listed."""
     allowed = () if strategy == PORT else known_failures(name)
     unexpected = [sentence for sentence in wrong if sentence not in allowed]
@@ -36,7 +36,7 @@ def judge(name, strategy, wrong):
     assert wrong or not allowed, f"{name} no longer differs: take it out of the table"
 
 
-def judge_seed(family, strategy, wrong):
+def check_seed(family, strategy, wrong):
     """The same for one of several seeds: not every one of them has to differ."""
     allowed = () if strategy == PORT else known_failures(family)
     unexpected = [sentence for sentence in wrong if sentence not in allowed]
@@ -46,4 +46,4 @@ def judge_seed(family, strategy, wrong):
 def check(case, strategy):
     """Run one case with one strategy."""
     outcome = outcome_of(case.state, strategy)
-    judge(case.name, strategy, failing(outcome, case.expected))
+    check_case(case.name, strategy, failing(outcome, case.expected))

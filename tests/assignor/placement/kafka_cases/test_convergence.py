@@ -9,7 +9,7 @@ from tests.assignor.placement.kafka_cases.checks import failing
 from tests.assignor.placement.kafka_cases.differences import known_failures
 from tests.assignor.placement.kafka_cases.harness import Harness
 from tests.assignor.placement.kafka_cases.random_groups import seeded
-from tests.assignor.placement.kafka_cases.running import PORT, judge_seed
+from tests.assignor.placement.kafka_cases.running import PORT, check_seed
 
 TEST = "TaskAssignorConvergenceTest"
 LATE = "settles in time"
@@ -108,7 +108,7 @@ def wrong_sentences(test, racks, seed, strategy):
 )
 def test_as_kafka_expects(test, racks, seed, strategy):
     family = case_name(TEST, test, racks)
-    judge_seed(family, strategy, wrong_sentences(test, racks, seed, strategy))
+    check_seed(family, strategy, wrong_sentences(test, racks, seed, strategy))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.assignor.placement.kafka_cases.differences import (
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[3]
+PAGE = ROOT / "docs" / "measurements" / "kafka-assignor-tests.md"
 NAME = re.compile(r"\[(\w+Test\.\w+(?:\[[\w, ]+\])?)")
 
 
@@ -49,13 +50,13 @@ def test_listed_cases_say_what_does_not_hold():
 
 def test_the_page_counts_the_cases(names):
     seeded = {re.sub(r",?\d+\]$", "]", name) for name in names if name[-2:-1].isdigit()}
-    text = " ".join((ROOT / "docs" / "assignors.md").read_text(encoding="utf-8").split())
-    said = counted(set(names) - (seeded & LISTED.keys()))
-    assert said in text, f"write this: {said}"
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    sentence = counted(set(names) - (seeded & LISTED.keys()))
+    assert sentence in text, f"write this: {sentence}"
 
 
 def test_the_page_says_where_we_differ():
-    page = (ROOT / "docs" / "assignors.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     _, _, text = page.partition("## Where we differ from Kafka's own tests\n")
     assert section() in text.partition("\n## ")[0], f"write this table:\n{section()}"
     named = {name.partition("[")[0] for reason in REASONS for name in reason.differing}

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from assignor.placement import actives_now, homes
+from assignor.placement.actives import homes
 from assignor.placement.jvm import KafkaGroup
 from assignor.placement.jvm.lags import KafkaLags
 from assignor.placement.jvm.movements import Warmups, move_actives
-from assignor.placement.movements import settle
+from assignor.placement.movements import actives_now, settle
 from assignor.placement.standbys.final_copies import Standbys
 from assignor.placement.state import TaskAssignment
 from tests.assignor.placement.kafka_cases.cases import case_name
 from tests.assignor.placement.kafka_cases.checks import failing
 from tests.assignor.placement.kafka_cases.fixtures import Outcome, group_of, process_id, tasks_of
-from tests.assignor.placement.kafka_cases.running import PORT, judge
+from tests.assignor.placement.kafka_cases.running import PORT, check_case
 
 FAR = 10_000
 ALL_SIX = "0_0-2 1_0-2"
@@ -176,4 +176,4 @@ def test_as_kafka_expects(test, strategy):
     state = state_of(given)
     move = moved_by_the_port if strategy == PORT else moved_by_ours
     wrong = failing(Outcome.of(state, move(state, given)), given.expected)
-    judge(case_name("TaskMovementTest", test), strategy, wrong)
+    check_case(case_name("TaskMovementTest", test), strategy, wrong)

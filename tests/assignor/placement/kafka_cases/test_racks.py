@@ -21,7 +21,7 @@ from tests.assignor.placement.kafka_cases.fixtures import (
     tasks_of,
 )
 from tests.assignor.placement.kafka_cases.random_groups import Shape, random_group, seeded
-from tests.assignor.placement.kafka_cases.running import PORT, judge, judge_seed
+from tests.assignor.placement.kafka_cases.running import PORT, check_case, check_seed
 
 TEST = "RackAwareTaskAssignorTest"
 OURS = "optimize_active"
@@ -152,7 +152,7 @@ def test_active_tasks(*, name, runs, is_stateful, racks, expected, costs, strate
     if costs is not None:
         assert cost(state, state.owner, is_stateful) == costs[0]
         assert cost(state, active, is_stateful) == costs[1]
-    judge(name, strategy, failing(Outcome.of(state, TaskAssignment(active=active)), expected))
+    check_case(name, strategy, failing(Outcome.of(state, TaskAssignment(active=active)), expected))
 
 
 def random_cases(test):
@@ -183,7 +183,7 @@ def test_random_active_tasks(name, is_stateful, racks, seed, strategy):
     assert (np.bincount(active) == np.bincount(state.owner)).all()
     expected = ("level subtopologies 1",) if racks == "balance_subtopology" else ()
     wrong = failing(Outcome.of(state, TaskAssignment(active=active)), expected)
-    judge_seed(case_name(TEST, SHUFFLED, kind(is_stateful), racks), strategy, wrong)
+    check_seed(case_name(TEST, SHUFFLED, kind(is_stateful), racks), strategy, wrong)
 
 
 def test_what_is_listed_differs_with_some_seed():
@@ -207,7 +207,7 @@ def test_traffic_that_costs_nothing(name, is_stateful, racks, seed, strategy):
     state = dealt(name, is_stateful=True, racks=racks, traffic=0, overlap=1)
     active = optimized(state, strategy)
     expected = ("sticky",) if racks == "min_traffic" else ("valid 0 0",)
-    judge(name, strategy, failing(Outcome.of(state, TaskAssignment(active=active)), expected))
+    check_case(name, strategy, failing(Outcome.of(state, TaskAssignment(active=active)), expected))
 
 
 ALL, NONE = frozenset({"rack1", "rack2"}), None

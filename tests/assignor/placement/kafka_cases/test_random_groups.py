@@ -12,7 +12,7 @@ from tests.assignor.placement.kafka_cases.cases import RACKS, SKEW, case_name
 from tests.assignor.placement.kafka_cases.checks import failing
 from tests.assignor.placement.kafka_cases.differences import known_failures
 from tests.assignor.placement.kafka_cases.random_groups import BIG, Shape, random_group, seeded
-from tests.assignor.placement.kafka_cases.running import PORT, judge_seed, outcome_of
+from tests.assignor.placement.kafka_cases.running import PORT, check_seed, outcome_of
 
 SMALL = Shape(nodes=8, topics=12, clients=11)
 HIGH, STICKY = "HighAvailabilityTaskAssignorTest", "LegacyStickyTaskAssignorTest"
@@ -67,7 +67,7 @@ def check_random(*, kafka_class, test, racks, seed, strategy, shape):
     if racks == "balance_subtopology":
         expected.append(f"level subtopologies {SKEW[racks]}")
     wrong = failing(outcome_of(state, strategy), expected)
-    judge_seed(case_name(kafka_class, test, racks), strategy, wrong)
+    check_seed(case_name(kafka_class, test, racks), strategy, wrong)
 
 
 @pytest.mark.parametrize(ARGUMENTS, [*parameters(RANDOM), *parameters(ORIGINAL)])
@@ -125,7 +125,7 @@ COMPARED = [
 
 @pytest.mark.parametrize(("kafka_class", "seed", "strategy"), COMPARED)
 def test_racks_that_cost_nothing_change_nothing(kafka_class, seed, strategy):
-    judge_seed(FAMILY[kafka_class], strategy, changed(kafka_class, seed, strategy))
+    check_seed(FAMILY[kafka_class], strategy, changed(kafka_class, seed, strategy))
     before, after = kept(kafka_class, seed, strategy)
     assert strategy == PORT or after >= before
 

@@ -13,7 +13,7 @@ from assignor.placement.state import TaskAssignment
 from tests.assignor.placement.kafka_cases.cases import DATA, Case, case_name
 from tests.assignor.placement.kafka_cases.checks import failing
 from tests.assignor.placement.kafka_cases.fixtures import Outcome, group_of, process_id, tasks_of
-from tests.assignor.placement.kafka_cases.running import PORT, judge, subjects
+from tests.assignor.placement.kafka_cases.running import PORT, check_case, subjects
 
 TAGS, UTILS = "ClientTagAwareStandbyTaskAssignorTest", "TaskAssignmentUtilsTest"
 
@@ -41,7 +41,7 @@ OF_THE_PORT = [case for case in CASES if not any(case.state.racks)]
 
 
 def port_group(state, active):
-    """The port's scratchpad with these actives."""
+    """A `KafkaGroup` with these actives."""
     group = KafkaGroup.of(state)
     for task, client in enumerate(active.tolist()):
         group.active[group.clients.index(client)].add(task)
@@ -72,7 +72,7 @@ def test_as_kafka_expects(case, strategy):
     pairs = standbys_of(case.state, active, strategy)
     assignment = TaskAssignment(active=active, standbys=tuple(sorted(pairs)))
     outcome = Outcome.of(case.state, assignment)
-    judge(case.name, strategy, failing(outcome, case.expected))
+    check_case(case.name, strategy, failing(outcome, case.expected))
 
 
 # Tags of source, destination and the client that runs the task; whether a standby may move.

@@ -23,7 +23,7 @@ from tests.assignor.placement.kafka_cases.fixtures import (
     tasks_of,
 )
 from tests.assignor.placement.kafka_cases.random_groups import Shape, random_group, seeded
-from tests.assignor.placement.kafka_cases.running import PORT, judge
+from tests.assignor.placement.kafka_cases.running import PORT, check_case
 
 RACK_TEST, UTILS = "RackAwareTaskAssignorTest", "TaskAssignmentUtilsTest"
 RACKS = ("min_traffic", "balance_subtopology")
@@ -262,7 +262,7 @@ def test_active_utilities(test, racks, strategy):
         else:
             active = optimize_active(state, state.owner)[0]
         outcome = Outcome.of(state, TaskAssignment(active=active))
-        judge(case_name(UTILS, test, racks), strategy, failing(outcome, expected))
+        check_case(case_name(UTILS, test, racks), strategy, failing(outcome, expected))
         held = {n: (" ".join(map(str, sorted(outcome.active[n]))), "") for n in held}
 
 
@@ -273,7 +273,7 @@ def test_standby_utilities(test, racks, strategy):
     state = state_of(held, rack_of, task_racks(texts), racks, tag_of=tag_of, **settings)
     pairs = exchanged(state, held, strategy, are_racks_tags=False)
     outcome = Outcome.of(state, TaskAssignment(active=state.owner, standbys=pairs))
-    judge(case_name(UTILS, test, racks), strategy, failing(outcome, expected))
+    check_case(case_name(UTILS, test, racks), strategy, failing(outcome, expected))
 
 
 def utils_group():
@@ -290,7 +290,7 @@ def test_identity(strategy):
     state = utils_group()
     outcome = Outcome.of(state, identity(state))
     expected = ("assigned 1 = 0_0-2", "assigned 2 = 0_0-2", *(f"assigned {n} =" for n in (3, 4, 5)))
-    judge(case_name(UTILS, IDENTITY), strategy, failing(outcome, expected))
+    check_case(case_name(UTILS, IDENTITY), strategy, failing(outcome, expected))
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ def active_cost(state, task, client, costs, active):
         1 for p in state.partition_racks[task] if p and rack is not None and rack not in p
     )
     used = {
-        int(one)
-        for one, same in zip(active, state.stateful, strict=True)
+        int(client)
+        for client, same in zip(active, state.stateful, strict=True)
         if same == state.stateful[task]
     }
     places = places_of(state, task, active) & used

@@ -37,13 +37,13 @@ def group(racks, sources, changelogs, *, owner=None, strategy="min_traffic"):
     )
 
 
-def one(*racks):
+def racks_of(*racks):
     return (frozenset(racks),)
 
 
 def test_actives_that_cost_the_same_change_places_for_the_sake_of_standbys():
     # Sources are everywhere; changelogs are where the other task's standby is.
-    state = group(["a", "b"], [one("a", "b")] * 2, [one("a"), one("b")])
+    state = group(["a", "b"], [racks_of("a", "b")] * 2, [racks_of("a"), racks_of("b")])
     active, pairs = np.array([0, 1]), ((0, 1), (1, 0))
     assert optimize_standbys(state, active, pairs)[0] == pairs, "alone they are stuck"
     placed, after, warnings = optimize_together(state, active, pairs)
@@ -53,7 +53,9 @@ def test_actives_that_cost_the_same_change_places_for_the_sake_of_standbys():
 
 
 def test_an_active_that_runs_where_it_is_near_does_not_move_for_a_standby():
-    state = group(["a", "b"], [one("a"), one("b")], [one("a"), one("b")], owner=[0, 1])
+    state = group(
+        ["a", "b"], [racks_of("a"), racks_of("b")], [racks_of("a"), racks_of("b")], owner=[0, 1]
+    )
     active, pairs = np.array([0, 1]), ((0, 1), (1, 0))
     placed, after, _ = optimize_together(state, active, pairs)
     assert placed.tolist() == [0, 1]
@@ -99,7 +101,9 @@ def test_actives_never_cost_more_and_standbys_never_either(strategy):
 
 
 def test_without_a_strategy_nothing_changes():
-    state = group(["a", "b"], [one("a", "b")] * 2, [one("a"), one("b")], strategy="none")
+    state = group(
+        ["a", "b"], [racks_of("a", "b")] * 2, [racks_of("a"), racks_of("b")], strategy="none"
+    )
     active, pairs = np.array([0, 1]), ((0, 1), (1, 0))
     placed, after, _ = optimize_together(state, active, pairs)
     assert (placed.tolist(), after) == ([0, 1], pairs)

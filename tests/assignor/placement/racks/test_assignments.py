@@ -101,4 +101,4 @@ def test_unknown_racks_are_told_once_beside_what_was_told_before():
     given = TaskAssignment(active=np.array([0, 0, 1, 1]), warnings=("before",))
     first, second = optimize_rack_aware_active_tasks(state, given).warnings
     assert first == "before"
-    assert "no client says its rack" in second
+    assert "no client has a rack" in second

@@ -107,15 +107,15 @@ def crashed_group(seed):
     last = list(play(state, sticky))[-1]
     gone = rng.randrange(count)
     left = clients_after(last.state, last.assignment)
-    return regroup(last.state, [one for number, one in enumerate(left) if number != gone])
+    return regroup(last.state, [client for number, client in enumerate(left) if number != gone])
 
 
 def test_crashes_of_groups_with_racks_start_hardly_a_task_cold():
     rounds = [next(iter(play(crashed_group(seed), sticky))) for seed in range(40)]
-    takeovers = sum(one.moves.takeovers for one in rounds)
+    takeovers = sum(played.moves.takeovers for played in rounds)
     assert takeovers > 80
     # A few exceed what the bands let the clients with their copies take.
-    assert sum(one.moves.cold for one in rounds) <= takeovers // 20
+    assert sum(played.moves.cold for played in rounds) <= takeovers // 20
 
 
 def replaced_group(seed):
@@ -149,7 +149,7 @@ def replaced_group(seed):
     last = list(play(state, high_availability))[-1]
     gone = rng.randrange(count)
     clients = clients_after(last.state, last.assignment)
-    left = [one for number, one in enumerate(clients) if number != gone]
+    left = [client for number, client in enumerate(clients) if number != gone]
     if rng.random() < 0.5:
         left.append(ClientInput(process_id="new", rack=rng.choice(racks)))
     return regroup(last.state, left)

@@ -70,7 +70,7 @@ def group(*, racks, owner, replicas, strategy="min_traffic", stateful=True, **se
         partition_racks=None
         if replicas is None
         else {
-            task: tuple(None if one is None else frozenset(one) for one in given)
+            task: tuple(None if racks is None else frozenset(racks) for racks in given)
             for task, given in zip(tasks, replicas, strict=True)
         },
     )
@@ -135,7 +135,7 @@ def test_a_client_without_a_rack_keeps_its_tasks_and_is_named():
     placed, warnings = optimize_active(state, np.array([0, 1, 2, 2]))
     assert placed.tolist() == [1, 0, 2, 2]
     assert [w for w in warnings if "c2 has no rack" in w and "client.rack" in w] == list(warnings)
-    assert "c2 has no rack and keeps what it has under" in warnings[0]
+    assert "c2 has no rack and keeps its tasks under" in warnings[0]
 
 
 def test_unknown_replica_racks_count_nothing_and_are_named():
@@ -149,18 +149,18 @@ def test_unknown_replica_racks_count_nothing_and_are_named():
 
 
 @pytest.mark.parametrize(
-    ("racks", "replicas", "said"),
+    ("racks", "replicas", "sentence"),
     [
-        ([None, None], [["b"], ["a"]], "no client says its rack"),
+        ([None, None], [["b"], ["a"]], "no client has a rack"),
         (["a", "b"], None, "no replica racks of source partitions known"),
     ],
 )
-def test_nothing_known_changes_nothing_and_says_why(racks, replicas, said):
+def test_nothing_known_changes_nothing_and_says_why(racks, replicas, sentence):
     state = group(racks=racks, owner=[None, None], replicas=replicas)
     placed, warnings = optimize_active(state, np.array([0, 1]))
     assert placed.tolist() == [0, 1]
     assert len(warnings) == 1
-    assert said in warnings[0]
+    assert sentence in warnings[0]
 
 
 def test_balance_subtopology_keeps_subtopologies_spread():

@@ -39,8 +39,8 @@ def both(state):
         return unlisted, copies_apart.Spread.of(state)
 
 
-def members(cells, one):
-    return {cell for cell, size in enumerate(one.sizes) if size and cell in cells}
+def members(cells, cell_sets):
+    return {cell for cell, size in enumerate(cell_sets.sizes) if size and cell in cells}
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -54,8 +54,8 @@ def test_sets_without_a_list_are_those_with_one(seed, monkeypatch):
         best = unlisted.best_for(holders)
         assert members(best, listed) == set(listed.best_for(holders))
         assert members(best, listed) <= members(around(best), listed)
-        has_room = np.array([rng.random() < 0.1 for _ in listed.usable])
-        assert (unlisted.fits(holders, has_room) == listed.fits(holders, has_room)).all()
+        has_space = np.array([rng.random() < 0.1 for _ in listed.usable])
+        assert (unlisted.fits(holders, has_space) == listed.fits(holders, has_space)).all()
         old, left = rng.choice(holders), rng.randint(0, 2)
         after = unlisted.successors(holders, old, left)
         assert members(after, listed) == members(listed.successors(holders, old, left), listed)

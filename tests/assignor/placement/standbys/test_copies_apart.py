@@ -16,7 +16,7 @@ VALUES = {"zone": "abcd", "cluster": "xyz", "size": "12"}
 
 
 def spread(*tags, racks=None, threads=None):
-    keys = tuple(sorted({key for one in tags for key in one}))
+    keys = tuple(sorted({key for own_tags in tags for key in own_tags}))
     return Spread.of(
         group_state(
             tasks=[TaskId(0, 0)],
@@ -24,20 +24,20 @@ def spread(*tags, racks=None, threads=None):
             clients=[
                 ClientInput(
                     process_id=f"c{i}",
-                    tags=tuple(one.items()),
+                    tags=tuple(own_tags.items()),
                     rack=racks[i] if racks else None,
                     threads=threads[i] if threads else 1,
                 )
-                for i, one in enumerate(tags)
+                for i, own_tags in enumerate(tags)
             ],
             config=AssignmentConfig(rack_aware_assignment_tags=keys),
         )
     )
 
 
-def fits(one, holders, room=None):
-    has_room = np.ones(one.codes.shape[1], dtype=bool) if room is None else np.array(room)
-    return np.flatnonzero(one.fits(holders, has_room)).tolist()
+def fits(apart, holders, free=None):
+    has_space = np.ones(apart.codes.shape[1], dtype=bool) if free is None else np.array(free)
+    return np.flatnonzero(apart.fits(holders, has_space)).tolist()
 
 
 def test_one_value_is_no_spread():
@@ -46,61 +46,61 @@ def test_one_value_is_no_spread():
     assert not spread({"zone": "a"}, {"zone": "b"}, threads=[1, 0]).is_needed
 
 
-def test_new_values_come_first_even_without_room():
-    one = spread({"zone": "a"}, {"zone": "a"}, {"zone": "b"})
-    assert fits(one, [0]) == [2]
-    assert fits(one, [0], [True, True, False]) == [2]
-    assert fits(one, [0, 2]) == [1]
+def test_new_values_come_first_even_without_free_capacity():
+    apart = spread({"zone": "a"}, {"zone": "a"}, {"zone": "b"})
+    assert fits(apart, [0]) == [2]
+    assert fits(apart, [0], [True, True, False]) == [2]
+    assert fits(apart, [0, 2]) == [1]
 
 
 def test_two_keys_count_together():
-    one = spread(
+    apart = spread(
         {"zone": "a", "cluster": "x"}, {"zone": "a", "cluster": "y"}, {"zone": "b", "cluster": "y"}
     )
-    assert fits(one, [0]) == [2]
+    assert fits(apart, [0]) == [2]
 
 
 def test_copies_are_kept_while_the_greatest_spread_stays_within_reach():
-    one = spread({"zone": "a"}, {"zone": "a"}, {"zone": "b"}, {"zone": "c"})
-    assert one.keep([1, 2, 3], 0, 2) == [2, 3]
-    assert sorted(one.keep([1, 2], 0, 3)) == [1, 2]
-    assert one.keep([1], 0, 1) == []
+    apart = spread({"zone": "a"}, {"zone": "a"}, {"zone": "b"}, {"zone": "c"})
+    assert apart.keep([1, 2, 3], 0, 2) == [2, 3]
+    assert sorted(apart.keep([1, 2], 0, 3)) == [1, 2]
+    assert apart.keep([1], 0, 1) == []
 
 
 def test_a_copy_may_move_when_no_value_is_lost():
-    one = spread({"zone": "a"}, {"zone": "b"}, {"zone": "b"}, {"zone": "a"})
-    assert one.may_replace([0, 1], 1, 2)
-    assert not one.may_replace([0, 1], 1, 3)
+    apart = spread({"zone": "a"}, {"zone": "b"}, {"zone": "b"}, {"zone": "a"})
+    assert apart.may_replace([0, 1], 1, 2)
+    assert not apart.may_replace([0, 1], 1, 3)
 
 
 def test_a_missing_tag_is_a_value_of_its_own():
-    one = spread({"zone": "a"}, {}, {"zone": "a"})
-    assert fits(one, [0]) == [1]
+    apart = spread({"zone": "a"}, {}, {"zone": "a"})
+    assert fits(apart, [0]) == [1]
 
 
 def test_the_next_copy_is_the_one_that_leads_furthest():
     # From (a, x) all others differ in both keys or can; (b, y) would leave either no new zone or no
     # new cluster to the copy after it.
-    one = spread(
+    apart = spread(
         {"zone": "a", "cluster": "x"},
         {"zone": "b", "cluster": "y"},
         {"zone": "b", "cluster": "z"},
         {"zone": "c", "cluster": "y"},
     )
     everyone = np.ones(4, dtype=bool)
-    assert np.flatnonzero(one.fits([0], everyone, left=2)).tolist() == [2, 3]
+    assert np.flatnonzero(apart.fits([0], everyone, left=2)).tolist() == [2, 3]
 
 
 def test_a_copy_moves_on_only_where_those_still_to_come_reach_as_far():
-    one = spread(
+    apart = spread(
         {"zone": "a", "cluster": "x"},
         {"zone": "b", "cluster": "y"},
         {"zone": "b", "cluster": "z"},
         {"zone": "c", "cluster": "y"},
     )
     # Both are a zone and a cluster more than (a, x); but (b, z) and (c, y) go together.
-    assert one.may_replace([0, 2], 2, 1)
-    assert not one.may_replace([0, 2], 2, 1, left=1)
+    assert apart.may_replace([0, 2], 2, 1)
+    assert not apart.may_replace([0, 2], 2, 1, left=1)
 
 
 def a_group(rng, keys):
@@ -120,8 +120,8 @@ def a_group(rng, keys):
     )
 
 
-def different_values(one, clients):
-    return sum(len({int(code[client]) for client in clients}) for code in one.codes)
+def different_values(apart, clients):
+    return sum(len({int(code[client]) for client in clients}) for code in apart.codes)
 
 
 @pytest.mark.parametrize("keys", [("zone",), ("zone", "cluster"), ("zone", "cluster", "size")])
@@ -129,16 +129,19 @@ def test_copies_are_as_far_apart_as_any_choice_could_put_them(keys):
     kafka = ours = 0
     for seed in range(60):
         state = a_group(seeded(seed), keys)
-        one = Spread.of(state)
-        theirs = kafka_high_availability(state)
-        placed = target_standbys(state, theirs.active)
-        for task, active in enumerate(theirs.active.tolist()):
-            mine = placed.client[placed.task == task].tolist()
+        apart = Spread.of(state)
+        kafka_answer = kafka_high_availability(state)
+        placed = target_standbys(state, kafka_answer.active)
+        for task, active in enumerate(kafka_answer.active.tolist()):
+            own_clients = placed.client[placed.task == task].tolist()
             others = [client for client in range(len(state.clients)) if client != active]
             best = max(
-                different_values(one, [active, *some]) for some in combinations(others, len(mine))
+                different_values(apart, [active, *some])
+                for some in combinations(others, len(own_clients))
             )
-            assert different_values(one, [active, *mine]) == best
+            assert different_values(apart, [active, *own_clients]) == best
             ours += best
-            kafka += different_values(one, [active, *(c for t, c in theirs.standbys if t == task)])
+            kafka += different_values(
+                apart, [active, *(c for t, c in kafka_answer.standbys if t == task)]
+            )
     assert ours == kafka if len(keys) == 1 else ours > kafka

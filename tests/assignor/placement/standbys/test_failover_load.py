@@ -84,9 +84,9 @@ def test_the_reason_says_who_would_have_had_to_take_over_how_much():
     task, client = answer.warmups[0]
     owner = int(state.owner[task])
     crowded = (owner + 1) % 5
-    said = copy_reason(facts, task, client).why
-    assert f"has copies of 6 tasks of c{owner:02}, too many to take over in a crash" in said
-    assert f"instead of on c{crowded:02}" in said
+    why = copy_reason(facts, task, client).why
+    assert f"has copies of 6 tasks of c{owner:02}, too many to take over in a crash" in why
+    assert f"instead of on c{crowded:02}" in why
 
 
 def test_what_is_even_already_stays_as_it_is():
@@ -190,5 +190,5 @@ def test_any_group_settles_with_what_was_moved_and_no_crash_got_worse(tasks, thr
     even = even_out(last.state, active, placed)
     pairs = [list(zip(p.task.tolist(), p.client.tolist(), strict=True)) for p in (placed, even)]
     assert tuple(pairs[1]) == last.assignment.standbys
-    before, after = (overload(last.state, active, one) for one in pairs)
+    before, after = (overload(last.state, active, placed) for placed in pairs)
     assert after <= max(before, OVERLOAD) + 1e-9

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from assignor import AssignmentConfig, ClientInput, group_state, high_availability
 from assignor.placement import LAG_RUNNING
 from assignor.placement.standbys.copies_apart import Spread
-from assignor.placement.standbys.final_copies import target_standbys
+from assignor.placement.standbys.draft import DraftStandbys
+from assignor.placement.standbys.final_copies import target_standbys, too_few_clients
 from assignor.placement.standbys.new_copies import fill_standbys
-from assignor.placement.standbys.scratchpad import Board
 from encoding import TaskId
 
 
@@ -104,7 +104,19 @@ def test_few_clients_are_weighed_by_a_loop_as_by_numpy(racks, monkeypatch):
 def test_too_few_clients_are_told():
     found = target_standbys(group(2, 2, standbys=3), np.array([0, 1]))
     assert len(found.task) == 2
-    assert found.warnings == ("of 3 standby replicas only 1 fit on 2 clients; start more",)
+    assert found.warnings == (
+        "3 standby replicas are configured, 1 is placed: there are only 2 clients; start more",
+    )
+
+
+def test_the_warning_about_too_few_clients_agrees_in_number():
+    assert too_few_clients(1, 0, 1) == (
+        "1 standby replica is configured, none is placed: there is only 1 client; start another",
+    )
+    assert too_few_clients(5, 2, 3) == (
+        "5 standby replicas are configured, 2 are placed: there are only 3 clients; start more",
+    )
+    assert too_few_clients(2, 2, 3) == ()
 
 
 def test_copies_go_to_other_zones_even_past_a_band():
@@ -152,7 +164,7 @@ def test_a_second_look_changes_nothing(tasks, clients, standbys, seed):
 def test_a_blocked_copy_is_exchanged_rather_than_put_above_a_band():
     state = group(2, 3)
     nothing = np.zeros(0, dtype=np.int64)
-    board = Board.of(
+    draft = DraftStandbys.of(
         state,
         np.array([0, 1]),
         wanted=1,
@@ -160,7 +172,7 @@ def test_a_blocked_copy_is_exchanged_rather_than_put_above_a_band():
         candidates=(nothing, nothing),
         spread=Spread.of(state),
     )
-    # Task 0 may go to 1 or 2, task 1 to 0 or 2; only 2 and 1 have room, and 2 is taken first.
-    board.room = [0, 1, 1]
-    fill_standbys(board)
-    assert board.room == [0, 0, 0]
+    # Task 0 may go to 1 or 2, task 1 to 0 or 2; only 1 and 2 have free capacity; 2 is used first.
+    draft.free = [0, 1, 1]
+    fill_standbys(draft)
+    assert draft.free == [0, 0, 0]

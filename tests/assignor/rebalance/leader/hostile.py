@@ -50,7 +50,13 @@ def group(release="native", **hostile):
 
 
 def placed(answer):
-    return sorted({t for one in answer.answers.values() for t in one.assignment.active_tasks})
+    return sorted(
+        {
+            t
+            for member_answer in answer.answers.values()
+            for t in member_answer.assignment.active_tasks
+        }
+    )
 
 
 def lead(blobs, knowledge=None, **options):

@@ -13,7 +13,7 @@ from assignor import (
     assign_group,
     sticky,
 )
-from assignor.rebalance import persistent_version_told
+from assignor.rebalance import answered_persistent_version
 from assignor.topology.tasks import SubtopologyWaits
 from encoding import AssignorError, TaskId, TopicPartition, decode_assignment
 from probing import find_release
@@ -171,7 +171,7 @@ def test_a_group_record_over_the_brokers_limit_is_warned_about_with_its_size():
         group.join(f"m{number:02}", "3.9", endpoint=f"host-{number}:1")
     group.round("m00")
     (warning,) = group.last.warnings
-    assert "the broker takes 20,000" in warning
+    assert "the broker accepts 20,000" in warning
     assert "message.max.bytes" in warning
 
 
@@ -232,16 +232,16 @@ def test_the_topology_is_read_from_the_settings():
 
 @pytest.mark.kip("384-6", "core")
 @pytest.mark.parametrize(
-    ("writes", "epoch", "told"),
+    ("writes", "epoch", "level"),
     [(0, -1, 0), (1, -1, 0), (2, -1, 2), (2, 0, 0)],
 )
-def test_the_leader_tells_members_of_ours_which_format_it_writes(writes, epoch, told):
+def test_the_leader_tells_members_of_ours_which_format_it_writes(writes, epoch, level):
     """Only where no level is finalized; the lowest one is what everybody writes anyway."""
     group = group_of("a", "b")
     levels = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: 101}, epoch=epoch) if epoch >= 0 else None
     knowledge = LeaderKnowledge(levels=levels or UNKNOWN_LEVELS, persistent_version=writes)
     received = group.round("a", knowledge=knowledge)
-    assert persistent_version_told(received["b"].assignment) == told
+    assert answered_persistent_version(received["b"].assignment) == level
     # A member of an earlier release takes it for levels without an epoch, which do not count.
     assert group.members["b"].state.known_levels == knowledge.levels
 
@@ -286,6 +286,6 @@ def test_without_a_source_topic_its_subtopology_waits_and_nobody_gets_an_error(r
     ]
     answer = assign_group(settings, group, {"there": 2})
     assert answer.warnings == ("partition count of missing is not known yet",)
-    read = [decode_assignment(one.user_data) for one in answer.answers.values()]
-    assert [one.error_code for one in read] == [AssignorError.NONE] * 2
-    assert [len(one.partitions) for one in answer.answers.values()] == [1, 1]
+    read = [decode_assignment(member_answer.user_data) for member_answer in answer.answers.values()]
+    assert [assignment.error_code for assignment in read] == [AssignorError.NONE] * 2
+    assert [len(member_answer.partitions) for member_answer in answer.answers.values()] == [1, 1]

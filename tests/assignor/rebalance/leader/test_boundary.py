@@ -6,16 +6,16 @@ import pytest
 
 from assignor import GroupMember, LeaderKnowledge, assign_group
 from assignor.rebalance.leader import placing
-from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.boundary import Bounds, read_member
 from assignor.rebalance.leader.claims import (
     LONG_PATIENCE,
     PATIENCE,
     ClaimMemory,
     Claims,
-    judge_claims,
+    check_claims,
 )
-from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, levels_said
+from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, reported_levels
+from assignor.rebalance.leader.generation import Placement
 from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
 from assignor.rebalance.leader.withholding import withhold
 from assignor.topology import plan_tasks
@@ -57,16 +57,18 @@ def test_only_tasks_of_the_plan_pass(sums, kept):
     assert list(read(member).subscription.task_offset_sums.tasks()) == kept
 
 
-@pytest.mark.parametrize(("said", "believed"), [(6, 6), (7, -1), (8, -1), (2**31 - 1, -1)])
-def test_only_generations_before_this_one_pass(said, believed):
-    one = written(start(), "x", native={"owned_generation": said})
-    assert read(one, generation=7).native.owned_generation == believed
-    assert read(one).native.owned_generation == said, "a client that does not say bounds nothing"
+@pytest.mark.parametrize(("reported", "believed"), [(6, 6), (7, -1), (8, -1), (2**31 - 1, -1)])
+def test_only_generations_before_this_one_pass(reported, believed):
+    member = written(start(), "x", native={"owned_generation": reported})
+    assert read(member, generation=7).native.owned_generation == believed
+    assert read(member).native.owned_generation == reported, (
+        "a client that does not say bounds nothing"
+    )
 
 
 def test_a_partition_that_is_owned_twice_is_owned_once():
-    one = GroupMember(member_id="x", user_data=b"", owned_partitions=ALL[:1] * 3)
-    assert read(one).member.owned_partitions == ALL[:1]
+    member = GroupMember(member_id="x", user_data=b"", owned_partitions=ALL[:1] * 3)
+    assert read(member).member.owned_partitions == ALL[:1]
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_a_partition_that_is_owned_twice_is_owned_once():
     [({"x": 1}, HIGHEST_EPOCH), ({f"x{n}": 1 for n in range(101)}, 1), ({"x" * 256: 1}, 1)],
 )
 def test_levels_that_cannot_be_are_not_said(levels, epoch):
-    assert levels_said(levels, epoch) == UNKNOWN_LEVELS
-    assert levels_said({"x": 1}, HIGHEST_EPOCH - 1) != UNKNOWN_LEVELS
+    assert reported_levels(levels, epoch) == UNKNOWN_LEVELS
+    assert reported_levels({"x": 1}, HIGHEST_EPOCH - 1) != UNKNOWN_LEVELS
 
 
 # Claims
@@ -93,23 +95,23 @@ def claimant(name, partitions, *, number=0, generation=None):
     return written(start(release, number=number), name, native=native, owned=tuple(partitions))
 
 
-def judged(*members, memory=None):
-    return judge_claims([read(one) for one in members], PLAN, memory or ClaimMemory())
+def claims_of(*members, memory=None):
+    return check_claims([read(member) for member in members], memory or ClaimMemory())
 
 
 def test_a_readable_owner_is_believed_before_an_unreadable_one():
     broken = GroupMember(member_id="a", user_data=b"\0", owned_partitions=ALL[:2])
-    claims = judged(broken, claimant("b", ALL[:1]))
+    claims = claims_of(broken, claimant("b", ALL[:1]))
     assert claims.ignored == {"a": {TASKS[0]}}
 
 
 def test_a_doubted_member_is_believed_in_what_it_was_given():
     memory = ClaimMemory(given={TASKS[0]: "x", TASKS[1]: "b"}, doubted={"x": PATIENCE})
-    assert judged(claimant("x", ALL[:2]), memory=memory).ignored == {"x": {TASKS[1]}}
+    assert claims_of(claimant("x", ALL[:2]), memory=memory).ignored == {"x": {TASKS[1]}}
 
 
 def test_doubt_grows_with_each_claim_and_goes_as_slowly():
-    claims = judged(
+    claims = claims_of(
         claimant("x", ALL[:1]),
         claimant("b", ALL[:1], number=1),
         memory=ClaimMemory(given={TASKS[0]: "b"}, doubted={"x": 2, "b": 2, "gone": 2}),
@@ -118,15 +120,15 @@ def test_doubt_grows_with_each_claim_and_goes_as_slowly():
     assert after.doubted == {"x": 3, "b": 1}
     assert after.given == {TASKS[0]: "b"}, "who was given it last, while nobody is given it"
     strange = ClaimMemory(given={TaskId(9, 9): "b"})
-    assert judged(memory=strange).remembered({}, (), PLAN).given == {}
+    assert claims_of(memory=strange).remembered({}, (), PLAN).given == {}
 
 
 def rounds(own_generations, *, after=None):
     """What a leader remembers once a member has claimed a task in so many rebalances."""
     memory = after or ClaimMemory()
     for generation, own in enumerate(own_generations, start=8):
-        one = read(claimant("c", ALL[:1], generation=own))
-        claims = judge_claims([one], PLAN, memory, generation=generation)
+        member = read(claimant("c", ALL[:1], generation=own))
+        claims = check_claims([member], memory, generation=generation)
         memory = claims.remembered({}, TASKS[:1], PLAN)
     return claims, memory
 
@@ -144,8 +146,8 @@ def test_a_member_that_took_the_answers_and_claims_on_is_not_waited_for():
     claims, memory = rounds([7, 8, 9])
     assert (claims.ignored, memory.withheld) == ({}, {TASKS[0]: PATIENCE})
     assert memory.doubted == {"c": PATIENCE - 1}
-    one = read(claimant("c", ALL[:1], generation=10))
-    assert judge_claims([one], PLAN, memory, generation=11).ignored == {"c": {TASKS[0]}}
+    member = read(claimant("c", ALL[:1], generation=10))
+    assert check_claims([member], memory, generation=11).ignored == {"c": {TASKS[0]}}
 
 
 @pytest.mark.parametrize(("late", "early"), [(5, 4), (5, None)])
@@ -155,7 +157,7 @@ def test_a_task_waits_for_its_owner_of_the_latest_generation_and_for_who_does_no
         claimant("m1", ALL[:3], number=1, generation=early),
     ]
     answer = assign_group(settings(), members, {"lines": 6})
-    given = {p for one in answer.answers.values() for p in one.partitions}
+    given = {p for member_answer in answer.answers.values() for p in member_answer.partitions}
     if early is None:  # both may run them: what either keeps it goes on with
         assert given == set(ALL)
     else:
@@ -181,8 +183,8 @@ def test_with_an_honest_members_process_id_no_claim_now_and_then_stops_tasks_for
         )
         claims = answer.claims
         for name, member in members.items():
-            one = answer.answers[name]
-            member.receive(one.partitions, one.user_data, now_ms=0)
+            member_answer = answer.answers[name]
+            member.receive(member_answer.partitions, member_answer.user_data, now_ms=0)
         idle.append(sum(len(parts) for parts in answer.withheld.values()))
     assert idle[-20:] == [0] * 20
 
@@ -247,7 +249,7 @@ def test_a_later_generation_is_waited_for_unless_the_receiver_does_not_say_its_o
     ]
     nothing = Claims(by_member={}, ignored={}, memory=ClaimMemory(), warnings=())
     placement = Placement(active_by_member={"m1": (TASKS[0],)})
-    assert withhold(members, PLAN, placement, claims=nothing, now_ms=0).tasks == withheld
+    assert withhold(members, PLAN, placement, claims=nothing, now_ms=0).unassigned == withheld
 
 
 def failing(*_, **__):
@@ -274,7 +276,7 @@ def test_the_leader_does_not_suspect_itself(monkeypatch):
     real = placing.clients_of
 
     def fails_of_the_leader(members, *arguments):
-        if any(one.member.member_id == "m0" and not one.unreadable for one in members):
+        if any(member.id == "m0" and not member.unreadable for member in members):
             raise OverflowError("mine")
         return real(members, *arguments)
 

@@ -48,8 +48,8 @@ class Cooperative:
         self.claims = self.answer.claims
         assert self.answer.faults == ()
         for name, member in self.members.items():
-            one = self.answer.answers[name]
-            member.receive(one.partitions, one.user_data, now_ms=0)
+            member_answer = self.answer.answers[name]
+            member.receive(member_answer.partitions, member_answer.user_data, now_ms=0)
         self.generation += 1
         return self.answer
 
@@ -70,8 +70,8 @@ def by_generation(group):
         "owned_partitions": (PartitionRange("lines", 0, 6),),
         "owned_generation": 2**31 - 1,
     }
-    one = written(start(number=9), "x", native=native, sums=dict.fromkeys(TASKS, RUNNING))
-    return replace(one, owned_partitions=None)
+    member = written(start(number=9), "x", native=native, sums=dict.fromkeys(TASKS, RUNNING))
+    return replace(member, owned_partitions=None)
 
 
 def by_the_right_generation(group):
@@ -79,8 +79,8 @@ def by_the_right_generation(group):
         "owned_partitions": (PartitionRange("lines", 0, 6),),
         "owned_generation": group.generation - 1,
     }
-    one = written(start(number=9), "x", native=native, sums=dict.fromkeys(TASKS, RUNNING))
-    return replace(one, owned_partitions=None)
+    member = written(start(number=9), "x", native=native, sums=dict.fromkeys(TASKS, RUNNING))
+    return replace(member, owned_partitions=None)
 
 
 def unreadable(group):
@@ -99,7 +99,7 @@ def test_who_claims_every_partition_in_every_round_starves_nobody_for_long(claim
     kept = []
     for _ in range(10):
         answer = group.round(claimant(group))
-        given = {p for one in answer.answers.values() for p in one.partitions}
+        given = {p for member_answer in answer.answers.values() for p in member_answer.partitions}
         kept.append(len(given))
     # What the claimant is given counts as running; it is in the group and says that it runs.
     assert kept[-5:] == [6] * 5

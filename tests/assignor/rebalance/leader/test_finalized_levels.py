@@ -27,7 +27,9 @@ def group_at(levels, *names, release="native"):
 
 
 def rejoins(received):
-    return [n for n, one in received.items() for c in one.commands if isinstance(c, RejoinNow)]
+    return [
+        n for n, reaction in received.items() for c in reaction.commands if isinstance(c, RejoinNow)
+    ]
 
 
 def written(member):
@@ -41,9 +43,9 @@ def test_a_finalized_level_caps_what_every_member_writes_and_advertises(level):
     for _ in range(3):
         group.round("b")
     for member in group.members.values():
-        said = decode_subscription(member.subscription()[1])
-        assert said.version == level
-        assert said.latest_supported_version == level
+        subscription = decode_subscription(member.subscription()[1])
+        assert subscription.version == level
+        assert subscription.latest_supported_version == level
         # A leader that does not look at trailers sees nothing above the level.
         if level < 101:
             as_jvm = decode_subscription(member.subscription()[1], known_versions=range(1, 12))
@@ -60,7 +62,7 @@ def test_a_raised_level_reaches_all_in_the_one_rebalance_and_is_written_with_the
     assert "one rebalance tells all members" in asked.why
     received = group.round("a")
     assert rejoins(received) == []
-    assert {one.state.levels for one in group.members.values()} == {at(101, 2)}
+    assert {member.state.levels for member in group.members.values()} == {at(101, 2)}
     assert {written(member) for member in group.members.values()} == {101}
 
 
@@ -120,7 +122,7 @@ def test_a_member_that_cannot_meet_the_level_gets_no_tasks_leaves_and_says_why()
 @pytest.mark.kip("584-6", "core")
 def test_a_member_that_remembers_a_level_it_cannot_meet_does_not_join_at_all():
     member = start("native", levels=at(102, 9))
-    with pytest.raises(MemberRefused, match=r"start it with a release that supports"):
+    with pytest.raises(MemberRefused, match=r"start it with a release that does"):
         member.subscription()
 
 
@@ -147,9 +149,9 @@ def test_a_level_that_nobody_set_caps_nothing_and_costs_a_few_bytes():
     group = group_at(UNKNOWN_LEVELS, "a", "b")
     group.round("a")
     assert set(group.used_versions().values()) == {101}
-    said = decode_subscription(group.members["a"].subscription()[1])
-    assert said.native.feature_ranges[ASSIGNMENT_PROTOCOL] == (1, 101)
-    assert said.native.adopted_epoch == -1
+    subscription = decode_subscription(group.members["a"].subscription()[1])
+    assert subscription.native.feature_ranges[ASSIGNMENT_PROTOCOL] == (1, 101)
+    assert subscription.native.adopted_epoch == -1
 
 
 def test_nonsense_levels_of_a_peer_count_as_not_said():

@@ -57,7 +57,7 @@ def test_an_endpoint_that_cannot_be_is_none_and_its_member_is_named(release, end
     warnings = [w for w in answer.warnings if "x" in w and "endpoint" in w]
     assert len(warnings) == 1
     assert warnings[0].isprintable()
-    assert sum(len(one.user_data) for one in answer.answers.values()) < 4_000
+    assert sum(len(member_answer.user_data) for member_answer in answer.answers.values()) < 4_000
 
 
 def test_an_epoch_that_cannot_be_is_not_believed():
@@ -65,15 +65,15 @@ def test_an_epoch_that_cannot_be_is_not_believed():
 
 
 @pytest.mark.parametrize(
-    "said",
+    "levels",
     [
         {"adopted_levels": {"x": 1}},
         {"adopted_levels": {"x": 1}, "feature_ranges": {"x": (1, 1)}},
         {"adopted_levels": {"x" * 5_000: 1}, "feature_ranges": {"x" * 5_000: (1, 1)}},
     ],
 )
-def test_a_level_that_one_member_alone_names_makes_nobody_wait(said):
-    answer = lead(group(native={"adopted_epoch": 2**40, **said}))
+def test_a_level_that_one_member_alone_names_makes_nobody_wait(levels):
+    answer = lead(group(native={"adopted_epoch": 2**40, **levels}))
     assert any("x" in w and "level" in w for w in answer.warnings)
     assert answer.answers["m0"].assignment.active_tasks
 
@@ -83,7 +83,9 @@ def test_a_level_that_two_members_name_counts_as_before():
     blobs = group(native=levels)
     blobs[1] = written(start(number=1), "m1", native=levels)
     answer = assign_group(settings(), blobs, {"lines": 6})
-    assert {one.assignment.native.feature_epoch for one in answer.answers.values()} == {7}
+    assert {
+        member_answer.assignment.native.feature_epoch for member_answer in answer.answers.values()
+    } == {7}
 
 
 @pytest.mark.parametrize("count", [80_000, 1_000_000, 4_000_000])
@@ -104,7 +106,7 @@ def test_a_group_of_jvm_members_with_long_endpoints_fits_its_record(size):
         for n in range(size)
     ]
     answer = lead(blobs, group_record_limit=1_048_588)
-    total = sum(len(one.user_data) for one in answer.answers.values())
+    total = sum(len(member_answer.user_data) for member_answer in answer.answers.values())
     assert total < 1_048_588
     assert any("no view" in w for w in answer.warnings) == (size > 100)
 
@@ -119,9 +121,9 @@ def test_a_quarantined_member_keeps_no_partition_that_no_task_reads():
 
 def test_two_lists_of_partitions_that_differ_are_a_contradiction():
     native = {"owned_partitions": (PartitionRange("lines", 0, 2),), "owned_generation": 1}
-    one = written(start(number=9), "x", native=native)
-    one = replace(one, owned_partitions=ALL)
-    answer = assign_group(settings(), [*group()[:2], one], {"lines": 6})
+    member = written(start(number=9), "x", native=native)
+    member = replace(member, owned_partitions=ALL)
+    answer = assign_group(settings(), [*group()[:2], member], {"lines": 6})
     assert "contradicts" in answer.quarantined["x"]
     assert answer.answers["x"].partitions == ALL[:2]
     assert placed(answer) == TASKS[2:]
@@ -134,7 +136,7 @@ def broken_for(*names):
     """A step of the leader that fails as soon as it meets one of these members."""
 
     def fails(read, *arguments, **options):
-        if any(one.member.member_id in names and not one.unreadable for one in read):
+        if any(member.id in names and not member.unreadable for member in read):
             raise ValueError("no such thing\nas this")
         return real(read, *arguments, **options)
 

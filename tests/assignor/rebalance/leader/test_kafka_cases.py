@@ -89,7 +89,7 @@ def topology(*parts):
 
 def member(process, name, *, runs=(), standbys=(), owned=()):
     sums = dict.fromkeys(ids(runs), RUNNING) | dict.fromkeys(ids(standbys), STARTED)
-    said = Subscription(
+    subscription = Subscription(
         version=11,
         latest_supported_version=11,
         process_id=UUID(int=process),
@@ -98,8 +98,8 @@ def member(process, name, *, runs=(), standbys=(), owned=()):
     )
     return GroupMember(
         member_id=name,
-        user_data=encode_subscription(said),
-        owned_partitions=tuple(TopicPartition(*one) for one in owned),
+        user_data=encode_subscription(subscription),
+        owned_partitions=tuple(TopicPartition(*partition) for partition in owned),
     )
 
 
@@ -153,7 +153,7 @@ def test_assign_basic(strategy):
     assert actives(found["consumer20"]) == ["0_2"]
     for answer in found.values():
         (task,) = set(answer.assignment.active_tasks)
-        assert set(answer.partitions) == {TopicPartition(one, task.partition) for one in BOTH}
+        assert set(answer.partitions) == {TopicPartition(topic, task.partition) for topic in BOTH}
 
 
 @per_strategy
@@ -188,7 +188,7 @@ def test_assign_with_new_tasks(strategy):
     found = answers(strategy, [(topics, None)], partitions, members)
     tasks = sorted(task for answer in found.values() for task in actives(answer))
     assert tasks == ["0_0", "0_1", "0_2", "0_3"]
-    given = {one for answer in found.values() for one in answer.partitions}
+    given = {partition for answer in found.values() for partition in answer.partitions}
     assert given == {TopicPartition(t, p) for t, count in partitions.items() for p in range(count)}
 
 

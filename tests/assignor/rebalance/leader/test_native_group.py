@@ -18,7 +18,10 @@ TASKS = [TaskId(0, p) for p in range(6)]
 
 def rejoins(received):
     return [
-        name for name, one in received.items() for c in one.commands if isinstance(c, RejoinNow)
+        name
+        for name, reaction in received.items()
+        for c in reaction.commands
+        if isinstance(c, RejoinNow)
     ]
 
 
@@ -38,7 +41,9 @@ def test_natives_start_at_11_and_write_101_from_the_second_subscription_without_
     assert rejoins(group.round("a")) == []
     assert group.used_versions() == {"a": 101, "b": 101}
     assert rejoins(group.round("a")) == []
-    assert {one.assignment.version for one in group.last.answers.values()} == {101}
+    assert {member_answer.assignment.version for member_answer in group.last.answers.values()} == {
+        101
+    }
 
 
 def test_a_leader_at_101_places_a_member_at_102_by_its_real_offsets():
@@ -105,7 +110,9 @@ def test_jvm_followers_are_answered_by_kafkas_rule_and_natives_by_ours():
     group.join("old", "2.8")
     group.join("new", "3.9.1")
     group.settle("n")
-    versions = {name: one.assignment.version for name, one in group.last.answers.items()}
+    versions = {
+        name: member_answer.assignment.version for name, member_answer in group.last.answers.items()
+    }
     assert versions == {"n": 9, "old": 9, "new": 9}
     del group.members["old"]
     group.settle("n")
@@ -126,8 +133,8 @@ def test_a_pinned_native_member_keeps_its_pin_and_holds_nobody_back():
 
 def forms(group):
     found = {}
-    for name, one in group.last.answers.items():
-        native = one.assignment.native
+    for name, member_answer in group.last.answers.items():
+        native = member_answer.assignment.native
         found[name] = [
             form for form in ("full", "delta", "reference") if getattr(native, f"view_{form}")
         ]
@@ -183,14 +190,17 @@ def test_over_the_brokers_limit_the_view_is_stepped_down_and_own_tasks_are_kept(
         for name, member in group.members.items()
     ]
     answer = assign_group(small, blobs, {"lines": 400})
-    assert [w for w in answer.warnings if "the broker takes 6,000" in w]
+    assert [w for w in answer.warnings if "the broker accepts 6,000" in w]
     tasks = [
         task
-        for one in answer.answers.values()
-        for task in decode_assignment(one.user_data).active_tasks
+        for member_answer in answer.answers.values()
+        for task in decode_assignment(member_answer.user_data).active_tasks
     ]
     assert len(tasks) == 400
-    assert all(one.assignment.native.view_full is None for one in answer.answers.values())
+    assert all(
+        member_answer.assignment.native.view_full is None
+        for member_answer in answer.answers.values()
+    )
 
 
 def test_standbys_of_a_native_answer_know_their_input_partitions():
@@ -238,7 +248,7 @@ class TestLayoutsWithoutAField:
         group = self.settled()
         for _ in range(rounds):
             group.round("a")
-        assert {name: len(one.routing.active) for name, one in group.members.items()} == {
+        assert {name: len(member.routing.active) for name, member in group.members.items()} == {
             "a": 2,
             "b": 2,
         }

@@ -40,8 +40,8 @@ def groups(draw, most=8):
 
 def total_of(members, forms, record_bytes=0):
     return record_bytes + sum(
-        one.subscription + one.protocol + one.answer_by_form[forms[one.member_id]]
-        for one in members
+        member.subscription + member.protocol + member.answer_by_form[forms[member.member_id]]
+        for member in members
     )
 
 
@@ -64,7 +64,7 @@ def test_one_byte_too_many_steps_one_member_down_and_says_so():
     assert forms == {"m0": ViewForm.FULL, "m1": ViewForm.FULL, "m2": ViewForm.DELTA}
     assert budget.total == 290
     assert budget.warning == (
-        "the group's record needs 330 bytes and the broker takes 329: 1 of 3 members get a delta"
+        "the group's record needs 330 bytes and the broker accepts 329: 1 of 3 members get a delta"
         " instead of the full view, which makes it 290; raise the broker's message.max.bytes to"
         " route without gaps"
     )
@@ -106,8 +106,8 @@ def test_own_tasks_alone_may_be_too_much_and_the_sentence_says_what_to_do():
     assert not budget.fits
     assert set(budget.form_by_member.values()) == {ViewForm.NONE}
     assert "2 of 2 members get no view instead of the full view" in budget.warning
-    assert "leaves 1,200,532 bytes, still too many: the broker will refuse" in budget.warning
-    assert f"takes {GROUP_RECORD_LIMIT:,}" in budget.warning
+    assert "leaves 1,200,532 bytes, still too many: the broker will reject" in budget.warning
+    assert f"accepts {GROUP_RECORD_LIMIT:,}" in budget.warning
     assert "run fewer members" in budget.warning
 
 
@@ -118,7 +118,7 @@ def test_an_answer_that_cannot_become_smaller_stays_as_it_is():
     assert "1 of 2 members get no view" in budget.warning
     alone = fit_group(members[:1], limit=10, record_bytes=0)
     assert alone.warning.startswith(
-        "the group's record needs 510 bytes and the broker takes 10, which leaves 510 bytes"
+        "the group's record needs 510 bytes and the broker accepts 10, which leaves 510 bytes"
     )
 
 
@@ -136,29 +136,31 @@ def test_no_members_take_only_the_record():
 def test_a_member_without_any_answer_or_given_twice_is_refused():
     with pytest.raises(ValueError, match="member m0 has no answer"):
         fit_group([MemberBytes(member_id="m0", subscription=1, answer_by_form={})])
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match="is repeated"):
         fit_group([plain(0, 1), plain(0, 2)])
 
 
 @given(groups(), st.integers(0, 1_500), st.integers(0, 100))
 def test_the_total_is_true_and_forms_only_step_down(members, limit, record_bytes):
     budget = fit_group(members, limit=limit, record_bytes=record_bytes)
-    assert set(budget.form_by_member) == {one.member_id for one in members}
+    assert set(budget.form_by_member) == {member.member_id for member in members}
     assert budget.total == total_of(members, budget.form_by_member, record_bytes)
     assert budget.total <= budget.wanted
     assert bool(budget.warning) == (budget.wanted > limit)
-    for one in members:
-        first = min(one.answer_by_form, key=LADDER.index)
-        given_form = budget.form_by_member[one.member_id]
-        assert given_form in one.answer_by_form
+    for member in members:
+        first = min(member.answer_by_form, key=LADDER.index)
+        given_form = budget.form_by_member[member.member_id]
+        assert given_form in member.answer_by_form
         assert LADDER.index(given_form) >= LADDER.index(first)
-        assert one.answer_by_form[given_form] <= one.answer_by_form[first]
+        assert member.answer_by_form[given_form] <= member.answer_by_form[first]
 
 
 @given(groups(most=4), st.integers(0, 700))
 def test_it_fits_whenever_stepping_down_can_make_it_fit(members, limit):
     budget = fit_group(members, limit=limit, record_bytes=0)
-    smallest = sum(one.subscription + one.protocol + smallest_answer(one) for one in members)
+    smallest = sum(
+        member.subscription + member.protocol + smallest_answer(member) for member in members
+    )
     assert budget.fits == (smallest <= limit)
 
 

@@ -1,4 +1,4 @@
-"""A newcomer whose copies come no nearer: said once, looked at again ever later, with an end."""
+"""A newcomer whose copies make no progress: said once, looked at again ever later, with an end."""
 
 from dataclasses import replace
 from itertools import cycle
@@ -69,7 +69,9 @@ class Led:
         for name, member in self.group.members.items():
             answer = self.last.answers[name]
             member.receive(answer.partitions, answer.user_data, now_ms=self.now_ms)
-        return self.next_ms(), [one for one in self.last.warnings if "no nearer" in one]
+        return self.next_ms(), [
+            warning for warning in self.last.warnings if "no progress" in warning
+        ]
 
     def next_ms(self):
         at_ms = decode_assignment(self.last.answers["a"].user_data).next_rebalance_ms
@@ -82,24 +84,24 @@ class Led:
 def looks_of(led):
     """(wait in minutes, warnings) of each rebalance, until none is asked for any more."""
     found = []
-    at_ms, said = led.round(MINUTE)
+    at_ms, warnings = led.round(MINUTE)
     while at_ms is not None:
-        found.append(((at_ms - led.now_ms) // MINUTE, said))
+        found.append(((at_ms - led.now_ms) // MINUTE, warnings))
         assert len(found) < 60, "never ends"
-        at_ms, said = led.round(at_ms)
-    return [*found, (None, said)]
+        at_ms, warnings = led.round(at_ms)
+    return [*found, (None, warnings)]
 
 
-def test_a_newcomer_that_comes_no_nearer_is_said_once_and_looked_at_ever_later():
+def test_a_stalled_copy_is_warned_of_once_and_checked_at_growing_intervals():
     looks = looks_of(Led())
     # The copy is new, then known for the first time; from the third rebalance on it has stalled.
     assert [wait for wait, _ in looks] == [10, 10, 10, 20, 40, 80, 160, 320, None]
-    said = [warning for _, warnings in looks for warning in warnings]
-    assert len(said) == 1
-    assert looks[2][1] == said
-    assert said[0].startswith("1 task waits for client ")
-    assert "runs 0 of its share of 1: 1 copy there came no nearer" in said[0]
-    assert "a lag of up to 249,000 records" in said[0]
+    sentences = [warning for _, warnings in looks for warning in warnings]
+    assert len(sentences) == 1
+    assert looks[2][1] == sentences
+    assert sentences[0].startswith("1 task waits for client ")
+    assert "runs 0 of its share of 1: 1 copy there made no progress" in sentences[0]
+    assert "a lag of up to 249,000 records" in sentences[0]
 
 
 def test_when_the_lag_shrinks_at_last_the_task_moves():
@@ -109,10 +111,10 @@ def test_when_the_lag_shrinks_at_last_the_task_moves():
         at_ms, _ = led.round(at_ms)
     assert led.moved() == 0
     led.offset = 240_000
-    at_ms, said = led.round(at_ms)
+    at_ms, warnings = led.round(at_ms)
     # Held back by the cooperative protocol for one more rebalance.
     led.round(at_ms or led.now_ms)
-    assert said == []
+    assert warnings == []
     assert led.moved() == 1
     assert led.last.stalled == NONE_STALLED
 
@@ -135,7 +137,7 @@ def test_when_all_newcomers_are_stuck_the_looks_end_too():
     led = Led(joiners="bcd", stuck="bcd", partitions=8)
     assert looks_of(led)[-1][0] is None
     assert [led.moved(name) for name in "abcd"] == [8, 0, 0, 0]
-    assert any("below the share" in one for one in led.last.warnings)
+    assert any("below the share" in warning for warning in led.last.warnings)
 
 
 @pytest.mark.parametrize(("joiners", "partitions"), [("b", 2), ("bcd", 8)])
@@ -175,8 +177,8 @@ def test_a_rebalance_in_between_does_not_count_as_a_look():
     for at_ms in (MINUTE, 11 * MINUTE):
         led.round(at_ms)
     at_ms, _ = led.round(21 * MINUTE)
-    again_ms, said = led.round(22 * MINUTE)
-    assert (again_ms, said) == (at_ms, [])
+    again_ms, warnings = led.round(22 * MINUTE)
+    assert (again_ms, warnings) == (at_ms, [])
     assert led.last.stalled.looks == 1
 
 
@@ -236,7 +238,9 @@ def test_a_clock_that_was_set_back_does_not_make_a_leader_wait_for_a_year():
 def test_a_strategy_says_that_it_waits_for_stalled_copies():
     answer = run_strategy(stalled_state("b"), high_availability)
     assert (answer.look_again, answer.followup) == (True, False)
-    assert [one for one in answer.warnings if one.startswith("2 tasks wait for client b")]
+    assert [
+        warning for warning in answer.warnings if warning.startswith("2 tasks wait for client b")
+    ]
 
 
 class Leftovers(Led):
@@ -264,7 +268,9 @@ class Leftovers(Led):
         for name, member in self.group.members.items():
             answer = self.last.answers[name]
             member.receive(answer.partitions, answer.user_data, now_ms=self.now_ms)
-        return self.next_ms(), [one for one in self.last.warnings if "no nearer" in one]
+        return self.next_ms(), [
+            warning for warning in self.last.warnings if "no progress" in warning
+        ]
 
 
 def test_state_that_nobody_restores_is_not_a_copy_that_comes_no_nearer():

@@ -32,12 +32,14 @@ TASKS = [TaskId(0, n) for n in range(6)]
 
 def group():
     """Six tasks, five of them on a; b is new and c has a copy of one."""
-    mine = frozenset(TASKS[:5])
+    own_tasks = frozenset(TASKS[:5])
     return group_state(
         tasks=TASKS,
         stateful_tasks=TASKS,
         clients=[
-            ClientInput(process_id="a", active_tasks=mine, lags=dict.fromkeys(mine, LAG_RUNNING)),
+            ClientInput(
+                process_id="a", active_tasks=own_tasks, lags=dict.fromkeys(own_tasks, LAG_RUNNING)
+            ),
             ClientInput(process_id="b"),
             ClientInput(process_id="c", lags={TASKS[0]: 5}),
         ],
@@ -50,7 +52,7 @@ def failing(state):
     raise ZeroDivisionError("by nothing")
 
 
-RAISED = "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 50)"
+RAISED = "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 52)"
 
 
 def test_a_strategy_that_works_is_believed_and_leaves_nothing_to_remember():
@@ -71,16 +73,16 @@ def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
         retry_at_ms=1_000 + FIRST_BACKOFF_MS,
         why=f"strategy failing failed, {RAISED}",
     )
-    [said] = tried.warnings
+    [sentence] = tried.warnings
     assert (
-        "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 50) (once); tasks stay"
-        in said
+        "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 52) (once); tasks stay"
+        in sentence
     )
-    assert said.endswith("asked again in 10 s")
+    assert sentence.endswith("called again in 10 s")
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "sentence"),
     [
         (lambda _: TaskAssignment(active=np.array([0])), "active has shape"),
         (
@@ -100,10 +102,10 @@ def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
         (lambda: None, "TypeError"),
     ],
 )
-def test_an_answer_that_breaks_a_rule_counts_as_a_failure(answer, said):
+def test_an_answer_that_breaks_a_rule_counts_as_a_failure(answer, sentence):
     tried = attempt(answer, group(), before=NO_FAILURES, now_ms=0)
     assert tried.failures.count == 1
-    assert said in tried.warnings[0]
+    assert sentence in tried.warnings[0]
     assert validate(group(), tried.assignment) == ()
 
 
@@ -117,7 +119,7 @@ def test_it_is_not_asked_before_its_back_off_has_passed_and_is_asked_then():
     first = attempt(strategy, group(), before=NO_FAILURES, now_ms=0).failures
     early = attempt(strategy, group(), before=first, now_ms=first.retry_at_ms - 1)
     assert (len(asked), early.failures) == (1, first)
-    assert "asked again in 1 s" in early.warnings[0]
+    assert "called again in 1 s" in early.warnings[0]
     late = attempt(strategy, group(), before=first, now_ms=first.retry_at_ms)
     assert (len(asked), late.failures.count) == (2, 2)
     assert "(2 times in a row)" in late.warnings[0]
@@ -150,8 +152,8 @@ def round_of(group, knowledge):
     ]
     answer = assign_group(group.settings("native"), blobs, {"lines": 6}, knowledge=knowledge)
     for name, member in group.members.items():
-        one = answer.answers[name]
-        member.receive(one.partitions, one.user_data, now_ms=knowledge.now_ms)
+        member_answer = answer.answers[name]
+        member.receive(member_answer.partitions, member_answer.user_data, now_ms=knowledge.now_ms)
     return answer
 
 
@@ -167,7 +169,7 @@ def test_a_leader_keeps_the_assignment_asks_for_a_follow_up_and_recovers():
     failed = round_of(group, LeaderKnowledge(leader_id="a", now_ms=50_000))
     assert group.owners() == before
     assert failed.failures.count == 1
-    assert [w for w in failed.warnings if "asked again in 10 s" in w]
+    assert [w for w in failed.warnings if "called again in 10 s" in w]
     looks = {m: decode_assignment(a.user_data).next_rebalance_ms for m, a in failed.answers.items()}
     assert looks.pop("a") == failed.failures.retry_at_ms == 60_000
     assert set(looks.values()) == {NO_REBALANCE}

@@ -73,7 +73,10 @@ def test_the_receiver_asks_for_the_next_rebalance_at_once_and_nobody_else_does()
     lead(members)
     members["b"] = start("3.9", number=1)
     answer, received = lead(members)
-    times = {name: one.assignment.next_rebalance_ms for name, one in answer.answers.items()}
+    times = {
+        name: member_answer.assignment.next_rebalance_ms
+        for name, member_answer in answer.answers.items()
+    }
     assert times == {"a": NO_REBALANCE, "b": 0}
     asked = [n for n, r in received.items() if any(isinstance(c, RejoinNow) for c in r.commands)]
     assert asked == ["b"]
@@ -166,8 +169,8 @@ def lead_hidden(members, blobs):
     )
     answer = assign_group(settings, blobs, {"lines": 4})
     for name, member in members.items():
-        one = answer.answers[name]
-        member.receive(one.partitions, one.user_data, now_ms=0)
+        member_answer = answer.answers[name]
+        member.receive(member_answer.partitions, member_answer.user_data, now_ms=0)
     return answer
 
 

@@ -1,4 +1,4 @@
-"""The only clock and the only dice."""
+"""The clock, the random generator and the queue of a simulation."""
 
 import pytest
 

@@ -44,8 +44,8 @@ def test_a_kafka_client_reads_the_same(topics, user_data, owned):
     data = write_subscription(ConsumerSubscription(topics, user_data, owned), version=1)
     read = ConsumerProtocolSubscription.decode(data)
     assert (tuple(read.topics), bytes(read.user_data)) == (topics, user_data)
-    said = [(e.topic, p) for e in read.owned_partitions for p in e.partitions]
-    assert said == [tuple(p) for p in owned]
+    partitions = [(e.topic, p) for e in read.owned_partitions for p in e.partitions]
+    assert partitions == [tuple(p) for p in owned]
     answer = ConsumerProtocolAssignment.decode(write_assignment(owned, user_data))
     assert bytes(answer.user_data) == user_data
     assert {(p.topic, p.partition) for p in answer.partitions()} == {tuple(p) for p in owned}

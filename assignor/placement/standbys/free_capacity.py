@@ -1,6 +1,7 @@
-"""Clients with room for standbys, found without a look at all clients.
+"""Clients with free capacity for standbys, found without a scan of all clients.
 
-Both structures rest on room that only shrinks while they are used.
+Free capacity is the number of copies that a client may still take. All structures here require that
+it only shrinks while they are in use.
 """
 
 import heapq
@@ -14,37 +15,37 @@ from assignor.placement.state import NOBODY
 
 @dataclass(slots=True)
 class Takers:
-    """Clients with room for more copies, cell by cell.
+    """Clients with free capacity, by cell.
 
     Attributes:
-        room: copies that each client may take; kept by whoever moves copies, never raised from 0.
+        free: copies that each client may still take; the caller updates it, and never raises a 0.
         cells: the cell of each client.
-        by_cell: cell -> its clients with room in descending order; full ones leave when met.
-        by_list: the same for cells that are too many to be looked at one by one.
-        count: clients with room.
+        by_cell: cell -> its clients with free capacity, descending; a search removes full clients.
+        by_list: set of cells -> the same, for sets of too many cells to merge their lists.
+        count: number of clients with free capacity.
     """
 
-    room: Sequence[int]
+    free: Sequence[int]
     cells: Sequence[int]
     by_cell: dict[int, list[int]]
     by_list: dict[Cells, list[int]]
     count: int
 
     @classmethod
-    def of(cls, room: Sequence[int], cells: Sequence[int]) -> "Takers":
-        """All clients with room above 0."""
+    def of(cls, free: Sequence[int], cells: Sequence[int]) -> "Takers":
+        """All clients whose free capacity is above 0."""
         by_cell: dict[int, list[int]] = {}
-        clients = [client for client, left in enumerate(room) if left > 0]
+        clients = [client for client, left in enumerate(free) if left > 0]
         for client in reversed(clients):
             by_cell.setdefault(cells[client], []).append(client)
-        return cls(room, cells, by_cell, {}, len(clients))
+        return cls(free, cells, by_cell, {}, len(clients))
 
     def filled(self, client: int) -> None:
-        """Count a client out if the copy that it took was its last."""
-        self.count -= self.room[client] == 0
+        """Lower `count` if the client, which just took a copy, has no free capacity left."""
+        self.count -= self.free[client] == 0
 
     def first(self, cells: Cells, most: int) -> Iterator[int]:
-        """The first clients of these cells with room, ascending, at most so many."""
+        """The first `most` clients of these cells with free capacity, ascending."""
         if isinstance(cells, frozenset):
             lists = [self.by_cell[cell] for cell in cells if cell in self.by_cell]
             if len(lists) == 1:
@@ -52,25 +53,28 @@ class Takers:
             return islice(heapq.merge(*(self._open(each, most) for each in lists)), most)
         listed = around(cells)
         if listed not in self.by_list:
-            rows = reversed(list(zip(self.room, self.cells, strict=True)))
-            last = len(self.room) - 1
+            rows = reversed(list(zip(self.free, self.cells, strict=True)))
+            last = len(self.free) - 1
             self.by_list[listed] = [
                 last - n for n, (left, cell) in enumerate(rows) if left > 0 and cell in listed
             ]
         return iter(self._open(self.by_list[listed], most, cells))
 
     def _open(self, clients: list[int], most: int, cells: Cells | None = None) -> list[int]:
-        """The last of these clients with room, of these cells only if given; full ones go."""
-        room = self.room
-        found = [client for client in clients[: -most - 1 : -1] if room[client] > 0]
+        """The last `most` clients of the list with free capacity, in `cells` if given.
+
+        Removes full clients from the list on the way.
+        """
+        free = self.free
+        found = [client for client in clients[: -most - 1 : -1] if free[client] > 0]
         if cells is None and len(found) == min(most, len(clients)):
             return found
         found = []
         place = len(clients) - 1
         while place >= 0 and len(found) < most:
             client = clients[place]
-            if room[client] <= 0:
-                # Near the end, for nearly all before it were found just now: little is moved.
+            if free[client] <= 0:
+                # Cheap: the entry is near the end of the list.
                 del clients[place]
             elif cells is None or self.cells[client] in cells:
                 found.append(client)
@@ -79,27 +83,30 @@ class Takers:
 
 
 @dataclass(slots=True)
-class Roomiest:
-    """Clients by room a thread, for copies that may go beyond it.
+class MostFree:
+    """Clients by free capacity per thread, for copies that may exceed it.
 
     Attributes:
-        room: copies that each client may take; kept by whoever moves copies, never raised.
-        capacity: threads.
+        free: copies that each client may still take; the caller updates it, and never raises it.
+        capacity: threads of each client.
         cells: the cell of each client.
-        heaps: cells -> (-room a thread, client) of their usable clients, and of some others where
-            cells are many; lazily brought up to date.
+        heaps: cells -> heap of (-free capacity per thread, client) of their usable clients, and of
+            clients in other cells if there are many cells; entries are updated when read.
     """
 
-    room: Sequence[int]
+    free: Sequence[int]
     capacity: Sequence[int]
     cells: Sequence[int]
     heaps: dict[Cells, list[tuple[float, int]]]
 
     def first(self, cells: Cells, without: Sequence[int]) -> int:
-        """The client of these cells with most room a thread, then the first; or NOBODY."""
+        """The client of these cells with most free capacity per thread, or NOBODY.
+
+        Among equals the first client; the clients in `without` are left out.
+        """
         listed = around(cells)
         if listed not in self.heaps:
-            rows = zip(self.room, self.capacity, self.cells, strict=True)
+            rows = zip(self.free, self.capacity, self.cells, strict=True)
             # Sorted, so it is a heap.
             self.heaps[listed] = sorted(
                 (-left / threads, client)
@@ -110,7 +117,7 @@ class Roomiest:
         passed = []
         while heap and found == NOBODY:
             key, client = heap[0]
-            now = -self.room[client] / self.capacity[client]
+            now = -self.free[client] / self.capacity[client]
             if now != key:
                 heapq.heapreplace(heap, (now, client))
             elif client in without or self.cells[client] not in cells:
@@ -123,7 +130,7 @@ class Roomiest:
 
 
 def _circle(capacity: Sequence[int]) -> list[int]:
-    """Clients in a ring, big ones more often and evenly between the others."""
+    """Clients in round robin order; each stands in it in proportion to its threads, evenly."""
     smallest = min((threads for threads in capacity if threads > 0), default=1)
     share = [min(64, round(threads / smallest)) for threads in capacity]
     places = [((k + 0.5) / n, c) for c, n in enumerate(share) for k in range(n)]
@@ -132,7 +139,13 @@ def _circle(capacity: Sequence[int]) -> list[int]:
 
 @dataclass(slots=True)
 class Ring:
-    """Clients of some cells in a ring, a pointer for each active client, and a union-find."""
+    """Clients of some cells in round robin order.
+
+    Attributes:
+        clients: the client at each place; a client may stand at several places.
+        following: union-find over places: leads from a place to the next one that is not full.
+        pointer: active client -> the place at which the search for its next standby starts.
+    """
 
     clients: list[int]
     following: list[int]
@@ -142,15 +155,15 @@ class Ring:
     def of(cls, capacity: Sequence[int]) -> "Ring":
         """All clients with capacity above 0."""
         clients = _circle(capacity)
-        # Each active client starts behind its own place, or where that would be.
+        # The first standby of an active client goes to the client after its own last place.
         place = {client: number + 1 for number, client in enumerate(clients)}
         return cls(clients, list(range(len(clients))), place)
 
-    def open_place(self, room: Sequence[int], start: int) -> int:
-        """The first place from `start` on whose client has room; -1 when there is none."""
+    def open_place(self, free: Sequence[int], start: int) -> int:
+        """The first place from `start` on whose client has free capacity; -1 if there is none."""
         path = []
         place, size = start, len(self.clients)
-        while room[self.clients[place]] <= 0:
+        while free[self.clients[place]] <= 0:
             path.append(place)
             after = self.following[place]
             place = after if after != place else (place + 1) % size

@@ -1,6 +1,7 @@
 import pytest
 
-from system_tests.live.upgrade import PathError, Switches, plan_path
+from system_tests.live.options import Switches
+from system_tests.live.plan import PathError, plan_path
 
 
 def stages(old, new, **switches):
@@ -43,7 +44,7 @@ def test_a_rolling_restart_is_one_bounce():
 
 def moved(old, new, **switches):
     plan = plan_path(old, new, Switches(rebalance_protocol="cooperative", **switches))
-    return plan.before.rebalance_protocol, [one.rebalance_protocol for one in plan.stages]
+    return plan.before.rebalance_protocol, [stage.rebalance_protocol for stage in plan.stages]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_one_bounce_to_cooperative_members_on_request():
 
 def test_members_are_eager_unless_told():
     plan = plan_path("2.8", "native", Switches())
-    assert {one.rebalance_protocol for one in (plan.before, *plan.stages)} == {"eager"}
+    assert {stage.rebalance_protocol for stage in (plan.before, *plan.stages)} == {"eager"}
     assert "cooperative" not in plan.stages[0].describe()
 
 

@@ -1,8 +1,7 @@
-"""What a thread makes of its leader's answer: tasks to open and close, a rejoin now or later.
+"""Steps after a leader's answer: give up and open tasks, rejoin now, later or not at all.
 
-How a member of a release forces a rebalance is in `behaviour`: by leaving and joining anew before
-2.6, with a plain rejoin after. That a plain rejoin with the same bytes changes nothing
-(KAFKA-10455) is the coordinator's rule and nobody's special case.
+A member before 2.6 forces a rebalance by leaving and joining again, a later one by a plain rejoin
+(`behaviour`). The coordinator ignores a plain rejoin with the same bytes (KAFKA-10455).
 """
 
 from collections.abc import Iterable
@@ -28,16 +27,18 @@ from probing import (
 from system_tests.coordinator import ErrorCode, LeaveGroup, LeavingMember, SyncAnswer
 from system_tests.sim.events import Cause, Rejoined, Took
 from system_tests.sim.world.consumer import GROUP, again, give, join, lose
-from system_tests.sim.world.member_world import MemberWorld
+from system_tests.sim.world.observing import followed
+from system_tests.sim.world.state import WorldState
 from system_tests.sim.world.thread import Partitions, Phase, StreamThread
+from system_tests.sim.world.transport import beat_later, later, poll_later, send
 from system_tests.sim.world.wire import WireError, read_assignment
 
 _NEXT_ANSWER_MS = 1_000
 _FOLLOWUPS = frozenset({*(rule.name for rule in FOLLOWUP_RULES), "follow-up is due"})
 
 
-def on_sync(world: MemberWorld, thread: StreamThread, answer: SyncAnswer) -> None:
-    """The leader's answer came, or the generation is over before it began."""
+def on_sync(world: WorldState, thread: StreamThread, answer: SyncAnswer) -> None:
+    """Handle the answer to SyncGroup: take the assignment, or join again."""
     match answer.error:
         case ErrorCode.NONE:
             take(world, thread, answer.assignment)
@@ -49,8 +50,8 @@ def on_sync(world: MemberWorld, thread: StreamThread, answer: SyncAnswer) -> Non
             world.fail(thread, f"the coordinator refused it: {answer.error.name}")
 
 
-def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
-    """Take an answer: give up what is not in it, open what is new, do what probing asks for."""
+def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
+    """Take an assignment: give up what is not in it, open what is new, rejoin if it asks for it."""
     try:
         partitions, user_data = read_assignment(data)
     except WireError as error:
@@ -100,7 +101,12 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
         )
     )
     version = assignment.version if assignment else 0
-    world.took(thread, version=version, is_followed=not (ignores or received.failure))
+    thread.answered_version = version
+    if not world.setup.dimensions.is_default:
+        is_followed = not (ignores or received.failure)
+        world.record(
+            followed(thread, world.decisions, is_followed=is_followed, now_ms=world.now_ms)
+        )
     _follow(world, thread, received, revoked=bool(given), used_before=used_before)
 
 
@@ -115,7 +121,7 @@ class _Opened(NamedTuple):
     limit_ms: int
 
 
-def _open(world: MemberWorld, thread: StreamThread, gained: Partitions) -> _Opened:
+def _open(world: WorldState, thread: StreamThread, gained: Partitions) -> _Opened:
     """Open the state of tasks that are new here."""
     disk, tasks = world.disks[thread.process], [world.task_of[partition] for partition in gained]
     limit_ms = max((_restore_limit_ms(world, thread, task) for task in tasks), default=0)
@@ -126,12 +132,12 @@ def _open(world: MemberWorld, thread: StreamThread, gained: Partitions) -> _Open
     return _Opened(sum(lag for lag, _ in costs), ms, min(ms, limit_ms))
 
 
-def _restore_limit_ms(world: MemberWorld, thread: StreamThread, task: TaskId) -> int:
-    """How long a task is restored at most where leaders give it to a process that is caught up.
+def _restore_limit_ms(world: WorldState, thread: StreamThread, task: TaskId) -> int:
+    """Return how long a task is restored at most, if leaders prefer processes that are caught up.
 
-    That is any process of this generation whose copy lacks no more than acceptable.recovery.lag;
-    where none is, the state has to be read wherever the task goes. The leader knows how far copies
-    were when their members joined; what is written meanwhile comes on top.
+    Such a process is in this generation and lacks at most acceptable.recovery.lag records; if there
+    is none, the state is restored wherever the task goes. The leader knows the lags of when members
+    joined; records written since are added.
     """
     rates = world.disks[thread.process].rates
     end = rates.end_offset_sum(world.now_ms)
@@ -150,7 +156,7 @@ def _restore_limit_ms(world: MemberWorld, thread: StreamThread, task: TaskId) ->
     return -(-lag * 1000 // rates.restore)
 
 
-def _close(world: MemberWorld, thread: StreamThread, copies: Iterable[TaskId]) -> None:
+def _close(world: WorldState, thread: StreamThread, copies: Iterable[TaskId]) -> None:
     """Close the standby tasks that no thread of the process holds any more."""
     gone = set(copies) - thread.streams.held.standby.keys()
     for other in world.threads if gone else ():
@@ -161,9 +167,9 @@ def _close(world: MemberWorld, thread: StreamThread, copies: Iterable[TaskId]) -
 
 
 def _follow(
-    world: MemberWorld, thread: StreamThread, received: Received, *, revoked: bool, used_before: int
+    world: WorldState, thread: StreamThread, received: Received, *, revoked: bool, used_before: int
 ) -> None:
-    """Carry out what the answer asks for: rejoin, come back later, or die of it."""
+    """Do what the answer asks for: rejoin now or later, or fail."""
     is_native = thread.behaviour.release.is_native
     pace, steps = steps_after(
         received,
@@ -176,22 +182,22 @@ def _follow(
     if ends is not None:
         world.fail(thread, ends.why)
         return
-    world.beat_later(thread)
+    beat_later(world, thread)
     for step in steps:
         match step:
             case Rejoin(command=command, wait_ms=wait_ms):
                 _wish(world, thread, command, used_before=used_before, wait_ms=wait_ms)
             case RejoinLater(delay_ms=delay_ms):
-                world.later(thread, int(delay_ms), "followup", thread.followup)
+                later(world, thread, int(delay_ms), "followup", thread.followup)
             case AskAgain(why=why, wait_ms=wait_ms) if wait_ms:
                 wish = (thread.followup, Cause.RETRY, why)
-                world.poll_later(thread, kind="fire", data=wish, delay_ms=wait_ms)
+                poll_later(world, thread, kind="fire", data=wish, delay_ms=wait_ms)
             case _:
                 pass
     _rejoin_at_once(world, thread, Cause.REVOKED if revoked else thread.rejoin_after)
 
 
-def _rejoin_at_once(world: MemberWorld, thread: StreamThread, cause: str) -> None:
+def _rejoin_at_once(world: WorldState, thread: StreamThread, cause: str) -> None:
     """Rejoin as soon as the answer is taken, if there is a cause.
 
     The consumer itself rejoins once it has revoked something (KIP-429); and a follow-up that fired
@@ -200,28 +206,28 @@ def _rejoin_at_once(world: MemberWorld, thread: StreamThread, cause: str) -> Non
     thread.rejoin_after = ""
     if cause:
         thread.rejoin_needed, thread.cause = True, cause
-        world.poll_later(thread)
+        poll_later(world, thread)
 
 
 def _wish(
-    world: MemberWorld,
+    world: WorldState,
     thread: StreamThread,
     command: RejoinNow,
     *,
     used_before: int,
     wait_ms: int = 0,
 ) -> None:
-    """Let the run loop force a rebalance: the next time it comes round, or after a wait."""
+    """Let the thread force a rebalance at its next poll, or after a wait."""
     cause = Cause.FOLLOWUP if command.rule in _FOLLOWUPS else Cause.VERSION
     world.record(
         Rejoined(world.now_ms, thread.name, cause, command.rule, used_before, command.used_version)
     )
     wish = (thread.followup, cause, command.rule)
-    world.poll_later(thread, kind="fire", data=wish, delay_ms=wait_ms or None)
+    poll_later(world, thread, kind="fire", data=wish, delay_ms=wait_ms or None)
 
 
-def on_followup_due(world: MemberWorld, thread: StreamThread, schedule: int) -> None:
-    """A rebalance that was asked for at this time: let the rules say whether it happens."""
+def on_followup_due(world: WorldState, thread: StreamThread, schedule: int) -> None:
+    """Rejoin if a follow-up rebalance is due; an older schedule is ignored."""
     if schedule != thread.followup:
         return
     used = thread.streams.state.used_version
@@ -233,8 +239,8 @@ def on_followup_due(world: MemberWorld, thread: StreamThread, schedule: int) -> 
             _wish(world, thread, command, used_before=used)
 
 
-def fire(world: MemberWorld, thread: StreamThread, schedule: int, cause: str, rule: str) -> None:
-    """Force a rebalance now, unless a newer answer made the wish void or one is running."""
+def fire(world: WorldState, thread: StreamThread, schedule: int, cause: str, rule: str) -> None:
+    """Force a rebalance now, unless a newer answer replaced the request or one is running."""
     if schedule != thread.followup or thread.rejoin_needed:
         return
     behaviour = thread.behaviour
@@ -244,9 +250,9 @@ def fire(world: MemberWorld, thread: StreamThread, schedule: int, cause: str, ru
         return
     waits = not (behaviour.fires_during_rebalance or behaviour.forces_by_leaving)
     if waits and not world.is_rebalance_over():
-        # Either others are about to hear the same answer, or the next one makes this wish void.
+        # Others are about to get the same answer, or the next one replaces this request.
         delay_ms = None if world.is_stable else _NEXT_ANSWER_MS
-        world.poll_later(thread, kind="fire", data=(schedule, cause, rule), delay_ms=delay_ms)
+        poll_later(world, thread, kind="fire", data=(schedule, cause, rule), delay_ms=delay_ms)
         return
     thread.rejoin_needed, thread.cause = True, cause
     if behaviour.forces_by_leaving:
@@ -254,10 +260,10 @@ def fire(world: MemberWorld, thread: StreamThread, schedule: int, cause: str, ru
     join(world, thread)
 
 
-def _leave(world: MemberWorld, thread: StreamThread, reason: str) -> None:
-    """Unsubscribe: everything is given up, and a dynamic member says that it leaves."""
+def _leave(world: WorldState, thread: StreamThread, reason: str) -> None:
+    """Unsubscribe: give everything up; a dynamic member sends LeaveGroup."""
     give(world, thread, thread.owned)
     if thread.instance_id is None:
         leaving = LeavingMember(thread.member_id, reason=reason)
-        world.send(thread, LeaveGroup(group_id=GROUP, members=(leaving,)), awaited=False)
+        send(world, thread, LeaveGroup(group_id=GROUP, members=(leaving,)), awaited=False)
     thread.lose_membership()

@@ -4,7 +4,7 @@ import pytest
 
 from system_tests.sim import World, WorldSetup
 from system_tests.sim.events import Ended
-from system_tests.sim.world import following
+from system_tests.sim.world import assignment
 from system_tests.sim.world.thread import Phase
 from system_tests.sim.world.wire import write_assignment
 
@@ -23,7 +23,7 @@ def waits_ms(world, thread):
     return [
         pending.due_ms - world.now_ms
         for pending in world.scheduler.unordered()
-        if pending.kind == "fire" and pending.data[:2] == (thread.life, thread.followup)
+        if pending.kind == "fire" and pending.data[:2] == (thread.incarnation, thread.followup)
     ]
 
 
@@ -31,7 +31,7 @@ def test_a_member_of_ours_waits_twice_as_long_after_each_unreadable_answer():
     world, thread = settled("native")
     waited = []
     for _ in range(8):
-        following.take(world, thread, write_assignment(thread.owned, UNREADABLE))
+        assignment.take(world, thread, write_assignment(thread.owned, UNREADABLE))
         assert thread.phase is Phase.STABLE
         waited += waits_ms(world, thread)
     assert waited == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
@@ -40,18 +40,18 @@ def test_a_member_of_ours_waits_twice_as_long_after_each_unreadable_answer():
 def test_after_the_wait_it_asks_again_and_a_good_answer_ends_the_back_off():
     world, thread = settled("native")
     generation = thread.generation
-    following.take(world, thread, write_assignment(thread.owned, UNREADABLE))
+    assignment.take(world, thread, write_assignment(thread.owned, UNREADABLE))
     world.run_for(900)
     assert thread.generation == generation
     assert world.run(until=world.is_settled, within_ms=60_000)
     assert thread.generation == generation + 1
-    following.take(world, thread, write_assignment(thread.owned, UNREADABLE))
+    assignment.take(world, thread, write_assignment(thread.owned, UNREADABLE))
     assert waits_ms(world, thread) == [1_000]
 
 
 @pytest.mark.parametrize("release", ["3.9.1", "2.3.1"])
 def test_a_member_of_kafkas_dies_of_an_unreadable_answer(release):
     world, thread = settled(release)
-    following.take(world, thread, write_assignment(thread.owned, UNREADABLE))
+    assignment.take(world, thread, write_assignment(thread.owned, UNREADABLE))
     assert thread.phase is Phase.DOWN
-    assert [one.failed for one in world.trace if isinstance(one, Ended)] == [True]
+    assert [event.failed for event in world.trace if isinstance(event, Ended)] == [True]

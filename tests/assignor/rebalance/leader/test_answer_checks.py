@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from assignor import LeaderKnowledge, TaskAssignmentError, plan_tasks
-from assignor.rebalance.leader import group_answers as answering
-from assignor.rebalance.leader.answer_bytes import build_answers
-from assignor.rebalance.leader.group_answers import check_answers
+from assignor.rebalance.leader import assign
+from assignor.rebalance.leader.answer_bytes import write_answers
+from assignor.rebalance.leader.answer_checks import check_answers
 from encoding import TaskId, TopicPartition
 from tests.assignor.rebalance.groups import TOPOLOGY, Group
 
@@ -28,10 +28,10 @@ def answers_of(group):
 
 
 def changed(answers, member, **fields):
-    one = answers[member]
+    member_answer = answers[member]
     own = {name: fields.pop(name) for name in ("partitions",) if name in fields}
-    assignment = replace(one.assignment, **fields)
-    return answers | {member: replace(one, assignment=assignment, **own)}
+    assignment = replace(member_answer.assignment, **fields)
+    return answers | {member: replace(member_answer, assignment=assignment, **own)}
 
 
 def test_right_answers_pass():
@@ -68,17 +68,17 @@ def test_answers_that_break_a_rule_are_not_sent_and_tasks_stay_where_they_ran(mo
     before = group.owners()
     group.join("c")
 
-    def broken(request):
-        answers, budget = build_answers(request)
-        monkeypatch.setattr(answering, "build_answers", build_answers)
+    def broken(*decided):
+        answers, budget = write_answers(*decided)
+        monkeypatch.setattr(assign, "write_answers", write_answers)
         answers["c"] = replace(answers["c"], partitions=answers["a"].partitions)
         return answers, budget
 
-    monkeypatch.setattr(answering, "build_answers", broken)
+    monkeypatch.setattr(assign, "write_answers", broken)
     group.round("a", knowledge=LeaderKnowledge(leader_id="a", now_ms=1_000))
     assert group.owners() == before
-    [said] = [one for one in group.last.warnings if "goes to both" in one]
-    assert "tasks stay where they ran" in said
+    [warning] = [warning for warning in group.last.warnings if "goes to both" in warning]
+    assert "tasks stay where they ran" in warning
     assert group.last.failures.count == 1
     assert group.last.answers["a"].assignment.next_rebalance_ms == 11_000, "it looks again then"
 

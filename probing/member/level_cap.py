@@ -1,4 +1,4 @@
-"""What finalized levels mean for one program: the cap on its versions, and what it cannot meet."""
+"""What finalized levels mean for one member: an upper bound on its versions, and unmet levels."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,7 +22,7 @@ from probing.versions import greatest_known_version
 HELD_BACK: Final = FinalizedLevels(
     levels={ASSIGNMENT_PROTOCOL: max(KAFKA_VERSIONS)}, epoch=FIRST_EPOCH
 )
-"""What a group that holds back goes by, until the first level is finalized."""
+"""Levels of a group that holds upgrades back until the first level is finalized."""
 
 
 def protocol_level(levels: FinalizedLevels) -> int | None:
@@ -31,9 +31,10 @@ def protocol_level(levels: FinalizedLevels) -> int | None:
 
 
 def capped_version(known_versions: Sequence[int], version: int, level: int | None) -> int:
-    """Return the greatest known version up to ``version`` and the level, if there is one.
+    """Return the greatest known version that is at most ``version`` and at most the level, if any.
 
-    Where nothing known is low enough the version stays: such a level is refused before.
+    If every known version is above the level, ``version`` is returned; callers refuse such a level
+    before (``unmet_levels``).
     """
     if level is None or version <= level:
         return version
@@ -49,12 +50,12 @@ def member_ranges(versions: tuple[int, ...]) -> dict[str, LevelRange]:
 def unmet_levels(
     name: str, versions: tuple[int, ...], levels: FinalizedLevels
 ) -> JoinDecision | None:
-    """Return why a member with these versions cannot go by the levels, None where it can.
+    """Return why a member with these versions does not support the levels; None if it does.
 
     Args:
-        name: of its release, for the sentence.
-        versions: everything that it reads and writes.
-        levels: finalized.
+        name: the member's release, for the sentence.
+        versions: every version that the member reads and writes.
+        levels: the finalized levels.
     """
     numbers = JoinNumbers(
         node=NodeSupport(

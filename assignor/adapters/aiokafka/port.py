@@ -1,0 +1,171 @@
+"""What a member asks of an aiokafka consumer, and what aiokafka would end with or hides.
+
+What is raised in aiokafka's join task, but for `KafkaError`, ends that task and with it the
+consumer for good; `CoordinatorHooks` replaces answers and metadata that aiokafka would raise for.
+aiokafka decodes for a leader neither owned partitions, nor generations, nor instance ids. Those of
+native members are in their own bytes; what cooperative members of any kind own is read from the
+bytes that aiokafka decodes (KIP-429).
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from aiokafka.coordinator.protocol import (
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+
+from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
+from assignor.rebalance import read_consumer_subscription
+from encoding import DecodeError, TopicPartition
+
+# aiokafka's generation of a member that the group removed.
+_NO_GENERATION = -1
+_NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
+
+
+class AiokafkaPort:
+    """`ClientPort` of an `AIOKafkaConsumer`, which has a coordinator once it is started.
+
+    Args:
+        consumer: in a group.
+    """
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def coordinator(self) -> Any:
+        """Of the consumer; None before it is started."""
+        return getattr(self._consumer, "_coordinator", None)
+
+    def remember_loop(self) -> None:
+        """Keep the running event loop, on which the consumer joins, for timers of other threads."""
+        with suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+
+    def request_rejoin(self) -> None:
+        """Have the coordinator join again."""
+        if self.coordinator is not None:
+            self.coordinator.request_rejoin()
+
+    def is_rebalancing(self) -> bool:
+        """Whether the coordinator joins, or is going to."""
+        joins = getattr(self.coordinator, "_performed_join_prepare", True)
+        asked = getattr(self.coordinator, "_rejoin_needed_fut", None)
+        return bool(joins) or (asked is not None and bool(asked.done()))
+
+    def has_lost_membership(self) -> bool:
+        """Whether the coordinator has reset its generation."""
+        return bool(getattr(self.coordinator, "generation", 0) == _NO_GENERATION)
+
+    def generation(self) -> int:
+        """Generation of the last join; -1 if unknown."""
+        return int(getattr(self.coordinator, "generation", _NO_GENERATION))
+
+    def owned_partitions(self) -> Iterable[TopicPartition]:
+        """Nothing: aiokafka is eager, and gives up everything before it joins."""
+        return ()
+
+    def group_instance_id(self) -> str | None:
+        """The consumer's `group_instance_id`."""
+        instance_id: str | None = getattr(self._consumer, "_group_instance_id", None)
+        return instance_id
+
+    def start_timer(self, delay_s: float, call: Callable[[], None]) -> Cancellable:
+        """Have `call` called on the consumer's event loop; callable on any thread."""
+        try:
+            return asyncio.get_running_loop().call_later(delay_s, call)
+        except RuntimeError:  # no loop in this thread
+            later = _LaterCall(delay_s, call)
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(later.begin)
+            return later
+
+
+class _LaterCall:
+    """A call that another thread asked the event loop for."""
+
+    def __init__(self, delay_s: float, call: Callable[[], None]) -> None:
+        self._delay_s, self._call, self._cancelled = delay_s, call, False
+
+    def begin(self) -> None:
+        if not self._cancelled:
+            asyncio.get_running_loop().call_later(self._delay_s, self._run)
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def _run(self) -> None:
+        if not self._cancelled:
+            self._call()
+
+
+class CoordinatorHooks:
+    """Reads joins and answers before aiokafka's coordinator decodes them.
+
+    Args:
+        port: of the consumer.
+        report: called with each reason why an answer cannot be taken.
+    """
+
+    def __init__(self, port: AiokafkaPort, report: Callable[[str], None]) -> None:
+        self._port = port
+        self._report = report
+        self._hooked: Any = None
+        self._joined: dict[str, bytes] = {}
+
+    def install(self) -> None:
+        """Hook the consumer's coordinator, once; it exists from the first join on."""
+        coordinator = self._port.coordinator
+        if coordinator is None or coordinator is self._hooked:
+            return
+        self._hooked = coordinator
+        complete = coordinator._on_join_complete  # noqa: SLF001 there is no public hook
+        perform = coordinator._perform_assignment  # noqa: SLF001 as above
+
+        async def checked(generation: int, member_id: str, protocol: str, answer: bytes) -> None:
+            decode = ConsumerProtocolMemberAssignment.decode
+            why = (
+                unusable_answer(answer, decode, _subscribed(coordinator))
+                if answer
+                else "the leader sent this member no answer"
+            )
+            if why:
+                self._report(why)
+                # Taken by `on_assignment` as an answer that cannot be read, and asked for again.
+                answer = _NO_ANSWER
+            await complete(generation, member_id, protocol, answer)
+
+        async def readable(response: Any) -> Any:
+            # aiokafka decodes metadata unguarded.
+            decode = ConsumerProtocolMemberMetadata.decode
+            response.members = [
+                (*member[:-1], readable_metadata(bytes(member[-1]), decode))
+                for member in response.members
+            ]
+            self._joined = {member[0]: member[-1] for member in response.members}
+            return await perform(response)
+
+        coordinator._on_join_complete = checked  # noqa: SLF001 as above
+        coordinator._perform_assignment = readable  # noqa: SLF001 as above
+
+    def owned_by(self, member_id: str) -> tuple[TopicPartition, ...] | None:
+        """Return what a member owns by the bytes that it joined with; None: they do not name it."""
+        return owned_in(self._joined.get(member_id))
+
+
+def owned_in(joined: bytes | None) -> tuple[TopicPartition, ...] | None:
+    """Return the partitions that a member's metadata names as owned; None: it cannot be read."""
+    try:
+        return None if joined is None else read_consumer_subscription(joined).owned_partitions
+    except DecodeError:
+        return None
+
+
+def _subscribed(coordinator: Any) -> frozenset[str]:
+    subscription = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
+    return frozenset(getattr(subscription, "topics", ()))

@@ -1,0 +1,152 @@
+"""What a member asks of a kafka-python consumer, and two defects of that client, worked around.
+
+kafka-python 3.0 discards a JoinGroup response that arrives between two calls of `poll`, and joins
+anew; `keep_joins` has it kept for the next `poll`. kafka-python raises out of `poll` for bytes that
+it cannot decode; `keep_joins` and `make_readable` replace them before it does.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
+from typing import Any
+
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+
+from assignor.adapters.membership import (
+    Cancellable,
+    in_a_thread,
+    readable_metadata,
+    unusable_answer,
+)
+from encoding import TopicPartition
+
+# kafka-python's generation of a member that the group removed.
+_NO_GENERATION = -1
+_NO_ANSWER: bytes = ConsumerProtocolAssignment(
+    version=0, assigned_partitions=[], user_data=b""
+).encode()
+
+
+class KafkaPythonPort:
+    """`ClientPort` of a `KafkaConsumer`.
+
+    Args:
+        consumer: in a group.
+        coordinator: of the consumer.
+    """
+
+    def __init__(self, consumer: Any, coordinator: Any) -> None:
+        self._consumer = consumer
+        self._coordinator = coordinator
+
+    def request_rejoin(self) -> None:
+        """Have the consumer join again with its next poll."""
+        self._coordinator.request_rejoin()
+
+    def is_rebalancing(self) -> bool:
+        """Whether the coordinator joins or waits for its answer."""
+        return bool(self._coordinator.rebalance_in_progress())
+
+    def is_silent(self) -> bool:
+        """Whether the consumer counts as a member and sends no heartbeats, as after a fencing.
+
+        A member that joins anew sends none either, and counts as one until it finds a coordinator.
+        """
+        coordinator = self._coordinator
+        stable = getattr(coordinator, "stable", None)
+        # kafka-python changes all three under its lock.
+        with getattr(coordinator, "_lock", None) or nullcontext():
+            joins = getattr(coordinator, "rejoining", False)
+            sends = getattr(coordinator, "_heartbeat_enabled", True)
+            return callable(stable) and bool(stable()) and not sends and not joins
+
+    def has_lost_membership(self) -> bool:
+        """Whether the coordinator has reset its generation."""
+        known = getattr(self._coordinator, "_generation", None)
+        return bool(getattr(known, "generation_id", 0) == _NO_GENERATION)
+
+    def generation(self) -> int:
+        """Generation of the last join; -1 if unknown."""
+        known = getattr(self._coordinator, "_generation", None)
+        return int(getattr(known, "generation_id", _NO_GENERATION))
+
+    def owned_partitions(self) -> Iterable[TopicPartition]:
+        """What the consumer is assigned now."""
+        return tuple(TopicPartition(p.topic, p.partition) for p in self._consumer.assignment())
+
+    def group_instance_id(self) -> str | None:
+        """The consumer's `group_instance_id`."""
+        instance_id: str | None = getattr(self._coordinator, "group_instance_id", None)
+        return instance_id
+
+    def start_timer(self, delay_s: float, call: Callable[[], None]) -> Cancellable:
+        """Have `call` called on a thread of its own."""
+        return in_a_thread(delay_s, call)
+
+
+def keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
+    """Have a JoinGroup response that arrives between two calls of `poll` taken by the next one.
+
+    kafka-python discards it and joins anew, which costs the whole group a rebalance, and a member
+    that always works between its polls all of them. As in the Java client, an answer is kept as
+    long as the member is in the generation of that answer, and the session cannot have ended. The
+    next `poll` looks for it whatever the join was for.
+
+    An answer that kafka-python cannot take becomes one without partitions and user data, and
+    `report` is called with the reason.
+    """
+    join: Callable[[], Awaitable[bytes]] | None = getattr(
+        coordinator, "_do_join_and_sync_async", None
+    )
+    if join is None:
+        return
+    session_s = coordinator.config["session_timeout_ms"] / 1000
+    kept: tuple[Any, bytes, float] | None = None
+
+    async def join_or_take() -> bytes:
+        nonlocal kept
+        last, kept = kept, None
+        # Where changed metadata or topics are the reason, nothing else has the next `poll` take the
+        # answer: the reason is gone once the leader has decided, and the member hangs in the join.
+        coordinator.request_rejoin()
+        if last is not None:
+            generation, answer, since = last
+            # An answer that was taken has ended the rebalance.
+            waits = coordinator.rebalance_in_progress()
+            is_member = getattr(coordinator, "_generation", None) == generation
+            if waits and is_member and time.monotonic() - since < session_s:
+                return answer
+        answer = await join()
+        why = unusable_answer(answer, ConsumerProtocolAssignment.decode, _subscribed(coordinator))
+        if why:
+            report(why)
+            answer = _NO_ANSWER
+        kept = getattr(coordinator, "_generation", None), answer, time.monotonic()
+        return answer
+
+    coordinator._do_join_and_sync_async = join_or_take  # noqa: SLF001 the client has no hook for it
+
+
+def make_readable(coordinator: Any) -> None:
+    """Replace metadata that kafka-python, which decodes it unguarded, would raise for as leader."""
+    perform = getattr(coordinator, "_perform_assignment", None)
+    if perform is None:
+        return
+
+    def perform_readable(leader_id: str, protocol_name: str, members: list[Any]) -> Any:
+        for member in members:
+            member.metadata = readable_metadata(
+                bytes(member.metadata or b""), ConsumerProtocolSubscription.decode
+            )
+        return perform(leader_id, protocol_name, members)
+
+    coordinator._perform_assignment = perform_readable  # noqa: SLF001 the client has no hook for it
+
+
+def _subscribed(coordinator: Any) -> frozenset[str] | None:
+    """Return the topics of the consumer, or None where they are not known."""
+    topics = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
+    return None if topics is None else frozenset(topics)

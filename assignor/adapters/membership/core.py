@@ -1,0 +1,344 @@
+"""The membership core: one member's state from join to answer, and what it remembers as leader.
+
+Sans-IO: bytes and facts in, bytes, tasks and steps out. It knows no client, listener, timer, thread
+or clock; `Membership` calls it in order and carries out what it returns.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from assignor.adapters.membership.client import UNKNOWN_GENERATION
+from assignor.adapters.membership.setup import MemberSetup, static_identity
+from assignor.embedding import AtHand, lags_or_prior
+from assignor.logs import line_logger
+from assignor.rebalance import (
+    NEW_PACE,
+    NO_CLAIMS,
+    ClaimMemory,
+    GroupAnswer,
+    GroupMember,
+    LeaderKnowledge,
+    Received,
+    RejoinPace,
+    Step,
+    StreamsMember,
+    TasksHeld,
+    assign_group,
+    steps_after,
+)
+from encoding import AssignorError, Subscription, TaskId, TopicPartition, shown
+from probing import RebalanceProtocol, Refuse, protocol_level
+from probing.features import FinalizedLevels, LookNumbers, decide_look
+
+_log = line_logger(__name__)
+
+NO_TASKS = TasksHeld()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """Tasks that a member gives up before a join; `is_lost`: other members run them already."""
+
+    tasks: TasksHeld
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What taking an answer changed.
+
+    Attributes:
+        received: the answer, with what probing asks for.
+        generation: of the rebalance.
+        used_before: version of the subscription that was answered.
+        used_after: version of the next subscription.
+        revoked: tasks that a cooperative member gives up now; empty for an eager member, which has
+            given up everything before it joined.
+        held: all tasks that the member holds from now on.
+    """
+
+    received: Received
+    generation: int
+    used_before: int
+    used_after: int
+    revoked: TasksHeld
+    held: TasksHeld
+
+    @property
+    def asks_for_shutdown(self) -> bool:
+        """Whether the answer asks the whole group to stop (KIP-671)."""
+        assignment = self.received.assignment
+        return assignment is not None and assignment.error_code == AssignorError.SHUTDOWN_REQUESTED
+
+
+class MembershipCore:
+    """One member of a group, from its start to its end.
+
+    Args:
+        setup: the checked options.
+        member: the member's half of the protocol.
+
+    Attributes:
+        setup: as given.
+        member: as given.
+        leader: what this member leads by; `follow_lags` changes the strategy.
+        memory: what it keeps from the last time that it led; its claims are those of the last
+            answers that reached the group.
+        owned: partitions that the last subscription named as owned; empty for an eager member.
+        last_bytes: the last subscription.
+        partition_counts: topic -> partitions, as the last native leader sent them; JVM leaders
+            send none.
+    """
+
+    def __init__(self, setup: MemberSetup, member: StreamsMember) -> None:
+        self.setup = setup
+        self.member = member
+        self.leader = setup.leader
+        self.memory = LeaderKnowledge()
+        # Of answers that were decided and have not arrived yet.
+        self._sent_claims: ClaimMemory = NO_CLAIMS
+        self.owned: tuple[TopicPartition, ...] = ()
+        self.last_bytes = b""
+        self.partition_counts: Mapping[str, int] = {}
+        # What the listener was last called with.
+        self._reported = NO_TASKS
+        self._generation = UNKNOWN_GENERATION
+        self._error_code = 0
+        self._pace: RejoinPace | None = NEW_PACE
+        self._leads = self._led_by_jvm = False
+
+    @property
+    def is_native(self) -> bool:
+        """Whether this member follows this package's rules, not those of a Kafka release."""
+        return self.leader.release.is_native
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether this member gives up only what moves (KIP-429)."""
+        return self.setup.protocol is RebalanceProtocol.COOPERATIVE
+
+    @property
+    def levels(self) -> FinalizedLevels:
+        """The finalized levels that this member goes by."""
+        return self.member.state.levels
+
+    @property
+    def refusal(self) -> Refuse | None:
+        """Why this member cannot go by the group's levels, or None."""
+        return self.member.state.refusal
+
+    @property
+    def source_topics(self) -> frozenset[str]:
+        """Source topics of all subtopologies."""
+        return frozenset(t for part in self.leader.subtopologies for t in part.source_topics)
+
+    def become_static(self, group_instance_id: str) -> None:
+        """Take the identity of a static member (KIP-345).
+
+        Raises:
+            ConfigError: Kafka refuses this instance id.
+        """
+        self.member.identity = static_identity(
+            self.member.identity,
+            group_instance_id,
+            application_id=None if self.setup.identity_is_given else self.setup.application_id,
+        )
+
+    def follow_lags(self) -> None:
+        """Place tasks by lags from now on, unless the user chose a strategy."""
+        if self.setup.strategy_is_default:
+            self.leader = replace(self.leader, strategy=lags_or_prior)
+
+    def request_shutdown(self) -> None:
+        """Have the next subscription ask the whole group to stop (KIP-671)."""
+        self._error_code = int(AssignorError.SHUTDOWN_REQUESTED)
+
+    # Joining
+
+    def begin_join(self) -> None:
+        """Begin a rebalance: an answer that has not arrived by now never will."""
+        self._leads = False
+        self._sent_claims = NO_CLAIMS
+
+    def give_up(self, *, is_lost: bool) -> GivenUp | None:
+        """Return the tasks to give up before a join, or None where there are none.
+
+        Everything under the eager protocol, or when the group removed this member.
+
+        Args:
+            is_lost: the group removed this member, so its tasks run elsewhere.
+        """
+        if is_lost:
+            self.member.forget_tasks()
+            self._generation = UNKNOWN_GENERATION
+        elif self.is_cooperative:
+            return None
+        reported, self._reported = self._reported, NO_TASKS
+        if not reported.active and not reported.standby:
+            return None
+        return GivenUp(tasks=reported, is_lost=is_lost)
+
+    def write_subscription(
+        self, offset_sums: Mapping[TaskId, int], owned: Iterable[TopicPartition]
+    ) -> Subscription:
+        """Write the next subscription into `last_bytes`, and return it as a value.
+
+        Args:
+            offset_sums: task -> sum of changelog offsets of the state on this member.
+            owned: partitions that a cooperative member has not given up; none of an eager one.
+
+        Raises:
+            MemberRefused: this member cannot write the version or meet the level that it has to.
+            EncodeError: a value does not fit on the wire.
+        """
+        self.owned = tuple(sorted(owned))
+        value, self.last_bytes = self.member.subscription(
+            offset_sums,
+            error_code=self._error_code,
+            owned_partitions=self.owned,
+            owned_generation=self._generation,
+        )
+        return value
+
+    # Leading
+
+    def begin_lead(self) -> None:
+        """Note that the client has this member lead the generation."""
+        self._leads = True
+
+    def decide(
+        self,
+        group: Sequence[GroupMember],
+        at_hand: AtHand,
+        *,
+        persistent_version: int,
+        generation: int,
+        now_ms: int,
+    ) -> GroupAnswer:
+        """Return the leader's answers to all members, and remember them.
+
+        Args:
+            group: every member of the generation, with its bytes.
+            at_hand: partition counts and lags.
+            persistent_version: what this member's own stores are written in; 0: it has none.
+            generation: of this rebalance; -1 if unknown.
+            now_ms: epoch milliseconds.
+
+        Raises:
+            LeaderRefused: the emulated release ends with the versions in the group.
+            TaskAssignmentError: the topology does not fit the topics; the message says how.
+        """
+        own_ids = [each.member_id for each in group if each.user_data == self.last_bytes]
+        answer = assign_group(
+            self.leader,
+            group,
+            at_hand.partition_counts,
+            knowledge=replace(
+                self.memory,
+                generation=generation,
+                leader_id=own_ids[0] if own_ids else None,
+                now_ms=now_ms,
+                levels=self.member.state.known_levels,
+                persistent_version=persistent_version,
+                waits=at_hand.waits,
+                end_offset_sums=at_hand.end_offset_sums,
+            ),
+            held_view=self.member.view,
+        )
+        self.memory = replace(answer.remembered(), claims=self.memory.claims)
+        self._sent_claims = answer.claims
+        return answer
+
+    # After an answer
+
+    def take(
+        self,
+        partitions: Iterable[tuple[str, int]],
+        user_data: bytes | None,
+        *,
+        generation: int,
+        now_ms: int,
+    ) -> Taken:
+        """Take the leader's answer; an answer that cannot be taken leaves no tasks.
+
+        Args:
+            partitions: what the consumer protocol assigned, as (topic, partition).
+            user_data: the assignment.
+            generation: of the rebalance.
+            now_ms: epoch milliseconds.
+
+        Raises:
+            MemoryError: as Python does; nothing else for what a leader sent.
+        """
+        self.memory = replace(self.memory, claims=self._sent_claims)
+        self._sent_claims = NO_CLAIMS
+        used_before = self.member.state.used_version
+        received = self._received(partitions, user_data, now_ms)
+        self._generation = generation
+        before, self._reported = self._reported, self.member.held
+        if received.assignment is not None:
+            native = received.assignment.native
+            self._led_by_jvm = native is None
+            self.partition_counts = {} if native is None else native.partition_counts
+        return Taken(
+            received=received,
+            generation=generation,
+            used_before=used_before,
+            used_after=self.member.state.used_version,
+            revoked=_moved_away(before, self.member.held) if self.is_cooperative else NO_TASKS,
+            held=self.member.held,
+        )
+
+    def steps(self, taken: Taken, *, now_ms: float) -> tuple[Step, ...]:
+        """Return what to do after an answer, in order."""
+        # A native member ends as well if it cannot meet the group's level.
+        survives = self.is_native and self.refusal is None
+        self._pace, steps = steps_after(
+            taken.received, self._pace, now_ms=now_ms, survives=survives
+        )
+        return steps
+
+    def _received(
+        self, partitions: Iterable[tuple[str, int]], user_data: bytes | None, now_ms: int
+    ) -> Received:
+        """Read an answer; whatever fails makes it an answer that cannot be followed."""
+        try:
+            assigned = tuple(TopicPartition(topic, number) for topic, number in partitions)
+            return self.member.receive(assigned, bytes(user_data or b""), now_ms=now_ms)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 a leader's bytes are no reason to end a member
+            _log.exception("an answer of the leader could not be taken")
+            self.member.forget_tasks()
+            what = shown(f"{type(error).__name__}: {error}")
+            return Received(
+                assignment=None,
+                failure=f"the leader's answer could not be taken ({what}); this member asks again",
+            )
+
+    # Finalized levels
+
+    def poll_levels(self, found: FinalizedLevels) -> None:
+        """Go by finalized levels that were found, if they are newer."""
+        self.member.levels_polled(found, leads=False)
+
+    def why_rejoin_for(self, found: FinalizedLevels) -> str:
+        """Return why this member has to ask for a rebalance for new levels, or "".
+
+        The leader asks, since a rebalance tells the whole group. A JVM leader tells nobody, so a
+        member that writes above the level asks for itself. Called on the thread that looks.
+        """
+        # Levels that this leader has put into an answer on its way need no further rebalance.
+        look = decide_look(LookNumbers(polled=found, adopted=self.member.state.known_levels))
+        level = protocol_level(found)
+        is_above = level is not None and self.member.state.used_version > level
+        has_to_ask = self._leads or (self._led_by_jvm and is_above)
+        return look.why if look.starts_rebalance and has_to_ask else ""
+
+
+def _moved_away(before: TasksHeld, held: TasksHeld) -> TasksHeld:
+    """Return tasks that are held no more, and active ones whose partitions changed."""
+    return TasksHeld(
+        active={t: p for t, p in before.active.items() if held.active.get(t) != p},
+        standby={t: p for t, p in before.standby.items() if t not in held.standby},
+    )

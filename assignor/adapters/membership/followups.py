@@ -1,0 +1,103 @@
+"""Rejoins after an answer: now, later, or after a back-off, through the client's port."""
+
+from assignor.adapters.membership.client import ClientPort
+from assignor.adapters.membership.core import Taken
+from assignor.adapters.membership.rejoin_timer import FollowupTimer
+from assignor.adapters.membership.reports import Reporter
+from assignor.observe import AnswerRefused, RejoinRequested
+from assignor.rebalance import AskAgain, DropRejoin, End, Rejoin, RejoinLater, Report, Step
+
+
+class Followups:
+    """Carries out the steps that follow an answer. Without a client, a due rejoin is reported.
+
+    Args:
+        reporter: where refused answers and repeated rejoins are reported.
+
+    Attributes:
+        client: port of the attached consumer; None before `connect`.
+        timer: the pending rejoin, if any; None before `connect`.
+    """
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+        self.client: ClientPort | None = None
+        self.timer: FollowupTimer | None = None
+        self._needs_new_answer = False
+
+    def connect(self, client: ClientPort) -> None:
+        """Use this client from now on."""
+        self.client = client
+        self.timer = FollowupTimer(client.request_rejoin, client.is_rebalancing, client.start_timer)
+
+    def request_rejoin(self) -> None:
+        """Have the client join again as soon as it can."""
+        if self.client is None:
+            self._reporter.report("a rejoin is due, but attach(consumer) was never called; call it")
+            return
+        self.client.request_rejoin()
+
+    def request_new_answer(self) -> None:
+        """Ask for a rebalance, again after each answer that arrives before the next join.
+
+        For changes that the group's next answer must contain. The answer of a rebalance that runs
+        now may have been decided before the change. Called on any thread.
+        """
+        self._needs_new_answer = True
+        if self.timer is not None:
+            self.timer.schedule(0)
+
+    def joined(self) -> None:
+        """Note that the member joins: the next answer is decided after every change so far."""
+        self._needs_new_answer = False
+
+    def answered(self) -> None:
+        """Repeat an open `request_new_answer`, which steps of the answer may have replaced."""
+        if self._needs_new_answer:
+            self.request_new_answer()
+
+    def carry_out(self, step: Step, taken: Taken) -> None:
+        """Do one step that follows the answer `taken`."""
+        match step:
+            case Rejoin(command=command):
+                self._reporter.observe(
+                    RejoinRequested(
+                        rule=command.rule,
+                        why=command.why,
+                        used_version_before=taken.used_before,
+                        used_version_after=taken.used_after,
+                        for_version=taken.received.for_version,
+                    )
+                )
+                self._rejoin(step)
+            case RejoinLater(delay_ms=delay_ms) if self.timer is not None:
+                self.timer.schedule(delay_ms)
+            case DropRejoin() if self.timer is not None:
+                self.timer.clear()
+            case Report(why=why):
+                self._reporter.report(why)
+            case AskAgain(why=why, wait_ms=wait_ms):
+                if self.timer is not None and wait_ms:
+                    self.timer.schedule(wait_ms)
+                self._reporter.observe(AnswerRefused(generation=taken.generation, why=why))
+                self._reporter.report(why)
+            case End(why=why):
+                self._reporter.fail(why)
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Drop the pending rejoin and take no more."""
+        if self.timer is not None:
+            self.timer.close()
+
+    def _rejoin(self, step: Rejoin) -> None:
+        if self.timer is None or not step.wait_ms:
+            self.request_rejoin()
+            return
+        # Schedule first: a listener that fails on the report must not prevent the rejoin.
+        self.timer.schedule(step.wait_ms)
+        self._reporter.report(
+            f"{step.command.why}; {step.in_a_row} answers in a row asked for it, so this member"
+            f" waits {step.wait_ms / 1000:g} s; look at the leader's log"
+        )

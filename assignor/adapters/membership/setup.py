@@ -1,0 +1,199 @@
+"""From checked options to what the membership core is made of: settings, identity, member."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from uuid import UUID, uuid4, uuid5
+
+from assignor.adapters.membership.options import MemberOptions
+from assignor.config import config_from_mapping
+from assignor.errors import ConfigError
+from assignor.placement import Strategy, high_availability, strategy_of
+from assignor.rebalance import LeaderSettings, MemberIdentity, StreamsMember
+from assignor.topology import Subtopology, Topology, is_topic_name
+from encoding import shown
+from probing import HELD_BACK, RebalanceProtocol, Release, find_release
+from probing.features import UNKNOWN_LEVELS
+
+# Process ids of static members are names in this space.
+_STATIC_MEMBERS = UUID("8a7f0d2c-5b1e-4c39-9d64-30f1b6a27e55")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSetup:
+    """Options after all checks, as the membership core uses them.
+
+    Attributes:
+        topology: what the application processes.
+        application_id: prefix of internal topics.
+        leader: release, subtopologies, strategy and settings of a leader.
+        protocol: how the member moves partitions.
+        identity_is_given: the process id came from the user or the state directory.
+        strategy_is_default: the user chose no strategy.
+    """
+
+    topology: Topology
+    application_id: str
+    leader: LeaderSettings
+    protocol: RebalanceProtocol
+    identity_is_given: bool
+    strategy_is_default: bool
+
+
+def member_setup(options: MemberOptions, process_id: UUID | None) -> MemberSetup:
+    """Resolve names and check numbers.
+
+    Args:
+        options: of the member.
+        process_id: of the options or the state directory; None: neither has one.
+
+    Raises:
+        TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
+    """
+    chosen, protocol = options.leading.strategy, options.protocol
+    leader = leader_settings(
+        options.topology,
+        options.application_id,
+        protocol.release,
+        high_availability if chosen is None else chosen,
+        options.settings,
+    )
+    return MemberSetup(
+        topology=options.topology,
+        application_id=options.application_id,
+        leader=leader,
+        protocol=offered_protocol(
+            leader.release, protocol.upgrade_from, protocol.rebalance_protocol
+        ),
+        identity_is_given=process_id is not None,
+        strategy_is_default=chosen is None,
+    )
+
+
+def new_member(
+    options: MemberOptions,
+    setup: MemberSetup,
+    *,
+    process_id: UUID | None,
+    remembered_version: int | None,
+) -> StreamsMember:
+    """Return a member that has not joined yet.
+
+    Args:
+        options: of the member.
+        setup: made from the options.
+        process_id: as for `member_setup`; None: a random one.
+        remembered_version: that the group agreed on before a restart, by the state directory.
+
+    Raises:
+        ConfigError, ReleaseError: an option is invalid; the message says why.
+    """
+    identity, protocol = options.identity, options.protocol
+    return StreamsMember(
+        setup.leader.release,
+        identity_of(
+            process_id,
+            endpoint=identity.endpoint,
+            rack=identity.rack,
+            client_tags=identity.client_tags,
+        ),
+        subtopologies=setup.leader.subtopologies,
+        upgrade_from=protocol.upgrade_from,
+        start_version=protocol.start_version,
+        remembered_version=remembered_version,
+        levels=HELD_BACK if options.levels.hold_back else UNKNOWN_LEVELS,
+    )
+
+
+def leader_settings(
+    topology: Topology,
+    application_id: str,
+    release: str,
+    strategy: Strategy | str,
+    settings: Mapping[str, Any],
+) -> LeaderSettings:
+    """Resolve names and check numbers.
+
+    Raises:
+        TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
+    """
+    if not (isinstance(application_id, str) and is_topic_name(application_id)):
+        raise ConfigError(
+            f"application_id={shown(repr(application_id))} is refused, since internal topics begin"
+            " with it; give 1 to 249 letters, digits, dots, underscores and hyphens"
+        )
+    subtopologies = topology.subtopologies(application_id)
+    internal = {name for part in subtopologies for name in _internal_topics(part)}
+    for name in sorted(internal):
+        if not is_topic_name(name):
+            raise ConfigError(
+                f"internal topic {shown(name)} has {len(name)} characters, and Kafka takes 249; "
+                "shorten application_id or the name of the store or repartition topic"
+            )
+    return LeaderSettings(
+        release=find_release(release),
+        subtopologies=subtopologies,
+        config=config_from_mapping(settings),
+        strategy=strategy_of(strategy),
+    )
+
+
+def _internal_topics(part: Subtopology) -> tuple[str, ...]:
+    return (*part.changelog_topics, *(topic.name for topic in part.repartition_topics))
+
+
+def identity_of(
+    process_id: UUID | None,
+    *,
+    endpoint: str | None,
+    rack: str | None,
+    client_tags: Mapping[str, str] | None,
+) -> MemberIdentity:
+    """Return what a member reports about itself; a process without an id gets a random one.
+
+    Raises:
+        ConfigError: other members could not read it; the message says what is allowed.
+    """
+    return MemberIdentity(
+        process_id=process_id or uuid4(),
+        user_endpoint=endpoint,
+        rack=rack,
+        client_tags=dict(client_tags) if isinstance(client_tags, Mapping) else client_tags or {},
+    )
+
+
+def static_identity(
+    identity: MemberIdentity, group_instance_id: str, *, application_id: str | None
+) -> MemberIdentity:
+    """Return the identity of a static member (KIP-345).
+
+    Args:
+        identity: as it is so far.
+        group_instance_id: the consumer's `group.instance.id`.
+        application_id: given where the process id is to follow from the two names, so that the
+            member is the same client after a restart during which no rebalance ran.
+    """
+    if application_id is None:
+        return replace(identity, instance_id=group_instance_id)
+    named = uuid5(_STATIC_MEMBERS, f"{application_id}/{group_instance_id}")
+    return replace(identity, instance_id=group_instance_id, process_id=named)
+
+
+def offered_protocol(
+    release: Release, upgrade_from: str | None, wanted: Literal["eager", "cooperative"]
+) -> RebalanceProtocol:
+    """Return how a member moves partitions: as wanted, unless its release or pin is eager.
+
+    Raises:
+        ConfigError: `wanted` is no protocol.
+        ReleaseError: the release does not accept this value of `upgrade.from`.
+    """
+    if wanted not in tuple(RebalanceProtocol):
+        names = ", ".join(repr(str(known.value)) for known in RebalanceProtocol)
+        raise ConfigError(f"rebalance_protocol={wanted!r} is unknown; give one of {names}")
+    row = release.started_with(upgrade_from)
+    if wanted == RebalanceProtocol.EAGER.value:
+        return RebalanceProtocol.EAGER
+    if row is not None:
+        return row.rebalance_protocol
+    return RebalanceProtocol.COOPERATIVE if release.is_native else release.rebalance_protocol

@@ -1,0 +1,255 @@
+"""What a leader has decided about a generation before tasks are placed, and the placement itself.
+
+`read_generation` decodes every subscription once and decides versions, levels, runnable tasks and
+believed claims. Everything after it (placing, withholding, writing) works with the `Generation`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from assignor.errors import LeaderRefused
+from assignor.rebalance.leader.boundary import Bounds, read_member
+from assignor.rebalance.leader.claims import Claims, check_claims
+from assignor.rebalance.leader.finalized_levels import (
+    lacking_members,
+    levels_of_group,
+    without_tasks,
+)
+from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
+from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
+from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
+from assignor.rebalance.leader.subscriptions import GroupMember, ReadMember, wants_shutdown
+from assignor.topology import TaskPlan, without_subtopologies
+from encoding import AssignorError, TaskId, TopicPartition, View, ViewReference, shown
+from probing import (
+    EARLIEST_NATIVE_VERSION,
+    Content,
+    LeaderDecision,
+    Release,
+    decide_answers,
+    protocol_level,
+)
+from probing.features import FinalizedLevels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRequest:
+    """The arguments of `assign_group`, with the tasks that follow from them."""
+
+    settings: LeaderSettings
+    members: tuple[GroupMember, ...]
+    plan: TaskPlan
+    knowledge: LeaderKnowledge
+    held_view: View | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeMember:
+    """What the leader needs to know of a native member to answer it.
+
+    Attributes:
+        version: native version of the body or trailer that it can read.
+        held: the view that it reported, or None.
+    """
+
+    version: int
+    held: ViewReference | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """A group as its leader has read it, with everything decided but the placement.
+
+    Attributes:
+        request: the arguments of `assign_group`.
+        members: those that can have tasks, or keep what they own.
+        plan: the tasks that can be assigned now.
+        decision: versions and contents of the answers, by `probing`.
+        levels: finalized levels that hold in the group from now on.
+        natives: members that read native bodies, by id.
+        claims: which claims of members are believed.
+        quarantined: member id -> why its bytes are not used.
+        joined: (member id, used version, latest supported version) of every readable member.
+        warnings: for the operator.
+    """
+
+    request: GroupRequest
+    members: tuple[ReadMember, ...]
+    plan: TaskPlan
+    decision: LeaderDecision
+    levels: FinalizedLevels
+    natives: Mapping[str, NativeMember]
+    claims: Claims
+    quarantined: Mapping[str, str]
+    joined: tuple[tuple[str, int, int], ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def knowledge(self) -> LeaderKnowledge:
+        """What the leader knows besides the subscriptions."""
+        return self.request.knowledge
+
+    @property
+    def settings(self) -> LeaderSettings:
+        """Release, topology, configuration and strategy of the leader."""
+        return self.request.settings
+
+    @property
+    def quarantined_ids(self) -> frozenset[str]:
+        """Ids of the members whose bytes cannot be read or are not believed."""
+        return frozenset(self.decision.quarantined_members)
+
+    def able_members(self) -> list[ReadMember]:
+        """The members that can be given tasks: all but quarantined ones."""
+        quarantined = self.quarantined_ids
+        return [member for member in self.members if member.id not in quarantined]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Who gets what, by member id, and what the leader remembers of it.
+
+    Attributes:
+        active_by_member, standby_by_member: tasks; a missing member gets none.
+        warmup_by_member: those of the standby tasks that only warm up (KIP-441).
+        partitions_by_member: partitions that a quarantined member keeps, without tasks.
+        endpoint_by_member: `host:port` of members that serve queries.
+        next_rebalance_ms: member id -> epoch time at which it asks for the next rebalance.
+        withheld_by_member: partitions that a member waits for until their owners revoke them.
+        unassigned: tasks that no member gets now, as another one still owns their partitions.
+        warnings: for the operator.
+        lags, failures, stalled: see `GroupAnswer`.
+    """
+
+    active_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
+    standby_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
+    warmup_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
+    partitions_by_member: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    endpoint_by_member: Mapping[str, str] = field(default_factory=dict)
+    next_rebalance_ms: Mapping[str, int] = field(default_factory=dict)
+    withheld_by_member: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    unassigned: frozenset[TaskId] = frozenset()
+    warnings: tuple[str, ...] = ()
+    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    failures: StrategyFailures = NO_FAILURES
+    stalled: StalledCopies = NONE_STALLED
+
+
+def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Generation:
+    """Read a group and decide everything but the placement.
+
+    Args:
+        request: the group.
+        suspects: member id -> why its bytes are not used, whatever they contain.
+
+    Raises:
+        LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
+    """
+    settings, knowledge = request.settings, request.knowledge
+    bounds = Bounds(plan=request.plan, generation=knowledge.generation, suspects=suspects)
+    everyone = [read_member(member, settings.release, bounds) for member in request.members]
+    group_levels = levels_of_group(settings.release, everyone, knowledge.levels)
+    levels = group_levels.levels
+    lacking = lacking_members(everyone, levels)
+    decision = without_tasks(_decide_versions(settings.release, everyone, levels), lacking.keys())
+    members = tuple(member for member in everyone if member.id not in lacking)
+    waiting = _waiting_subtopologies(members, knowledge)
+    plan = without_subtopologies(request.plan, waiting)
+    if waiting:
+        members = tuple(replace(member, plan=plan) for member in members)
+    quarantined = {member.id: member.unreadable for member in members if member.unreadable}
+    claims = check_claims(members, knowledge.claims, generation=knowledge.generation)
+    return Generation(
+        request=request,
+        members=members,
+        plan=plan,
+        decision=decision,
+        levels=levels,
+        natives=_native_members(settings.release, everyone),
+        claims=claims,
+        quarantined=quarantined,
+        joined=tuple(
+            (member.id, member.subscription.version, member.supported)
+            for member in everyone
+            if member.subscription is not None
+        ),
+        warnings=(
+            *_gaps(plan, waiting, quarantined, lacking),
+            *(warning for member in everyone for warning in member.warnings),
+            *group_levels.warnings,
+            *claims.warnings,
+        ),
+    )
+
+
+def _decide_versions(
+    release: Release, members: Sequence[ReadMember], levels: FinalizedLevels
+) -> LeaderDecision:
+    decision = decide_answers(
+        release, [member.versions for member in members], level=protocol_level(levels)
+    )
+    if decision.refusal is not None:
+        raise LeaderRefused(decision.refusal.why)
+    if not any(map(wants_shutdown, members)):
+        return decision
+    # Every member stops: error 4 and no tasks, in the version that all can read (KIP-671).
+    return replace(
+        decision,
+        error_code=int(AssignorError.SHUTDOWN_REQUESTED),
+        answers=tuple(replace(answer, content=Content.ERROR) for answer in decision.answers),
+    )
+
+
+def _waiting_subtopologies(
+    members: Sequence[ReadMember], knowledge: LeaderKnowledge
+) -> dict[int, str]:
+    """Subtopologies without tasks this time; one that ran goes on unless it is refused."""
+    if not knowledge.waits:
+        return {}
+    ran = {t.subtopology for member in members for t in (*member.ran, *member.standbys)}
+    return {
+        subtopology: reason.why
+        for subtopology, reason in knowledge.waits.items()
+        if reason.refused or subtopology not in ran
+    }
+
+
+def _gaps(
+    plan: TaskPlan,
+    waiting: Mapping[int, str],
+    quarantined: Mapping[str, str],
+    lacking: Mapping[str, str],
+) -> list[str]:
+    """Warnings about topics, subtopologies and members that are left out."""
+    return [
+        *(f"partition count of {topic} is not known yet" for topic in plan.unknown_topics),
+        *(f"subtopology {number} waits: {why}" for number, why in sorted(waiting.items())),
+        *(f"quarantined {shown(m)}: {shown(why)}" for m, why in sorted(quarantined.items())),
+        *(f"{shown(member)} gets no tasks: {why}" for member, why in lacking.items()),
+    ]
+
+
+def _native_members(release: Release, members: Sequence[ReadMember]) -> dict[str, NativeMember]:
+    """Members that read native bodies, as a leader of ours sees them; a JVM leader sees none."""
+    natives: dict[str, NativeMember] = {}
+    for member in members if release.is_native else ():
+        latest = member.versions.native_version
+        if latest is not None:
+            version = max(
+                (v for v in release.native_versions if v <= latest), default=EARLIEST_NATIVE_VERSION
+            )
+            natives[member.id] = NativeMember(version=version, held=_held_view(member))
+    return natives
+
+
+def _held_view(member: ReadMember) -> ViewReference | None:
+    """The view that an answer may refer to.
+
+    None for a static member, and for one whose layout cannot tell: after a restart it gets the same
+    bytes again and no longer holds the view that they would refer to.
+    """
+    native = member.native
+    if native is None or native.view_epoch < 0:
+        return None
+    is_dynamic = native.instance_id is None and native.carries("instance_id")
+    return ViewReference(native.view_epoch, native.view_checksum) if is_dynamic else None

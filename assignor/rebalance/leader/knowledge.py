@@ -1,0 +1,70 @@
+"""What a leader knows besides the subscriptions: its settings, and what it has learnt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from assignor.config import AssignmentConfig
+from assignor.placement import Strategy, high_availability
+from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
+from assignor.rebalance.leader.record_budget import GROUP_RECORD_LIMIT
+from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
+from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
+from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION
+from assignor.topology import Subtopology, SubtopologyWaits
+from encoding import TaskId
+from probing import Release
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderSettings:
+    """Settings of a leader, the same in every rebalance.
+
+    Attributes:
+        release: whose versions it reads and whose rules it follows.
+        subtopologies: of its own topology.
+        config: settings for the strategy.
+        strategy: places tasks on clients; `high_availability` by default.
+        group_record_limit: bytes that the broker accepts for all blobs of a group together.
+    """
+
+    release: Release
+    subtopologies: tuple[Subtopology, ...]
+    config: AssignmentConfig
+    strategy: Strategy = high_availability
+    group_record_limit: int = GROUP_RECORD_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderKnowledge:
+    """What a leader has learnt outside the subscriptions; everything is optional.
+
+    Attributes:
+        end_offset_sums: stateful task -> sum of its changelogs' end offsets; None: not known now.
+        lags_before: process id -> `least_lags` at the previous rebalance; a warm-up whose lag does
+            not shrink causes no further probing rebalances.
+        failures: of the strategy, as the previous answer returned them.
+        stalled: copies whose lag did not shrink, as the previous answer returned them.
+        levels: the newest finalized levels that this leader knows; a member that reports newer ones
+            corrects it (KIP-584).
+        persistent_version: of this leader's own stores (KIP-384); 0: it has none.
+        leader_id: member id of this leader; its answer carries the time of the next rebalance.
+        now_ms: epoch milliseconds.
+        claims: which member got and which waits for which task, if this leader also led the
+            previous rebalance.
+        generation: of this rebalance; -1 if the client does not tell.
+        waits: subtopology id -> why its tasks cannot be assigned; tasks that ran already go on,
+            unless the subtopology is refused.
+    """
+
+    end_offset_sums: Mapping[TaskId, int] | None = None
+    lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    failures: StrategyFailures = NO_FAILURES
+    stalled: StalledCopies = NONE_STALLED
+    levels: FinalizedLevels = UNKNOWN_LEVELS
+    persistent_version: int = 0
+    leader_id: str | None = None
+    now_ms: int = 0
+    claims: ClaimMemory = NO_CLAIMS
+    generation: int = UNKNOWN_GENERATION
+    waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)

@@ -1,0 +1,55 @@
+"""Groups that share a name: found before anything is placed, and all rejected."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from spark_assign.tables.inputs import Groups
+from spark_assign.tables.places import POSITION, with_places
+from spark_assign.tables.reject_rows import SENTENCES
+from spark_assign.tables.rejects import POSITION_TYPE, REJECT
+
+_REPEATED = "_repeated"
+
+
+def repeated_names(groups: Groups) -> DataFrame:
+    """Names of more than one group, in a column `_repeated`; reads no other column."""
+    named = groups.frame.select(_name(groups).alias(_REPEATED)).where(f"{_REPEATED} is not null")
+    return named.groupBy(_REPEATED).count().where("count > 1").select(_REPEATED)
+
+
+def without(groups: Groups, names: DataFrame) -> Groups:
+    """The groups with other names."""
+    frame = groups.frame.join(names, _name(groups).eqNullSafe(f.col(_REPEATED)), "left_anti")
+    return Groups(frame=frame, is_text=groups.is_text)
+
+
+def repeated_rejects(groups: Groups, names: DataFrame) -> DataFrame:
+    """All groups of these names as rejects (`rejects.REJECT`); reasons list the first places."""
+    frame = groups.frame
+    if POSITION not in frame.columns:
+        frame = frame.withColumn(POSITION, f.lit(None).cast(POSITION_TYPE))
+    rows = frame.select(_name(groups).alias("name"), POSITION)
+    repeated = rows.join(names, f.col("name") == f.col(_REPEATED), "left_semi")
+    placed = with_places(repeated, groups.frame, is_text=groups.is_text)
+    places = f.slice(f.sort_array(f.collect_list("place")), 1, SENTENCES)
+    known = f.when(f.size("places") > 0, f.concat(f.lit(", at "), f.array_join("places", " and ")))
+    reason = f.concat(
+        f.lit("the name is given "),
+        f.when(f.col("n") == 2, "twice").otherwise(f.concat("n", f.lit(" times"))),  # noqa: PLR2004 a pair
+        f.coalesce(known, f.lit("")),
+        f.lit("; give every group its own"),
+    )
+    reasons = (
+        placed.groupBy("name")
+        .agg(f.count("*").alias("n"), places.alias("places"))
+        .select(f.col("name").alias(_REPEATED), reason.alias("reason"))
+    )
+    return (
+        placed.join(reasons, f.col("name") == f.col(_REPEATED))
+        .withColumns({"column": f.lit("name"), "value": f.col("name")})
+        .select(*REJECT.names)
+    )
+
+
+def _name(groups: Groups) -> Column:
+    return f.get_json_object("value", "$.name") if groups.is_text else f.col("name")

@@ -1,0 +1,113 @@
+"""One rebalance of memberships on fake client ports: what is called, and in which order."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from assignor import MemberRefused, sticky
+from assignor.rebalance import GroupMember
+from encoding import TaskId, TopicPartition, decode_subscription
+from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
+from tests.assignor.adapters.members import Listener, cluster
+from tests.assignor.adapters.membership.clients import FakeClient, connected
+from tests.assignor.embedding.clusters import until
+
+TASKS = [TaskId(0, number) for number in range(4)]
+CLUSTER = cluster(lines=4)
+
+
+def member_of(number=1, **options):
+    """A membership with a listener that keeps its calls; both in one order with observations."""
+    calls = []
+    listener = Listener()
+    listener.calls = calls
+    options = {"listener": listener, "strategy": sticky, "hooks": ()} | options
+    membership, client, _ = connected(number=number, **options)
+    membership.reporter.observer = lambda event: calls.append((type(event).__name__, None))
+    return SimpleNamespace(membership=membership, client=client, calls=calls)
+
+
+def rebalance(leader, members, generation=1):
+    group = [
+        GroupMember(member_id=name, user_data=member.membership.join())
+        for name, member in members.items()
+    ]
+    answers = leader.membership.decide(CLUSTER, group)
+    for name, member in members.items():
+        pairs = [tuple(partition) for partition in answers[name].partitions]
+        member.membership.take(pairs, answers[name].user_data, generation)
+
+
+def test_the_calls_of_two_rebalances_of_an_eager_leader_in_order():
+    leader = member_of()
+    rebalance(leader, {"m1": leader})
+    first = ["SubscriptionWritten", "AnswersDecided", "assigned", "AssignmentTaken"]
+    assert [name for name, _ in leader.calls] == [*first, "AnswerHandled"]
+    del leader.calls[:]
+    rebalance(leader, {"m1": leader}, generation=2)
+    assert leader.calls[0] == ("revoked", TASKS)
+    assert [name for name, _ in leader.calls[1:]] == [*first, "AnswerHandled"]
+    assert sorted(leader.membership.core.member.held.active) == TASKS
+
+
+def test_members_on_ports_share_the_tasks():
+    members = {"m1": member_of(1), "m2": member_of(2)}
+    rebalance(members["m1"], members)
+    held = [each.membership.core.member.held.active for each in members.values()]
+    assert sorted(task for tasks in held for task in tasks) == TASKS
+    assert [len(tasks) for tasks in held] == [2, 2]
+
+
+def test_a_cooperative_member_names_what_its_client_owns_and_an_eager_one_nothing():
+    for protocol, owned in (("cooperative", (TopicPartition("lines", 3),)), ("eager", ())):
+        member = member_of(rebalance_protocol=protocol)
+        member.client.owned = [TopicPartition("lines", 3)]
+        member.membership.join()
+        assert member.membership.core.owned == owned
+
+
+def test_a_member_that_the_group_removed_reports_its_tasks_as_lost_before_it_joins():
+    member = member_of()
+    rebalance(member, {"m1": member})
+    del member.calls[:]
+    member.client.lost = True
+    subscription = decode_subscription(member.membership.join())
+    assert member.calls[:2] == [("MembershipLost", None), ("lost", TASKS)]
+    assert subscription.prev_tasks == ()
+
+
+def test_the_client_s_instance_id_makes_a_static_member():
+    member = member_of(process_id=None, client=FakeClient(instance_id="i"))
+    assert decode_subscription(member.membership.join()).native.instance_id == "i"
+
+
+def test_a_member_refused_by_the_levels_raises_where_it_would_join():
+    member = member_of()
+    levels = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: 10_000}, epoch=1)
+    member.membership.core.poll_levels(levels)
+    with pytest.raises(MemberRefused, match=r"assignment\.protocol=10000"):
+        member.membership.join()
+    assert "assignment.protocol=10000" in member.membership.reporter.failed
+
+
+def test_a_request_to_shut_down_reaches_every_member_once():
+    members = {"m1": member_of(1), "m2": member_of(2)}
+    rebalance(members["m1"], members)
+    members["m2"].membership.request_shutdown()
+    assert members["m2"].client.rejoins == 1
+    rebalance(members["m1"], members, generation=2)
+    assert all(each.membership.shutdown_requested for each in members.values())
+
+
+def test_levels_are_polled_from_the_first_connection_and_once():
+    polls = []
+
+    def source():
+        polls.append(1)
+        return FinalizedLevels()
+
+    membership, client, _ = connected(level_source=source, level_poll_s=1_000)
+    membership.connect(client)
+    until(lambda: polls)
+    membership.close()
+    assert polls == [1]
