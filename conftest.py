@@ -92,6 +92,7 @@ def pytest_report_header():
     return rotation.describe()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
     """Leave nightly tests of other days out, and share the rest out among workers."""
     proofs = [i.nodeid for i in items if has(i, "nightly") and has(i, "kip")]
