@@ -188,3 +188,9 @@ def test_the_day_is_the_same_in_every_process_of_a_run(monkeypatch):
     monkeypatch.setattr(rotation.time, "time", lambda: 0.0)
     assert os.environ["ROTATION"] == str(day)
     assert rotation.rotation() == day
+
+
+def test_groups_of_tests_reach_the_scheduler(request):
+    # pytest 9.2 ignores the names that xdist 3.8 gives to tests of a group.
+    if os.environ.get("PYTEST_XDIST_WORKER") and request.config.getoption("loadgroup"):
+        assert request.node.nodeid.endswith("@tests/project/test_choice.py")
