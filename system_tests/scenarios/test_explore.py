@@ -63,6 +63,7 @@ def test_two_threads_in_each_process_come_to_ours_without_a_finding():
     assert explored.found == ()
 
 
+@pytest.mark.nightly
 def test_a_bug_of_the_old_release_alone_speaks_against_no_upgrade():
     plan = plan_bounce(BounceOptions(old="3.1.2", new="3.9.2"))
     bounds = Bounds(more_states=0)

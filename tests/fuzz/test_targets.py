@@ -13,6 +13,7 @@ from fuzz import run as runner
 from fuzz import targets
 from fuzz.corpus import read_corpus
 from fuzz.make_seeds import golden_seeds
+from tests import rotation
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = read_corpus()
@@ -65,7 +66,7 @@ def test_a_kept_input_is_run_again_by_one_command(tmp_path):
     reason="atheris is not installed; it has wheels for Linux on x86-64",
 )
 def test_the_fuzzer_finds_nothing():
-    seconds = os.environ.get("FUZZ_SECONDS") or ("60" if os.environ.get("CI") else "10")
+    seconds = os.environ.get("FUZZ_SECONDS") or ("60" if rotation.is_nightly() else "10")
     done = run("--seconds", seconds)
     assert done.returncode == 0, done.stdout + done.stderr
     sys.stdout.write(done.stdout)  # `pytest -rP` shows how many there were

@@ -119,7 +119,7 @@ def test_it(): pass
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1"), ("-n", "2", "--dist", "loadgroup")])
+@pytest.mark.parametrize("options", [(), ("-n", "2", "--dist", "loadgroup")])
 def test_a_nightly_proof_of_a_row_is_a_usage_error(tmp_path, options):
     ended = session(tmp_path, *options)
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR

@@ -19,14 +19,19 @@ def run(arguments):
     return CliRunner().invoke(main, ["explore", *arguments.split()])
 
 
-def test_a_finding_is_a_runbook_a_trace_and_status_1():
-    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
-    assert done.exit_code == 1
-    assert "sets what it speaks: b set its version to v4" in done.output
-    assert "KAFKA-8649" in done.output
-    assert "runbook: stop a; start a on 2.3.0" in done.output
-    assert "join a:v4/4 b:v3/3" in done.output
-    assert done.output.endswith("bad, introduced by the upgrade: 2.0.1 -> 2.3.0\n")
+@pytest.fixture(scope="module")
+def found():
+    """A search with one finding, which several tests read."""
+    return run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
+
+
+def test_a_finding_is_a_runbook_a_trace_and_status_1(found):
+    assert found.exit_code == 1
+    assert "sets what it speaks: b set its version to v4" in found.output
+    assert "KAFKA-8649" in found.output
+    assert "runbook: stop a; start a on 2.3.0" in found.output
+    assert "join a:v4/4 b:v3/3" in found.output
+    assert found.output.endswith("bad, introduced by the upgrade: 2.0.1 -> 2.3.0\n")
 
 
 def test_json_has_stable_names():
@@ -58,9 +63,8 @@ def test_an_incomplete_search_is_reported_as_incomplete():
     assert json.loads(late.output)["complete"] is False
 
 
-def test_a_search_that_found_something_names_what_it_did_not_search():
-    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
-    assert "transitions: search complete, except states after a broken rule" in done.output
+def test_a_search_that_found_something_names_what_it_did_not_search(found):
+    assert "transitions: search complete, except states after a broken rule" in found.output
     asked = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --issue KAFKA-8649")
     assert "transitions: search stopped as requested: KAFKA-8649 is found" in asked.output
 
@@ -83,11 +87,9 @@ def test_wrong_usage_is_status_2(arguments):
     assert run(arguments).exit_code == 2
 
 
-def test_a_rule_that_neither_release_breaks_alone_was_introduced_by_the_upgrade():
-    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
-    assert done.exit_code == 1
+def test_a_rule_that_neither_release_breaks_alone_was_introduced_by_the_upgrade(found):
     assert (
-        "introduced by the upgrade: neither 2.0.1 nor 2.3.0 alone breaks the rule\n" in done.output
+        "introduced by the upgrade: neither 2.0.1 nor 2.3.0 alone breaks the rule\n" in found.output
     )
 
 
