@@ -1,9 +1,12 @@
 """The assignor in an aiokafka consumer, with polling and cluster access."""
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.aiokafka.polling import polled
 
 __all__ = [
     "StreamsAssignor",
+    "StreamsConsumer",
     "polled",
+    "streams_consumer",
 ]

@@ -2,11 +2,14 @@
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import ChangelogReader
+from assignor.adapters.kafka_python.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.kafka_python.polling import commit_next, polled
 
 __all__ = [
     "ChangelogReader",
     "StreamsAssignor",
+    "StreamsConsumer",
     "commit_next",
     "polled",
+    "streams_consumer",
 ]

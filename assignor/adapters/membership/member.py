@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from assignor.adapters.membership.client import (
     UNKNOWN_GENERATION,
@@ -40,6 +41,9 @@ from encoding import RebalanceError, TaskId, TopicPartition, shown, task_order
 from probing.features import PERSISTENT_METADATA, FinalizedLevels
 
 _log = line_logger(__name__)
+
+STREAMS_PROTOCOL: Final = "stream"
+"""Name of the assignor in JoinGroup requests, as Kafka Streams' own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +90,8 @@ class Membership:
         self.resources = resources
         self.followups = Followups(reporter)
         self.shutdown_requested = False
+        # The assignor that the group uses instead, once the log has said so.
+        self._other = ""
 
     def connect(self, client: ClientPort) -> None:
         """Use a client from now on, and begin to poll levels.
@@ -186,6 +192,23 @@ class Membership:
             )
         )
 
+    def other_chosen(self, protocol: str) -> None:
+        """Give up all tasks: the group chose another assignor, which the log says once.
+
+        Args:
+            protocol: name of the assignor that was chosen.
+        """
+        if protocol != self._other:
+            self._other = protocol
+            _log.warning(
+                "the group uses assignor %s, so no task runs here until every member lists %s first",
+                protocol,
+                STREAMS_PROTOCOL,
+            )
+        given_up = self.core.give_up(is_lost=True)
+        if given_up is not None:
+            self.reporter.guarded(partial(self._report_given_up, given_up))
+
     # Leading
 
     def decide(
@@ -262,6 +285,7 @@ class Membership:
             user_data: the assignment.
             generation: of the rebalance.
         """
+        self._other = ""
         taken = self.core.take(partitions, user_data, generation=generation, now_ms=_now_ms())
         guarded, listener = self.reporter.guarded, self.reporter.listener
         revoked, held = taken.revoked, taken.held
