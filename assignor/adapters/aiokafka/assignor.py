@@ -31,7 +31,7 @@ from assignor.topology import Topology
 _UNKNOWN_GENERATION = -1
 
 
-class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
+class StreamsAssignor(EmbeddedMember):
     """A Kafka Streams style assignor for one `AIOKafkaConsumer`; one instance per consumer.
 
     Give it to the consumer as its only `partition_assignment_strategy` and call `attach` before the
@@ -137,3 +137,7 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
         """Take the answer of the leader; never raises."""
         generation = _UNKNOWN_GENERATION if self._port is None else self._port.generation()
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
+
+
+# Not a base class: type checkers would accept any attribute of a class with an untyped base.
+AbstractPartitionAssignor.register(StreamsAssignor)

@@ -31,19 +31,31 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
     """
 
     def __init__(self, assignor: StreamsAssignor, topics: Iterable[str], **settings: Any) -> None:
-        """Subscribe and attach; `start` connects.
+        """Attach; `start` connects and subscribes.
 
         Args:
             assignor: not attached yet.
-            topics: to subscribe to.
+            topics: to subscribe to; some may not exist yet.
             settings: of the `AIOKafkaConsumer`; the assignor is its only assignor.
 
         Raises:
             TypeError, ConfigError: as `StreamsAssignor.attach` does.
         """
-        super().__init__(*topics, **settings)
+        super().__init__(**settings)
         self.assignor = assignor
+        self._source_topics = tuple(topics)
         assignor.attach(self)
+
+    async def start(self) -> None:
+        """Connect and subscribe, without waiting for tasks.
+
+        Raises:
+            KafkaError: no broker answers.
+        """
+        await super().start()
+        # A consumer that is made with topics waits for each of them, and only a leader, which has
+        # started, creates repartition topics.
+        self.subscribe(self._source_topics)
 
     async def stop(self) -> None:
         """Leave the group, then close the assignor; as `AIOKafkaConsumer.stop`."""
@@ -63,11 +75,11 @@ def streams_consumer(
     bootstrap_servers: str | Sequence[str],
     **options: Unpack[ConsumerKeywords],
 ) -> StreamsConsumer:
-    """Return an `AIOKafkaConsumer` that is ready to start: assignor attached, topics subscribed.
+    """Return an `AIOKafkaConsumer` that is ready to start, with its assignor attached.
 
-    Call it where the event loop runs, then `await consumer.start()`, or use `async with`. The
-    consumer is subscribed to the topology's source topics, repartition topics included. `.assignor`
-    is its `StreamsAssignor`; stopping the consumer closes it, too.
+    Call it where the event loop runs, then `await consumer.start()`, or use `async with`: that
+    subscribes to the topology's source topics, repartition topics included. `.assignor` is its
+    `StreamsAssignor`; stopping the consumer closes it, too.
 
     Two settings of the client have other defaults here, which are those of Kafka Streams:
     `enable_auto_commit=False` (commit what is processed, with `consumer.commit`) and

@@ -19,7 +19,7 @@ from assignor.adapters.kafka_python.wire import group_member, owned_entries, to_
 from assignor.adapters.membership import EmbeddedMember
 
 
-class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
+class StreamsAssignor(EmbeddedMember):
     """A Kafka Streams style assignor for one `KafkaConsumer`; one instance per consumer.
 
     Put it first into the consumer's `partition_assignment_strategy` and call `attach`, or have
@@ -116,3 +116,7 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
         """Note which of the consumer's assignors the group chose."""
         if protocol != self.name:
             self._membership.other_chosen(protocol)
+
+
+# Not a base class: type checkers would accept any attribute of a class with an untyped base.
+AbstractPartitionAssignor.register(StreamsAssignor)

@@ -23,7 +23,7 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
     """
 
     def __init__(self, assignor: StreamsAssignor, topics: Iterable[str], **settings: Any) -> None:
-        """Connect, subscribe and attach.
+        """Connect, attach and subscribe.
 
         Args:
             assignor: not attached yet.
@@ -34,10 +34,13 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
             KafkaError: no broker answers, or a setting is invalid.
             TypeError, ConfigError: as `StreamsAssignor.attach` does.
         """
-        super().__init__(*topics, **settings)
+        super().__init__(**settings)
         self.assignor = assignor
+        # kafka-python 3.0 takes the setting and does not pass it on to what writes the requests.
+        self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
         try:
             assignor.attach(self)
+            self.subscribe(list(topics))
         except BaseException:
             super().close(autocommit=False)
             raise
