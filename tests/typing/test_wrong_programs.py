@@ -1,5 +1,6 @@
 """mypy --strict refuses wrong uses of the adapters, and nothing else in the same file."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,10 +10,22 @@ import pytest
 
 PROGRAMS = Path(__file__).with_name("wrong_programs.py")
 ROOT = PROGRAMS.parents[2]
-MARK = re.compile(r'  # refused: ([\w-]+): (".*")$')
+SOURCE = PROGRAMS.read_text(encoding="utf-8")
+MARK = re.compile(r'# refused: ([\w-]+): (".*")$')
 ERROR = re.compile(r"^[^:]+:(\d+): error: (.*)  \[([\w-]+)\]$", re.MULTILINE)
-LINES = PROGRAMS.read_text(encoding="utf-8").splitlines()
-MARKED = {n: found.groups() for n, line in enumerate(LINES, 1) if (found := MARK.search(line))}
+
+
+def marked():
+    """Line of each marked statement -> (its code, code of the error, part of the error)."""
+    lines = SOURCE.splitlines()
+    functions = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.FunctionDef)]
+    for statement in (each for function in functions for each in function.body):
+        found = MARK.search(lines[statement.lineno - 2])
+        if found:
+            yield statement.lineno, (ast.unparse(statement), *found.groups())
+
+
+MARKED = dict(marked())
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +45,10 @@ def errors():
 @pytest.mark.slow
 @pytest.mark.parametrize("line", sorted(MARKED))
 def test_a_wrong_program_is_refused(errors, line):
-    code, name = MARKED[line]
-    assert line in errors, f"mypy accepts: {LINES[line - 1].strip()}"
+    statement, code, part = MARKED[line]
+    assert line in errors, f"mypy accepts: {statement}"
     assert errors[line][0] == code
-    assert name in errors[line][1]
+    assert part in errors[line][1]
 
 
 @pytest.mark.slow

@@ -201,7 +201,7 @@ class Membership:
         if protocol != self._other:
             self._other = protocol
             _log.warning(
-                "the group uses assignor %s, so no task runs here until every member lists %s first",
+                "the group uses assignor %s: no task runs here until every member lists %s first",
                 protocol,
                 STREAMS_PROTOCOL,
             )

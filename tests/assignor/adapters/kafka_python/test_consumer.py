@@ -61,32 +61,31 @@ def made(servers):
         consumer.close()
 
 
-def batches(consumer, until):
-    end = time.monotonic() + LIMIT_S
+def read_until(consumer, condition):
+    """Poll until the condition holds for all records so far; return their values."""
+    end, seen = time.monotonic() + LIMIT_S, []
     for batch in polled(consumer, timeout_ms=100):
-        yield batch
-        if until():
-            return
+        seen += [record.value for records in batch.values() for record in records]
+        if condition(seen):
+            break
         assert time.monotonic() < end
+    return seen
 
 
 @pytest.mark.loop
 def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(made):
-    consumer, seen = made(group_id="ready"), []
+    consumer = made(group_id="ready")
     assert isinstance(consumer, KafkaConsumer)
     assert isinstance(consumer, StreamsConsumer)
     assert isinstance(consumer.assignor, StreamsAssignor)
-    for batch in batches(consumer, lambda: len(seen) == 3):
-        seen += [record.value for records in batch.values() for record in records]
-    assert seen == [b"hello"] * 3
+    assert read_until(consumer, lambda seen: len(seen) == 3) == [b"hello"] * 3
     assert len(consumer.assignor.tasks.active) == 3
 
 
 @pytest.mark.loop
 def test_nothing_is_committed_before_the_application_says_so(made):
-    consumer, count = made(group_id="commits", auto_commit_interval_ms=1), 0
-    for batch in batches(consumer, lambda: count == 3):
-        count += sum(map(len, batch.values()))
+    consumer = made(group_id="commits", auto_commit_interval_ms=1)
+    read_until(consumer, lambda seen: len(seen) == 3)
     consumer.poll(timeout_ms=100)
     partitions = consumer.assignment()
     assert {consumer.committed(each) for each in partitions} == {None}
@@ -98,8 +97,7 @@ def test_nothing_is_committed_before_the_application_says_so(made):
 def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(made):
     consumer = made(TWO_STEPS, group_id="two")
     assert consumer.subscription() == {"lines", "two-words-repartition"}
-    for _ in batches(consumer, lambda: len(consumer.assignor.tasks.active) == 6):
-        pass
+    read_until(consumer, lambda _: len(consumer.assignor.tasks.active) == 6)
     assert consumer.assignor.failures == []
     assert len(consumer.partitions_for_topic("two-words-repartition")) == 3
 
