@@ -44,7 +44,9 @@ def test_another_release_is_one_sentence_with_both_releases(tmp_path, name, foun
 def test_a_release_that_does_not_import_is_told_by_its_metadata(tmp_path):
     metadata = tmp_path / "kafka_python-2.0.2.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kafka-python\nVersion: 2.0.2\n")
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: kafka-python\nVersion: 2.0.2\n"
+    )
     error = error_of(tmp_path, "kafka-python", "import kafka.vendor.six.moves")
     assert "kafka-python 2.0.2 is installed" in error
 

@@ -20,6 +20,7 @@ from assignor.adapters.membership.client import (
 )
 from assignor.adapters.membership.core import GivenUp, MembershipCore, Taken
 from assignor.adapters.membership.followups import Followups
+from assignor.adapters.membership.lasting import LastingWarnings
 from assignor.adapters.membership.level_polling import LevelPolling
 from assignor.adapters.membership.reports import Reporter, decided, taken_observation
 from assignor.embedding import ClusterAccess, ClusterWatch, ProcessDirectory
@@ -90,6 +91,7 @@ class Membership:
         self.resources = resources
         self.followups = Followups(reporter)
         self.shutdown_requested = False
+        self._warnings = LastingWarnings()
         # The assignor that the group uses instead, once the log has said so.
         self._other = ""
 
@@ -130,6 +132,7 @@ class Membership:
 
     def close(self) -> None:
         """End threads and timers and give the state directory free."""
+        self._warnings.close()
         self.followups.close()
         self.resources.close()
 
@@ -143,6 +146,7 @@ class Membership:
         """
         self.resources.cluster.join()
         self.followups.joined()
+        self._warnings.joined()
         self.resources.levels.lead(())
         self.core.begin_join()
         self._poll_levels()
@@ -231,8 +235,10 @@ class Membership:
         for fault in answer.faults:
             self.reporter.report(fault)
         self.reporter.observe(decided(answer, seconds=time.perf_counter() - began_s))
-        for warning in answer.warnings:
-            _log.warning("%s", warning)
+        client = self.followups.client
+        self._warnings.decided(
+            answer.warnings, answer.transient, None if client is None else client.start_timer
+        )
         self.resources.levels.lead(group)
         self.resources.cluster.led()
         return answer.answers
