@@ -178,13 +178,16 @@ class Membership:
 
     def _write_subscription(self) -> None:
         sums: dict[TaskId, int] = {}
-        self.reporter.guarded(lambda: sums.update(self.reporter.listener.task_offsets()))
+        restoring: set[TaskId] = set()
+        listener = self.reporter.listener
+        self.reporter.guarded(lambda: sums.update(listener.task_offsets()))
+        self.reporter.guarded(lambda: restoring.update(listener.restoring_tasks()))
         client = self.followups.client
         owned: Iterable[TopicPartition] = ()
         if client is not None and self.core.is_cooperative:
             owned = client.owned_partitions()
         try:
-            value = self.core.write_subscription(sums, owned)
+            value = self.core.write_subscription(sums, owned, restoring)
         except RebalanceError as error:
             self.reporter.fail(str(error))
             return
