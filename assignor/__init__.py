@@ -1,14 +1,27 @@
 """Kafka Streams' rebalance for Python consumer groups: topology, strategies, leader and member.
 
-This package exports everything that an application imports, except the adapters for Kafka clients,
-which are in `assignor.adapters`. Only `adapters`, `cli`, `embedding`, `levels`, `stores` and
-`observe` do I/O.
+This package exports everything that an application imports, except the adapters for Kafka clients:
+`assignor.adapters.kafka_python`, `assignor.adapters.aiokafka`, `assignor.adapters.confluent`. It
+imports none of the clients. Only `adapters`, `cli`, `embedding`, `levels`, `stores` and `observe`
+do I/O.
 """
 
+import importlib
 import logging
+from typing import TYPE_CHECKING, Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
-from assignor.embedding import RunningTasks
+from assignor.embedding import (
+    ClusterUnavailable,
+    InternalTopicSettings,
+    KeyHosts,
+    MemberStopped,
+    Partitioner,
+    ProcessDirectory,
+    RunningTasks,
+    StateDirectoryLocked,
+    partition_for_key,
+)
 from assignor.errors import (
     ConfigError,
     CopartitionMismatch,
@@ -19,13 +32,20 @@ from assignor.errors import (
     TaskAssignmentError,
     TopologyError,
 )
+from assignor.levels import LevelSource
 from assignor.observe import (
+    LoggingHook,
+    Observation,
+    Observer,
     Outcome,
     RebalanceEnd,
     RebalanceHook,
     RebalanceStart,
 )
 from assignor.placement import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
+    NOBODY,
     AssignmentError,
     ClientInput,
     ClientTasks,
@@ -56,7 +76,6 @@ from assignor.placement.racks import (
     optimize_rack_aware_standby_tasks,
     traffic_of,
 )
-from assignor.problems import read_problem
 from assignor.rebalance import (
     GroupAnswer,
     GroupMember,
@@ -64,11 +83,13 @@ from assignor.rebalance import (
     LeaderSettings,
     MemberIdentity,
     PartitionsByTask,
+    Routing,
     StreamsMember,
     TasksHeld,
     TasksListener,
     assign_group,
 )
+from assignor.stores import OffloadedPlans, PlanStore, StoreError
 from assignor.topology import (
     RepartitionTopic,
     Subtopology,
@@ -76,33 +97,58 @@ from assignor.topology import (
     Topology,
     plan_tasks,
 )
-from encoding import TaskId, TopicPartition
+from encoding import HostInfo, RebalanceError, TaskId, TopicPartition
+from probing import ReleaseError
+
+if TYPE_CHECKING:  # loaded when first used
+    from assignor.problems import read_problem
 
 __all__ = [
+    "LAG_RUNNING",
+    "LAG_UNKNOWN",
+    "NOBODY",
     "AssignmentConfig",
     "AssignmentError",
     "ClientInput",
     "ClientTasks",
+    "ClusterUnavailable",
     "ConfigError",
     "CopartitionMismatch",
     "GroupAnswer",
     "GroupMember",
     "GroupState",
+    "HostInfo",
+    "InternalTopicSettings",
     "InvalidAssignment",
+    "KeyHosts",
     "LeaderKnowledge",
     "LeaderRefused",
     "LeaderSettings",
+    "LevelSource",
+    "LoggingHook",
     "MemberIdentity",
     "MemberRefused",
+    "MemberStopped",
     "MissingSourceTopic",
+    "Observation",
+    "Observer",
+    "OffloadedPlans",
     "Outcome",
     "PartitionCountUnknown",
+    "Partitioner",
     "PartitionsByTask",
+    "PlanStore",
+    "ProcessDirectory",
     "RebalanceEnd",
+    "RebalanceError",
     "RebalanceHook",
     "RebalanceStart",
+    "ReleaseError",
     "RepartitionTopic",
+    "Routing",
     "RunningTasks",
+    "StateDirectoryLocked",
+    "StoreError",
     "Strategy",
     "StreamsMember",
     "Subtopology",
@@ -131,6 +177,7 @@ __all__ = [
     "nearest_caught_up_client",
     "optimize_rack_aware_active_tasks",
     "optimize_rack_aware_standby_tasks",
+    "partition_for_key",
     "plan_tasks",
     "quotas",
     "read_problem",
@@ -141,4 +188,14 @@ __all__ = [
     "validate",
 ]
 
+# Modules that no member needs: exported names are looked up there when they are first used.
+_LATE = {"read_problem": "assignor.problems"}
+
 logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> Any:
+    """Load what `_LATE` names (PEP 562)."""
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATE[name]), name)

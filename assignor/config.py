@@ -6,7 +6,7 @@ unknown name the error message suggests the nearest known one.
 
 import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import Any
@@ -142,15 +142,31 @@ def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
     for given in sorted(settings):
         name = by_any_name.get(given)
         if name is None:
-            known_names = sorted(by_any_name)
-            near = difflib.get_close_matches(given[:_NAME_MOST], known_names, n=1, cutoff=0.4)
-            hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(known))}"
-            raise ConfigError(f"unknown setting {shown(given, limit=_NAME_MOST)}{hint}")
+            raise unknown_setting(given, by_any_name, listed=known)
         if name in values:
             raise ConfigError(f"{dotted(name)} is also given as {name}; remove one")
         value = settings[given]
         values[name] = tuple(value) if isinstance(value, list) else value
     return AssignmentConfig(**values)
+
+
+def unknown_setting(
+    given: str, known: Collection[str], *, listed: Collection[str] | None = None
+) -> ConfigError:
+    """Return the error for a name that no setting has; it suggests the nearest known name.
+
+    Args:
+        given: the unknown name.
+        known: all known names.
+        listed: names to list where none is near; default: `known`.
+
+    >>> str(unknown_setting("listner", {"listener", "hooks"}))
+    'unknown setting listner; did you mean listener?'
+    """
+    near = difflib.get_close_matches(given[:_NAME_MOST], sorted(known), n=1, cutoff=0.4)
+    names = ", ".join(sorted(known if listed is None else listed))
+    hint = f"; did you mean {near[0]}?" if near else f"; known: {names}"
+    return ConfigError(f"unknown setting {shown(given, limit=_NAME_MOST)}{hint}")
 
 
 def setting_value(name: str, text: str) -> Any:

@@ -23,6 +23,7 @@ from assignor.embedding.internal_topics import (
     topic_problem,
 )
 from assignor.embedding.leader_facts import LeaderFacts, TopicState, knowledge_of
+from assignor.embedding.poll_pace import PollPace
 from assignor.embedding.process_id import ProcessDirectory
 from assignor.embedding.queries import KeyHosts, Partitioner, key_hosts, murmur2, partition_for_key
 from assignor.embedding.running_tasks import RunningTasks
@@ -41,6 +42,7 @@ __all__ = [
     "MemberStopped",
     "Partitioner",
     "PollErrors",
+    "PollPace",
     "ProcessDirectory",
     "RunningTasks",
     "StateDirectoryLocked",

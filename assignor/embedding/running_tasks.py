@@ -45,6 +45,11 @@ class RunningTasks(TasksListener):
             self.active = self.active - active.keys()
             self.standby = self.standby - standby.keys()
 
+    def restoring_tasks(self) -> AbstractSet[TaskId]:
+        """Return the fresh tasks, also those that are given up before a join and come back."""
+        with self._lock:
+            return self.fresh
+
     def on_error(self, why: str) -> None:
         """Pass the error to `tell`."""
         self._tell(why)

@@ -7,8 +7,8 @@ other feature.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from assignor.inspection import DescribedMember
 from assignor.rebalance import GroupMember, read_consumer_subscription
 from encoding import DecodeError, FutureSubscription, decode_subscription
 from probing.features import (
@@ -21,9 +21,12 @@ from probing.features import (
     advertised_range,
 )
 
+if TYPE_CHECKING:  # a member in an application inspects no groups
+    from assignor.inspection import DescribedMember
+
 
 def members_support(
-    members: Iterable[DescribedMember],
+    members: Iterable["DescribedMember"],
 ) -> tuple[tuple[NodeSupport, ...], tuple[str, ...]]:
     """Return what each member supports, and warnings.
 
@@ -48,7 +51,7 @@ def members_support(
     return tuple(nodes), tuple(notes)
 
 
-def written_versions(members: Iterable[DescribedMember]) -> dict[str, int]:
+def written_versions(members: Iterable["DescribedMember"]) -> dict[str, int]:
     """Return client id -> lowest version of the assignment protocol that its members write now.
 
     Members with a malformed subscription are left out.

@@ -13,10 +13,16 @@ from encoding import shown
 _log = line_logger(__name__)
 _BAD = frozenset({Outcome.ERROR, Outcome.REFUSED})
 _TEXT_LIMIT: Final = 1000
+# Of a group that is settled and has members of this project only; it needs no explanation.
+_ORDINARY_RULE: Final = "natives only"
 
 
 class LoggingHook(RebalanceHook):
-    """Logs rebalances as `key=value` lines at INFO, failed ones at WARNING.
+    """Logs rebalances as short `key=value` lines at INFO, failed ones at WARNING.
+
+    A line has what differs from the ordinary: numbers that are 0 are left out, versions are named
+    where they differ from the version that this member writes, and the rule of a leader is
+    explained where it changed. At DEBUG, a second line has the other numbers.
 
     Args:
         logger: the logger; default: `assignor.observe.log_lines`.
@@ -24,44 +30,57 @@ class LoggingHook(RebalanceHook):
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._log = logger or _log
+        self._rule = _ORDINARY_RULE
 
     def on_rebalance_end(self, end: RebalanceEnd) -> None:
         """Log the result of the rebalance."""
+        versions = {
+            "received": end.received_version,
+            "common": end.commonly_supported_version,
+            "next": end.next_version,
+        }
         line = key_values(
             generation=end.generation,
             outcome=end.outcome,
-            used=end.used_version,
-            received=end.received_version,
-            common=end.commonly_supported_version,
-            next=end.next_version,
             active=len(end.active_tasks),
             standby=len(end.standby_tasks),
-            warmup=len(end.warmup_tasks),
-            gained=len(end.gained_tasks),
-            lost=len(end.lost_tasks),
+            **_without_zeros(
+                warmup=len(end.warmup_tasks),
+                gained=len(end.gained_tasks),
+                lost=len(end.lost_tasks),
+            ),
+            version=end.used_version,
+            **{name: v for name, v in versions.items() if v != end.used_version},
             seconds=end.seconds,
-            subscription_bytes=end.subscription_size,
-            assignment_bytes=end.assignment_size,
-            why=end.why,
+            **({"why": end.why} if end.why else {}),
         )
         self._log.log(logging.WARNING if end.outcome in _BAD else logging.INFO, "%s", line)
+        self._log.debug(
+            "generation=%d joins=%d subscription_bytes=%d assignment_bytes=%d",
+            end.generation,
+            end.joins,
+            end.subscription_size,
+            end.assignment_size,
+        )
 
     def on_assignment_completed(self, decided: AnswersDecided) -> None:
         """Log the assignments that this member computed as the leader."""
+        is_new, self._rule = decided.rule != self._rule, decided.rule
         line = key_values(
             members=decided.members,
-            version=decided.version,
-            common=decided.commonly_supported_version,
             tasks=decided.placed_tasks,
             standbys=decided.placed_standbys,
-            moved=decided.moved_tasks,
-            waiting=len(decided.waiting_members),
-            future=len(decided.future_members),
-            quarantined=len(decided.quarantined_members),
+            **_without_zeros(
+                moved=decided.moved_tasks,
+                waiting=len(decided.waiting_members),
+                future=len(decided.future_members),
+                quarantined=len(decided.quarantined_members),
+            ),
+            version=decided.version,
             seconds=decided.seconds,
             bytes=decided.size,
             rule=decided.rule,
-            why=decided.why,
+            **({"why": decided.why} if is_new else {}),
         )
         self._log.info("leader %s", line)
 
@@ -80,6 +99,10 @@ def key_values(**values: str | float | Enum) -> str:
     'tasks=3 seconds=0.250 why="members \\"a\\" and\\\\n\\"b\\""'
     """
     return " ".join(f"{name}={_value(value)}" for name, value in values.items())
+
+
+def _without_zeros(**numbers: int) -> dict[str, int]:
+    return {name: number for name, number in numbers.items() if number}
 
 
 def _value(value: str | float | Enum) -> str:

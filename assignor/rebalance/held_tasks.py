@@ -2,12 +2,15 @@
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.routing_view import Routing, input_partitions, routing_of
 from assignor.topology import Subtopology
 from encoding import (
+    RUNNING,
+    UNKNOWN_OFFSET_SUM,
     Assignment,
     DecodeError,
     NativeAssignment,
@@ -203,6 +206,34 @@ def view_routing(
     return routing_of(view, subtopologies, partition_counts)
 
 
+def offset_sums(
+    held: TasksHeld,
+    known: Mapping[TaskId, int],
+    restoring: AbstractSet[TaskId],
+    *,
+    gave_up: bool,
+) -> dict[TaskId, int]:
+    """Return task -> offset sum to report, with Kafka Streams' values for running and unknown.
+
+    Args:
+        held: tasks of the member.
+        known: sums of the state on this member.
+        restoring: tasks whose sum counts although they are active.
+        gave_up: no task runs any more.
+    """
+    copies = held.standby.keys() | (restoring & held.active.keys())
+    running = frozenset() if gave_up else held.active.keys() - restoring
+    return dict.fromkeys(copies, UNKNOWN_OFFSET_SUM) | dict(known) | dict.fromkeys(running, RUNNING)
+
+
+def stateful_tasks(
+    tasks: Collection[TaskId], subtopologies: Sequence[Subtopology]
+) -> AbstractSet[TaskId]:
+    """Return the tasks whose subtopology has state; all of them, if no subtopology is known."""
+    stateless = {part.id for part in subtopologies if not part.is_stateful}
+    return {task for task in tasks if task.subtopology not in stateless}
+
+
 class TasksListener:
     """Callbacks of an application, which do nothing; subclass it and override some."""
 
@@ -227,8 +258,21 @@ class TasksListener:
         """Close this member, from another thread: the whole group was asked to stop (KIP-671)."""
 
     def task_offsets(self) -> Mapping[TaskId, int]:
-        """Return task -> sum of changelog offsets of its state here, without running tasks."""
+        """Return task -> sum of changelog offsets of its state here.
+
+        For standby tasks, tasks that only have state here, and tasks of `restoring_tasks`. Other
+        active tasks are reported as running, whatever is returned for them.
+        """
         return {}
+
+    def restoring_tasks(self) -> Collection[TaskId]:
+        """Return the active tasks whose state is not restored yet.
+
+        The leader gets their `task_offsets`, as of Kafka Streams' tasks in state RESTORING, and may
+        move such a task to a member that has more of its state. A task with state that is not
+        named here is reported as running, with the latest state.
+        """
+        return ()
 
     def on_error(self, why: str) -> None:
         """Report that the member cannot follow the leader, or cannot go on; `why` says what to do.

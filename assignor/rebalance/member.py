@@ -5,7 +5,7 @@ and carries out the commands. The member never raises for what a leader sent: an
 be read or followed becomes a `failure`, a sentence.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -18,6 +18,8 @@ from assignor.rebalance.held_tasks import (
     held_tasks,
     held_view,
     known_sizes,
+    offset_sums,
+    stateful_tasks,
     view_routing,
 )
 from assignor.rebalance.leader import supported_ranges
@@ -33,8 +35,6 @@ from assignor.rebalance.member_facts import (
 from assignor.rebalance.routing_view import Routing
 from assignor.topology import Subtopology
 from encoding import (
-    RUNNING,
-    UNKNOWN_OFFSET_SUM,
     Assignment,
     DecodeError,
     NativeSubscription,
@@ -130,6 +130,7 @@ class StreamsMember:
         self,
         task_offset_sums: Mapping[TaskId, int] | None = None,
         *,
+        restoring: Collection[TaskId] = (),
         gave_up_tasks: bool = False,
         error_code: int = 0,
         owned_partitions: Iterable[TopicPartition] = (),
@@ -138,8 +139,9 @@ class StreamsMember:
         """Return the next subscription; two in a row never have equal bytes (KAFKA-10455).
 
         Args:
-            task_offset_sums: sums of the state on this member; active tasks always count as running
-                and standby tasks that are missing as unknown.
+            task_offset_sums: sums of the state on this member; active tasks count as running and
+                standby tasks that are missing as unknown.
+            restoring: stateful active tasks that count by their sums, as in Kafka Streams.
             gave_up_tasks: active tasks count by their sums instead, and not at all without a sum:
                 what an eager member of Kafka Streams 2.6 or newer writes, which suspends its tasks
                 before it joins. Leaders of version 6 and below take them for standby tasks.
@@ -157,9 +159,8 @@ class StreamsMember:
         version = subscription_version(self.state)
         if isinstance(version, Refuse):
             raise MemberRefused(version.why)
-        sums = dict.fromkeys(self.held.standby, UNKNOWN_OFFSET_SUM) | dict(task_offset_sums or {})
-        if not gave_up_tasks:
-            sums |= dict.fromkeys(self.held.active, RUNNING)
+        restores = stateful_tasks(restoring, self._subtopologies)
+        sums = offset_sums(self.held, task_offset_sums or {}, restores, gave_up=gave_up_tasks)
         self._unique += 1
         value = Subscription(
             version=version.used,

@@ -54,6 +54,18 @@ class Facts:
         pass
 
 
+class Coordinator:
+    """What `attach` looks for in a consumer."""
+
+    group_id = "app"
+
+    def request_rejoin(self):
+        """Never called: nothing is due here."""
+
+    def rebalance_in_progress(self):
+        return False
+
+
 class Listener(TasksListener):
     """Reports that every standby lacks a few records."""
 
@@ -77,6 +89,7 @@ def members():
             num_standby_replicas=1,
             listener=Listener(),
         )
+        assignor.attach(SimpleNamespace(_coordinator=Coordinator()))
         assignor._membership.resources.cluster._provider = Facts()  # noqa: SLF001 no cluster is asked here
         made.append(assignor)
     return made

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Final, TypeVar
 
 from probing.releases import rows as data
@@ -173,6 +174,7 @@ def parse_order(text: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
+@cache  # twenty thousand calls for a hundred names while the table is made
 def _order(name: str) -> tuple[int, ...]:
     """Return the sort key of a patch or series."""
     return tuple(int(part) for part in name.split("."))

@@ -18,7 +18,12 @@ from aiokafka.coordinator.protocol import (
 
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
 from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
-from assignor.adapters.membership import EmbeddedMember, MemberKeywords
+from assignor.adapters.membership import (
+    EmbeddedMember,
+    MemberKeywords,
+    check_listed,
+    documented,
+)
 from assignor.errors import ConfigError
 from assignor.rebalance import GroupMember, by_topic
 from assignor.topology import Topology
@@ -26,21 +31,25 @@ from assignor.topology import Topology
 _UNKNOWN_GENERATION = -1
 
 
-class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
+class StreamsAssignor(EmbeddedMember):
     """A Kafka Streams style assignor for one `AIOKafkaConsumer`; one instance per consumer.
 
-    Options are those of `EmbeddedMember`.
-
-    Raises:
-        ConfigError: also for `rebalance_protocol="cooperative"`, which aiokafka does not support.
+    Give it to the consumer as its only `partition_assignment_strategy` and call `attach` before the
+    consumer starts, or have `streams_consumer` do both. `rebalance_protocol="cooperative"` is
+    refused, since aiokafka moves partitions eagerly.
     """
 
     name = EmbeddedMember.name
 
+    @documented()
     def __init__(
-        self, topology: Topology, *, application_id: str, **options: Unpack[MemberKeywords]
+        self,
+        topology: Topology,
+        *,
+        application_id: str | None = None,
+        **options: Unpack[MemberKeywords],
     ) -> None:
-        if options.get("rebalance_protocol", "eager") != "eager":
+        if options.get("rebalance_protocol") == "cooperative":
             raise ConfigError(
                 "aiokafka consumers move partitions eagerly; leave rebalance_protocol out, or take "
                 "kafka-python for cooperative members, which may be in one group with eager ones"
@@ -53,27 +62,35 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
         """Connect to the consumer that this instance was given to; call it before `start`.
 
         A static member is known by the consumer's `group_instance_id`. Clients that reach the
-        cluster as the consumer does read the cluster, on a thread of their own.
+        cluster as the consumer does read the cluster, on a thread of their own. A second call for
+        the same consumer does nothing.
 
         Raises:
             TypeError: this is no aiokafka consumer with a group id.
-            ConfigError: the consumer has other assignors too; aiokafka joins once for each.
+            ConfigError: the consumer has other assignors too (aiokafka joins once for each), or not
+                this instance, or another group id than the `application_id`; or another consumer
+                is attached.
         """
+        if self._is_attached_to(consumer):
+            return
         listed = getattr(consumer, "_partition_assignment_strategy", None)
-        if listed is None or getattr(consumer, "_group_id", None) is None:
+        group_id = getattr(consumer, "_group_id", None)
+        if listed is None or group_id is None:
             raise TypeError(
                 f"{type(consumer).__name__} is in no group; attach an AIOKafkaConsumer that was "
                 "made with a group_id"
             )
-        if list(listed) != [self]:
+        check_listed(self, listed)
+        if len(listed) > 1:
             raise ConfigError(
                 f"the consumer has {len(listed)} assignors; give it this one alone, since aiokafka "
                 "sends a JoinGroup for each of them"
             )
+        self._attach_to(consumer, group_id=group_id, listed=listed)
         self._port = AiokafkaPort(consumer)
         self._hooks = CoordinatorHooks(self._port, self._membership.reporter.report)
         self._membership.connect(self._port)
-        settings, group_id = access_settings(consumer), consumer._group_id  # noqa: SLF001 not shown
+        settings = access_settings(consumer)
         if settings is not None:
             self._membership.watch_cluster(lambda: AIOKafkaAccess(settings, group_id=group_id))
 
@@ -83,8 +100,10 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
         """Return the subscription for the next JoinGroup.
 
         Raises:
+            ConfigError: no consumer is attached, or another one.
             MemberRefused: this member cannot go by the group's levels; it does not join.
         """
+        self._check_asked_by(attached=self._port is None or self._port.is_joining())
         if self._port is not None and self._hooks is not None:
             self._port.remember_loop()
             self._membership.reporter.guarded(self._hooks.install)
@@ -118,3 +137,7 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
         """Take the answer of the leader; never raises."""
         generation = _UNKNOWN_GENERATION if self._port is None else self._port.generation()
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
+
+
+# Not a base class: type checkers would accept any attribute of a class with an untyped base.
+AbstractPartitionAssignor.register(StreamsAssignor)

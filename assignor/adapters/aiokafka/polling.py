@@ -15,7 +15,8 @@ from typing import Any
 from aiokafka.errors import KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.embedding import MemberStopped, PollErrors
+from assignor.adapters.membership import attached_member
+from assignor.embedding import MemberStopped, PollErrors, PollPace
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
@@ -23,30 +24,43 @@ _log = line_logger(__name__)
 
 POLL_MS = 1000
 _UNKNOWN = "UnknownError"
+_NO_LIMIT_MS = 2**31 - 1
 
 
 async def polled(
     consumer: Any,
-    assignor: StreamsAssignor,
+    assignor: StreamsAssignor | None = None,
     *,
     timeout_ms: int = POLL_MS,
     stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Mapping[Any, list[Any]]]:
     """Yield what `getmany` returns, empty batches too, until the member has to stop.
 
+    The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
+    is longer than `max_poll_interval_ms` is a warning in the log.
+
     Args:
-        consumer: a started `AIOKafkaConsumer` with this assignor attached.
-        assignor: ends the loop when the whole group was asked to stop (KIP-671).
+        consumer: started; of `streams_consumer`, or an `AIOKafkaConsumer` with an assignor
+            attached.
+        assignor: the attached assignor; default: that of the consumer.
         timeout_ms: of each call.
         stop: ends the loop when set.
 
     Raises:
+        ConfigError: no assignor is attached to this consumer.
         MemberStopped: the member cannot go on; the message says why, and what to do. A refused
             member leaves the group.
     """
+    assignor = attached_member(
+        StreamsAssignor, assignor, consumer, getattr(consumer, "_partition_assignment_strategy", ())
+    )
     ended, errors = stop or asyncio.Event(), PollErrors()
+    pace = PollPace(max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS))
     failing_since_s: float | None = None
     while not ended.is_set() and not assignor.shutdown_requested:
+        too_long = pace.poll_begins()
+        if too_long:
+            _log.warning("%s", too_long)
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms)
         except (KafkaError, RebalanceError, OSError) as error:
@@ -67,6 +81,7 @@ async def polled(
         if assignor.failed is not None:
             consumer.unsubscribe()
             raise MemberStopped(f"this member left the group for good: {assignor.failed}")
+        pace.poll_ended()
         yield batch
 
 

@@ -42,6 +42,13 @@ class AiokafkaPort:
         """Of the consumer; None before it is started."""
         return getattr(self._consumer, "_coordinator", None)
 
+    def is_joining(self) -> bool:
+        """Whether the running call comes from the task in which this consumer joins."""
+        if self.coordinator is None:  # not started: another consumer joins
+            return False
+        joins = getattr(self.coordinator, "_coordination_task", None)
+        return joins is None or asyncio.current_task() is joins
+
     def remember_loop(self) -> None:
         """Keep the running event loop, on which the consumer joins, for timers of other threads."""
         with suppress(RuntimeError):

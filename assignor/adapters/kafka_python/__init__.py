@@ -1,12 +1,20 @@
 """The assignor in a kafka-python (3.0 or newer) consumer, with polling, topics and changelogs."""
 
+# ruff: noqa: E402 the release is checked before anything is imported from the library
+from assignor.clients import require_client
+
+require_client("kafka-python")
+
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import ChangelogReader
+from assignor.adapters.kafka_python.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.kafka_python.polling import commit_next, polled
 
 __all__ = [
     "ChangelogReader",
     "StreamsAssignor",
+    "StreamsConsumer",
     "commit_next",
     "polled",
+    "streams_consumer",
 ]

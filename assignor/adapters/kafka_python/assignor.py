@@ -19,11 +19,12 @@ from assignor.adapters.kafka_python.wire import group_member, owned_entries, to_
 from assignor.adapters.membership import EmbeddedMember
 
 
-class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
+class StreamsAssignor(EmbeddedMember):
     """A Kafka Streams style assignor for one `KafkaConsumer`; one instance per consumer.
 
-    Options are those of `EmbeddedMember`. With `rebalance_protocol="cooperative"` the consumer
-    keeps its partitions through a rebalance, and gives up what moves right after it.
+    Put it first into the consumer's `partition_assignment_strategy` and call `attach`, or have
+    `streams_consumer` do both. With `rebalance_protocol="cooperative"` the consumer keeps its
+    partitions through a rebalance, and gives up what moves right after it.
     """
 
     _port: KafkaPythonPort | None = None
@@ -32,24 +33,37 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
         """Connect to the consumer that this instance was given to, for rejoins and follow-ups.
 
         A static member is known by the consumer's `group_instance_id`. An admin client that reaches
-        the cluster as the consumer does reads the cluster.
+        the cluster as the consumer does reads the cluster. A second call for the same consumer does
+        nothing.
 
         Raises:
             TypeError: this is no kafka-python 3 consumer with a group id.
+            ConfigError: the consumer does not prefer this instance, has another group id than the
+                `application_id`, or another consumer is attached.
         """
+        if self._is_attached_to(consumer):
+            return
         coordinator: Any = getattr(consumer, "_coordinator", None)
         if not callable(getattr(coordinator, "request_rejoin", None)):
             raise TypeError(
                 f"{type(consumer).__name__} has no group coordinator; attach a kafka-python 3 "
                 "KafkaConsumer that was made with a group_id"
             )
-        keep_joins(coordinator, self._membership.reporter.report)
+        group_id = coordinator.group_id
+        if group_id is None:
+            raise TypeError(
+                f"{type(consumer).__name__} has group_id=None, so it is in no group; attach a"
+                " KafkaConsumer that was made with a group_id"
+            )
+        config = getattr(consumer, "config", None) or {}
+        listed = config.get("partition_assignment_strategy", [self])
+        self._attach_to(consumer, group_id=group_id, listed=listed)
+        keep_joins(coordinator, self._membership.reporter.report, self._follow_choice)
         make_readable(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)
         self._membership.connect(self._port)
-        config = getattr(consumer, "config", None)
-        if config is not None:
-            settings, group_id = admin_settings(config), config["group_id"]
+        if config:
+            settings = admin_settings(config)
             self._membership.watch_cluster(lambda: KafkaAdminAccess(settings, group_id=group_id))
 
     @property
@@ -71,8 +85,10 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
         """Return the subscription for the next JoinGroup.
 
         Raises:
+            ConfigError: no consumer is attached, or another one.
             MemberRefused: this member cannot go by the group's levels; it does not join.
         """
+        self._check_asked_by(attached=self._port is None or self._port.is_joining())
         user_data = self._membership.join()
         return ConsumerProtocolSubscription(
             version=1,
@@ -95,3 +111,12 @@ class StreamsAssignor(EmbeddedMember, AbstractPartitionAssignor):  # type: ignor
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Take the answer of the leader; never raises."""
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
+
+    def _follow_choice(self, protocol: str) -> None:
+        """Note which of the consumer's assignors the group chose."""
+        if protocol != self.name:
+            self._membership.other_chosen(protocol)
+
+
+# Not a base class: type checkers would accept any attribute of a class with an untyped base.
+AbstractPartitionAssignor.register(StreamsAssignor)

@@ -4,6 +4,9 @@
 and kafka-python makes no pause of its own. Here such an error ends the loop with `MemberStopped`,
 and the next poll after any other error waits. A member that is ended leaves the group: one that no
 longer polls would delay every rebalance until `max_poll_interval_ms`.
+
+From the JoinGroup request until a poll takes the answer, kafka-python sends no heartbeats. So a
+pause between two polls that is longer than the session timeout can cost the membership.
 """
 
 import threading
@@ -16,40 +19,53 @@ from kafka.errors import CommitFailedError, FencedInstanceIdError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.embedding import MemberStopped, PollErrors
+from assignor.adapters.membership import attached_member
+from assignor.embedding import MemberStopped, PollErrors, PollPace
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
 _log = line_logger(__name__)
 
 POLL_MS = 1000
+"""Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
+
 # How long a consumer sends no heartbeats, at every check, before it counts as fenced.
 _SILENT_S = 1.0
 
 
 def polled(
     consumer: Any,
-    assignor: StreamsAssignor,
+    assignor: StreamsAssignor | None = None,
     *,
     timeout_ms: int = POLL_MS,
     stop: threading.Event | None = None,
 ) -> Iterator[Mapping[Any, list[Any]]]:
     """Yield what `poll` returns, empty batches too, until the member has to stop.
 
+    The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
+    is longer than the session timeout or `max_poll_interval_ms` is a warning in the log.
+
     Args:
-        consumer: a `KafkaConsumer` with this assignor attached.
-        assignor: ends the loop when the whole group was asked to stop (KIP-671).
+        consumer: of `streams_consumer`, or a `KafkaConsumer` with an assignor attached.
+        assignor: the attached assignor; default: that of the consumer.
         timeout_ms: of each poll.
         stop: ends the loop when set.
 
     Raises:
+        ConfigError: no assignor is attached to this consumer.
         MemberStopped: the member cannot go on; the message says why, and what to do. It has left
             the group, unless it is a static member.
     """
+    assignor = attached_member(
+        StreamsAssignor, assignor, consumer, consumer.config["partition_assignment_strategy"]
+    )
     ended = stop or threading.Event()
-    errors = PollErrors()
+    errors, pace = PollErrors(), _pace(consumer)
     silent_since_s: float | None = None
     while not ended.is_set() and not assignor.shutdown_requested:
+        too_long = pace.poll_begins()
+        if too_long:
+            _log.warning("%s", too_long)
         try:
             batch = consumer.poll(timeout_ms=timeout_ms)
         except (KafkaError, RebalanceError, OSError) as error:
@@ -73,7 +89,16 @@ def polled(
             silent_since_s = now_s
         elif now_s - silent_since_s > _SILENT_S:
             errors.failed(FencedInstanceIdError())
+        pace.poll_ended()
         yield batch
+
+
+def _pace(consumer: Any) -> PollPace:
+    config = consumer.config
+    return PollPace(
+        max_poll_interval_ms=config["max_poll_interval_ms"],
+        session_timeout_ms=config["session_timeout_ms"],
+    )
 
 
 def _leave(consumer: Any) -> None:
@@ -82,18 +107,21 @@ def _leave(consumer: Any) -> None:
         consumer.unsubscribe()
 
 
-def commit_next(consumer: Any, next_offsets: Mapping[Any, int]) -> bool:
+def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
     """Commit what is processed; return False if the group has removed this member.
 
     Then other members own the partitions, and process again what was not committed.
 
     Args:
         consumer: a `KafkaConsumer`.
-        next_offsets: partition -> offset of the first record that is not processed.
+        next_offsets: partition -> offset of the first record that is not processed; default: all
+            records that polls returned are processed.
     """
-    if not next_offsets:
+    if next_offsets is not None and not next_offsets:
         return True
-    offsets = {where: OffsetAndMetadata(at, "", -1) for where, at in next_offsets.items()}
+    offsets = next_offsets and {
+        where: OffsetAndMetadata(at, "", -1) for where, at in next_offsets.items()
+    }
     try:
         consumer.commit(offsets)
     except CommitFailedError as error:

@@ -8,6 +8,7 @@ it cannot decode; `keep_joins` and `make_readable` replace them before it does.
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
+from contextvars import ContextVar
 from typing import Any
 
 from kafka.protocol.consumer.metadata import (
@@ -23,6 +24,8 @@ from assignor.adapters.membership import (
 )
 from encoding import TopicPartition
 
+# The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
+_JOINING: ContextVar[Any] = ContextVar("joining", default=None)
 # kafka-python's generation of a member that the group removed.
 _NO_GENERATION = -1
 _NO_ANSWER: bytes = ConsumerProtocolAssignment(
@@ -41,6 +44,11 @@ class KafkaPythonPort:
     def __init__(self, consumer: Any, coordinator: Any) -> None:
         self._consumer = consumer
         self._coordinator = coordinator
+        self._marks_joins = _mark_joins(coordinator)
+
+    def is_joining(self) -> bool:
+        """Whether the running call comes from a join of this consumer."""
+        return not self._marks_joins or _JOINING.get() is self._coordinator
 
     def request_rejoin(self) -> None:
         """Have the consumer join again with its next poll."""
@@ -87,7 +95,26 @@ class KafkaPythonPort:
         return in_a_thread(delay_s, call)
 
 
-def keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
+def _mark_joins(coordinator: Any) -> bool:
+    """Have `_JOINING` set while a coordinator asks for metadata; return whether it can be."""
+    ask: Callable[[], Any] | None = getattr(coordinator, "group_protocols", None)
+    if ask is None:
+        return False
+
+    def marked() -> Any:
+        token = _JOINING.set(coordinator)
+        try:
+            return ask()
+        finally:
+            _JOINING.reset(token)
+
+    coordinator.group_protocols = marked
+    return True
+
+
+def keep_joins(
+    coordinator: Any, report: Callable[[str], None], on_choice: Callable[[str], None]
+) -> None:
     """Have a JoinGroup response that arrives between two calls of `poll` taken by the next one.
 
     kafka-python discards it and joins anew, which costs the whole group a rebalance, and a member
@@ -96,7 +123,8 @@ def keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
     next `poll` looks for it whatever the join was for.
 
     An answer that kafka-python cannot take becomes one without partitions and user data, and
-    `report` is called with the reason.
+    `report` is called with the reason. `on_choice` is called with the name of the assignor that
+    the group chose.
     """
     join: Callable[[], Awaitable[bytes]] | None = getattr(
         coordinator, "_do_join_and_sync_async", None
@@ -120,6 +148,9 @@ def keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
             if waits and is_member and time.monotonic() - since < session_s:
                 return answer
         answer = await join()
+        protocol = getattr(getattr(coordinator, "_generation", None), "protocol", None)
+        if protocol is not None:
+            on_choice(protocol)
         why = unusable_answer(answer, ConsumerProtocolAssignment.decode, _subscribed(coordinator))
         if why:
             report(why)

@@ -3,13 +3,25 @@
 from assignor.adapters.membership.client import ClientPort, ClusterMetadata
 from assignor.adapters.membership.client_bytes import readable_metadata, unusable_answer
 from assignor.adapters.membership.core import MembershipCore
-from assignor.adapters.membership.embedded import EmbeddedMember, new_membership
+from assignor.adapters.membership.embedded import (
+    EmbeddedMember,
+    attached_member,
+    check_listed,
+    new_membership,
+)
 from assignor.adapters.membership.keywords import MemberKeywords
 from assignor.adapters.membership.member import Membership, Resources
-from assignor.adapters.membership.options import OPTION_GROUPS, MemberOptions, member_options
+from assignor.adapters.membership.options import (
+    OPTION_GROUPS,
+    MemberOptions,
+    member_options,
+    option_fields,
+    split_keywords,
+)
 from assignor.adapters.membership.rejoin_timer import Cancellable, FollowupTimer, in_a_thread
 from assignor.adapters.membership.reports import Reporter
 from assignor.adapters.membership.setup import offered_protocol
+from assignor.adapters.membership.signatures import documented
 
 __all__ = [
     "OPTION_GROUPS",
@@ -24,10 +36,15 @@ __all__ = [
     "MembershipCore",
     "Reporter",
     "Resources",
+    "attached_member",
+    "check_listed",
+    "documented",
     "in_a_thread",
     "member_options",
     "new_membership",
     "offered_protocol",
+    "option_fields",
     "readable_metadata",
+    "split_keywords",
     "unusable_answer",
 ]

@@ -4,7 +4,7 @@ Sans-IO: bytes and facts in, bytes, tasks and steps out. It knows no client, lis
 or clock; `Membership` calls it in order and carries out what it returns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.adapters.membership.client import UNKNOWN_GENERATION
@@ -179,13 +179,17 @@ class MembershipCore:
         return GivenUp(tasks=reported, is_lost=is_lost)
 
     def write_subscription(
-        self, offset_sums: Mapping[TaskId, int], owned: Iterable[TopicPartition]
+        self,
+        offset_sums: Mapping[TaskId, int],
+        owned: Iterable[TopicPartition],
+        restoring: Collection[TaskId] = (),
     ) -> Subscription:
         """Write the next subscription into `last_bytes`, and return it as a value.
 
         Args:
             offset_sums: task -> sum of changelog offsets of the state on this member.
             owned: partitions that a cooperative member has not given up; none of an eager one.
+            restoring: active tasks whose state is not restored.
 
         Raises:
             MemberRefused: this member cannot write the version or meet the level that it has to.
@@ -194,6 +198,7 @@ class MembershipCore:
         self.owned = tuple(sorted(owned))
         value, self.last_bytes = self.member.subscription(
             offset_sums,
+            restoring=restoring,
             error_code=self._error_code,
             owned_partitions=self.owned,
             owned_generation=self._generation,

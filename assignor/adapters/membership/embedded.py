@@ -1,14 +1,18 @@
 """A member inside an application: made of a user's options, and what the application sees of it."""
 
-from typing import Unpack
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, Unpack
 
 from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.keywords import MemberKeywords
 from assignor.adapters.membership.level_polling import LevelPolling
-from assignor.adapters.membership.member import Membership, Resources
+from assignor.adapters.membership.member import STREAMS_PROTOCOL, Membership, Resources
 from assignor.adapters.membership.options import MemberOptions, StateOptions, member_options
 from assignor.adapters.membership.reports import Reporter
 from assignor.adapters.membership.setup import member_setup, new_member
+from assignor.adapters.membership.signatures import documented, options_section
 from assignor.embedding import (
     ClusterWatch,
     KeyHosts,
@@ -17,8 +21,10 @@ from assignor.embedding import (
     key_hosts,
     partition_for_key,
 )
+from assignor.errors import ConfigError
 from assignor.rebalance import Routing, TasksHeld, TasksListener
 from assignor.topology import Topology
+from encoding import shown
 from probing.features import FinalizedLevels
 from probing.persisted_formats import PersistedSettings
 
@@ -76,32 +82,44 @@ def _membership(options: MemberOptions, directory: ProcessDirectory | None) -> M
     )
 
 
+_Member = TypeVar("_Member", bound="EmbeddedMember")
+
+
 class EmbeddedMember:
     """A group member, whatever its client; the base of every `StreamsAssignor`.
 
     Args:
         topology: what the application processes.
-        application_id: prefix of internal topics; normally the group id.
-        options: keyword options. Their names, defaults and meanings are the fields of
-            `IdentityOptions` (`process_id`, `endpoint`, `client_tags`, `rack`), `ProtocolOptions`
-            (`upgrade_from`, `start_version`, `rebalance_protocol`, `release`), `CallbackOptions`
-            (`listener`, `observer`, `hooks`), `LeaderOptions` (`strategy`, `internal_topics`),
-            `StateOptions` (`state_dir`, `persistent_metadata_version`, `message_format_version`)
-            and `LevelOptions` (`level_source`, `level_poll_s`, `hold_back`). All others are
-            settings of `assignor.AssignmentConfig`, such as `num_standby_replicas=1`.
+        application_id: prefix of internal topics. It is the group id of the consumer, which is the
+            default; another one is refused by `attach`.
+        options: keyword options; the docstring of each subclass lists them.
 
     Raises:
         StateDirectoryLocked: another process works in the directory.
         StoreError: the directory cannot be used.
-        TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
+        TopologyError, ConfigError, ReleaseError: an option is unknown or invalid; the message says
+            which, and what to give.
     """
 
-    name = "stream"
+    name = STREAMS_PROTOCOL
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Add all options to the docstring of the subclass."""
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__:
+            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\n{options_section()}\n"
+
+    @documented()
     def __init__(
-        self, topology: Topology, *, application_id: str, **options: Unpack[MemberKeywords]
+        self,
+        topology: Topology,
+        *,
+        application_id: str | None = None,
+        **options: Unpack[MemberKeywords],
     ) -> None:
-        self._membership = new_membership(member_options(topology, application_id, options))
+        self._options = member_options(topology, application_id, options)
+        self._membership = new_membership(self._options)
+        self._consumer: object = None
 
     @property
     def tasks(self) -> TasksHeld:
@@ -156,7 +174,9 @@ class EmbeddedMember:
         Raises:
             TopologyError: there is no such store.
             MissingSourceTopic: the partition count of the store's input is not known yet.
+            ConfigError: no consumer is attached.
         """
+        self._check_attached()
         core = self._membership.core
         topics = core.setup.topology.store_topics(store, core.setup.application_id)
         known = self._membership.resources.cluster.partition_counts()
@@ -174,3 +194,127 @@ class EmbeddedMember:
     def close(self) -> None:
         """End threads and timers and give the state directory free; after the consumer's close."""
         self._membership.close()
+
+    # For adapters
+
+    def drop_rejoins(self) -> None:
+        """Drop a scheduled rejoin and take no more; `close` does it, too."""
+        self._membership.followups.close()
+
+    def check_attached_to(self, consumer: object) -> None:
+        """Check that this consumer is attached.
+
+        Raises:
+            ConfigError: none is, or another one.
+        """
+        self._check_attached()
+        if self._consumer is not consumer:
+            raise ConfigError(_OF_ANOTHER)
+
+    def _is_attached_to(self, consumer: object) -> bool:
+        """Return whether this consumer is attached already.
+
+        Raises:
+            ConfigError: another consumer is attached.
+        """
+        if self._consumer is not None and self._consumer is not consumer:
+            raise ConfigError(_OF_ANOTHER)
+        return self._consumer is consumer
+
+    def _attach_to(self, consumer: object, *, group_id: str, listed: Sequence[object]) -> None:
+        """Accept the consumer to attach, and take its group id as application id.
+
+        Args:
+            consumer: of the adapter's client.
+            group_id: of the consumer.
+            listed: its assignors, in order.
+
+        Raises:
+            ConfigError: the consumer has another group id than the application, or does not prefer
+                this assignor.
+        """
+        check_listed(self, listed)
+        given = self._options.application_id
+        if given is not None and given != group_id:
+            raise ConfigError(
+                f"application_id={shown(repr(given))} is unlike group_id={shown(repr(group_id))} of"
+                " the consumer; leave application_id out"
+            )
+        if given is None:
+            self._options = replace(self._options, application_id=group_id)
+            directory = self._membership.resources.directory
+            self._membership = _membership(self._options, directory)
+        self._consumer = consumer
+
+    def _check_asked_by(self, *, attached: bool) -> None:
+        """Check that the attached consumer asks for the subscription.
+
+        Args:
+            attached: whether it does, as far as the adapter knows.
+
+        Raises:
+            ConfigError: another consumer asks, or none is attached.
+        """
+        self._check_attached()
+        if not attached:
+            raise ConfigError(_OF_ANOTHER)
+
+    def _check_attached(self) -> None:
+        if self._consumer is None:
+            raise ConfigError(
+                "attach(consumer) was not called, so no task would run; call it right after the"
+                " consumer is made, or make the consumer with streams_consumer"
+            )
+
+
+_OF_ANOTHER = (
+    "this StreamsAssignor is attached to another consumer; create one assignor for each consumer"
+)
+
+
+def attached_member(
+    kind: type[_Member], given: _Member | None, consumer: object, listed: Sequence[object]
+) -> _Member:
+    """Return the member that is attached to a consumer.
+
+    Args:
+        kind: the `StreamsAssignor` of the adapter.
+        given: by the application; None: the one among `listed`.
+        consumer: of the adapter's client.
+        listed: its assignors.
+
+    Raises:
+        ConfigError: there is none, or it is not attached to this consumer.
+    """
+    member = given or next((each for each in listed if isinstance(each, kind)), None)
+    if member is None:
+        raise ConfigError(
+            "this consumer has no StreamsAssignor; make it with streams_consumer, or with"
+            " partition_assignment_strategy=[assignor]"
+        )
+    member.check_attached_to(consumer)
+    return member
+
+
+def check_listed(assignor: object, listed: Sequence[object]) -> None:
+    """Check that a consumer prefers an assignor: the group chooses the first that all members have.
+
+    Args:
+        assignor: to be attached.
+        listed: classes or instances, in the order of the consumer's setting.
+
+    Raises:
+        ConfigError: another assignor comes first, or this one is missing.
+    """
+    names = [getattr(each, "__name__", type(each).__name__) for each in listed]
+    places = [place for place, each in enumerate(listed) if each is assignor]
+    if not places:
+        raise ConfigError(
+            f"the consumer was made with {', '.join(names) or 'no assignor'}, not with this"
+            " instance; make it with partition_assignment_strategy=[assignor]"
+        )
+    if places[0] > 0:
+        raise ConfigError(
+            f"{names[0]} comes before StreamsAssignor in partition_assignment_strategy, so the"
+            " group would choose it and no task would run; put StreamsAssignor first"
+        )

@@ -13,9 +13,10 @@ from assignor.rebalance import TasksListener
 
 
 class MemberKeywords(TypedDict, total=False):
-    """Keyword options; meanings and defaults are those of the groups in `MemberOptions`.
+    """Keyword options, as type checkers see them.
 
-    The last eight are settings of `assignor.AssignmentConfig`.
+    Meanings and defaults are those of the groups in `MemberOptions` and, for the last eight, of
+    `assignor.AssignmentConfig`; a test compares names and types.
     """
 
     process_id: UUID | None

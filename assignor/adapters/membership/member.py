@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from assignor.adapters.membership.client import (
     UNKNOWN_GENERATION,
@@ -19,6 +20,7 @@ from assignor.adapters.membership.client import (
 )
 from assignor.adapters.membership.core import GivenUp, MembershipCore, Taken
 from assignor.adapters.membership.followups import Followups
+from assignor.adapters.membership.lasting import LastingWarnings
 from assignor.adapters.membership.level_polling import LevelPolling
 from assignor.adapters.membership.reports import Reporter, decided, taken_observation
 from assignor.embedding import ClusterAccess, ClusterWatch, ProcessDirectory
@@ -40,6 +42,9 @@ from encoding import RebalanceError, TaskId, TopicPartition, shown, task_order
 from probing.features import PERSISTENT_METADATA, FinalizedLevels
 
 _log = line_logger(__name__)
+
+STREAMS_PROTOCOL: Final = "stream"
+"""Name of the assignor in JoinGroup requests, as Kafka Streams' own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +91,9 @@ class Membership:
         self.resources = resources
         self.followups = Followups(reporter)
         self.shutdown_requested = False
+        self._warnings = LastingWarnings()
+        # The assignor that the group uses instead, once the log has said so.
+        self._other = ""
 
     def connect(self, client: ClientPort) -> None:
         """Use a client from now on, and begin to poll levels.
@@ -124,6 +132,7 @@ class Membership:
 
     def close(self) -> None:
         """End threads and timers and give the state directory free."""
+        self._warnings.close()
         self.followups.close()
         self.resources.close()
 
@@ -137,6 +146,7 @@ class Membership:
         """
         self.resources.cluster.join()
         self.followups.joined()
+        self._warnings.joined()
         self.resources.levels.lead(())
         self.core.begin_join()
         self._poll_levels()
@@ -168,13 +178,16 @@ class Membership:
 
     def _write_subscription(self) -> None:
         sums: dict[TaskId, int] = {}
-        self.reporter.guarded(lambda: sums.update(self.reporter.listener.task_offsets()))
+        restoring: set[TaskId] = set()
+        listener = self.reporter.listener
+        self.reporter.guarded(lambda: sums.update(listener.task_offsets()))
+        self.reporter.guarded(lambda: restoring.update(listener.restoring_tasks()))
         client = self.followups.client
         owned: Iterable[TopicPartition] = ()
         if client is not None and self.core.is_cooperative:
             owned = client.owned_partitions()
         try:
-            value = self.core.write_subscription(sums, owned)
+            value = self.core.write_subscription(sums, owned, restoring)
         except RebalanceError as error:
             self.reporter.fail(str(error))
             return
@@ -185,6 +198,23 @@ class Membership:
                 size=len(self.core.last_bytes),
             )
         )
+
+    def other_chosen(self, protocol: str) -> None:
+        """Give up all tasks: the group chose another assignor, which the log says once.
+
+        Args:
+            protocol: name of the assignor that was chosen.
+        """
+        if protocol != self._other:
+            self._other = protocol
+            _log.warning(
+                "the group uses assignor %s: no task runs here until every member lists %s first",
+                protocol,
+                STREAMS_PROTOCOL,
+            )
+        given_up = self.core.give_up(is_lost=True)
+        if given_up is not None:
+            self.reporter.guarded(partial(self._report_given_up, given_up))
 
     # Leading
 
@@ -208,8 +238,10 @@ class Membership:
         for fault in answer.faults:
             self.reporter.report(fault)
         self.reporter.observe(decided(answer, seconds=time.perf_counter() - began_s))
-        for warning in answer.warnings:
-            _log.warning("%s", warning)
+        client = self.followups.client
+        self._warnings.decided(
+            answer.warnings, answer.transient, None if client is None else client.start_timer
+        )
         self.resources.levels.lead(group)
         self.resources.cluster.led()
         return answer.answers
@@ -262,6 +294,7 @@ class Membership:
             user_data: the assignment.
             generation: of the rebalance.
         """
+        self._other = ""
         taken = self.core.take(partitions, user_data, generation=generation, now_ms=_now_ms())
         guarded, listener = self.reporter.guarded, self.reporter.listener
         revoked, held = taken.revoked, taken.held

@@ -1,17 +1,27 @@
-"""Keyword options of a `StreamsAssignor`, grouped into frozen values."""
+"""Keyword options of a `StreamsAssignor`, grouped into frozen values.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+Names, types, defaults and texts of all options are declared here and in `AssignmentConfig`:
+signatures and help texts are made from them (`signatures.py`), and a test compares `MemberKeywords`
+with them, which type checkers read.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from math import inf
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 from uuid import UUID
 
+from assignor.adapters.membership.keywords import MemberKeywords
+from assignor.config import AssignmentConfig, unknown_setting
 from assignor.embedding import InternalTopicSettings
+from assignor.errors import ConfigError
 from assignor.levels import DEFAULT_EVERY_S, LevelSource
 from assignor.observe import Observer, RebalanceHook
 from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
+from encoding import shown
 
 KAFKA_STREAMS_TOPICS: Final = InternalTopicSettings()
 
@@ -131,7 +141,7 @@ class MemberOptions:
 
     Attributes:
         topology: what the application processes.
-        application_id: prefix of internal topics; normally the group id.
+        application_id: prefix of internal topics; None: the group id of the consumer.
         identity: what the member reports about itself.
         protocol: versions and rebalance protocol.
         callbacks: what is called during a rebalance.
@@ -142,7 +152,7 @@ class MemberOptions:
     """
 
     topology: Topology
-    application_id: str
+    application_id: str | None = None
     identity: IdentityOptions = field(default_factory=IdentityOptions)
     protocol: ProtocolOptions = field(default_factory=ProtocolOptions)
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
@@ -163,10 +173,26 @@ OPTION_GROUPS: Final[Mapping[str, Any]] = {
 """Attribute of `MemberOptions` -> its class, whose fields are keyword options of a user."""
 
 
+def option_fields() -> tuple[Field[Any], ...]:
+    """Return all keyword options, settings of `AssignmentConfig` last."""
+    kinds = (*OPTION_GROUPS.values(), AssignmentConfig)
+    return tuple(option for kind in kinds for option in fields(kind))
+
+
 def member_options(
-    topology: Topology, application_id: str, keywords: Mapping[str, Any]
+    topology: Topology, application_id: str | None, keywords: Mapping[str, Any]
 ) -> MemberOptions:
-    """Group the keyword options of a `StreamsAssignor`; those of no group are `settings`."""
+    """Group the keyword options of a `StreamsAssignor`; those of no group are `settings`.
+
+    Raises:
+        ConfigError: a name is unknown, or a value is of another kind; the message names the nearest
+            option, or the value to give.
+    """
+    known = {option.name for option in option_fields()}
+    for name in sorted(keywords.keys() - known):
+        raise unknown_setting(name, known)
+    for name, value in (("topology", topology), *sorted(keywords.items())):
+        _check_kind(name, value)
     settings = dict(keywords)
     groups = {
         name: kind(**{f.name: settings.pop(f.name) for f in fields(kind) if f.name in settings})
@@ -175,3 +201,65 @@ def member_options(
     return MemberOptions(
         topology=topology, application_id=application_id, settings=settings, **groups
     )
+
+
+def split_keywords(
+    keywords: Mapping[str, Any], *, client: Collection[str], fixed: Mapping[str, str]
+) -> tuple[MemberKeywords, dict[str, Any]]:
+    """Return the options of an assignor among keywords, and the settings of its client.
+
+    Args:
+        keywords: as a user gave them.
+        client: names of the client's settings.
+        fixed: names that cannot be given -> why, or what to give.
+
+    Raises:
+        ConfigError: a name is neither, or cannot be given.
+    """
+    own = {option.name for option in option_fields()}
+    known = {*own, *client} - fixed.keys()
+    for name in sorted(keywords.keys() - known):
+        if name in fixed:
+            raise ConfigError(f"{name} cannot be given: {fixed[name]}")
+        raise unknown_setting(name, known, listed=own)
+    options = {name: value for name, value in keywords.items() if name in own}
+    settings = {name: value for name, value in keywords.items() if name not in own}
+    return cast("MemberKeywords", options), settings
+
+
+def _is_sequence_of_hooks(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(each, RebalanceHook) for each in value)
+
+
+# Option -> what it takes, as a sentence and as a check. Other options are checked where they are
+# used; for these a wrong value would show as an error in the log of each rebalance.
+_KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
+    "topology": ("an assignor.Topology", lambda value: isinstance(value, Topology)),
+    "listener": (
+        "an instance of a subclass of assignor.TasksListener",
+        lambda value: value is None or isinstance(value, TasksListener),
+    ),
+    "observer": ("a function of one observation", lambda value: value is None or callable(value)),
+    "hooks": (
+        "a list of instances of assignor.RebalanceHook",
+        lambda value: value is None or _is_sequence_of_hooks(value),
+    ),
+    "internal_topics": (
+        "an assignor.InternalTopicSettings, or None",
+        lambda value: value is None or isinstance(value, InternalTopicSettings),
+    ),
+    "state_dir": ("a path", lambda value: value is None or isinstance(value, str | Path)),
+    "level_poll_s": (
+        "seconds, above 0",
+        lambda value: (
+            isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
+        ),
+    ),
+    "hold_back": ("True or False", lambda value: isinstance(value, bool)),
+}
+
+
+def _check_kind(name: str, value: object) -> None:
+    wanted, is_kind = _KINDS.get(name, ("", lambda _: True))
+    if not is_kind(value):
+        raise ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}")

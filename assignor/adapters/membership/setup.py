@@ -15,6 +15,8 @@ from encoding import shown
 from probing import HELD_BACK, RebalanceProtocol, Release, find_release
 from probing.features import UNKNOWN_LEVELS
 
+# Stands for the group id, with which the options are checked again once it is known.
+_UNNAMED = "application"
 # Process ids of static members are names in this space.
 _STATIC_MEMBERS = UUID("8a7f0d2c-5b1e-4c39-9d64-30f1b6a27e55")
 
@@ -51,16 +53,17 @@ def member_setup(options: MemberOptions, process_id: UUID | None) -> MemberSetup
         TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
     """
     chosen, protocol = options.leading.strategy, options.protocol
+    application_id = _UNNAMED if options.application_id is None else options.application_id
     leader = leader_settings(
         options.topology,
-        options.application_id,
+        application_id,
         protocol.release,
         high_availability if chosen is None else chosen,
         options.settings,
     )
     return MemberSetup(
         topology=options.topology,
-        application_id=options.application_id,
+        application_id=application_id,
         leader=leader,
         protocol=offered_protocol(
             leader.release, protocol.upgrade_from, protocol.rebalance_protocol
@@ -120,7 +123,8 @@ def leader_settings(
     if not (isinstance(application_id, str) and is_topic_name(application_id)):
         raise ConfigError(
             f"application_id={shown(repr(application_id))} is refused, since internal topics begin"
-            " with it; give 1 to 249 letters, digits, dots, underscores and hyphens"
+            " with it (by default it is the group id); give 1 to 249 letters, digits, dots,"
+            " underscores and hyphens"
         )
     subtopologies = topology.subtopologies(application_id)
     internal = {name for part in subtopologies for name in _internal_topics(part)}

@@ -45,6 +45,8 @@ class GroupAnswer:
         quarantined: member id -> why its bytes could not be read.
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: for the operator.
+        transient: those of the warnings that are normal while a group starts: topics that are not
+            known yet, and copies for which clients are missing.
         withheld: member id -> partitions that it waits for until their owners revoke them.
         moved_tasks: active tasks that leave the process they ran on, withheld ones included.
         faults: defects: steps of the leader that failed, and how it went on.
@@ -64,6 +66,7 @@ class GroupAnswer:
     withheld: Mapping[str, tuple[TopicPartition, ...]]
     failures: StrategyFailures = NO_FAILURES
     stalled: StalledCopies = NONE_STALLED
+    transient: frozenset[str] = frozenset()
     moved_tasks: int = 0
     claims: ClaimMemory = NO_CLAIMS
     faults: tuple[str, ...] = ()
@@ -157,6 +160,7 @@ def _written(generation: Generation, placement: Placement) -> GroupAnswer:
         withheld=safe.withheld_by_member,
         failures=safe.failures,
         stalled=safe.stalled,
+        transient=generation.transient | safe.transient,
         moved_tasks=_moved(generation, placement),
         claims=claims.remembered(given, safe.unassigned, plan),
     )

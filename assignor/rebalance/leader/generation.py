@@ -71,6 +71,7 @@ class Generation:
         quarantined: member id -> why its bytes are not used.
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: for the operator.
+        transient: see `GroupAnswer`.
     """
 
     request: GroupRequest
@@ -83,6 +84,7 @@ class Generation:
     quarantined: Mapping[str, str]
     joined: tuple[tuple[str, int, int], ...]
     warnings: tuple[str, ...]
+    transient: frozenset[str]
 
     @property
     def knowledge(self) -> LeaderKnowledge:
@@ -118,7 +120,7 @@ class Placement:
         withheld_by_member: partitions that a member waits for until their owners revoke them.
         unassigned: tasks that no member gets now, as another one still owns their partitions.
         warnings: for the operator.
-        lags, failures, stalled: see `GroupAnswer`.
+        transient, lags, failures, stalled: see `GroupAnswer`.
     """
 
     active_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
@@ -130,6 +132,7 @@ class Placement:
     withheld_by_member: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     unassigned: frozenset[TaskId] = frozenset()
     warnings: tuple[str, ...] = ()
+    transient: frozenset[str] = frozenset()
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     failures: StrategyFailures = NO_FAILURES
     stalled: StalledCopies = NONE_STALLED
@@ -159,6 +162,8 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
         members = tuple(replace(member, plan=plan) for member in members)
     quarantined = {member.id: member.unreadable for member in members if member.unreadable}
     claims = check_claims(members, knowledge.claims, generation=knowledge.generation)
+    unknown = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
+    waits = {number: f"subtopology {number} waits: {why}" for number, why in waiting.items()}
     return Generation(
         request=request,
         members=members,
@@ -174,10 +179,15 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
             if member.subscription is not None
         ),
         warnings=(
-            *_gaps(plan, waiting, quarantined, lacking),
+            *unknown,
+            *(waits[number] for number in sorted(waits)),
+            *_left_out(quarantined, lacking),
             *(warning for member in everyone for warning in member.warnings),
             *group_levels.warnings,
             *claims.warnings,
+        ),
+        transient=frozenset(
+            (*unknown, *(waits[number] for number in waits if not knowledge.waits[number].refused))
         ),
     )
 
@@ -214,16 +224,9 @@ def _waiting_subtopologies(
     }
 
 
-def _gaps(
-    plan: TaskPlan,
-    waiting: Mapping[int, str],
-    quarantined: Mapping[str, str],
-    lacking: Mapping[str, str],
-) -> list[str]:
-    """Warnings about topics, subtopologies and members that are left out."""
+def _left_out(quarantined: Mapping[str, str], lacking: Mapping[str, str]) -> list[str]:
+    """Warnings about members that are left out."""
     return [
-        *(f"partition count of {topic} is not known yet" for topic in plan.unknown_topics),
-        *(f"subtopology {number} waits: {why}" for number, why in sorted(waiting.items())),
         *(f"quarantined {shown(m)}: {shown(why)}" for m, why in sorted(quarantined.items())),
         *(f"{shown(member)} gets no tasks: {why}" for member, why in lacking.items()),
     ]

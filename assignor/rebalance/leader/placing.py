@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state, is_stuck
+from assignor.placement import (
+    ClientInput,
+    GroupState,
+    TaskAssignment,
+    group_state,
+    is_stuck,
+    share_warnings,
+)
 from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, Claims
 from assignor.rebalance.leader.generation import Generation, Placement
 from assignor.rebalance.leader.stalled_copies import (
@@ -55,6 +62,9 @@ def place_tasks(generation: Generation) -> Placement:
         generation.settings.strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms
     )
     stalled, news = _stalled(state, tried, generation)
+    # What a strategy could not have may come with the next client; a client that makes no progress
+    # and a share that is not reached are reported once.
+    shares = share_warnings(state, tried.assignment) if news else ()
     active, standby, warmup = _by_thread(able, state, tried.assignment, generation.claims)
     return Placement(
         active_by_member=active,
@@ -65,6 +75,7 @@ def place_tasks(generation: Generation) -> Placement:
         next_rebalance_ms=_next_rebalance(tried, stalled, generation, kept.tasks),
         unassigned=kept.tasks,
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
+        transient=frozenset((*state.warnings, *news)).difference(shares),
         lags=remembered_lags(clients, state, tried.assignment),
         failures=tried.failures,
         stalled=stalled,

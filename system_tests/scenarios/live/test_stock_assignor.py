@@ -24,7 +24,7 @@ NAMES = ("a", "b", "c")
 
 def ours(protocol):
     topology = Topology().add_source("in", topics=["in"])
-    return StreamsAssignor(topology, application_id="app", rebalance_protocol=protocol)
+    return StreamsAssignor(topology, rebalance_protocol=protocol)
 
 
 STEPS = {

@@ -43,7 +43,8 @@ def cluster(**counts):
 class Coordinator:
     """Stands for kafka-python's coordinator: counts requests, can be busy or out of the group."""
 
-    def __init__(self):
+    def __init__(self, group_id="app"):
+        self.group_id = group_id
         self.requests = 0
         self.busy = False
         self._generation = SimpleNamespace(generation_id=1)
@@ -85,11 +86,11 @@ def followups(coordinator):
     ), timers
 
 
-def made(*, number=1, release="native", topology=TOPOLOGY, **options):
+def made(*, number=1, release="native", topology=TOPOLOGY, coordinator=None, **options):
     seen = []
     settings = {"application_id": "app", "process_id": UUID(int=number)} | options
     assignor = StreamsAssignor(topology, observer=seen.append, release=release, **settings)
-    coordinator = Coordinator()
+    coordinator = coordinator or Coordinator(settings["application_id"])
     assignor.attach(SimpleNamespace(_coordinator=coordinator))
     return assignor, coordinator, seen
 

@@ -47,6 +47,18 @@ def test_a_task_that_was_lost_while_it_was_restored_does_not_run():
         assert active == {TWO}
 
 
+def test_a_task_is_restoring_until_its_state_is_there_also_while_it_is_given_up():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({ONE: (), TWO: ()}, {})
+    with tasks.working({ONE}):
+        pass
+    assert tasks.restoring_tasks() == {TWO}
+    tasks.on_tasks_revoked({ONE: (), TWO: ()}, {})
+    assert tasks.restoring_tasks() == {TWO}
+    tasks.on_tasks_assigned({}, {})
+    assert tasks.restoring_tasks() == set()
+
+
 def test_a_task_is_revoked_after_the_batch_under_way():
     tasks = RunningTasks()
     tasks.on_tasks_assigned({ONE: ()}, {})

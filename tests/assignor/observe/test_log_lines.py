@@ -76,7 +76,7 @@ KINDS = get_args(Observation)
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_hostile_event_is_one_line_that_can_be_read_back(kept, kind):
-    logger = logging.Logger("own")  # noqa: LOG001 none that other tests could reach
+    logger = logging.Logger("own", logging.INFO)  # noqa: LOG001 none that other tests could reach
     logger.addHandler(kept)
     watch = RebalanceWatch([LoggingHook(logger)], clock=lambda: 0.0)
     events = [hostile(kind)]

@@ -185,7 +185,7 @@ def test_the_log_has_one_line_per_rebalance_and_warns_of_bad_ones():
         def emit(self, record):
             lines.append((record.levelname, record.getMessage()))
 
-    logger = logging.Logger("test")  # noqa: LOG001 none that other tests could reach
+    logger = logging.Logger("test", logging.INFO)  # noqa: LOG001 none that other tests could reach
     logger.addHandler(Handler())
     lost = MembershipLost(active_tasks=(A,))
     played(
@@ -194,8 +194,9 @@ def test_the_log_has_one_line_per_rebalance_and_warns_of_bad_ones():
         hooks=[LoggingHook(logger)],
     )
     assert [level for level, _ in lines] == ["INFO", "INFO", "WARNING", "WARNING"]
-    assert lines[0][1].startswith("leader members=3 version=11 common=11 tasks=6 ")
-    assert "generation=5 outcome=settled used=11 received=11 common=11 next=101" in lines[1][1]
+    assert lines[0][1].startswith("leader members=3 tasks=6 standbys=")
+    assert lines[1][1].startswith("generation=5 outcome=settled active=2 standby=0 gained=2 ")
+    assert " version=11 next=101 seconds=" in lines[1][1]
     assert "outcome=refused" in lines[2][1]
     assert lines[2][1].endswith('why="cut"')
     assert "None" not in " ".join(text for _, text in lines)

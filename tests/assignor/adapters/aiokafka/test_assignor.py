@@ -52,7 +52,7 @@ class Coordinator:
         self.completed.append(answer)
 
 
-def consumer_of(*assignors, group_id="g", instance=None):
+def consumer_of(*assignors, group_id="app", instance=None):
     return SimpleNamespace(
         _coordinator=Coordinator(),
         _group_id=group_id,
@@ -272,7 +272,7 @@ def test_topics_that_do_not_fit_are_raised_where_aiokafka_expects_it():
 
 
 def test_attach_refuses_other_clients_and_a_list_of_assignors():
-    assignor, _, _ = made()
+    assignor = StreamsAssignor(TOPOLOGY)
     with pytest.raises(TypeError, match="made with a group_id"):
         assignor.attach(SimpleNamespace())
     with pytest.raises(TypeError, match="made with a group_id"):
@@ -287,7 +287,7 @@ def test_cooperative_is_refused_since_aiokafka_is_eager():
 
 
 def test_a_consumer_that_has_not_started_is_no_failure():
-    assignor, _, _ = made()
+    assignor = StreamsAssignor(TOPOLOGY)
     consumer = consumer_of(assignor)
     consumer._coordinator = None
     assignor.attach(consumer)

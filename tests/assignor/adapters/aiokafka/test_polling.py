@@ -35,7 +35,9 @@ class Consumer:
 
 
 def assignor(*, failed=None, shutdown=False):
-    return SimpleNamespace(failed=failed, shutdown_requested=shutdown)
+    return SimpleNamespace(
+        failed=failed, shutdown_requested=shutdown, check_attached_to=lambda _: None
+    )
 
 
 def batches(consumer, member, *, until):

@@ -9,6 +9,7 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from assignor import ConfigError, CopartitionMismatch, LeaderRefused, TasksListener, Topology
+from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.observe import (
     AnswerHandled,
     AnswersDecided,
@@ -27,6 +28,7 @@ from tests.assignor.adapters.members import (
     made,
     on_the_wire,
 )
+from tests.assignor.rebalance.groups import TOPOLOGY
 
 
 def test_a_rebalance_of_two_through_the_clients_own_bytes():
@@ -185,8 +187,7 @@ def of_join(number):
 
 
 def attached(coordinator, **options):
-    assignor, _, _ = made(**options)
-    assignor.attach(SimpleNamespace(_coordinator=coordinator))
+    made(coordinator=coordinator, **options)
     return lambda: asyncio.run(coordinator._do_join_and_sync_async())
 
 
@@ -247,7 +248,7 @@ def test_a_join_that_failed_is_made_again():
 
 
 def test_attach_refuses_what_is_no_group_consumer():
-    assignor, _, _ = made()
+    assignor = StreamsAssignor(TOPOLOGY)
     with pytest.raises(TypeError, match="made with a group_id"):
         assignor.attach(SimpleNamespace(_coordinator=None))
 

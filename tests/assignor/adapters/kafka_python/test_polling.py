@@ -19,6 +19,8 @@ class Consumer:
 
     def __init__(self, *results):
         self.results, self.committed, self.has_left = list(results), None, False
+        self.config = {"max_poll_interval_ms": 300_000, "session_timeout_ms": 45_000}
+        self.config["partition_assignment_strategy"] = []
 
     def unsubscribe(self):
         self.has_left = True
@@ -36,7 +38,12 @@ class Consumer:
 
 
 def assignor(*, silent=False, shutdown=False, failed=None):
-    return SimpleNamespace(failed=failed, is_silent=silent, shutdown_requested=shutdown)
+    return SimpleNamespace(
+        failed=failed,
+        is_silent=silent,
+        shutdown_requested=shutdown,
+        check_attached_to=lambda _: None,
+    )
 
 
 def test_batches_come_through_until_somebody_says_stop():

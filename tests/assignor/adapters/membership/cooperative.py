@@ -32,6 +32,7 @@ class Member:
         coordinator = SimpleNamespace(
             request_rejoin=self.rejoin,
             rebalance_in_progress=lambda: False,
+            group_id="app",
             group_instance_id=None,
             _generation=self.generation,
         )

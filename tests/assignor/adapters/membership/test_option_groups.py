@@ -68,5 +68,5 @@ def test_keywords_are_grouped_and_the_others_are_settings():
 def test_an_unknown_option_and_a_missing_one_are_errors(kind):
     with pytest.raises(ConfigError, match="did you mean num_standby_replicas"):
         kind(TOPOLOGY, application_id="app", num_standby_replica=1)
-    with pytest.raises(TypeError, match="application_id"):
-        kind(TOPOLOGY)
+    with pytest.raises(TypeError, match="topology"):
+        kind(application_id="app")

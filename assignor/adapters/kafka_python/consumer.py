@@ -1,0 +1,119 @@
+"""A ready consumer: a `KafkaConsumer` with a `StreamsAssignor`, attached, closed as one."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Unpack
+
+from kafka import KafkaConsumer
+
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.adapters.kafka_python.settings import ConsumerSettings
+from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.topology import Topology
+
+
+class ConsumerKeywords(MemberKeywords, ConsumerSettings, total=False):
+    """Keywords of `streams_consumer`: options of the assignor, and settings of the client."""
+
+
+class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is untyped
+    """A `KafkaConsumer` whose group runs tasks; `close` closes its assignor, too.
+
+    Attributes:
+        assignor: the attached assignor, with the tasks and the routing of this member.
+    """
+
+    def __init__(self, assignor: StreamsAssignor, topics: Iterable[str], **settings: Any) -> None:
+        """Connect, attach and subscribe.
+
+        Args:
+            assignor: not attached yet.
+            topics: to subscribe to.
+            settings: of the `KafkaConsumer`; the assignor is among its assignors.
+
+        Raises:
+            KafkaError: no broker answers, or a setting is invalid.
+            TypeError, ConfigError: as `StreamsAssignor.attach` does.
+        """
+        super().__init__(**settings)
+        self.assignor = assignor
+        # kafka-python 3.0 takes the setting and does not pass it on to what writes the requests.
+        self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
+        try:
+            assignor.attach(self)
+            self.subscribe(list(topics))
+        except BaseException:
+            super().close(autocommit=False)
+            raise
+
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # noqa: FBT001, FBT002 the client's own signature
+        """Leave the group, then close the assignor; as `KafkaConsumer.close`."""
+        try:
+            super().close(autocommit=autocommit, timeout_ms=timeout_ms)
+        finally:
+            self.assignor.close()
+
+
+@documented(rest="client_options")
+def streams_consumer(
+    topology: Topology,
+    *,
+    group_id: str,
+    bootstrap_servers: str | Sequence[str],
+    fallback_assignors: Sequence[Any] = (),
+    **options: Unpack[ConsumerKeywords],
+) -> StreamsConsumer:
+    """Return a `KafkaConsumer` that is ready to poll: assignor attached, topics subscribed.
+
+    It is subscribed to the topology's source topics, repartition topics included. `.assignor` is
+    its `StreamsAssignor`; closing the consumer closes it, too.
+
+    Three settings of the client have other defaults here, which are those of Kafka Streams:
+    `enable_auto_commit=False` (commit what is processed, with `commit_next` or `consumer.commit`),
+    `auto_offset_reset="earliest"` (no record from before the first commit is skipped) and
+    `allow_auto_create_topics=False` (the leader creates repartition topics with the right number of
+    partitions). Without `rack`, `client_rack` is the rack of the assignor.
+
+    Args:
+        topology: what the application processes.
+        group_id: of the consumer; also the prefix of internal topics.
+        bootstrap_servers: `host:port`, or several.
+        fallback_assignors: of kafka-python, for a rolling bounce of a group that uses them, such as
+            `[RangePartitionAssignor]`; the group uses them until every member has a
+            `StreamsAssignor`, and no task runs until then.
+        options: options of `StreamsAssignor`, and settings of `KafkaConsumer`, by name.
+
+    Raises:
+        TypeError: there is no group id.
+        ConfigError: an option is unknown or invalid; the message names the nearest one.
+        StateDirectoryLocked, StoreError, TopologyError, ReleaseError: as `StreamsAssignor` does.
+        KafkaError: no broker answers within `bootstrap_timeout_ms`.
+    """
+    if group_id is None:
+        raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
+    own, settings = split_keywords(
+        options,
+        client=KafkaConsumer.DEFAULT_CONFIG,
+        fixed={
+            "application_id": "it is the group_id",
+            "partition_assignment_strategy": "give further assignors as fallback_assignors",
+        },
+    )
+    own.setdefault("rack", settings.get("client_rack") or None)
+    assignor = StreamsAssignor(topology, application_id=group_id, **own)
+    defaults = {
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "allow_auto_create_topics": False,
+    }
+    try:
+        return StreamsConsumer(
+            assignor,
+            topology.source_topics(group_id),
+            group_id=group_id,
+            bootstrap_servers=bootstrap_servers,
+            partition_assignment_strategy=[assignor, *fallback_assignors],
+            **defaults | settings,
+        )
+    except BaseException:
+        assignor.close()
+        raise

@@ -1,0 +1,148 @@
+"""`streams_consumer` of aiokafka: a consumer that is ready to start."""
+
+import asyncio
+import inspect
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from assignor import ConfigError, Topology
+from assignor.adapters.aiokafka import (
+    StreamsAssignor,
+    StreamsConsumer,
+    polled,
+    streams_consumer,
+)
+from assignor.adapters.aiokafka.settings import ConsumerSettings
+from assignor.embedding import ProcessDirectory
+from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+LIMIT_S = 60
+OWN_PARAMETERS = {"bootstrap_servers", "group_id", "partition_assignment_strategy"}
+DEPRECATED = {"loop", "api_version"}
+TWO_STEPS = (
+    Topology()
+    .add_source("lines", topics=["lines"])
+    .add_processor("split", parents=["lines"])
+    .add_sink("words", topic="words", parents=["split"])
+    .add_repartition_topic("words")
+    .add_source("again", topics=["words"])
+)
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with running_broker(BrokerConfig(topics={"lines": 3})) as broker:
+        yield broker.bootstrap_servers
+
+
+def made(servers, topology=TOPOLOGY, **options):
+    fast = {"heartbeat_interval_ms": 100, "session_timeout_ms": 3000, "group_id": "app"}
+    return streams_consumer(topology, bootstrap_servers=servers, **fast | options)
+
+
+def run(work):
+    return asyncio.run(asyncio.wait_for(work, LIMIT_S))
+
+
+@pytest.mark.loop
+def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(servers):
+    async def work():
+        async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+            for partition in range(3):
+                await producer.send_and_wait("lines", b"hello", partition=partition)
+        seen = []
+        async with made(servers) as consumer:
+            assert isinstance(consumer, AIOKafkaConsumer)
+            assert isinstance(consumer, StreamsConsumer)
+            async for batch in polled(consumer, timeout_ms=100):
+                seen += [record.value for records in batch.values() for record in records]
+                if len(seen) == 3:
+                    break
+            partitions = consumer.assignment()
+            assert {await consumer.committed(each) for each in partitions} == {None}
+            assert len(consumer.assignor.tasks.active) == 3
+        assert seen == [b"hello"] * 3
+
+    run(work())
+
+
+@pytest.mark.loop
+def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(servers):
+    async def work():
+        async with made(servers, TWO_STEPS, group_id="two") as consumer:
+            assert consumer.subscription() == {"lines", "two-words-repartition"}
+            while len(consumer.assignor.tasks.active) < 6:
+                await consumer.getmany(timeout_ms=100)
+            assert consumer.assignor.failures == []
+
+    run(work())
+
+
+def is_locked(path):
+    """Whether another directory object of this process holds the lock; they share one."""
+    directory = ProcessDirectory(path)
+    count = directory._lock.lock_counter
+    directory.close()
+    return count > 1
+
+
+@pytest.mark.loop
+def test_stopping_the_consumer_closes_the_assignor(servers, tmp_path):
+    async def work():
+        async with made(servers, state_dir=tmp_path):
+            assert is_locked(tmp_path)
+        assert not is_locked(tmp_path)
+
+    run(work())
+
+
+def test_what_fails_leaves_no_lock_behind(tmp_path):
+    async def work():
+        with pytest.raises(ValueError, match="max_poll_records"):
+            made("127.0.0.1:1", state_dir=tmp_path, max_poll_records=0)
+        assert not is_locked(tmp_path)
+
+    run(work())
+
+
+def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one():
+    async def work():
+        consumer = made("127.0.0.1:1", auto_offset_reset="latest", client_rack="a")
+        assert consumer._auto_offset_reset == "latest"
+        assert not consumer._enable_auto_commit
+        assert consumer.assignor._membership.core.member.identity.rack == "a"
+        await consumer.stop()
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"num_standby_replica": 1}, "did you mean num_standby_replicas"),
+        ({"auto_offset_rest": "latest"}, "did you mean auto_offset_reset"),
+        ({"partition_assignment_strategy": []}, "aiokafka joins once"),
+        ({"application_id": "app"}, "it is the group_id"),
+        ({"rebalance_protocol": "coperative"}, "'eager', 'cooperative'"),
+        ({"rebalance_protocol": "cooperative"}, "eagerly"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_a_broker_is_asked(options, why):
+    with pytest.raises(ConfigError, match=why):
+        made("127.0.0.1:1", **options)
+
+
+def test_typed_settings_are_those_of_the_client():
+    names = set(inspect.signature(AIOKafkaConsumer).parameters) - {"topics"}
+    assert ConsumerSettings.__annotations__.keys() == names - OWN_PARAMETERS - DEPRECATED
+
+
+def test_its_signature_names_every_option_of_the_assignor():
+    names = list(inspect.signature(streams_consumer).parameters)
+    assert names[:3] == ["topology", "group_id", "bootstrap_servers"]
+    assert set(names[3:-1]) == set(inspect.signature(StreamsAssignor).parameters) - {
+        "topology",
+        "application_id",
+    }

@@ -1,0 +1,183 @@
+"""`streams_consumer` of kafka-python: a consumer that is ready to poll."""
+
+import inspect
+import time
+from contextlib import suppress
+
+import pytest
+from filelock import FileLock, Timeout
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.errors import KafkaError
+
+from assignor import ConfigError, Topology, TopologyError
+from assignor.adapters.kafka_python import (
+    StreamsAssignor,
+    StreamsConsumer,
+    commit_next,
+    polled,
+    streams_consumer,
+)
+from assignor.adapters.kafka_python.settings import ConsumerSettings
+from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+LIMIT_S = 60
+OWN_PARAMETERS = {"bootstrap_servers", "group_id", "partition_assignment_strategy"}
+TWO_STEPS = (
+    Topology()
+    .add_source("lines", topics=["lines"])
+    .add_processor("split", parents=["lines"])
+    .add_sink("words", topic="words", parents=["split"])
+    .add_repartition_topic("words")
+    .add_source("again", topics=["words"])
+    .add_processor("count", parents=["again"])
+    .add_state_store("counts", processors=["count"])
+)
+
+
+@pytest.fixture(scope="module")
+def servers():
+    config = BrokerConfig(topics={"lines": 3}, auto_create_topics=True)
+    with running_broker(config) as broker:
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        for partition in range(3):
+            producer.send("lines", b"hello", partition=partition).get(30)
+        producer.close()
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def made(servers):
+    consumers = []
+
+    def make(topology=TOPOLOGY, **options):
+        fast = {"heartbeat_interval_ms": 100, "session_timeout_ms": 3000, "group_id": "app"}
+        consumers.append(streams_consumer(topology, bootstrap_servers=servers, **fast | options))
+        return consumers[-1]
+
+    yield make
+    for consumer in consumers:
+        consumer.close()
+
+
+def read_until(consumer, condition):
+    """Poll until the condition holds for all records so far; return their values."""
+    end, seen = time.monotonic() + LIMIT_S, []
+    for batch in polled(consumer, timeout_ms=100):
+        seen += [record.value for records in batch.values() for record in records]
+        if condition(seen):
+            break
+        assert time.monotonic() < end
+    return seen
+
+
+@pytest.mark.loop
+def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(made):
+    consumer = made(group_id="ready")
+    assert isinstance(consumer, KafkaConsumer)
+    assert isinstance(consumer, StreamsConsumer)
+    assert isinstance(consumer.assignor, StreamsAssignor)
+    assert read_until(consumer, lambda seen: len(seen) == 3) == [b"hello"] * 3
+    assert len(consumer.assignor.tasks.active) == 3
+
+
+@pytest.mark.loop
+def test_nothing_is_committed_before_the_application_says_so(made):
+    consumer = made(group_id="commits", auto_commit_interval_ms=1)
+    read_until(consumer, lambda seen: len(seen) == 3)
+    consumer.poll(timeout_ms=100)
+    partitions = consumer.assignment()
+    assert {consumer.committed(each) for each in partitions} == {None}
+    assert commit_next(consumer)
+    assert {consumer.committed(each) for each in partitions} == {1}
+
+
+@pytest.mark.loop
+def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(made):
+    consumer = made(TWO_STEPS, group_id="two")
+    assert consumer.subscription() == {"lines", "two-words-repartition"}
+    read_until(consumer, lambda _: len(consumer.assignor.tasks.active) == 6)
+    assert consumer.assignor.failures == []
+    assert len(consumer.partitions_for_topic("two-words-repartition")) == 3
+
+
+@pytest.mark.loop
+def test_closing_the_consumer_closes_the_assignor(made, tmp_path):
+    with made(state_dir=tmp_path) as consumer:
+        assert not is_free(tmp_path)
+        consumer.close()
+        assert is_free(tmp_path)
+    consumer.close()
+
+
+@pytest.mark.loop
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"fallback_assignors": [RangePartitionAssignor], "rebalance_protocol": "cooperative"}, ()),
+        ({"fetch_max_wait_ms": 60_000}, ()),
+        ({"topology": Topology()}, TopologyError),
+    ],
+)
+def test_what_fails_leaves_no_lock_behind(made, tmp_path, options, error):
+    with pytest.raises(error or KafkaError):
+        made(state_dir=tmp_path, **options)
+    assert is_free(tmp_path)
+
+
+def is_free(directory):
+    lock = FileLock(directory / "process.lock")
+    with suppress(Timeout):
+        lock.acquire(timeout=0)
+    was_free = lock.is_locked
+    lock.release()
+    return was_free
+
+
+@pytest.mark.loop
+def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
+    consumer = made(auto_offset_reset="latest", enable_auto_commit=True, client_rack="a")
+    assert consumer.config["auto_offset_reset"] == "latest"
+    assert consumer.config["enable_auto_commit"]
+    assert consumer.config["allow_auto_create_topics"] is False
+    assert consumer.assignor._membership.core.member.identity.rack == "a"
+    other = made(client_rack="a", rack="b", group_id="other")
+    assert other.assignor._membership.core.member.identity.rack == "b"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"num_standby_replica": 1}, "did you mean num_standby_replicas"),
+        ({"auto_offset_rest": "latest"}, "did you mean auto_offset_reset"),
+        ({"listner": None}, "did you mean listener"),
+        ({"partition_assignment_strategy": []}, "give further assignors as fallback_assignors"),
+        ({"application_id": "app"}, "it is the group_id"),
+        ({"rebalance_protocol": "coperative"}, "'eager', 'cooperative'"),
+        ({"group_id": ""}, "by default it is the group id"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_a_broker_is_asked(options, why):
+    with pytest.raises(ConfigError, match=why):
+        streams_consumer(TOPOLOGY, bootstrap_servers="127.0.0.1:1", **{"group_id": "app"} | options)
+
+
+def test_a_group_id_of_none_is_refused():
+    with pytest.raises(TypeError, match="group_id=None"):
+        streams_consumer(TOPOLOGY, bootstrap_servers="127.0.0.1:1", group_id=None)
+
+
+def test_typed_settings_are_those_of_the_client():
+    typed = ConsumerSettings.__annotations__.keys()
+    assert typed == KafkaConsumer.DEFAULT_CONFIG.keys() - OWN_PARAMETERS
+
+
+def test_its_signature_names_every_option_of_the_assignor():
+    names = list(inspect.signature(streams_consumer).parameters)
+    assert names[:4] == ["topology", "group_id", "bootstrap_servers", "fallback_assignors"]
+    assert names[-1] == "client_options"
+    assert set(names[4:-1]) == set(inspect.signature(StreamsAssignor).parameters) - {
+        "topology",
+        "application_id",
+    }

@@ -1,0 +1,114 @@
+"""What is normal at the start of a group: INFO at first, a warning if it lasts."""
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from assignor.adapters.membership.lasting import LastingWarnings
+
+NOTE, FAULT = "topic words is not known yet", "a member is quarantined"
+
+
+class Clock:
+    """Time, and the timers that are due by then."""
+
+    def __init__(self):
+        self.now_s, self.timers = 0.0, []
+
+    def start(self, delay_s, call):
+        timer = [self.now_s + delay_s, call]
+        self.timers.append(timer)
+        return SimpleNamespace(cancel=lambda: timer in self.timers and self.timers.remove(timer))
+
+    def pass_s(self, seconds):
+        self.now_s += seconds
+        for timer in [each for each in self.timers if each[0] <= self.now_s]:
+            self.timers.remove(timer)
+            timer[1]()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def warnings(clock):
+    return LastingWarnings(after_s=30, now=lambda: clock.now_s)
+
+
+@pytest.fixture
+def lines(caplog):
+    caplog.set_level(logging.INFO, "assignor.adapters.membership.lasting")
+    return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def decide(warnings, clock, *sentences, transient=(NOTE,)):
+    warnings.joined()
+    warnings.decided(sentences, frozenset(transient), clock.start)
+
+
+def test_it_is_info_once_however_many_rebalances_there_are(warnings, clock, lines):
+    for _ in range(3):
+        decide(warnings, clock, NOTE)
+        clock.pass_s(5)
+    assert lines() == [("INFO", NOTE)]
+
+
+def test_it_is_a_warning_once_it_has_lasted_without_a_rebalance(warnings, clock, lines):
+    decide(warnings, clock, NOTE)
+    clock.pass_s(29)
+    assert len(lines()) == 1
+    clock.pass_s(1)
+    assert lines()[1:] == [("WARNING", f"{NOTE} (for 30 s)")]
+    decide(warnings, clock, NOTE)
+    clock.pass_s(60)
+    assert len(lines()) == 2
+
+
+def test_it_is_a_warning_once_it_has_lasted_over_rebalances(warnings, clock, lines):
+    decide(warnings, clock, NOTE)
+    clock.pass_s(20)
+    decide(warnings, clock, NOTE)
+    clock.pass_s(10)
+    assert [level for level, _ in lines()] == ["INFO", "WARNING"]
+
+
+def test_what_has_passed_begins_anew(warnings, clock, lines):
+    decide(warnings, clock, NOTE)
+    clock.pass_s(20)
+    decide(warnings, clock)
+    clock.pass_s(20)
+    decide(warnings, clock, NOTE)
+    clock.pass_s(20)
+    assert [level for level, _ in lines()] == ["INFO", "INFO"]
+
+
+def test_a_member_that_leads_no_more_warns_of_nothing(warnings, clock, lines):
+    decide(warnings, clock, NOTE)
+    warnings.joined()
+    clock.pass_s(60)
+    assert len(lines()) == 1
+    decide(warnings, clock, NOTE)
+    assert [level for level, _ in lines()] == ["INFO"] * 2
+    warnings.close()
+    clock.pass_s(60)
+    assert len(lines()) == 2
+    assert clock.timers == []
+
+
+def test_other_warnings_are_warnings_at_once_and_each_time(warnings, clock, lines):
+    for _ in range(2):
+        decide(warnings, clock, NOTE, FAULT)
+    assert lines() == [("INFO", NOTE), ("WARNING", FAULT), ("WARNING", FAULT)]
+
+
+def test_two_sentences_are_due_at_their_own_times(warnings, clock, lines):
+    decide(warnings, clock, NOTE)
+    clock.pass_s(10)
+    decide(warnings, clock, NOTE, "other", transient=(NOTE, "other"))
+    clock.pass_s(20)
+    assert [text for level, text in lines() if level == "WARNING"] == [f"{NOTE} (for 30 s)"]
+    clock.pass_s(10)
+    assert [text for level, text in lines() if level == "WARNING"][1:] == ["other (for 30 s)"]

@@ -1,0 +1,99 @@
+"""What the log says while a group starts as it should: no warning, and no long line."""
+
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+
+from assignor.adapters import aiokafka, kafka_python
+from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+pytestmark = pytest.mark.loop
+LIMIT_S = 120
+LONGEST_LINE = 160
+
+
+@pytest.fixture
+def servers():
+    with running_broker(BrokerConfig(topics={"lines": 4})) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def records(caplog):
+    caplog.set_level(logging.INFO, "assignor")
+    return lambda: [each for each in caplog.records if each.name.startswith("assignor")]
+
+
+def settings(servers):
+    return {
+        "group_id": "app",
+        "bootstrap_servers": servers,
+        "num_standby_replicas": 1,
+        "heartbeat_interval_ms": 100,
+        "session_timeout_ms": 6000,
+    }
+
+
+def is_settled(assignors):
+    """Whether two members have two tasks and two standbys each."""
+    held = [(len(each.tasks.active), len(each.tasks.standby)) for each in assignors]
+    return held == [(2, 2)] * 2
+
+
+def check(records):
+    assert [each.getMessage() for each in records if each.levelno >= logging.WARNING] == []
+    lines = [each.getMessage() for each in records]
+    assert [line for line in lines if len(line) > LONGEST_LINE] == []
+    assert len([line for line in lines if "standby replica is configured" in line]) == 1
+
+
+def test_two_members_of_kafka_python_start_without_a_warning(servers, records):
+    assignors, done = [], threading.Event()
+
+    def run():
+        with kafka_python.streams_consumer(TOPOLOGY, **settings(servers)) as consumer:
+            assignors.append(consumer.assignor)
+            for _ in kafka_python.polled(consumer, timeout_ms=100, stop=done):
+                pass
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    end = time.monotonic() + LIMIT_S
+    threads[0].start()
+    while not (assignors and len(assignors[0].tasks.active) == 4):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    threads[1].start()
+    while not is_settled(assignors):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    check(records())
+    done.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_two_members_of_aiokafka_start_without_a_warning(servers, records):
+    async def work():
+        consumers, done = [], asyncio.Event()
+
+        async def run():
+            async with aiokafka.streams_consumer(TOPOLOGY, **settings(servers)) as consumer:
+                consumers.append(consumer)
+                async for _ in aiokafka.polled(consumer, timeout_ms=100, stop=done):
+                    pass
+
+        tasks = [asyncio.create_task(run())]
+        while not (consumers and len(consumers[0].assignor.tasks.active) == 4):  # noqa: ASYNC110 tasks have no event
+            await asyncio.sleep(0.01)
+        tasks.append(asyncio.create_task(run()))
+        while not (len(consumers) == 2 and is_settled([each.assignor for each in consumers])):  # noqa: ASYNC110 as above
+            await asyncio.sleep(0.01)
+        check(records())
+        done.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(asyncio.wait_for(work(), LIMIT_S))

@@ -1,0 +1,211 @@
+"""Ways to hold the kafka-python adapter wrong: each is an error at once, in one sentence."""
+
+import time
+from contextlib import contextmanager
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+
+from assignor import ConfigError, RunningTasks
+from assignor.adapters.kafka_python import StreamsAssignor, polled, streams_consumer
+from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+pytestmark = pytest.mark.loop
+LIMIT_S = 60
+GROUP = "app"
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with running_broker(BrokerConfig(topics={"lines": 2})) as broker:
+        yield broker.bootstrap_servers
+
+
+@contextmanager
+def consumer(servers, *assignors, group_id=GROUP, **settings):
+    made = KafkaConsumer(
+        "lines",
+        bootstrap_servers=servers,
+        group_id=group_id,
+        partition_assignment_strategy=list(assignors),
+        heartbeat_interval_ms=100,
+        session_timeout_ms=3000,
+        **settings,
+    )
+    try:
+        yield made
+    finally:
+        made.close()
+        for assignor in assignors:
+            if isinstance(assignor, StreamsAssignor):
+                assignor.close()
+
+
+def poll_until(consumers, condition):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < end
+        for each in consumers:
+            each.poll(timeout_ms=100)
+
+
+def is_one_sentence(text):
+    return text.count(". ") == 0 and len(text) < 250
+
+
+def test_a_forgotten_attach_is_raised_by_the_first_poll(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with (
+        consumer(servers, assignor) as member,
+        pytest.raises(ConfigError, match=r"attach\(consumer\) was not called") as raised,
+    ):
+        poll_until([member], lambda: False)
+    assert is_one_sentence(str(raised.value))
+
+
+def test_a_forgotten_attach_is_raised_by_polled_even_without_a_group(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with (
+        consumer(servers, assignor, group_id=None) as member,
+        pytest.raises(ConfigError, match=r"attach\(consumer\) was not called"),
+    ):
+        next(polled(member, assignor))
+
+
+def test_a_consumer_without_a_group_is_refused_by_attach(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with (
+        consumer(servers, assignor, group_id=None) as member,
+        pytest.raises(TypeError, match="group_id=None") as raised,
+    ):
+        assignor.attach(member)
+    assert is_one_sentence(str(raised.value))
+
+
+def test_an_application_id_unlike_the_group_id_is_refused_by_attach(servers):
+    assignor = StreamsAssignor(TOPOLOGY, application_id="other")
+    with (
+        consumer(servers, assignor) as member,
+        pytest.raises(ConfigError, match="application_id='other' is unlike group_id='app'"),
+    ):
+        assignor.attach(member)
+
+
+def test_the_application_id_is_the_group_id(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with consumer(servers, assignor, group_id="of-the-group") as member:
+        assignor.attach(member)
+        poll_until([member], lambda: assignor.tasks.active)
+        assert "of-the-group-counts-changelog" in member.topics()
+
+
+@pytest.mark.parametrize("other", [RangePartitionAssignor, RangePartitionAssignor()])
+def test_another_assignor_in_front_is_refused_by_attach(servers, other):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with (
+        consumer(servers, other, assignor) as member,
+        pytest.raises(ConfigError, match="RangePartitionAssignor comes before") as raised,
+    ):
+        assignor.attach(member)
+    assert is_one_sentence(str(raised.value))
+
+
+def test_an_assignor_in_two_consumers_is_refused_by_the_second_attach(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with consumer(servers, assignor) as one, consumer(servers, assignor) as two:
+        assignor.attach(one)
+        with pytest.raises(ConfigError, match="attached to another consumer") as raised:
+            assignor.attach(two)
+    assert is_one_sentence(str(raised.value))
+
+
+def test_an_assignor_in_two_consumers_is_refused_by_the_second_ones_first_poll(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with consumer(servers, assignor) as one, consumer(servers, assignor) as two:
+        assignor.attach(one)
+        poll_until([one], lambda: assignor.tasks.active)
+        with pytest.raises(ConfigError, match="attached to another consumer"):
+            poll_until([two], lambda: False)
+        with pytest.raises(ConfigError, match="attached to another consumer"):
+            next(polled(two, assignor))
+        assert len(assignor.tasks.active) == 2
+        one.poll(timeout_ms=100)
+
+
+def test_an_assignor_that_the_consumer_was_not_made_with_is_refused_by_attach(servers):
+    listed, other = StreamsAssignor(TOPOLOGY), StreamsAssignor(TOPOLOGY)
+    with (
+        consumer(servers, listed) as member,
+        pytest.raises(ConfigError, match="was made with StreamsAssignor, not with this instance"),
+    ):
+        other.attach(member)
+
+
+def test_a_second_attach_of_the_same_consumer_changes_nothing(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with consumer(servers, assignor) as member:
+        assignor.attach(member)
+        membership, timer = assignor._membership, assignor._membership.followups.timer
+        assignor.attach(member)
+        assert assignor._membership is membership
+        assert membership.followups.timer is timer
+        poll_until([member], lambda: assignor.tasks.active)
+
+
+def test_a_consumer_of_stock_assignors_is_refused_by_polled(servers):
+    with (
+        consumer(servers, RoundRobinPartitionAssignor) as member,
+        pytest.raises(ConfigError, match="has no StreamsAssignor"),
+    ):
+        next(polled(member))
+
+
+class Calls(RunningTasks):
+    """Keeps the tasks of each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def on_tasks_assigned(self, active, standby):
+        super().on_tasks_assigned(active, standby)
+        self.calls.append(("assigned", len(active)))
+
+    def on_tasks_revoked(self, active, standby):
+        super().on_tasks_revoked(active, standby)
+        self.calls.append(("revoked", len(active)))
+
+
+def test_a_migration_runs_while_another_assignor_is_chosen_and_the_log_says_so_once(
+    servers, caplog
+):
+    listener = Calls()
+    migrating = streams_consumer(
+        TOPOLOGY,
+        group_id="migrating",
+        bootstrap_servers=servers,
+        listener=listener,
+        fallback_assignors=[RangePartitionAssignor],
+        heartbeat_interval_ms=100,
+        session_timeout_ms=3000,
+    )
+    with consumer(servers, RangePartitionAssignor, group_id="migrating") as old:
+        poll_until([old], old.assignment)
+        both = [migrating, old]
+        poll_until(both, lambda: migrating.assignment() and old.assignment())
+        with consumer(servers, RangePartitionAssignor, group_id="migrating") as older:
+            poll_until([*both, older], older.assignment)
+        poll_until(both, lambda: len(migrating.assignment()) == len(old.assignment()) == 1)
+        assert listener.calls == []
+        lines = [line for line in caplog.messages if "the group uses assignor range" in line]
+        assert len(lines) == 1
+        assert is_one_sentence(lines[0])
+    poll_until([migrating], lambda: len(migrating.assignor.tasks.active) == 2)
+    with consumer(servers, RangePartitionAssignor, group_id="migrating") as back:
+        poll_until([migrating, back], back.assignment)
+        assert not migrating.assignor.tasks.active
+        assert listener.calls[-1][0] == "revoked"
+    migrating.close()
