@@ -1,7 +1,7 @@
 """Computes feature updates from an operator's options; no I/O.
 
-The functions work for Kafka clusters and for groups of ours, which differ in their table of
-features.
+The functions work for Kafka clusters and for groups of native members, which differ in their table
+of features.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ class Described:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of all supported or finalized features, sorted; of a group, also all of ours."""
-        ours = (
+        """Sorted names of all supported or finalized features; of a group, also all native ones."""
+        native = (
             []
             if self.main_feature == METADATA_VERSION
             else [feature.name for feature in self.table]
         )
-        return tuple(sorted({*self.supported, *self.finalized.levels, *ours}))
+        return tuple(sorted({*self.supported, *self.finalized.levels, *native}))
 
     @property
     def main_feature(self) -> str:

@@ -1,4 +1,4 @@
-"""One interface to feature levels for a Kafka cluster, a group of ours, and a feature log."""
+"""One interface to feature levels for a Kafka cluster, a group, and a feature log."""
 
 import getpass
 import socket
@@ -130,7 +130,7 @@ class ClusterPlace:
 
 
 class GroupPlace:
-    """The levels of a group of ours: its topic holds them, its members tell what they support.
+    """The levels of a group: its topic holds them, its members report what they support.
 
     Args:
         admin: the connected admin client.

@@ -1,6 +1,6 @@
 """The simulated groups of ``assignor negotiate``: parsing of members, and one round after another.
 
-A Kafka member is a pair of used and latest supported version, ``10/11``. A member of ours that
+A Kafka member is a pair of used and latest supported version, ``10/11``. A native member that
 writes a Kafka version adds the version in its trailer, ``11/11+101``; one that writes a native
 version is a pair again, ``101/102``.
 """
@@ -94,7 +94,7 @@ class Round:
 
     @property
     def has_natives(self) -> bool:
-        """Whether the group has a member of ours."""
+        """Whether the group has a native member."""
         return any(line.native is not None for line in self.lines)
 
 
@@ -147,7 +147,7 @@ def _kafka_member(*, used: int, supported: int) -> MemberState:
 
 
 def _native_member(name: str, *, used: int, supported: int, trailer: int | None) -> MemberState:
-    """Return a member of ours; one that writes version 1 or 2 is pinned by ``upgrade.from``."""
+    """Return a native member; one that writes version 1 or 2 is pinned by ``upgrade.from``."""
     if trailer is None:
         latest = supported
     elif trailer < EARLIEST_NATIVE_VERSION or supported > _NEWEST_OF_KAFKA:

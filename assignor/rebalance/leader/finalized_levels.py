@@ -70,7 +70,7 @@ class GroupLevels:
 def levels_of_group(
     release: Release, members: Sequence[ReadMember], known: FinalizedLevels
 ) -> GroupLevels:
-    """The levels that a leader of ours answers with; a JVM leader knows no levels.
+    """The levels that a native leader answers with; a JVM leader knows no levels.
 
     The newest levels win, whichever member reports them (KIP-584). Levels newer than the leader's
     that only members of a single process report hold only if every member supports them, so that
