@@ -165,11 +165,11 @@ def test_all_features_go_down_and_up_with_a_release_as_with_kafkas_own_tool():
                 f"{kafkas}-all", *options, *yes, servers=own.bootstrap_servers
             )
             assert (status, err, kafka.status) == (0, "", 0), kafka
-            until(lambda: levels_with_a_way_back(own) == levels_with_a_way_back(peer))
+            until(lambda: reversible_levels(own) == reversible_levels(peer))
             assert finalized(own.bootstrap_servers) != before
 
 
-def levels_with_a_way_back(broker):
+def reversible_levels(broker):
     """Levels that `upgrade-all` and `downgrade-all` change; Kafka's tool raises more."""
     levels = finalized(broker.bootstrap_servers)
     levels.pop("kraft.version", None)
