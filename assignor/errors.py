@@ -2,8 +2,8 @@
 
 ```
 RebalanceError                 encoding: never raised itself
-+ TopologyError                ours: the topology is invalid
-+ ConfigError                  ours: an unknown setting, or a value out of range
++ TopologyError                native: the topology is invalid
++ ConfigError                  native: an unknown setting, or a value out of range
 + TaskAssignmentError          no valid assignment exists
   - MissingSourceTopic         source topics whose partition count is not known; for queries only
   - CopartitionMismatch        copartitioned topics differ in their partition counts
@@ -33,8 +33,8 @@ class TaskAssignmentError(RebalanceError):
 class MissingSourceTopic(TaskAssignmentError):
     """The partition count of source topics is not known, so a key cannot be looked up.
 
-    Our leaders do not raise it: subtopologies of such a topic wait, the others run, and the error
-    code of assignments is 0. Kafka Streams leaders send AssignorError 1 to the whole group.
+    Native leaders do not raise it: subtopologies of such a topic wait, the others run, and the
+    error code of assignments is 0. Kafka Streams leaders send AssignorError 1 to the whole group.
 
     Attributes:
         topics: the missing topics, sorted.

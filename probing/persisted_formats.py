@@ -197,7 +197,7 @@ PERSISTED_RULES: Final = (
         " setting ({setting})",
     ),
     PersistedRule(
-        name="no way back",
+        name="no rollback",
         holds=lambda n: n.written_setting > n.settings.version,
         says=lambda _: None,
         why="persistent.metadata.version={setting} cannot be lowered: version {written} was first"
@@ -245,13 +245,13 @@ class PersistedDecision:
         version: the version, None if the member must not start.
         rule: the row that decided.
         why: its sentence.
-        closes_way_back: the next write makes a rollback to older releases impossible; tools warn.
+        prevents_rollback: the next write makes a rollback to older releases impossible; tools warn.
     """
 
     version: int | None
     rule: str
     why: str
-    closes_way_back: bool = False
+    prevents_rollback: bool = False
 
     @property
     def is_refused(self) -> bool:
@@ -266,7 +266,7 @@ def decide_persistent_version(numbers: PersistedNumbers) -> PersistedDecision:
         version=rule.says(numbers),
         rule=rule.name,
         why=rule.why.format(**_words(numbers)),
-        closes_way_back=rule.name in _CLOSING,
+        prevents_rollback=rule.name in _CLOSING,
     )
 
 

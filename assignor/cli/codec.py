@@ -173,7 +173,7 @@ def _encode_question(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _latest_beside(version: object) -> int:
-    """Return the default latest supported version: Kafka's for a Kafka version, else ours."""
+    """Return the default latest supported version: Kafka's for a Kafka version, else native."""
     if isinstance(version, int) and version > KAFKA_VERSIONS[-1]:
         return max(*KNOWN_VERSIONS, version)
     return KAFKA_VERSIONS[-1]

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import click
 
-from assignor.cli.features.targets import store_failure
+from assignor.cli.features.level_admins import store_failure
 from assignor.cli.toolkit.commands import Group
 from assignor.cli.toolkit.exit_status import BadInput, warn
 from assignor.cli.toolkit.options import format_option

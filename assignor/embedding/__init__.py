@@ -16,13 +16,13 @@ from assignor.embedding.errors import (
 )
 from assignor.embedding.internal_topics import (
     ClusterAccess,
+    ExistingTopic,
     InternalTopic,
     InternalTopicSettings,
-    TopicFound,
     internal_topics,
     topic_problem,
 )
-from assignor.embedding.leader_facts import LeaderFacts, TopicState, knowledge_of
+from assignor.embedding.leader_facts import InternalTopicStatus, LeaderFacts, knowledge_of
 from assignor.embedding.poll_pace import PollPace
 from assignor.embedding.process_id import ProcessDirectory
 from assignor.embedding.queries import KeyHosts, Partitioner, key_hosts, murmur2, partition_for_key
@@ -34,8 +34,10 @@ __all__ = [
     "ClusterUnavailable",
     "ClusterWatch",
     "ErrorPause",
+    "ExistingTopic",
     "InternalTopic",
     "InternalTopicSettings",
+    "InternalTopicStatus",
     "KeyHosts",
     "LeaderFacts",
     "LeaderProvider",
@@ -46,8 +48,6 @@ __all__ = [
     "ProcessDirectory",
     "RunningTasks",
     "StateDirectoryLocked",
-    "TopicFound",
-    "TopicState",
     "fatal_reason",
     "internal_topics",
     "key_hosts",

@@ -14,13 +14,13 @@ from dataclasses import replace
 from assignor.embedding.errors import ClusterUnavailable
 from assignor.embedding.internal_topics import (
     ClusterAccess,
+    ExistingTopic,
     InternalTopic,
     InternalTopicSettings,
-    TopicFound,
     internal_topics,
     topic_problem,
 )
-from assignor.embedding.leader_facts import NOTHING_FOUND, LeaderFacts, TopicState
+from assignor.embedding.leader_facts import NOTHING_FOUND, InternalTopicStatus, LeaderFacts
 from assignor.logs import line_logger
 from assignor.topology import Subtopology, plan_tasks
 from encoding import RebalanceError, TopicPartition
@@ -166,9 +166,11 @@ class LeaderProvider:
             factor = self._settings.replication_factor
             failed = access.create_topics(missing, replication_factor=factor)
             found |= self._found(access, missing)
-        topics = {name: TopicState(partitions=0, problem=why) for name, why in failed.items()}
+        topics = {
+            name: InternalTopicStatus(partitions=0, problem=why) for name, why in failed.items()
+        }
         topics |= {
-            topic.name: TopicState(
+            topic.name: InternalTopicStatus(
                 partitions=found[topic.name].partitions,
                 problem=topic_problem(topic, found[topic.name]) or "",
             )
@@ -195,11 +197,11 @@ class LeaderProvider:
 
     def _found(
         self, access: ClusterAccess, wanted: Sequence[InternalTopic]
-    ) -> dict[str, TopicFound]:
+    ) -> dict[str, ExistingTopic]:
         counts = access.partition_counts([topic.name for topic in wanted]) if wanted else {}
         policies = access.cleanup_policies(sorted(counts)) if counts else {}
         return {
-            name: TopicFound(partitions=count, cleanup_policy=policies.get(name))
+            name: ExistingTopic(partitions=count, cleanup_policy=policies.get(name))
             for name, count in counts.items()
         }
 
@@ -207,7 +209,7 @@ class LeaderProvider:
         self,
         access: ClusterAccess,
         counts: Mapping[str, int],
-        topics: Mapping[str, TopicState],
+        topics: Mapping[str, InternalTopicStatus],
     ) -> dict[TopicPartition, int]:
         """Return changelog end offsets; for source topics used as changelogs, committed offsets."""
         changelogs = {name for part in self._subtopologies for name in part.changelog_topics}
@@ -217,7 +219,9 @@ class LeaderProvider:
         tables = _partitions(sources & counts.keys(), counts)
         return ends | dict(access.committed(tables)) if tables else ends
 
-    def _publish(self, counts: Mapping[str, int], topics: Mapping[str, TopicState]) -> bool:
+    def _publish(
+        self, counts: Mapping[str, int], topics: Mapping[str, InternalTopicStatus]
+    ) -> bool:
         """Publish new facts; return whether this leader's answer was based on other topics."""
         with self._changed:
             self._facts = replace(self._facts, partition_counts=counts, topics=topics)
@@ -254,7 +258,7 @@ class LeaderProvider:
                 _log.debug("closing failed: %s", error)
 
 
-def _usable(topics: Mapping[str, TopicState]) -> dict[str, int]:
+def _usable(topics: Mapping[str, InternalTopicStatus]) -> dict[str, int]:
     return {name: state.partitions for name, state in topics.items() if not state.problem}
 
 

@@ -58,7 +58,7 @@ class InternalTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicFound:
+class ExistingTopic:
     """An existing topic; `cleanup_policy` is None if it could not be read."""
 
     partitions: int
@@ -138,11 +138,11 @@ def _windowed(retention_ms: int | None) -> dict[str, str]:
     return {"cleanup.policy": "compact,delete", "retention.ms": str(kept_ms)}
 
 
-def topic_problem(wanted: InternalTopic, found: TopicFound) -> str | None:
+def topic_problem(wanted: InternalTopic, found: ExistingTopic) -> str | None:
     """Return why an existing topic cannot be used; None if it can.
 
     >>> topic = InternalTopic(name="app-s-changelog", partitions=4, configs={}, compacted=True)
-    >>> topic_problem(topic, TopicFound(partitions=3))[:58]
+    >>> topic_problem(topic, ExistingTopic(partitions=3))[:58]
     'internal topic app-s-changelog has 3 partitions instead of'
     """
     if found.partitions != wanted.partitions:

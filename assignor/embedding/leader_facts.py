@@ -14,7 +14,7 @@ from encoding import TaskId, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicState:
+class InternalTopicStatus:
     """An internal topic at the last query.
 
     Attributes:
@@ -37,7 +37,7 @@ class LeaderFacts:
     """
 
     partition_counts: Mapping[str, int] = field(default_factory=dict)
-    topics: Mapping[str, TopicState] = field(default_factory=dict)
+    topics: Mapping[str, InternalTopicStatus] = field(default_factory=dict)
     end_offsets: Mapping[TopicPartition, int] | None = None
 
 
@@ -80,7 +80,7 @@ def knowledge_of(
     return TopicKnowledge(waits=waits, end_offset_sums=_sums(facts, parts, plan))
 
 
-def _verdict(wanted: InternalTopic, found: TopicState | None) -> SubtopologyWaits | None:
+def _verdict(wanted: InternalTopic, found: InternalTopicStatus | None) -> SubtopologyWaits | None:
     """Return why a subtopology with this topic has to wait; None if the topic is usable."""
     if found is None:
         return SubtopologyWaits(why=f"internal topic {wanted.name} is not known to exist yet")

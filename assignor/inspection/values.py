@@ -8,7 +8,7 @@ from encoding import NO_REBALANCE, HostInfo, TaskId, TaskOffsetSums, TopicPartit
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 STREAMS_PROTOCOL = "stream"
-"""Name of the assignor in a Kafka Streams group, and of ours."""
+"""Name of the assignor in a group of Kafka Streams members or native members."""
 
 NO_OFFSET = -1
 """The committed offset of a partition without a commit."""

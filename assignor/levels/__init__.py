@@ -9,7 +9,7 @@ from assignor.levels.member_support import (
 from assignor.levels.old_levels import Need, Survey, needs_below
 from assignor.levels.updates import (
     Described,
-    UpdateResult,
+    LevelResult,
     disabling,
     level_text,
     lossy_text,
@@ -23,11 +23,11 @@ __all__ = [
     "DEFAULT_EVERY_S",
     "Described",
     "FolderLevels",
+    "LevelResult",
     "LevelSource",
     "LevelWatch",
     "Need",
     "Survey",
-    "UpdateResult",
     "disabling",
     "generation_support",
     "level_text",

@@ -1,6 +1,6 @@
 """The feature levels that the members of a group support, decoded from their subscriptions.
 
-A member of ours writes its ranges. A JVM member, and a member of ours that writes no ranges,
+A native member writes its ranges. A JVM member, and a native member that writes no ranges,
 supports the assignment protocol from 1 to its latest supported version. A JVM member supports no
 other feature.
 """
@@ -31,8 +31,8 @@ def members_support(
     """Return what each member supports, and warnings.
 
     A member with a malformed subscription supports nothing, so that no level is raised beyond what
-    it can read, and a warning names it. There is also a warning if the group has no member of ours,
-    because only our members follow levels.
+    it can read, and a warning names it. There is also a warning if the group has no native member,
+    because only native members follow levels.
     """
     nodes, notes, follows = [], [], False
     for member in sorted(members, key=lambda row: (row.client_id, row.member_id)):

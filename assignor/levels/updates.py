@@ -1,7 +1,7 @@
 """Computes feature updates from an operator's options; no I/O.
 
-The functions work for Kafka clusters and for groups of ours, which differ in their table of
-features.
+The functions work for Kafka clusters and for groups of native members, which differ in their table
+of features.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ class Described:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of all supported or finalized features, sorted; of a group, also all of ours."""
-        ours = (
+        """Sorted names of all supported or finalized features; of a group, also all native ones."""
+        native = (
             []
             if self.main_feature == METADATA_VERSION
             else [feature.name for feature in self.table]
         )
-        return tuple(sorted({*self.supported, *self.finalized.levels, *ours}))
+        return tuple(sorted({*self.supported, *self.finalized.levels, *native}))
 
     @property
     def main_feature(self) -> str:
@@ -63,8 +63,8 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateResult:
-    """The result of one update.
+class LevelResult:
+    """The result of updating the level of one feature.
 
     Attributes:
         feature: name of the feature.
@@ -160,7 +160,7 @@ def raise_all(described: Described, release: str | None) -> tuple[FeatureUpdate,
     for name, level in sorted(wanted.items()):
         found = described.supported.get(name)
         feature = described.table.find(name)
-        if found is None or (feature is not None and not feature.has_way_back):
+        if found is None or (feature is not None and not feature.can_be_lowered):
             continue
         level_ = min(level, found.max)
         if level_ > described.finalized.level_of(name):
@@ -186,7 +186,7 @@ def lower_all(
     )
 
 
-def lossy_text(table: FeatureTable, result: UpdateResult) -> str:
+def lossy_text(table: FeatureTable, result: LevelResult) -> str:
     """Return which levels make a downgrade lossy; empty if none does or the reason names them."""
     feature = table.find(result.feature)
     lossy = () if feature is None else feature.lossy_between(low=result.new, high=result.old)

@@ -85,7 +85,7 @@ def target_actives(state: GroupState, home: IntArray | None = None) -> IntArray:
     count = np.bincount(held[held != NOBODY], minlength=len(capacity)).astype(np.int64)
     is_settled = (count >= bands.low).all() and (count <= bands.high).all()
     if is_settled and not (held == NOBODY).any():
-        return _with_share_for_all(state, home)
+        return _with_share_for_all(state, home.copy())
     target = moved_along_hot_paths(state, home, count)
     _place_rest(state, chosen, target)
     return _with_share_for_all(state, target)

@@ -23,7 +23,7 @@ from assignor.placement.client_shares import share_warnings
 from assignor.placement.standbys import target_standbys
 from assignor.placement.state import NOBODY, GroupState, IntArray, Strategy, TaskAssignment
 from assignor.placement.trace import Trace, TraceableStrategy
-from assignor.placement.user_modules import user_module
+from assignor.placement.user_modules import refuse_path, user_module
 from assignor.placement.validation import (
     InvalidAssignment,
     error_line,
@@ -72,6 +72,7 @@ def named_strategy(name: str) -> Strategy:
     if ":" not in name:
         return find_strategy(name)
     module, _, attribute = name.partition(":")
+    refuse_path(module)
     if not module or not attribute or module.startswith("."):
         raise ConfigError(f"strategy {shown(name)} is incomplete; write MODULE:CALLABLE")
     found = getattr(user_module(module), attribute, None)

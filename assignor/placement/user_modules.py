@@ -10,12 +10,30 @@ import importlib
 import sys
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from assignor.errors import ConfigError
 from assignor.placement.validation import error_line
 from encoding import shown
+
+
+def refuse_path(name: str) -> None:
+    """Check that the name of a module is not the path of a file.
+
+    Raises:
+        ConfigError: it contains a slash or a backslash; the message has the dotted name.
+    """
+    path = name.replace("\\", "/")
+    if "/" not in path:
+        return
+    parts = PurePosixPath(path.removesuffix(".py")).parts
+    dotted = ".".join(part for part in parts if part not in {"/", ".."})
+    hint = f", such as {shown(dotted)}" if dotted else ""
+    raise ConfigError(
+        f"{shown(name)} is a path, not a module; give its dotted name{hint}, seen from the current "
+        "directory or from PYTHONPATH"
+    )
 
 
 def user_module(name: str) -> ModuleType:

@@ -15,7 +15,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from assignor import TasksListener, Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.embedding import LeaderFacts, TopicState
+from assignor.embedding import InternalTopicStatus, LeaderFacts
 from benchmarks.rows import at_most
 from encoding import TopicPartition
 
@@ -38,7 +38,7 @@ class Facts:
 
     def __init__(self):
         ends = {TopicPartition(CHANGELOG, p): 1_000_000 + p for p in range(TASKS)}
-        topics = {CHANGELOG: TopicState(partitions=TASKS)}
+        topics = {CHANGELOG: InternalTopicStatus(partitions=TASKS)}
         self._facts = LeaderFacts(topics=topics, end_offsets=ends)
 
     def facts(self):

@@ -155,7 +155,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 def _feature(feature: Feature) -> str:
     facts = [f"Governs {feature.governs}."]
     facts += ["Never off."] if feature.is_always_on else []
-    facts += [] if feature.has_way_back else ["Cannot be lowered, not even with losses."]
+    facts += [] if feature.can_be_lowered else ["Cannot be lowered, not even with losses."]
     rows = [
         (
             level.number,

@@ -24,7 +24,7 @@ To see what a leader answers to given members, and what they do with it, run `ne
 
 ```sh
 assignor negotiate --members 10/11,11/11 --release 2.8 --until-settled
-assignor negotiate --members jvm:9/9,ours:11/11+101
+assignor negotiate --members jvm:9/9,native:11/11+101
 ```
 
 A member is written as NAME:USED/LATEST: the version that it uses and the latest that it supports;
@@ -40,7 +40,7 @@ the rules of all releases as decision tables. In every table, the first row that
 | *future member* | a member whose used version is above the leader's latest version |
 | go up, come down | write a higher or lower version, beginning with the next subscription |
 | pin | `upgrade.from`: up to 1.1, a member writes version 1 or 2; up to 2.3, it stays eager |
-| native, ours | a member or leader of this project |
+| native | a member or leader of this project |
 
 `python -m docs.generate` writes this page from the tables in `probing/`."""
 

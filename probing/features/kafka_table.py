@@ -135,7 +135,7 @@ def _metadata() -> Feature:
     )
 
 
-def _plain(name: str, governs: str, *rows: tuple[str, str], has_way_back: bool = True) -> Feature:
+def _plain(name: str, governs: str, *rows: tuple[str, str], can_be_lowered: bool = True) -> Feature:
     """Return a feature whose levels 1, 2, ... are the rows (release, what changed)."""
     first = (METADATA_VERSION, _LEVELS_ARE_LOGGED_SINCE)
     elr = (METADATA_VERSION, 23)
@@ -148,13 +148,13 @@ def _plain(name: str, governs: str, *rows: tuple[str, str], has_way_back: bool =
                 name=str(number),
                 release=release,
                 changed=changed,
-                compatible_back=has_way_back,
+                compatible_back=can_be_lowered,
                 requires=(required,),
             )
             for number, (release, changed) in enumerate(rows, start=1)
         ),
         governs=governs,
-        has_way_back=has_way_back,
+        can_be_lowered=can_be_lowered,
     )
 
 
@@ -174,7 +174,7 @@ KAFKA_FEATURES: Final = FeatureTable(
             "kraft.version",
             "how the quorum of controllers is described",
             ("3.9", "voters are records, and may be added and removed (KIP-853)"),
-            has_way_back=False,
+            can_be_lowered=False,
         ),
         _metadata(),
         _plain(

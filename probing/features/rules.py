@@ -108,8 +108,8 @@ _NEEDED: Final = UpdateRule(
     " level; lower that first, or in the same request",
 )
 _ONE_WAY: Final = UpdateRule(
-    name="no way back",
-    holds=lambda n: n.is_lower and n.feature is not None and not n.feature.has_way_back,
+    name="never lowered",
+    holds=lambda n: n.is_lower and n.feature is not None and not n.feature.can_be_lowered,
     error=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
     why="{name} cannot be lowered, not even with data loss; keep it at {old}",
 )
@@ -205,7 +205,7 @@ UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
             why="{name} level {new} cannot be set: it is older than level records in the log",
         ),
         UpdateRule(
-            name="no way back",
+            name="never lowered",
             holds=_ONE_WAY.holds,
             error=_REFUSED,
             why=_ONE_WAY.why,

@@ -40,7 +40,7 @@ class Feature:
         levels: every released level.
         governs: what it controls, in a few words.
         is_always_on: it can be raised and lowered, never deleted.
-        has_way_back: it can be lowered; if False, even an unsafe downgrade is refused.
+        can_be_lowered: it can be lowered; if False, even an unsafe downgrade is refused.
         lowest_settable: the lowest level that can be written as a record in Kafka; KIP-778 has no
             such bound.
     """
@@ -49,7 +49,7 @@ class Feature:
     levels: tuple[Level, ...]
     governs: str
     is_always_on: bool = False
-    has_way_back: bool = True
+    can_be_lowered: bool = True
     lowest_settable: int = 1
 
     def find(self, number: int) -> Level | None:

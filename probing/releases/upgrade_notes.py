@@ -16,7 +16,7 @@ def notes_for(old: Release, new: Release) -> tuple[str, ...]:
         *_setting_notes(old, new),
         *_protocol_notes(old, new),
         *_window_notes(old, new),
-        *_way_back_notes(old, new),
+        *_rollback_notes(old, new),
         *_issue_notes(old, new),
     )
 
@@ -110,7 +110,7 @@ def _window_notes(old: Release, new: Release) -> list[str]:
     return notes
 
 
-def _way_back_notes(old: Release, new: Release) -> list[str]:
+def _rollback_notes(old: Release, new: Release) -> list[str]:
     """Return notes on data that the later release wrote and the earlier one may not read."""
     if new.order >= old.order or old.is_native:
         return []

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from encoding import RebalanceError, shown
-from spark_assign.huge import GroupPlan, in_rows, nested_groups, plan_group
+from spark_assign.huge import HugeGroupPlan, in_rows, nested_groups, plan_group
 from spark_assign.tables import POSITION, RESULT, Groups, Position, Reject
 from spark_assign.workers import Options
 
@@ -37,7 +37,7 @@ class HugePlan:
     name: str
     position: Position | None
     answer: DataFrame
-    plan: GroupPlan
+    plan: HugeGroupPlan
 
 
 def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
@@ -102,7 +102,7 @@ def on_workers(name: str, position: Position | None, step: Callable[[], T]) -> T
     return Reject(name=name, reason=reason, position=position)
 
 
-def _as_row(name: str, plan: GroupPlan, clients: DataFrame, strategy: str) -> DataFrame:
+def _as_row(name: str, plan: HugeGroupPlan, clients: DataFrame, strategy: str) -> DataFrame:
     """The plan as one row in the schema `schemas.RESULT`."""
     task = f.struct("subtopology", "partition")
     held = plan.placements.groupBy("client").agg(

@@ -39,7 +39,7 @@ _PACKED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupPlan:
+class HugeGroupPlan:
     """A plan, decided and not yet computed: reading `placements` runs the last pass.
 
     Attributes:
@@ -82,7 +82,7 @@ def plan_group(
     *,
     config: AssignmentConfig | None = None,
     strategy: str = "high_availability",
-) -> GroupPlan:
+) -> HugeGroupPlan:
     """Decide where every task of one group goes.
 
     Args:
@@ -127,7 +127,7 @@ def _set_up(spark: SparkSession, batch_bytes: int) -> None:
         spark.conf.set("spark.sql.files.minPartitionNum", cores)
 
 
-def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan:
+def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> HugeGroupPlan:
     """Run all passes but the last; return the plan with the table of the last one."""
     pools = Pools.of(group)
     reading = Reading(
@@ -170,7 +170,7 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
     counts = Observation("group")
     frame = _observed(run(placing, decided.plans, stored.select(*STORED), PLACED), counts)
     copies = decided.copies
-    return GroupPlan(
+    return HugeGroupPlan(
         placements=frame,
         counts=counts,
         tasks=decided.tasks,

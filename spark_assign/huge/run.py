@@ -4,7 +4,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 
-from spark_assign.huge.job import GroupPlan, plan_group
+from spark_assign.huge.job import HugeGroupPlan, plan_group
 from spark_assign.huge.rejects import VALID_TASKS, ValidRows, without_invalid_rows
 from spark_assign.huge.source import OneGroup
 from spark_assign.tables import Stage, WrongRows
@@ -117,5 +117,5 @@ def run_group(
     return summary
 
 
-def _plan(group: OneGroup, strategy: str) -> GroupPlan:
+def _plan(group: OneGroup, strategy: str) -> HugeGroupPlan:
     return plan_group(group.tasks, group.clients, config=group.config, strategy=strategy)

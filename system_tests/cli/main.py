@@ -36,7 +36,7 @@ class _RollingBounce(LazyGroup):
         "plan": Subcommand(
             "system_tests.cli.plan",
             "plan",
-            "List the steps of an upgrade, their costs, and the way back.",
+            "List the steps of an upgrade, their costs, and the rollback.",
         ),
     }
 

@@ -1,4 +1,4 @@
-"""``rolling-bounce plan``: print the steps of an upgrade, their costs and the way back."""
+"""``rolling-bounce plan``: print the steps of an upgrade, their costs and the rollback."""
 
 import json
 import sys
@@ -49,7 +49,7 @@ _EXITS = {
 @click.command(
     "plan",
     cls=Command,
-    short_help="List the steps of an upgrade, their costs, and the way back.",
+    short_help="List the steps of an upgrade, their costs, and the rollback.",
     examples=_EXAMPLES,
     exits=_EXITS,
 )
@@ -70,7 +70,7 @@ _EXITS = {
 )
 @format_option()
 def plan(**given: Any) -> None:
-    """List the steps of an upgrade or a rollback, their costs, and the way back.
+    """List the steps of an upgrade or a rollback, their costs, and the rollback.
 
     RELEASE is x.y for its newest patch, x.y.z, or native. Costs are simulated, for a group of this
     size: use them to compare paths, not to predict durations.

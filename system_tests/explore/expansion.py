@@ -20,7 +20,7 @@ from system_tests.explore.moves import (
     operator_moves,
     send_at_once,
 )
-from system_tests.explore.world import StillWorld, still_setup
+from system_tests.explore.world import SearchWorld, search_setup
 from system_tests.sim import Answered, Evidence, Happening, Plan, check_dimensions, check_step
 
 Kind = tuple[str, str | None]
@@ -30,7 +30,7 @@ Kind = tuple[str, str | None]
 class Node(NamedTuple):
     """A state that is not expanded yet; `recent` holds the events since the last assignment."""
 
-    world: StillWorld
+    world: SearchWorld
     evidence: Evidence
     progress: Progress
     recent: tuple[Happening, ...] = ()
@@ -38,14 +38,14 @@ class Node(NamedTuple):
 
 def first_node(plan: Plan, bounds: Bounds) -> Node:
     """Return the first state: a stable group in which every member runs the old release."""
-    setup = still_setup(
+    setup = search_setup(
         processes=bounds.members,
         threads=bounds.threads,
         static=bounds.static,
         partitions=bounds.partitions,
         dimensions=bounds.dimensions,
     )
-    world = StillWorld(setup)
+    world = SearchWorld(setup)
     for process in range(bounds.members):
         world.start(process, plan.old)
         world.settle_threads()

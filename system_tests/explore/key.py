@@ -36,7 +36,7 @@ from encoding import (
 from system_tests.coordinator import Group, JoinGroup, LeaveGroup, Member, SyncGroup
 from system_tests.explore.moves import Progress
 from system_tests.explore.routing_key import routing_facts
-from system_tests.explore.world import StillWorld
+from system_tests.explore.world import SearchWorld
 from system_tests.sim import Evidence, Pending
 from system_tests.sim.world import Phase, StreamThread, read_assignment, read_subscription
 
@@ -71,7 +71,7 @@ class Keys:
         self._symmetric = symmetric
         self._digests: dict[Hashable, bytes] = {}
 
-    def key_of(self, world: StillWorld, evidence: Evidence, progress: Progress) -> Key:
+    def key_of(self, world: SearchWorld, evidence: Evidence, progress: Progress) -> Key:
         """Return the key of a state."""
         group = world.group
         state = (
@@ -193,7 +193,7 @@ def assignment_part(data: bytes) -> Part:
 class _ByLane:
     """Members, pending ids, pending events and assignments of each lane, collected in one pass."""
 
-    def __init__(self, world: StillWorld, group: Group) -> None:
+    def __init__(self, world: SearchWorld, group: Group) -> None:
         self.group, names = group, world.member_ids.names
         self.members: dict[str, list[Member]] = {}
         for member in group.members.values():
@@ -212,7 +212,7 @@ class _ByLane:
 
 
 def _process(
-    world: StillWorld, evidence: Evidence, progress: Progress, process: int, found: _ByLane
+    world: SearchWorld, evidence: Evidence, progress: Progress, process: int, found: _ByLane
 ) -> tuple[tuple[Hashable, ...], list[Numbers]]:
     """Return the facts of a process and its sets of partitions; both in a fixed order."""
     disk = world.disks[process]
@@ -283,7 +283,7 @@ def _member(group: Group, member: Member, thread: StreamThread) -> Hashable:
     )
 
 
-def _pending_part(world: StillWorld, group: Group, found: Iterable[Pending]) -> Part:
+def _pending_part(world: SearchWorld, group: Group, found: Iterable[Pending]) -> Part:
     facts: list[Hashable] = []
     sets: list[Numbers] = []
     for pending in found:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from system_tests.explore.moves import Move, Progress
-from system_tests.explore.world import StillWorld
+from system_tests.explore.world import SearchWorld
 from system_tests.sim import (
     Broken,
     Evidence,
@@ -103,7 +103,7 @@ def _components(successors: Sequence[Edges], roots: Iterable[int]) -> list[list[
 
 
 def liveness_violations(
-    world: StillWorld, evidence: Evidence, progress: Progress, plan: Plan, *, rests: bool
+    world: SearchWorld, evidence: Evidence, progress: Progress, plan: Plan, *, rests: bool
 ) -> list[Broken]:
     """Return the rules that a group breaks in which no move happens without an operator.
 

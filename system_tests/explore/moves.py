@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from system_tests.coordinator import GroupState, JoinGroup, SyncGroup
-from system_tests.explore.world import StillWorld
+from system_tests.explore.world import SearchWorld
 from system_tests.sim import Pending, Plan
 from system_tests.sim.world import Phase, StreamThread
 
@@ -83,7 +83,7 @@ def letter(process: int) -> str:
     return chr(ord("a") + process)
 
 
-def group_moves(world: StillWorld, *, reduced: bool = True) -> list[Move]:
+def group_moves(world: SearchWorld, *, reduced: bool = True) -> list[Move]:
     """Return the possible moves that need no operator, in a fixed order.
 
     Args:
@@ -120,7 +120,7 @@ def group_moves(world: StillWorld, *, reduced: bool = True) -> list[Move]:
     return found + rejoining or _timers(world)
 
 
-def requests_before(world: StillWorld, pending: Pending) -> int:
+def requests_before(world: SearchWorld, pending: Pending) -> int:
     """Return the number of earlier requests of the same thread that have not arrived."""
     return sum(
         other.kind == "request" and other.target == pending.target and other < pending
@@ -128,7 +128,7 @@ def requests_before(world: StillWorld, pending: Pending) -> int:
     )
 
 
-def may_rejoin(world: StillWorld, thread: StreamThread) -> bool:
+def may_rejoin(world: SearchWorld, thread: StreamThread) -> bool:
     """Whether a scheduled rejoin of a thread would change anything now."""
     behaviour = thread.behaviour
     if thread.rejoin_needed:
@@ -139,7 +139,7 @@ def may_rejoin(world: StillWorld, thread: StreamThread) -> bool:
     return not waits or world.is_rebalance_over()
 
 
-def is_heartbeat_rejected(world: StillWorld, thread: StreamThread) -> bool:
+def is_heartbeat_rejected(world: SearchWorld, thread: StreamThread) -> bool:
     """Whether the response to the next heartbeat of a thread is an error."""
     if thread.phase is not Phase.STABLE or thread.rejoin_needed:
         return False
@@ -149,7 +149,7 @@ def is_heartbeat_rejected(world: StillWorld, thread: StreamThread) -> bool:
     return not (is_member and is_current) or group.state is GroupState.PREPARING_REBALANCE
 
 
-def silent_members(world: StillWorld) -> list[str]:
+def silent_members(world: SearchWorld) -> list[str]:
     """Return the ids of members, joined or pending, that no running thread uses; sorted."""
     group = world.group
     alive = {thread.member_id for thread in world.threads if thread.is_up}
@@ -158,7 +158,7 @@ def silent_members(world: StillWorld) -> list[str]:
     return sorted(silent)
 
 
-def _timers(world: StillWorld) -> list[Move]:
+def _timers(world: SearchWorld) -> list[Move]:
     """Return moves for long timers; they expire only if no other move is possible."""
     return [
         Move(DUE, world.threads[pending.target].name)
@@ -167,7 +167,9 @@ def _timers(world: StillWorld) -> list[Move]:
     ]
 
 
-def operator_moves(world: StillWorld, progress: Progress, plan: Plan, *, rests: bool) -> list[Move]:
+def operator_moves(
+    world: SearchWorld, progress: Progress, plan: Plan, *, rests: bool
+) -> list[Move]:
     """Return the possible actions of the operator, and crashes.
 
     Args:
@@ -192,7 +194,7 @@ def operator_moves(world: StillWorld, progress: Progress, plan: Plan, *, rests: 
     return found
 
 
-def act(world: StillWorld, progress: Progress, plan: Plan, move: Move) -> Progress:
+def act(world: SearchWorld, progress: Progress, plan: Plan, move: Move) -> Progress:
     """Do an action of the operator, or a crash; return the new progress."""
     if move.kind == FORCE:
         world.force_rebalance()
@@ -217,7 +219,7 @@ def act(world: StillWorld, progress: Progress, plan: Plan, move: Move) -> Progre
             return replace(progress, crashed=progress.crashed - alone)
 
 
-def happen(world: StillWorld, move: Move) -> None:
+def happen(world: SearchWorld, move: Move) -> None:
     """Do a move that needs no operator."""
     match move.kind:
         case "beat":
@@ -235,7 +237,7 @@ def happen(world: StillWorld, move: Move) -> None:
             world.come_due(own[move.number])
 
 
-def send_at_once(world: StillWorld, move: Move) -> None:
+def send_at_once(world: SearchWorld, move: Move) -> None:
     """Deliver the first request that follows from a move."""
     if move.kind in (BEAT, FIRE):
         lanes = [_thread(world, move)]
@@ -258,5 +260,5 @@ def _is(member_id: str, move: Move, name: str) -> bool:
     return name == move.subject and int(member_id.rsplit("-", 1)[1]) == move.number
 
 
-def _thread(world: StillWorld, move: Move) -> StreamThread:
+def _thread(world: SearchWorld, move: Move) -> StreamThread:
     return next(thread for thread in world.threads if thread.name == move.subject)

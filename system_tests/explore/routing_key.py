@@ -20,7 +20,7 @@ from encoding import (
     view_reference,
 )
 from system_tests.coordinator import JoinGroup, SyncGroup
-from system_tests.explore.world import StillWorld
+from system_tests.explore.world import SearchWorld
 from system_tests.sim.world import read_assignment, read_subscription, routed_by
 
 _NOTHING = None, ()
@@ -34,7 +34,7 @@ class _Fact(NamedTuple):
     content: Hashable = ()
 
 
-def routing_facts(world: StillWorld) -> Hashable:
+def routing_facts(world: SearchWorld) -> Hashable:
     """Return a value that is equal for equal routing; None if no member serves queries."""
     if not world.setup.dimensions.routes:
         return None
@@ -46,7 +46,7 @@ def routing_facts(world: StillWorld) -> Hashable:
     return (tuple(found), decided and (decided.active, decided.standby))
 
 
-def _held(world: StillWorld) -> Iterable[_Fact]:
+def _held(world: SearchWorld) -> Iterable[_Fact]:
     for thread in world.threads:
         if thread.is_up:
             view, routing = thread.streams.view, thread.streams.routing
@@ -57,7 +57,7 @@ def _held(world: StillWorld) -> Iterable[_Fact]:
             )
 
 
-def _stored(world: StillWorld) -> Iterable[_Fact]:
+def _stored(world: SearchWorld) -> Iterable[_Fact]:
     """What members said and were answered, as the coordinator has it."""
     names = world.member_ids.names
     for member in sorted(world.group.members.values(), key=lambda entry: names[entry.member_id]):
@@ -66,7 +66,7 @@ def _stored(world: StillWorld) -> Iterable[_Fact]:
         yield _Fact(f"{name} got", *_routing_of(member.assignment))
 
 
-def _in_requests(world: StillWorld) -> Iterable[_Fact]:
+def _in_requests(world: SearchWorld) -> Iterable[_Fact]:
     for pending in world.scheduler.pending():
         if pending.kind != "request":
             continue

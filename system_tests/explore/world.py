@@ -1,4 +1,4 @@
-"""A simulated world without a clock and without randomness, driven move by move.
+"""The simulated world of a search: no clock, no randomness, driven move by move.
 
 It has the members, coordinator and bytes of the simulator's world. The caller takes a move, the
 world does everything that follows inside one thread, and then waits. `moves` lists the moves.
@@ -31,7 +31,7 @@ _KEPT = 8_192  # cached assignments of leaders; the search repeats the same requ
 _LOCAL = frozenset({"answer", "poll"})
 
 
-def still_setup(
+def search_setup(
     *,
     processes: int,
     threads: int,
@@ -39,7 +39,7 @@ def still_setup(
     partitions: int,
     dimensions: Dimensions = NO_DIMENSIONS,
 ) -> WorldSetup:
-    """Return the setup of such a world: state restores at once, no initial rebalance delay."""
+    """Return the setup of a search world: state restores at once, no initial rebalance delay."""
     return WorldSetup(
         seed=None,
         processes=processes,
@@ -53,15 +53,12 @@ def still_setup(
     )
 
 
-class StillMemberIds(MemberIds):
-    """Member ids of a search.
-
-    They sort by age: what depends on their order must not depend on their number of digits.
+class SearchMemberIds(MemberIds):
+    """Member ids of a search; they sort by age, whatever their number of digits.
 
     Attributes:
         leader_candidates: lanes from which the coordinator chose a leader in the last move; empty
-            if it had
-            no choice. `next_leaders` says whom it takes.
+            if it had no choice. `next_leaders` decides which one it takes.
     """
 
     leader_candidates: tuple[str, ...] = ()
@@ -71,21 +68,21 @@ class StillMemberIds(MemberIds):
         return f"{prefix}-{number:06d}"
 
     def choose_leader(self, member_ids: Sequence[str]) -> str:
-        """Return the next leader, and note among whom it was chosen."""
+        """Return the next leader, and record the candidates."""
         if not self.leader_candidates and len(member_ids) > 1:
             self.leader_candidates = tuple(self.names[member_id] for member_id in member_ids)
         return super().choose_leader(member_ids)
 
 
 class RememberedLead:
-    """Answers of leaders, each computed once: an answer follows from what the leader sees alone.
+    """Answers of leaders, each computed once from its input.
 
-    Names belong to the member ids, and end offsets to the time. Each leader answers as a new one,
-    without a memory of claims: no member of a search claims what it was not given, and states would
-    differ by their past.
+    The input contains names (by member id) and end offsets (by time). Each leader answers without
+    remembered claims: no member of a search claims what it was not given, and with a memory, states
+    would differ by their past.
 
     Attributes:
-        known: answers by all that their leader saw.
+        known: input of a leader -> its answer.
     """
 
     def __init__(self) -> None:
@@ -99,7 +96,7 @@ class RememberedLead:
         joined: Sequence[JoinedMember],
         place: LeaderPlace,
     ) -> Led:
-        """Answer the group, from memory where the same was asked in another order of moves."""
+        """Answer the group; a request that was answered after other moves gets the same answer."""
         lags = tuple((name, tuple(tasks.items())) for name, tasks in place.lags_before.items())
         program = (behaviour.release.name, behaviour.upgrade_from)
         where = (place.thread, place.member_id, place.generation, place.now_ms)
@@ -114,14 +111,14 @@ class RememberedLead:
         return led
 
 
-class StillWorld(World):
-    """A world that moves only when it is told to; its copies share what leaders answered."""
+class SearchWorld(World):
+    """A world that changes only by moves of the search; its copies share the leaders' answers."""
 
-    member_ids: StillMemberIds
+    member_ids: SearchMemberIds
 
     def __init__(self, setup: WorldSetup) -> None:
         """Make a world in which no thread is up."""
-        super().__init__(setup, member_ids=StillMemberIds, lead=RememberedLead())
+        super().__init__(setup, member_ids=SearchMemberIds, lead=RememberedLead())
         forget_answers()
 
     @property

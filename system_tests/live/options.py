@@ -130,7 +130,7 @@ class LiveOptions:
 
 
 _Conflict = tuple[Callable[[LiveOptions, bool], bool], str]
-# Each row: whether the options conflict, given whether the path ends at a release of ours.
+# Each row: whether the options conflict, given whether the path ends at a native release.
 _CONFLICTS: tuple[_Conflict, ...] = (
     (
         lambda options, _: (

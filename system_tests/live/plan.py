@@ -128,7 +128,7 @@ def _cooperative(
 ) -> tuple[Stage, ...]:
     """The bounces to cooperative members; Kafka's releases go by their table and their pins.
 
-    A leader up to 2.3 hands a partition on while its owner still has it. Members of ours stay eager
+    A leader up to 2.3 hands a partition on while its owner still has it. Native members stay eager
     until the last such program is gone, and let go of it in a bounce of their own (KIP-429).
     """
     cooperative = tuple(_with_offered_protocol(stage) for stage in stages)

@@ -22,7 +22,7 @@ from probing import (
 from probing import releases as data
 from system_tests.matrix import route
 from system_tests.plan.notes import bug_sentences, notes_of, window_sentences
-from system_tests.plan.way_back import WayBack, way_back
+from system_tests.plan.rollback import Rollback, rollback_to
 
 
 class Use(StrEnum):
@@ -58,7 +58,7 @@ class PlanStep:
     leg: int
     stage: int
     why: tuple[str, ...]
-    back: WayBack
+    back: Rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ def _rolling_steps(stops: list[Release], uses: frozenset[Use]) -> tuple[PlanStep
                     leg=leg,
                     stage=stage,
                     why=tuple(why) if stage == 0 else (_second(old, new),),
-                    back=way_back(
+                    back=rollback_to(
                         stops[0],
                         find_release(release),
                         upgrade_from,
@@ -186,7 +186,7 @@ def _offline_step(
         leg=0,
         stage=0,
         why=why,
-        back=way_back(old, new, None, writes_ktables=Use.KTABLE in uses),
+        back=rollback_to(old, new, None, writes_ktables=Use.KTABLE in uses),
     )
 
 

@@ -35,9 +35,8 @@ _SECURED = """\
 listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}{controller}
 advertised.listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
-listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required {users};
-authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+sasl.enabled.mechanisms=PLAIN listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required
+{users}; authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS;User:{first_user}
 """
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -117,7 +117,7 @@ class RollingBounce(RuleBasedStateMachine):
 
 
 class VersionProbing(RollingBounce):
-    """Releases that write 9, 10, 11 and ours.
+    """Releases that write 9, 10, 11 and native versions.
 
     Crashes beside the older ones wake KAFKA-14382, and a static member cannot go back to them.
     """

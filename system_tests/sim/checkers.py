@@ -42,8 +42,8 @@ class Evidence:
         members: member ids that the coordinator counts as in the group.
         member_ids: thread -> its member id when it last took an answer.
         owned, tasks: thread -> what it runs.
-        versions: thread -> what it reads and writes; natives: threads of ours.
-        led_by_native: whether the last leader was one of ours.
+        versions: thread -> what it reads and writes; natives: threads of native members.
+        led_by_native: whether the last leader was a native member.
         cached: static members that were given the answer of before their restart.
         future: threads that had written above what the last leader reads.
     """
@@ -256,18 +256,18 @@ def nobody_stays_future(evidence: Evidence, event: Settled) -> str | None:
 
 
 def natives_do_not_rejoin(evidence: Evidence, event: Rejoined) -> str | None:
-    """No member of ours rejoins only for a version while one of ours leads (beyond KIP-268).
+    """No native member rejoins only for a version under a native leader (beyond KIP-268).
 
     A member whose subscription the leader could not read rejoins once, with a lower version. The
     answer that a restarted static member is given was made before its restart, and may make it
     rejoin.
     """
-    is_ours = event.thread in evidence.natives and evidence.led_by_native
+    is_native = event.thread in evidence.natives and evidence.led_by_native
     is_cached = evidence.member_ids.get(event.thread) in evidence.cached
-    is_let_be = is_cached or event.thread in evidence.future
-    if not is_ours or is_let_be or event.cause != Cause.VERSION:
+    is_excused = is_cached or event.thread in evidence.future
+    if not is_native or is_excused or event.cause != Cause.VERSION:
         return None
-    return f"{event.thread} rejoins under a leader of ours only to write v{event.used_after}"
+    return f"{event.thread} rejoins under a native leader only to write v{event.used_after}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ _STANDBY_HOSTS_SINCE = 6
 
 
 def revoked_before_given(event: Decided) -> str | None:
-    """A leader of ours gives no partition to a member while another one still has it (KIP-429)."""
+    """A native leader gives no partition to a member while another one still has it (KIP-429)."""
     if not event.leader_is_native:
         return None
     for member in event.members:
@@ -74,7 +74,7 @@ def gets_its_own_answer(event: Followed) -> str | None:
 
 
 def routes_as_decided(event: Followed) -> str | None:
-    """Under a leader of ours a member routes as the leader decided, or not at all.
+    """Under a native leader a member routes as the leader decided, or not at all.
 
     A delta or a reference against another view than the member holds is never acted upon.
     """
@@ -146,7 +146,7 @@ def standbys_as_asked(event: Rested) -> str | None:
 
 
 def warmups_as_marked(event: Rested) -> str | None:
-    """Members of ours know which of their copies are warm-ups: those above what is asked for.
+    """Native members know which of their copies are warm-ups: those above what is asked for.
 
     JVM members, and their leaders, do not tell the two apart.
     """

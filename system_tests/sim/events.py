@@ -238,7 +238,7 @@ class AtRest(NamedTuple):
     """One thread of a group at rest: its tasks and routing; `answered` is the version it got.
 
     `endpoint` is None, too, where its subscription had no room for it. `hears_of_warmups`: it and
-    the leader that answered it are ours, so that its answer says which copies are warm-ups.
+    the leader that answered it are native, so that its answer says which copies are warm-ups.
     """
 
     thread: str

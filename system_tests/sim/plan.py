@@ -70,7 +70,7 @@ class Plan:
         stages: the bounces, in order.
         resting_versions: what members may write where the group comes to rest after the last
             bounce.
-        is_uniform: they all write the same then. Members of ours need not: each is answered in what
+        is_uniform: they all write the same then. Native members need not: each is answered in what
             it wrote, and writes another version at the next rebalance, whenever that comes.
         final_version: the latest version that all members support; all of them write it after one
             more rebalance.
@@ -147,7 +147,7 @@ def plan_bounce(options: BounceOptions) -> Plan:
 
 
 def _by_way_of_eager(stages: tuple[Bounce, ...], old: Release, new: Release) -> tuple[Bounce, ...]:
-    """Add the bounce in which cooperative members of ours are eager beside releases up to 2.3.
+    """Add the bounce in which cooperative native members are eager beside releases up to 2.3.
 
     A leader up to 2.3 assigns a partition to another member while a cooperative owner still has it.
     So native members are eager as long as such a program may be in the group (KIP-429).

@@ -126,12 +126,13 @@ def _next_release(current: str, rng: Random) -> str:
     A long-lived member stays native, so that most groups of a soak are mixed ones. Half of the
     bounces are to a native release, the others to any.
     """
-    names = [release.name for release in RELEASES if release.name != current]
-    ours = [release.name for release in RELEASES if release.is_native and release.name != current]
-    drawn = rng.sample(ours if rng.random() < _HALF else names, len(ours))
+    others = [release for release in RELEASES if release.name != current]
+    names = [release.name for release in others]
+    natives = [release.name for release in others if release.is_native]
+    drawn = rng.sample(natives if rng.random() < _HALF else names, len(natives))
     for name in (*drawn, *rng.sample(names, len(names))):
-        beside_ours = name == NATIVE or (free_path(NATIVE, name) and free_path(name, NATIVE))
-        if beside_ours and free_path(current, name):
+        beside_native = name == NATIVE or (free_path(NATIVE, name) and free_path(name, NATIVE))
+        if beside_native and free_path(current, name):
             return name
     return NATIVE
 

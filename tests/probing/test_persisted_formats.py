@@ -67,7 +67,7 @@ def test_a_message_format_above_is_refused_with_both_settings_and_what_to_do():
 @pytest.mark.kip("384-5", "core")
 def test_lowering_what_was_written_is_refused_with_what_and_when():
     decision = decide(1, 1, written=2)
-    assert (decision.version, decision.rule) == (None, "no way back")
+    assert (decision.version, decision.rule) == (None, "no rollback")
     assert "persistent.metadata.version=1 cannot be lowered" in decision.why
     assert "version 2 was first written here at 2023-11-14T22:13:20+00:00" in decision.why
     assert decide(1, 2, written=2).version == 2
@@ -107,12 +107,12 @@ def test_what_a_later_release_wrote_is_not_touched():
 def test_raising_both_versions_together_is_allowed_and_said_to_close_the_way_back():
     decision = decide(1, 2, written=1, wire=True)
     assert (decision.version, decision.rule) == (2, "raised with the wire")
-    assert decision.closes_way_back
+    assert decision.prevents_rollback
     assert "the first write makes a rollback impossible" in decision.why
     alone = decide(1, 2, written=1)
-    assert (alone.version, alone.rule, alone.closes_way_back) == (2, "raised", True)
-    assert not decide(1, 2, written=2, wire=True).closes_way_back
-    assert not decide(1, 1, wire=True).closes_way_back
+    assert (alone.version, alone.rule, alone.prevents_rollback) == (2, "raised", True)
+    assert not decide(1, 2, written=2, wire=True).prevents_rollback
+    assert not decide(1, 1, wire=True).prevents_rollback
 
 
 @pytest.mark.kip("384-4", "core")

@@ -7,7 +7,11 @@ from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic
 from assignor.adapters.admin.probe import parse_servers
-from assignor.adapters.admin.properties import client_settings, read_properties, whole_number
+from assignor.adapters.admin.properties import (
+    client_settings,
+    positive_milliseconds,
+    read_properties,
+)
 
 __all__ = [
     "Admin",
@@ -25,9 +29,9 @@ __all__ = [
     "look_at_group",
     "open_admin",
     "parse_servers",
+    "positive_milliseconds",
     "read_all_features",
     "read_features",
     "read_properties",
     "update_features",
-    "whole_number",
 ]

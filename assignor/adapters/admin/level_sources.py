@@ -66,8 +66,8 @@ class ClusterFeature:
     Args:
         bootstrap_servers: `host:port`, comma separated.
         feature: feature of the cluster, such as `transaction.version`.
-        levels: level of that feature -> levels of our features. The entry with the highest reached
-            level applies; below all entries nothing is finalized.
+        levels: level of that feature -> levels of native features. The entry with the highest
+            reached level applies; below all entries nothing is finalized.
         settings: security settings for a kafka-python client.
         timeout_ms: time limit of one call.
     """
@@ -83,7 +83,7 @@ class ClusterFeature:
     ) -> None:
         self._target = _target(bootstrap_servers, settings, timeout_ms)
         self._feature = feature
-        self._levels = {level: dict(ours) for level, ours in levels.items()}
+        self._levels = {level: dict(group_levels) for level, group_levels in levels.items()}
 
     def __call__(self) -> FinalizedLevels:
         """Return the group's levels, with the epoch of the cluster's features.

@@ -105,7 +105,7 @@ def client_settings(properties: Properties) -> dict[str, Any]:
     settings: dict[str, Any] = {"security_protocol": protocol}
     for key, name in _NUMBERS.items():
         if key in properties:
-            settings[name] = whole_number(key, properties[key])
+            settings[name] = positive_milliseconds(key, properties[key])
     for key, name in (("client.id", "client_id"), ("client.dns.lookup", "client_dns_lookup")):
         if properties.get(key):
             settings[name] = properties[key]
@@ -126,7 +126,7 @@ def client_settings(properties: Properties) -> dict[str, Any]:
     return settings
 
 
-def whole_number(key: str, text: str) -> int:
+def positive_milliseconds(key: str, text: str) -> int:
     """Return a number of milliseconds, 1 or more.
 
     Raises:

@@ -69,8 +69,8 @@ async def polled(
             failing_since_s = now_s if failing_since_s is None else failing_since_s
             if _UNKNOWN in str(error) and now_s - failing_since_s > _patience_s(consumer):
                 raise MemberStopped(
-                    f"this member left the group for good ({error}): another process runs with its "
-                    "group.instance.id and took over, most likely; give each process one of its own"
+                    f"this member left the group and will not rejoin ({error}): most likely "
+                    "another process with this group.instance.id took over; give each its own"
                 ) from error
             _log.warning("%s", pause.why)
             with suppress(TimeoutError):
@@ -80,7 +80,8 @@ async def polled(
         failing_since_s = None
         if assignor.failed is not None:
             consumer.unsubscribe()
-            raise MemberStopped(f"this member left the group for good: {assignor.failed}")
+            why = f"this member left the group and will not rejoin: {assignor.failed}"
+            raise MemberStopped(why)
         pace.poll_ended()
         yield batch
 

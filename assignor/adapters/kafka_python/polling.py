@@ -80,7 +80,8 @@ def polled(
         errors.succeeded()
         if assignor.failed is not None:
             _leave(consumer)
-            raise MemberStopped(f"this member left the group for good: {assignor.failed}")
+            why = f"this member left the group and will not rejoin: {assignor.failed}"
+            raise MemberStopped(why)
         # A poll or the application may take long between two checks: one check is no proof.
         now_s = time.monotonic()
         if not assignor.is_silent:

@@ -313,12 +313,12 @@ class MembershipCore:
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 a leader's bytes are no reason to end a member
-            _log.exception("an answer of the leader could not be taken")
+            _log.exception("an answer of the leader caused an unexpected error")
             self.member.forget_tasks()
             what = shown(f"{type(error).__name__}: {error}")
             return Received(
                 assignment=None,
-                failure=f"the leader's answer could not be taken ({what}); this member asks again",
+                failure=f"the leader's answer caused an unexpected error ({what})",
             )
 
     # Finalized levels

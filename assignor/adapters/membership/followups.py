@@ -98,6 +98,6 @@ class Followups:
         # Schedule first: a listener that fails on the report must not prevent the rejoin.
         self.timer.schedule(step.wait_ms)
         self._reporter.report(
-            f"{step.command.why}; {step.in_a_row} answers in a row asked for it, so this member"
-            f" waits {step.wait_ms / 1000:g} s; look at the leader's log"
+            f"{step.command.why}; {step.in_a_row} answers in a row requested a rejoin,"
+            f" so this member waits {step.wait_ms / 1000:g} s; look at the leader's log"
         )

@@ -150,8 +150,8 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
     def _install(self) -> None:
         brokers = self._cluster.brokers() or self._cluster.bootstrap_brokers()
         self._know(node_name(broker.host, broker.port) for broker in brokers)
-        for holder, name, ours in self._hooks:
-            setattr(holder, name, ours)
+        for holder, name, replacement in self._hooks:
+            setattr(holder, name, replacement)
         if self._cluster.metadata_refresh_in_progress:  # a metadata request is already pending
             self._see(MetadataWanted(now_ms=monotonic_ms()))
 

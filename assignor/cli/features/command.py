@@ -9,20 +9,20 @@ from typing import Any
 
 import click
 
-from assignor.cli.features.options import (
-    level_options,
-    lower_options,
-    place_options,
-    release_version_option,
-    update_options,
-)
-from assignor.cli.features.targets import (
-    ClusterPlace,
-    FolderPlace,
-    GroupPlace,
-    Place,
+from assignor.cli.features.level_admins import (
+    ClusterLevelAdmin,
+    DirectoryLevelAdmin,
+    GroupLevelAdmin,
+    LevelAdmin,
     closing_note,
     store_failure,
+)
+from assignor.cli.features.options import (
+    level_options,
+    location_options,
+    lower_options,
+    release_version_option,
+    update_options,
 )
 from assignor.cli.features.text import (
     described_json,
@@ -40,7 +40,7 @@ from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
 from assignor.errors import ConfigError
 from assignor.levels import (
     Described,
-    UpdateResult,
+    LevelResult,
     disabling,
     lower_all,
     named_updates,
@@ -107,7 +107,7 @@ PROGRAM features describe --directory state --format json
     metavar="N",
     help="Ask this broker; a new level does not reach all brokers at once.",
 )
-@place_options
+@location_options
 def describe(*, from_controller: bool, broker: int | None, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
     asks_one = from_controller or broker is not None
@@ -115,8 +115,8 @@ def describe(*, from_controller: bool, broker: int | None, form: str, **where: A
         raise click.UsageError(
             f"{_ONE_NODE} name a node of a cluster; give only one, without --group or --directory"
         )
-    with _place(from_controller=from_controller, broker=broker, **where) as place:
-        described = place.describe()
+    with _level_admin(from_controller=from_controller, broker=broker, **where) as admin:
+        described = admin.describe()
     if form == "json":
         click.echo(json.dumps(described_json(described)))
     else:
@@ -226,11 +226,11 @@ PROGRAM features still-needed {_PLACES} --group orders \\
     exits=_EXITS | {0: "no member or broker needs them", 1: "at least one needs them"},
 )
 @level_options
-@place_options
+@location_options
 def still_needed(*, metadata: str | None, named: Sequence[str], form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
-    with _place(**where) as place:
-        survey = place.survey()
+    with _level_admin(**where) as admin:
+        survey = admin.survey()
     try:
         asked = named_updates(
             survey.described, metadata=metadata, features=named, kind=UpdateKind.UPGRADE
@@ -257,8 +257,8 @@ def _down(unsafe: bool) -> UpdateKind:  # noqa: FBT001 one flag, named by its pa
 
 def _change(plan: Plan, *, dry_run: bool, form: str, yes: bool = True, **where: Any) -> None:
     """Compute the updates, ask for confirmation, apply them, and print the result."""
-    with _place(**where) as place:
-        described = place.describe()
+    with _level_admin(**where) as admin:
+        described = admin.describe()
         try:
             updates = plan(described)
         except ConfigError as error:
@@ -267,12 +267,12 @@ def _change(plan: Plan, *, dry_run: bool, form: str, yes: bool = True, **where: 
             warn(warning)
         if not dry_run and not yes:
             _confirm(described, updates)
-        results = place.update(updates, dry_run=dry_run) if updates else ()
+        results = admin.update(updates, dry_run=dry_run) if updates else ()
     _tell(described, results, dry_run=dry_run, form=form, note=closing_note(described, updates))
 
 
 def _tell(
-    described: Described, results: Sequence[UpdateResult], *, dry_run: bool, form: str, note: str
+    described: Described, results: Sequence[LevelResult], *, dry_run: bool, form: str, note: str
 ) -> None:
     """Print the result of each update; raise `_Refused` if at least one was rejected."""
     table = described.table
@@ -319,7 +319,7 @@ def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
 
 
 @contextmanager
-def _place(
+def _level_admin(
     *,
     bootstrap_server: str | None,
     command_config: Path | None,
@@ -328,19 +328,19 @@ def _place(
     directory: Path | None,
     from_controller: bool = False,
     broker: int | None = None,
-) -> Iterator[Place]:
+) -> Iterator[LevelAdmin]:
     """Yield access to the levels that the options name; failures in the block end the command."""
     if directory is not None and (bootstrap_server or command_config or group):
         raise BadInput("--directory excludes --bootstrap-server, --command-config and --group")
     try:
         if directory is not None:
-            yield FolderPlace(directory)
+            yield DirectoryLevelAdmin(directory)
             return
         with connected(target_of(bootstrap_server, command_config, timeout)) as admin:
             if group:
-                yield GroupPlace(admin, group)
+                yield GroupLevelAdmin(admin, group)
             else:
-                yield ClusterPlace(admin, from_controller=from_controller, broker=broker)
+                yield ClusterLevelAdmin(admin, from_controller=from_controller, broker=broker)
     except StoreError as error:
         raise store_failure(error, directory or Path(f"group {group}")) from None
 

@@ -7,7 +7,7 @@ import click
 from assignor.cli.toolkit.connect import connect_options
 from assignor.cli.toolkit.options import Decorator, all_of, format_option
 
-place_options: Decorator = all_of(
+location_options: Decorator = all_of(
     (
         connect_options,
         click.option(
@@ -33,7 +33,7 @@ update_options: Decorator = all_of(
             is_flag=True,
             help="Show the result without changing anything.",
         ),
-        place_options,
+        location_options,
     )
 )
 """The options of every change."""

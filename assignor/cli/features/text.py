@@ -5,7 +5,7 @@ from typing import Any
 
 from assignor.cli.toolkit.exit_status import warn
 from assignor.cli.toolkit.text import print_line, print_table
-from assignor.levels import Described, Need, Survey, UpdateResult, level_text, lossy_text
+from assignor.levels import Described, LevelResult, Need, Survey, level_text, lossy_text
 from probing.features import FeatureTable
 
 _HEAD = ("feature", "supported", "finalized")
@@ -89,7 +89,7 @@ def needs_json(
     }
 
 
-def result_sentence(table: FeatureTable, result: UpdateResult, *, dry_run: bool) -> str:
+def result_sentence(table: FeatureTable, result: LevelResult, *, dry_run: bool) -> str:
     """Return a sentence about the result of one update."""
     to = level_text(table, result.feature, result.new)
     before = level_text(table, result.feature, result.old)
@@ -110,7 +110,7 @@ def result_sentence(table: FeatureTable, result: UpdateResult, *, dry_run: bool)
 
 
 def results_json(
-    table: FeatureTable, results: Sequence[UpdateResult], *, dry_run: bool
+    table: FeatureTable, results: Sequence[LevelResult], *, dry_run: bool
 ) -> dict[str, Any]:
     """Return the results of all updates as an object."""
     return {
@@ -140,5 +140,5 @@ def lowering_question(table: FeatureTable, rows: Sequence[tuple[str, int, int]])
     return f"Lower {', '.join(changes)}?"
 
 
-def _verb(result: UpdateResult) -> str:
+def _verb(result: LevelResult) -> str:
     return "upgraded" if result.new > result.old else "downgraded"

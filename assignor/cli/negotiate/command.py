@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from assignor.cli.negotiate.rounds import BadMembers, Line, Round, parse_members, play
+from assignor.cli.negotiate.rounds import BadMembers, Line, NegotiationRound, parse_members, play
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput
 from assignor.cli.toolkit.options import complete_release, format_option
@@ -98,7 +98,7 @@ def negotiate(
         sys.exit(1)
 
 
-def _as_json(release: Release, played: list[Round], *, many: bool) -> dict[str, Any]:
+def _as_json(release: Release, played: list[NegotiationRound], *, many: bool) -> dict[str, Any]:
     """Return the object of the first round, with all rounds in `rounds` if `many`."""
     leader = {
         "release": release.name,
@@ -111,7 +111,7 @@ def _as_json(release: Release, played: list[Round], *, many: bool) -> dict[str, 
     return {"leader": leader, **rounds[0], **more}
 
 
-def _round_as_json(round_: Round) -> dict[str, Any]:
+def _round_as_json(round_: NegotiationRound) -> dict[str, Any]:
     decision = round_.decision
     refusal = decision.refusal
     return {
@@ -149,7 +149,7 @@ def _round_as_json(round_: Round) -> dict[str, Any]:
     }
 
 
-def _print_text(release: Release, played: list[Round], *, many: bool) -> None:
+def _print_text(release: Release, played: list[NegotiationRound], *, many: bool) -> None:
     native = release.latest_native_version
     also = "" if native is None else f" and native version {native}"
     paragraph(
@@ -162,7 +162,7 @@ def _print_text(release: Release, played: list[Round], *, many: bool) -> None:
         _print_round(round_)
 
 
-def _print_round(round_: Round) -> None:
+def _print_round(round_: NegotiationRound) -> None:
     decision = round_.decision
     if decision.refusal is not None:
         paragraph(f"the leader fails: {decision.why}")

@@ -1,6 +1,6 @@
 """The simulated groups of ``assignor negotiate``: parsing of members, and one round after another.
 
-A Kafka member is a pair of used and latest supported version, ``10/11``. A member of ours that
+A Kafka member is a pair of used and latest supported version, ``10/11``. A native member that
 writes a Kafka version adds the version in its trailer, ``11/11+101``; one that writes a native
 version is a pair again, ``101/102``.
 """
@@ -68,7 +68,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class NegotiationRound:
     """One rebalance, and the members' states after it."""
 
     decision: LeaderDecision
@@ -94,7 +94,7 @@ class Round:
 
     @property
     def has_natives(self) -> bool:
-        """Whether the group has a member of ours."""
+        """Whether the group has a native member."""
         return any(line.native is not None for line in self.lines)
 
 
@@ -147,7 +147,7 @@ def _kafka_member(*, used: int, supported: int) -> MemberState:
 
 
 def _native_member(name: str, *, used: int, supported: int, trailer: int | None) -> MemberState:
-    """Return a member of ours; one that writes version 1 or 2 is pinned by ``upgrade.from``."""
+    """Return a native member; one that writes version 1 or 2 is pinned by ``upgrade.from``."""
     if trailer is None:
         latest = supported
     elif trailer < EARLIEST_NATIVE_VERSION or supported > _NEWEST_OF_KAFKA:
@@ -170,7 +170,9 @@ def _native_member(name: str, *, used: int, supported: int, trailer: int | None)
     )
 
 
-def play(release: Release, states: States, *, rounds: int, level: int | None) -> list[Round]:
+def play(
+    release: Release, states: States, *, rounds: int, level: int | None
+) -> list[NegotiationRound]:
     """Simulate rebalances until the group settles or fails; return one value per round.
 
     Args:
@@ -179,7 +181,7 @@ def play(release: Release, states: States, *, rounds: int, level: int | None) ->
         rounds: most rebalances to simulate, at least 1.
         level: the finalized level of the assignment protocol; None: nothing is finalized.
     """
-    played: list[Round] = []
+    played: list[NegotiationRound] = []
     while len(played) < rounds:
         round_ = _rebalance(release, states, level=level)
         played.append(round_)
@@ -189,7 +191,7 @@ def play(release: Release, states: States, *, rounds: int, level: int | None) ->
     return played
 
 
-def _rebalance(release: Release, states: States, *, level: int | None) -> Round:
+def _rebalance(release: Release, states: States, *, level: int | None) -> NegotiationRound:
     written = {name: _written(state) for name, state in states}
     decision = decide_answers(
         release,
@@ -197,7 +199,7 @@ def _rebalance(release: Release, states: States, *, level: int | None) -> Round:
         level=level,
     )
     if decision.refusal is not None:
-        return Round(decision=decision, lines=(), states=states)
+        return NegotiationRound(decision=decision, lines=(), states=states)
     answers = {answer.member_id: answer for answer in decision.answers}
     lines, after = [], []
     for name, before in states:
@@ -213,7 +215,7 @@ def _rebalance(release: Release, states: States, *, level: int | None) -> Round:
         )
         lines.append(_line(written[name], answer, commands))
         after.append((name, state))
-    return Round(decision=decision, lines=tuple(lines), states=tuple(after))
+    return NegotiationRound(decision=decision, lines=tuple(lines), states=tuple(after))
 
 
 def _written(state: MemberState) -> SubscriptionVersion:

@@ -67,7 +67,7 @@ def target_of(
         properties = admin.read_properties(command_config) if command_config else {}
         settings = admin.client_settings(properties)
         given = properties.get("default.api.timeout.ms")
-        file_ms = admin.whole_number("default.api.timeout.ms", given) if given else None
+        file_ms = admin.positive_milliseconds("default.api.timeout.ms", given) if given else None
     except ConfigError as error:
         raise BadInput(str(error)) from None
     servers = bootstrap_server or properties.get("bootstrap.servers")

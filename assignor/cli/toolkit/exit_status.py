@@ -58,7 +58,7 @@ class Interrupted(click.ClickException):
 
 
 def failure(sentence: str, status: int) -> click.ClickException:
-    """Return the exception that ends a command with this sentence and one of our exit statuses.
+    """Return the exception that ends a command with this sentence and an exit status.
 
     >>> failure("no broker answers", EXIT_ENVIRONMENT)
     EnvironmentFailed('no broker answers')

@@ -132,7 +132,7 @@ def settings_of(given: Iterable[str]) -> dict[str, object]:
 
 
 def release_names() -> list[str]:
-    """Return all release names, newest first: series, patch releases, and our own releases."""
+    """Return all release names, newest first: series, patch releases, and native releases."""
     newest_first = RELEASES[::-1]
     series = (release.series for release in newest_first)
     return list(dict.fromkeys([*series, *(release.name for release in newest_first)]))

@@ -266,7 +266,7 @@ def decode_batch(data: bytes, *, name: str) -> LogBatch:
 
 
 def supported_here() -> Mapping[str, LevelRange]:
-    """Return the ranges of our own features that this release supports."""
+    """Return the ranges of native features that this release supports."""
     return NATIVE_FEATURES.whole_ranges()
 
 

@@ -12,45 +12,45 @@ from typing import Any
 
 import numpy as np
 
-from assignor.placement.racks.classes import Placement
+from assignor.placement.racks.classes import ExchangeProblem
 from assignor.placement.state import NOBODY, IntArray
 
 
-def group_arcs(placement: Placement, limits: IntArray | None) -> int:
+def group_arcs(problem: ExchangeProblem, limits: IntArray | None) -> int:
     """Number of arcs of the graph; the time of `solve_groups` grows faster than this number."""
-    pools = _pools(placement)
-    width = len(placement.rack_of)
-    pair_count = len(np.unique(pools[placement.kept.row()] * width + placement.kept.client))
-    clients = len(np.unique(placement.client))
+    pools = _pools(problem)
+    width = len(problem.rack_of)
+    pair_count = len(np.unique(pools[problem.kept.row()] * width + problem.kept.client))
+    clients = len(np.unique(problem.client))
     blocks = 0 if limits is None else len(limits)
-    racks = placement.weight.shape[1]
+    racks = problem.weight.shape[1]
     return int(pair_count + (pools.max(initial=-1) + 1) * racks + clients * (2 * blocks + 2))
 
 
-def _pools(placement: Placement) -> IntArray:
+def _pools(problem: ExchangeProblem) -> IntArray:
     """Int [M]: the pool of each task, as a number.
 
     Tasks with exactly one place share a pool whatever the place: the arc to a client takes as many
     tasks as have that place. With several places that would be no bound, so each set of places is a
     pool of its own.
     """
-    kept = placement.kept
+    kept = problem.kept
     several = np.minimum(kept.count(), 1)
     starts, clients = kept.start.tolist(), kept.client.tolist()
     number: dict[tuple[int, ...], int] = {}
     for row in np.flatnonzero(kept.count() > 1).tolist():
         places = tuple(clients[starts[row] : starts[row + 1]])
         several[row] = number.setdefault(places, len(number) + 2)
-    table = np.stack([placement.class_of, placement.block_of, several], axis=1)
+    table = np.stack([problem.class_of, problem.block_of, several], axis=1)
     _, pool = np.unique(table, axis=0, return_inverse=True)
     return pool.reshape(-1).astype(np.int64)
 
 
-def solve_groups(placement: Placement, limits: IntArray | None = None) -> IntArray:
+def solve_groups(problem: ExchangeProblem, limits: IntArray | None = None) -> IntArray:
     """A placement of least cost with the same count for every client; exact.
 
     Args:
-        placement: the tasks.
+        problem: the tasks.
         limits: int [S, C], tasks of each subtopology that a client may hold; None: any number.
 
     Returns:
@@ -58,41 +58,41 @@ def solve_groups(placement: Placement, limits: IntArray | None = None) -> IntArr
     """
     import networkx as nx  # noqa: PLC0415 a quarter of a second, for such groups only
 
-    pools = _pools(placement)
-    graph = _graph(placement, pools, limits)
+    pools = _pools(problem)
+    graph = _graph(problem, pools, limits)
     _, flows = nx.network_simplex(graph)
-    return _decode(placement, pools, flows)
+    return _decode(problem, pools, flows)
 
 
-def _graph(placement: Placement, pools: IntArray, limits: IntArray | None) -> Any:
+def _graph(problem: ExchangeProblem, pools: IntArray, limits: IntArray | None) -> Any:
     import networkx as nx  # noqa: PLC0415 as above
 
     graph: Any = nx.DiGraph()
-    quota = np.bincount(placement.client, minlength=len(placement.rack_of)).tolist()
+    quota = np.bincount(problem.client, minlength=len(problem.rack_of)).tolist()
     for client, count in enumerate(quota):
         if count:
             graph.add_node(("client", client), demand=count)
-            _add_client(graph, client, int(placement.rack_of[client]), limits)
+            _add_client(graph, client, int(problem.rack_of[client]), limits)
     for pool, rows in sorted(_members(pools).items()):
-        block = 0 if limits is None else int(placement.block_of[rows[0]])
-        weight = placement.weight[placement.class_of[rows[0]]].tolist()
+        block = 0 if limits is None else int(problem.block_of[rows[0]])
+        weight = problem.weight[problem.class_of[rows[0]]].tolist()
         graph.add_node(("pool", pool), demand=-len(rows))
-        places = _places(placement, rows)
-        move = placement.overlap if places else 0
+        places = _places(problem, rows)
+        move = problem.overlap if places else 0
         for rack, cost in enumerate(weight):
             graph.add_edge(("pool", pool), ("rack", block, rack), weight=cost + move)
         for client, own in sorted(places.items()):
             # A client with quota 0 keeps no tasks.
             if quota[client]:
-                cost = weight[int(placement.rack_of[client])]
+                cost = weight[int(problem.rack_of[client])]
                 end = ("client", client) if limits is None else ("share", block, client)
                 graph.add_edge(("pool", pool), end, weight=cost, capacity=len(own))
     return graph
 
 
-def _places(placement: Placement, rows: list[int]) -> dict[int, list[int]]:
+def _places(problem: ExchangeProblem, rows: list[int]) -> dict[int, list[int]]:
     """Client -> the rows (tasks) that have it as a place."""
-    starts, clients = placement.kept.start, placement.kept.client
+    starts, clients = problem.kept.start, problem.kept.client
     places: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         for client in clients[starts[row] : starts[row + 1]].tolist():
@@ -118,13 +118,13 @@ def _members(pools: IntArray) -> dict[int, list[int]]:
     return members
 
 
-def _decode(placement: Placement, pools: IntArray, flows: Any) -> IntArray:
+def _decode(problem: ExchangeProblem, pools: IntArray, flows: Any) -> IntArray:
     """Int [M], the client of each task by the flows; a client keeps the first of its tasks."""
     placed = np.full(len(pools), NOBODY, dtype=np.int64)
     arrivals: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for pool, rows in sorted(_members(pools).items()):
         flow = sorted(flows[("pool", pool)].items())
-        _keep(placement, rows, [(n[-1], count) for n, count in flow if n[0] != "rack"], placed)
+        _keep(problem, rows, [(n[-1], count) for n, count in flow if n[0] != "rack"], placed)
         rest = [row for row in reversed(rows) if placed[row] == NOBODY]
         for node, count in flow:
             if node[0] == "rack":
@@ -138,9 +138,9 @@ def _decode(placement: Placement, pools: IntArray, flows: Any) -> IntArray:
 
 
 def _keep(
-    placement: Placement, rows: list[int], kept: list[tuple[int, int]], placed: IntArray
+    problem: ExchangeProblem, rows: list[int], kept: list[tuple[int, int]], placed: IntArray
 ) -> None:
-    places = _places(placement, rows)
+    places = _places(problem, rows)
     for client, count in kept:
         own = (row for row in places[client] if placed[row] == NOBODY)
         for row in list(islice(own, count)):

@@ -10,8 +10,8 @@ from assignor.placement.state import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Placement:
-    """Tasks that may be exchanged between clients of different racks.
+class ExchangeProblem:
+    """Tasks that may be exchanged between clients of different racks, and the costs.
 
     Attributes:
         client: int [M], the client of each task before the exchange; every client keeps its count.
@@ -38,7 +38,7 @@ class Placement:
         return traffic + self.overlap * int(moved.sum())
 
 
-def exchange(placement: Placement, group_of: IntArray) -> IntArray:
+def exchange(problem: ExchangeProblem, group_of: IntArray) -> IntArray:
     """Exchange tasks between racks at the least cost, separately in each group of tasks.
 
     Every client keeps its number of tasks of each group, so with subtopologies as groups no
@@ -49,31 +49,31 @@ def exchange(placement: Placement, group_of: IntArray) -> IntArray:
     places.
 
     Args:
-        placement: the tasks.
+        problem: the tasks.
         group_of: int [M], the group of each task as 0, 1, ...
 
     Returns:
         int [M], the client of each task.
     """
-    client = placement.client.copy()
-    stays = placement.kept.includes(placement.client)
+    client = problem.client.copy()
+    stays = problem.kept.includes(problem.client)
     for group in range(int(group_of.max(initial=-1)) + 1):
         rows = np.flatnonzero(group_of == group)
-        kinds = placement.class_of[rows] * 2 + stays[rows]
+        kinds = problem.class_of[rows] * 2 + stays[rows]
         names, kind = np.unique(kinds, return_inverse=True)
         kind = kind.reshape(-1).astype(np.int64)
-        racks = placement.weight.shape[1]
-        rack = placement.rack_of[placement.client[rows]]
+        racks = problem.weight.shape[1]
+        rack = problem.rack_of[problem.client[rows]]
         now = np.bincount(kind * racks + rack, minlength=len(names) * racks)
         now = now.reshape(-1, racks).astype(np.int64)
-        problem = Transport(
+        transport = Transport(
             start=now,
-            cost=placement.weight[names // 2],
+            cost=problem.weight[names // 2],
             kept=now,
-            move=placement.overlap * (names % 2),
+            move=problem.overlap * (names % 2),
         )
-        wanted = solve_transport(problem)
-        client[rows] = decode(kind, rack, placement.client[rows], now, wanted)
+        wanted = solve_transport(transport)
+        client[rows] = decode(kind, rack, problem.client[rows], now, wanted)
     return client
 
 
@@ -111,24 +111,24 @@ def decode(
     return placed
 
 
-def lower_bound(placement: Placement) -> int:
+def lower_bound(problem: ExchangeProblem) -> int:
     """A lower bound for the cost of any placement with these counts per client.
 
     It assumes that every task with a place in a rack can be kept there.
     """
-    kinds = placement.class_of * 2 + (placement.kept.count() > 0)
+    kinds = problem.class_of * 2 + (problem.kept.count() > 0)
     names, kind = np.unique(kinds, return_inverse=True)
     kind = kind.reshape(-1)
-    racks = placement.weight.shape[1]
+    racks = problem.weight.shape[1]
     size = len(names) * racks
-    now = np.bincount(kind * racks + placement.rack_of[placement.client], minlength=size)
+    now = np.bincount(kind * racks + problem.rack_of[problem.client], minlength=size)
     # A task with two places in a rack counts once.
-    places = np.unique(placement.kept.row() * racks + placement.rack_of[placement.kept.client])
+    places = np.unique(problem.kept.row() * racks + problem.rack_of[problem.kept.client])
     kept = np.bincount(kind[places // racks] * racks + places % racks, minlength=size)
-    problem = Transport(
+    transport = Transport(
         start=now.reshape(-1, racks).astype(np.int64),
-        cost=placement.weight[names // 2],
+        cost=problem.weight[names // 2],
         kept=kept.reshape(-1, racks).astype(np.int64),
-        move=placement.overlap * (names % 2),
+        move=problem.overlap * (names % 2),
     )
-    return problem.total(solve_transport(problem))
+    return transport.total(solve_transport(transport))

@@ -13,7 +13,7 @@ costs nothing, and a client without a rack keeps its tasks. (Kafka then skips th
 import numpy as np
 
 from assignor.placement.racks.bounded import group_arcs, solve_groups
-from assignor.placement.racks.classes import Placement, exchange, lower_bound
+from assignor.placement.racks.classes import ExchangeProblem, exchange, lower_bound
 from assignor.placement.racks.kept_places import KeptPlaces, kept_places
 from assignor.placement.racks.many_racks import (
     exchange_actives,
@@ -108,27 +108,27 @@ def _best(
     kept: KeptPlaces,
 ) -> IntArray:
     """Int [M]: the cheapest placement found; by client if that by rack is not provably optimal."""
-    placement = _placement(state, active, tasks, traffic, costs, kept=kept)
+    problem = _exchange_problem(state, active, tasks, traffic, costs, kept=kept)
     limits = None
     if state.config.rack_aware_assignment_strategy == "balance_subtopology":
-        limits = shares(placement)
+        limits = shares(problem)
     by_rack = exchange(
-        placement, np.zeros(len(tasks), dtype=np.int64) if limits is None else placement.block_of
+        problem, np.zeros(len(tasks), dtype=np.int64) if limits is None else problem.block_of
     )
-    places = placement.kept.count()
-    is_settled = (places == 0) | ((places == 1) & placement.kept.includes(placement.client))
+    places = problem.kept.count()
+    is_settled = (places == 0) | ((places == 1) & problem.kept.includes(problem.client))
     if limits is None and is_settled.all():
         return by_rack
     # At equal cost keep the placement by balance: the next rebalance then finds it again.
-    found = min(placement.client, by_rack, key=placement.cost)
-    if placement.cost(found) == lower_bound(placement):
+    found = min(problem.client, by_rack, key=problem.cost)
+    if problem.cost(found) == lower_bound(problem):
         return found
-    if group_arcs(placement, limits) > _EXACT_ARCS:
+    if group_arcs(problem, limits) > _EXACT_ARCS:
         return found
-    return min(found, solve_groups(placement, limits), key=placement.cost)
+    return min(found, solve_groups(problem, limits), key=problem.cost)
 
 
-def _placement(
+def _exchange_problem(
     state: GroupState,
     active: IntArray,
     tasks: IntArray,
@@ -136,10 +136,10 @@ def _placement(
     costs: tuple[int, int],
     *,
     kept: KeptPlaces,
-) -> Placement:
+) -> ExchangeProblem:
     held = np.bincount(active[tasks], minlength=len(state.clients))
     _, block_of = np.unique(state.subtopology[tasks], return_inverse=True)
-    return Placement(
+    return ExchangeProblem(
         client=active[tasks],
         # A client with quota 0 cannot keep its tasks: they move in any case.
         kept=kept.part(tasks, held > 0),
@@ -151,15 +151,15 @@ def _placement(
     )
 
 
-def shares(placement: Placement) -> IntArray:
+def shares(problem: ExchangeProblem) -> IntArray:
     """Int [S, C]: most tasks of a subtopology on a client: its share rounded up, or its present."""
-    clients = len(placement.rack_of)
-    blocks = int(placement.block_of.max(initial=-1)) + 1
-    quota = np.bincount(placement.client, minlength=clients)
-    sizes = np.bincount(placement.block_of, minlength=blocks)
-    share = -(-quota[None, :] * sizes[:, None] // max(1, len(placement.client)))
+    clients = len(problem.rack_of)
+    blocks = int(problem.block_of.max(initial=-1)) + 1
+    quota = np.bincount(problem.client, minlength=clients)
+    sizes = np.bincount(problem.block_of, minlength=blocks)
+    share = -(-quota[None, :] * sizes[:, None] // max(1, len(problem.client)))
     given = np.bincount(
-        placement.block_of * clients + placement.client, minlength=blocks * clients
+        problem.block_of * clients + problem.client, minlength=blocks * clients
     ).reshape(blocks, clients)
     limits: IntArray = np.maximum(share, given).astype(np.int64)
     return limits

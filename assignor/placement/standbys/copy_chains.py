@@ -48,8 +48,6 @@ def _replace_all(draft: DraftStandbys, client: int) -> bool:
         before = _unevenness(draft, new)
         way = min(_ways(draft, task, len(new)), key=lambda w: _unevenness(draft, w), default=new)
         chosen = way if _unevenness(draft, way) < before else new
-        for old in new:
-            del draft.fresh[old][task]
         for other in chosen:
             draft.add_new(task, other)
         if chosen is not new:
@@ -132,4 +130,3 @@ def _apply(draft: DraftStandbys, steps: list[_Step]) -> bool:
 def _move(draft: DraftStandbys, task: int, old: int, new: int) -> None:
     draft.drop(task, old)
     draft.add_new(task, new)
-    del draft.fresh[old][task]

@@ -100,10 +100,13 @@ class DraftStandbys:
             fresh[task] = None
 
     def drop(self, task: int, client: int) -> None:
-        """Remove a copy from a client."""
+        """Remove a copy from a client; a new one is no longer among its new copies."""
         self.holders[task].remove(client)
         self.free[client] += 1
         self.pairs[self.active[task], client] -= 1
+        fresh = self.fresh.get(client)
+        if fresh:
+            fresh.pop(task, None)
 
     def can_hold(self, task: int, client: int) -> bool:
         """Whether the client has no copy of the task, active or standby."""

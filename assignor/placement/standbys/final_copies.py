@@ -247,7 +247,6 @@ def _shed(
             shed += 1
             draft.drop(task, client)
             draft.add_new(task, taker)
-            fresh.pop(task, None)
             takers.filled(taker)
         if by_active[is_old, active]:
             heapq.heappush(heap, (is_old, -draft.pairs[active, client], active))

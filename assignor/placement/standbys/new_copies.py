@@ -270,7 +270,6 @@ def _exchange(draft: DraftStandbys, task: int, takers: Takers, donors: list[int]
                     insort(donors, taker)
                 draft.drop(other, client)
                 draft.add_new(other, taker)
-                del draft.fresh[client][other]
                 draft.add_new(task, client)
                 return True
     return False

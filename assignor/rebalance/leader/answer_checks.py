@@ -24,7 +24,8 @@ def check_answers(answers: Mapping[str, MemberAnswer], plan: TaskPlan) -> None:
 
     Raises:
         TaskAssignmentError: a partition goes to two members, or a member gets other partitions than
-            its tasks read; the message names them. This is a defect of a strategy or of ours.
+            its tasks read; the message names them. This is a defect of a strategy or of this
+            package.
     """
     owner: dict[TopicPartition, str] = {}
     for member, answer in answers.items():

@@ -167,7 +167,7 @@ def _written(generation: Generation, placement: Placement) -> GroupAnswer:
 
 
 def _withholds(release: Release) -> bool:
-    """Leaders since 2.4, and ours, wait for cooperative owners; eager members own nothing."""
+    """Leaders since 2.4 and native ones wait for cooperative owners; eager members own nothing."""
     return release.is_native or release.rebalance_protocol is RebalanceProtocol.COOPERATIVE
 
 

@@ -55,7 +55,7 @@ def supported_ranges(versions: tuple[int, ...]) -> Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupLevels:
+class AgreedLevels:
     """The levels that hold in the group from now on.
 
     Attributes:
@@ -69,8 +69,8 @@ class GroupLevels:
 
 def levels_of_group(
     release: Release, members: Sequence[ReadMember], known: FinalizedLevels
-) -> GroupLevels:
-    """The levels that a leader of ours answers with; a JVM leader knows no levels.
+) -> AgreedLevels:
+    """The levels that a native leader answers with; a JVM leader knows no levels.
 
     The newest levels win, whichever member reports them (KIP-584). Levels newer than the leader's
     that only members of a single process report hold only if every member supports them, so that
@@ -82,7 +82,7 @@ def levels_of_group(
         known: the newest levels that the leader knows.
     """
     if not release.is_native:
-        return GroupLevels(levels=UNKNOWN_LEVELS)
+        return AgreedLevels(levels=UNKNOWN_LEVELS)
     natives = _natives(members)
     client_of = {member.id: member.client for member in members}
     named: dict[FinalizedLevels, list[str]] = {}
@@ -102,7 +102,7 @@ def levels_of_group(
     newest = group_levels(known, believed)
     if known != UNKNOWN_LEVELS and newest.levels != known.levels and len(named[newest]) == 1:
         warnings.append(_changed(named[newest][0], known, newest))
-    return GroupLevels(levels=newest, warnings=tuple(warnings))
+    return AgreedLevels(levels=newest, warnings=tuple(warnings))
 
 
 def _changed(member: str, known: FinalizedLevels, newest: FinalizedLevels) -> str:

@@ -233,7 +233,7 @@ def _left_out(quarantined: Mapping[str, str], lacking: Mapping[str, str]) -> lis
 
 
 def _native_members(release: Release, members: Sequence[ReadMember]) -> dict[str, NativeMember]:
-    """Members that read native bodies, as a leader of ours sees them; a JVM leader sees none."""
+    """Members that read native bodies, as a native leader sees them; a JVM leader sees none."""
     natives: dict[str, NativeMember] = {}
     for member in members if release.is_native else ():
         latest = member.versions.native_version

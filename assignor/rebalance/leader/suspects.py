@@ -44,7 +44,7 @@ def without_suspects(
         return answer({}), ""
     except (LeaderRefused, MemoryError):
         raise
-    except Exception as error:  # noqa: BLE001 a defect of ours must not stop the group
+    except Exception as error:  # noqa: BLE001 a defect of this package must not stop the group
         first = error
     failure = f"{type(first).__name__}: {shown(first)}"
     found = _find(answer, tuple(members), failure)

@@ -34,7 +34,7 @@ class Member(threading.Thread):
 
     def __init__(self, broker, group, name, assignor=None):
         super().__init__(daemon=True)
-        ours = {} if assignor is None else {"partition_assignment_strategy": [assignor]}
+        strategy = {} if assignor is None else {"partition_assignment_strategy": [assignor]}
         self.assignor = assignor
         self.consumer = KafkaConsumer(
             "words",
@@ -45,7 +45,7 @@ class Member(threading.Thread):
             heartbeat_interval_ms=200,
             enable_auto_commit=False,
             metrics_enabled=False,
-            **ours,
+            **strategy,
         )
         if assignor is not None:
             assignor.attach(self.consumer)
@@ -64,7 +64,7 @@ class Member(threading.Thread):
         self.consumer.close()
 
 
-def ours(broker, number, **settings):
+def native_member(broker, number, **settings):
     assignor = StreamsAssignor(
         topology(), application_id="app", process_id=UUID(int=number), **settings
     )
@@ -106,7 +106,7 @@ def broker():
 def test_tasks_and_versions_are_those_of_the_members(broker):
     with ExitStack() as stack:
         for number in (1, 2, 3):
-            stack.callback(ours(broker, number).close)
+            stack.callback(native_member(broker, number).close)
         found = wait_for(
             lambda: document(broker, "app"),
             lambda found: sorted(map(len, actives(found).values())) == [2, 2, 2],
@@ -128,8 +128,8 @@ def test_tasks_and_versions_are_those_of_the_members(broker):
 
 def test_a_member_of_ours_that_is_pinned_is_named(broker):
     with ExitStack() as stack:
-        stack.callback(ours(broker, 1).close)
-        stack.callback(ours(broker, 2, upgrade_from="1.1").close)
+        stack.callback(native_member(broker, 1).close)
+        stack.callback(native_member(broker, 2, upgrade_from="1.1").close)
         found = wait_for(
             lambda: document(broker, "app"),
             lambda found: sorted(map(len, actives(found).values())) == [3, 3],

@@ -1,8 +1,9 @@
 """From kafka-python's own range assignor to cooperative tasks, and back, without a full stop.
 
 A member lists every assignor that it can follow, the wanted one first; the coordinator takes one
-that all members know. So one bounce adds ours, eager as the stock ones are, and the next leaves the
-stock one out and may be cooperative: from then on every possible leader waits for owners (KIP-429).
+that all members know. So one bounce adds the native one, eager as the stock ones are, and the next
+leaves the stock one out and may be cooperative: from then on every possible leader waits for owners
+(KIP-429).
 """
 
 import threading
@@ -22,15 +23,15 @@ PARTITIONS = 6
 NAMES = ("a", "b", "c")
 
 
-def ours(protocol):
+def streams_assignor(protocol):
     topology = Topology().add_source("in", topics=["in"])
     return StreamsAssignor(topology, rebalance_protocol=protocol)
 
 
 STEPS = {
     "stock": lambda: [RangePartitionAssignor],
-    "both": lambda: [ours("eager"), RangePartitionAssignor],
-    "cooperative": lambda: [ours("cooperative")],
+    "both": lambda: [streams_assignor("eager"), RangePartitionAssignor],
+    "cooperative": lambda: [streams_assignor("cooperative")],
 }
 
 

@@ -17,9 +17,9 @@ def bounce(group, names, release, **config):
 
 
 def start_all(group, order, release):
-    """Start members in this order; the first one leads. The one called "ours" is native."""
+    """Start members in this order, all but "native" on this release; the first one leads."""
     for name in order:
-        group.start(name, "native" if name == "ours" else release)
+        group.start(name, "native" if name == "native" else release)
         described = group.settle()
     return described
 
@@ -56,7 +56,7 @@ def test_one_of_ours_that_leads_answers_in_version_2_until_the_last_pin_is_gone(
     word_count_on, kafka_3_9
 ):
     group = word_count_on(kafka_3_9)
-    group.start("ours", "native", upgrade_from="1.1")
+    group.start("native", "native", upgrade_from="1.1")
     group.settle()
     for name in ("jvm0", "jvm1"):
         group.start(name, "1.1.1")
@@ -66,9 +66,9 @@ def test_one_of_ours_that_leads_answers_in_version_2_until_the_last_pin_is_gone(
     half = bounce(group, ("jvm0",), "2.3.1")
     assert half.used_versions["jvm0"] == 4
     assert {half.answered_versions[name] for name in ("jvm0", "jvm1")} == {2}
-    done = bounce(group, ("jvm1",), "2.3.1")  # ours leads, and is pinned still
+    done = bounce(group, ("jvm1",), "2.3.1")  # native leads, and is pinned still
     assert {done.answered_versions[name] for name in ("jvm0", "jvm1")} == {4}
-    last = bounce(group, ("ours",), "native")
+    last = bounce(group, ("native",), "native")
     assert {last.answered_versions[name] for name in ("jvm0", "jvm1")} == {4}
     assert group.failures() == {}
     written, counted = group.finish()
@@ -76,7 +76,7 @@ def test_one_of_ours_that_leads_answers_in_version_2_until_the_last_pin_is_gone(
 
 
 @pytest.mark.kip("268-10", "real")
-@pytest.mark.parametrize("order", [("ours", "jvm0", "jvm1"), ("jvm0", "ours", "jvm1")])
+@pytest.mark.parametrize("order", [("native", "jvm0", "jvm1"), ("jvm0", "native", "jvm1")])
 def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
     group = word_count_on(kafka_4)
     before = start_all(group, order, "3.1.2")
@@ -91,7 +91,10 @@ def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
 
 @pytest.mark.parametrize(
     "order",
-    [("ours", "jvm0", "jvm1"), pytest.param(("jvm0", "ours", "jvm1"), marks=pytest.mark.nightly)],
+    [
+        ("native", "jvm0", "jvm1"),
+        pytest.param(("jvm0", "native", "jvm1"), marks=pytest.mark.nightly),
+    ],
 )
 def test_from_2_3_eager_to_3_9_in_two_bounces(word_count_on, kafka_3_9, order):
     group = word_count_on(kafka_3_9)
@@ -109,10 +112,10 @@ def test_a_bounce_of_ours_beside_a_jvm_leader_costs_no_rebalance_for_the_version
     word_count_on, kafka_3_9
 ):
     group = word_count_on(kafka_3_9)
-    start_all(group, ("jvm0", "ours"), "3.9.1")
-    group.start("ours1", "native")
+    start_all(group, ("jvm0", "native"), "3.9.1")
+    group.start("native1", "native")
     group.settle()
-    bounce(group, ("ours", "ours1"), "native")
+    bounce(group, ("native", "native1"), "native")
     assert ours_rejoined_for_the_version(group) == []
     written, counted = group.finish()
     assert counted == written

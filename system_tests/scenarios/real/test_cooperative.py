@@ -5,16 +5,16 @@ import pytest
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
 
-@pytest.mark.parametrize("first", ["ours", pytest.param("jvm", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("first", ["native", pytest.param("jvm", marks=pytest.mark.nightly)])
 def test_tasks_move_between_cooperative_members_and_every_word_is_counted_once(
     word_count_on, kafka_3_9, first
 ):
     group = word_count_on(kafka_3_9)
     start = {
-        "ours": lambda name: group.start(name, "native", cooperative=True),
+        "native": lambda name: group.start(name, "native", cooperative=True),
         "jvm": lambda name: group.start(name, "3.9.1"),
     }
-    second = {"ours": "jvm", "jvm": "ours"}[first]
+    second = {"native": "jvm", "jvm": "native"}[first]
     start[first]("a")
     group.settle()
     for name, kind in (("b", second), ("c", first), ("d", second)):

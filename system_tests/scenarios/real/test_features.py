@@ -1,4 +1,4 @@
-"""Feature levels of real Kafka clusters: our commands, Kafka's own tool, and permissions."""
+"""Feature levels of real Kafka clusters: `assignor features`, Kafka's tool, and permissions."""
 
 import json
 import time
@@ -19,7 +19,8 @@ METADATA = "metadata.version"
 REFUSED = "INVALID_UPDATE_VERSION"
 LIMIT_S = 60
 
-# Command and options as both tools take them, what ours adds, our exit status, what we say.
+# Command and options that both tools take; then what is only of `assignor`: options, exit status,
+# output.
 STEPS_3_9 = (
     ("upgrade", ("--metadata", "3.8-IV0", "--dry-run"), (), 0, "can be upgraded from 19 (3.7-IV4)"),
     ("upgrade", ("--metadata", "3.8-IV0"), (), 0, "was upgraded from 19 (3.7-IV4) to 20 (3.8-IV0)"),
@@ -48,8 +49,8 @@ STEPS_4 = (
 )
 
 
-def ours(command, *options, servers):
-    """Run our command; return status, stdout and stderr."""
+def features(command, *options, servers):
+    """Run `assignor features`; return status, stdout and stderr."""
     found = CliRunner().invoke(
         main, ["features", command, "--bootstrap-server", servers, "--timeout", "60", *options]
     )
@@ -60,14 +61,14 @@ def ours(command, *options, servers):
 
 def levels(servers, *options):
     """Finalized levels and supported ranges, as our `describe` prints them."""
-    status, out, err = ours("describe", "--format", "json", *options, servers=servers)
+    status, out, err = features("describe", "--format", "json", *options, servers=servers)
     assert (status, err) == (0, "")
     return json.loads(out)
 
 
 def finalized(servers):
-    features = levels(servers)["features"]
-    return {name: row["finalized"] for name, row in features.items() if row["finalized"]}
+    shown = levels(servers)["features"]
+    return {name: row["finalized"] for name, row in shown.items() if row["finalized"]}
 
 
 def of_kafka(output):
@@ -118,7 +119,7 @@ def test_the_same_steps_end_as_with_kafkas_own_tool(name, level_release, steps):
         for command, options, added, status, sentence in steps:
             before = finalized(own.bootstrap_servers)
             kafka = tool.run("--bootstrap-server", peer.bootstrap_servers, command, *options)
-            found, out, err = ours(command, *options, *added, servers=own.bootstrap_servers)
+            found, out, err = features(command, *options, *added, servers=own.bootstrap_servers)
             assert (found, kafka.status) == (status, status), (command, options, out, err, kafka)
             assert sentence in (err if status else out), (command, options)
             # A broker learns a level a moment after its controller.
@@ -154,19 +155,21 @@ def test_all_features_go_down_and_up_with_a_release_as_with_kafkas_own_tool():
             )
             options = ("--release-version", to)
             if yes:  # no terminal to confirm on
-                refused = ours(f"{kafkas}-all", *options, servers=own.bootstrap_servers)
+                refused = features(f"{kafkas}-all", *options, servers=own.bootstrap_servers)
                 assert refused[0] == 2
                 assert finalized(own.bootstrap_servers) == before
-            dry = ours(f"{kafkas}-all", *options, "--dry-run", servers=own.bootstrap_servers)
+            dry = features(f"{kafkas}-all", *options, "--dry-run", servers=own.bootstrap_servers)
             assert dry[0] == 0
             assert finalized(own.bootstrap_servers) == before
-            status, _, err = ours(f"{kafkas}-all", *options, *yes, servers=own.bootstrap_servers)
+            status, _, err = features(
+                f"{kafkas}-all", *options, *yes, servers=own.bootstrap_servers
+            )
             assert (status, err, kafka.status) == (0, "", 0), kafka
-            until(lambda: levels_with_a_way_back(own) == levels_with_a_way_back(peer))
+            until(lambda: reversible_levels(own) == reversible_levels(peer))
             assert finalized(own.bootstrap_servers) != before
 
 
-def levels_with_a_way_back(broker):
+def reversible_levels(broker):
     """Levels that `upgrade-all` and `downgrade-all` change; Kafka's tool raises more."""
     levels = finalized(broker.bootstrap_servers)
     levels.pop("kraft.version", None)
@@ -187,7 +190,7 @@ def test_describe_tells_ranges_levels_and_epoch_of_a_broker_and_of_the_controlle
     assert shown["epoch"] >= 0
     row = shown["features"][METADATA]
     assert row["supported"]["min"] <= row["finalized"] <= row["supported"]["max"]
-    status, out, _ = ours("describe", servers=servers)
+    status, out, _ = features("describe", servers=servers)
     assert status == 0
     assert f"{row['finalized']} ({row['finalized_name']})" in out
     with FeatureTool(broker.release) as tool:
@@ -215,7 +218,7 @@ def test_each_broker_of_a_cluster_tells_its_own_range_and_the_level_that_all_hav
                 shown = levels(servers, "--node-id", str(node))
                 assert shown["source"] == f"broker {node} at {where.bootstrap_servers}"
         before = levels(second.bootstrap_servers, "--node-id", "2")
-        status, _, err = ours("upgrade", "--metadata", "28", servers=second.bootstrap_servers)
+        status, _, err = features("upgrade", "--metadata", "28", servers=second.bootstrap_servers)
         assert (status, err) == (0, "")
         for node in ("1", "2"):
             until(
@@ -229,7 +232,7 @@ def test_each_broker_of_a_cluster_tells_its_own_range_and_the_level_that_all_hav
         after = levels(first.bootstrap_servers, "--node-id", "2")
         assert after["epoch"] > before["epoch"] >= 0
         assert after["features"][METADATA]["supported"] == before["features"][METADATA]["supported"]
-        status, _, err = ours("describe", "--node-id", "9", servers=second.bootstrap_servers)
+        status, _, err = features("describe", "--node-id", "9", servers=second.bootstrap_servers)
         assert (status, "has no broker 9 now; it has 1, 2" in err) == (3, True)
 
 
@@ -257,18 +260,18 @@ def test_a_user_without_the_right_is_told_so_and_nothing_is_changed(tmp_path, na
             ("disable", ("--feature", METADATA, "--yes")),
         ):
             options = (*options, "--command-config", str(config["bob"]))  # noqa: PLW2901 the same with a user
-            status, out, err = ours(command, *options, servers=broker.sasl_servers)
+            status, out, err = features(command, *options, servers=broker.sasl_servers)
             assert (status, out) == (1, ""), (command, err)
             assert err.count("\n") == 1
             assert "CLUSTER_AUTHORIZATION_FAILED" in err
             assert finalized(broker.bootstrap_servers) == before
-        invalid = ours(
+        invalid = features(
             *("upgrade", "--feature", f"{METADATA}=99", "--command-config", str(config["admin"])),
             servers=broker.sasl_servers,
         )
         assert (invalid[0], REFUSED in invalid[2]) == (1, True)
         assert finalized(broker.bootstrap_servers) == before
-        status, out, _ = ours(
+        status, out, _ = features(
             *("upgrade", "--metadata", top, "--command-config", str(config["admin"])),
             servers=broker.sasl_servers,
         )
@@ -295,12 +298,12 @@ def test_after_one_bounce_levels_go_up_online_and_nodes_use_new_requests_at_once
         for level in (15, 16, 17, 20, 21, 25, 30):
             new = NEW_REQUESTS.get(level)
             assert new is None or not broker.has_logged(new)
-            status, out, err = ours("upgrade", "--metadata", str(level), servers=servers)
+            status, out, err = features("upgrade", "--metadata", str(level), servers=servers)
             assert (status, err) == (0, ""), out
             until(lambda level=level: finalized(servers)[METADATA] == level)
             if new is not None:
                 until(lambda new=new: broker.has_logged(new))
-        status, out, _ = ours("upgrade-all", servers=servers)
+        status, out, _ = features("upgrade-all", servers=servers)
         assert status == 0
         assert "streams.version was upgraded to 1" in out
         assert (broker.pid, broker.is_running) == (pid, True)
@@ -320,15 +323,15 @@ def test_levels_of_a_group_live_on_a_real_broker(kafka_4):
     group = f"leveled-{uuid4().hex[:8]}"  # levels outlive a test that failed half-way
     servers, where = kafka_4.bootstrap_servers, ("--group", group)
     protocol = "assignment.protocol"
-    status, out, err = ours("upgrade", *where, "--feature", f"{protocol}=11", servers=servers)
+    status, out, err = features("upgrade", *where, "--feature", f"{protocol}=11", servers=servers)
     assert (status, out) == (0, f"{protocol} was upgraded to 11 (v11)\n")
     assert err == f"warning: group {group} has no members; what they support is not known\n"
     for level, command, more in ((101, "upgrade", ()), (11, "downgrade", ("--yes",))):
-        status, out, _ = ours(
+        status, out, _ = features(
             command, *where, "--feature", f"{protocol}={level}", *more, servers=servers
         )
         assert (status, f"to {level} (v{level})" in out) == (0, True)
-    status, out, _ = ours("describe", *where, "--format", "json", servers=servers)
+    status, out, _ = features("describe", *where, "--format", "json", servers=servers)
     body = json.loads(out)
     assert (body["epoch"], body["features"][protocol]["finalized"]) == (3, 11)
     admin = KafkaAdminClient(bootstrap_servers=servers)

@@ -39,7 +39,7 @@ def test_a_forgotten_pin_is_named_in_a_mixed_group(word_count_on, kafka_3_9, tmp
     for name, release, pin in (
         ("jvm0", "3.9.1", None),
         ("jvm1", "3.9.1", None),
-        ("ours", "native", None),
+        ("native", "native", None),
         ("old", "2.3.1", "1.1"),
     ):
         group.start(name, release, upgrade_from=pin, num_standby_replicas=1)
@@ -54,7 +54,7 @@ def test_a_forgotten_pin_is_named_in_a_mixed_group(word_count_on, kafka_3_9, tmp
         client["client"]: (client["members"][0]["used"], client["members"][0]["supported"])
         for client in found["clients"]
     }
-    assert wrote == {"jvm0": (11, 11), "jvm1": (11, 11), "old": (2, -1), "ours": (11, 11)}
+    assert wrote == {"jvm0": (11, 11), "jvm1": (11, 11), "old": (2, -1), "native": (11, 11)}
     assert found["leader"]["candidates"] == ["jvm0", "jvm1"]
     assert found["record"]["limit_known"]
     assert found["host_map_holes"] == []
@@ -78,7 +78,7 @@ def _check_the_saved_file(group, found, file):
 
 def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
-    group.start("ours", "native")
+    group.start("native", "native")
     group.settle()
     group.start("old", "2.3.1")
     group.start("jvm", "3.9.1", upgrade_from="2.3")
@@ -90,12 +90,12 @@ def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
     assert "2.1.0 to 2.3.1" in held["why"]
     assert found["leader"] == {
         "known": True,
-        "candidates": ["ours"],
+        "candidates": ["native"],
         "why": "assignments have native content, which only native leaders write",
     }
     group.stop("old")
     group.settle()
-    assert [client["client"] for client in document(group)["clients"]] == ["jvm", "ours"]
+    assert [client["client"] for client in document(group)["clients"]] == ["jvm", "native"]
     assert group.failures() == {}
 
 

@@ -29,10 +29,10 @@ def test_a_jvm_leader_of_version_11_costs_us_no_rebalance_for_the_version(
     group = word_count_on(kafka_4)
     group.start("jvm", release)
     group.settle()
-    ours = group.start("ours", "native")
+    native = group.start("native", "native")
     described = group.settle()
-    assert dict(described.used_versions) == {"jvm": 11, "ours": 11}
-    assert rejoins_for_the_version(ours) == []
+    assert dict(described.used_versions) == {"jvm": 11, "native": 11}
+    assert rejoins_for_the_version(native) == []
     assert share_the_tasks(group)
     written, counted = group.finish()
     assert counted == written
@@ -57,26 +57,26 @@ def test_above_what_a_jvm_leader_reads_we_come_down_and_join_again_once(
     group = word_count_on(kafka_3_9)
     group.start("jvm", release)
     group.settle()
-    ours = group.start("ours", "native", start_version=start_version)
+    native = group.start("native", "native", start_version=start_version)
     described = group.settle()
-    assert [event.used_version_after for event in rejoins_for_the_version(ours)] == [agreed]
-    wrote = [event.version for event in ours.all(SubscriptionWritten)]
+    assert [event.used_version_after for event in rejoins_for_the_version(native)] == [agreed]
+    wrote = [event.version for event in native.all(SubscriptionWritten)]
     assert sorted(set(wrote)) == [agreed, began]
     assert wrote == sorted(wrote, reverse=True)
-    steps = [type(report.event) for report in ours.reports if isinstance(report.event, STEPS)]
+    steps = [type(report.event) for report in native.reports if isinstance(report.event, STEPS)]
     first = steps.index(AssignmentTaken)
     assert steps[first : first + 3] == [AssignmentTaken, RejoinRequested, SubscriptionWritten]
     # Moved tasks are withheld by some releases, and 2.3.1 has nothing at all for a future member.
     # A JVM that has given them up joins again at once: if the group goes on before our member has
     # its first answer, it writes a third time (the first join takes two, for a member id) and may
     # be answered with tasks that are free by then.
-    version, tasks = answers(ours)[0]
+    version, tasks = answers(native)[0]
     assert version == agreed
     assert tasks == 0 or wrote.count(began) > 2
     if release == "2.3.1" and tasks == 0:
         # Every member here has an endpoint, and yet: six numbers, two of them versions.
-        assert ours.all(AssignmentTaken)[0].size == EMPTY_ANSWER_SIZE
-    assert dict(described.used_versions) == {"jvm": agreed, "ours": agreed}
+        assert native.all(AssignmentTaken)[0].size == EMPTY_ANSWER_SIZE
+    assert dict(described.used_versions) == {"jvm": agreed, "native": agreed}
     assert share_the_tasks(group)
     written, counted = group.finish()
     assert counted == written
@@ -87,11 +87,11 @@ def test_a_pinned_jvm_leader_lives_with_our_default_start(word_count_on, kafka_3
     group = word_count_on(kafka_3_9)
     group.start("jvm", "3.9.1", upgrade_from="1.1")
     group.settle()
-    ours = group.start("ours", "native")
+    native = group.start("native", "native")
     described = group.settle()
-    assert dict(described.used_versions) == {"jvm": 2, "ours": 11}
-    assert dict(described.answered_versions) == {"jvm": 2, "ours": 2}
-    assert rejoins_for_the_version(ours) == []
+    assert dict(described.used_versions) == {"jvm": 2, "native": 11}
+    assert dict(described.answered_versions) == {"jvm": 2, "native": 2}
+    assert rejoins_for_the_version(native) == []
     assert share_the_tasks(group)
     written, counted = group.finish()
     assert counted == written
@@ -103,7 +103,7 @@ def test_a_pinned_jvm_leader_dies_of_the_optimistic_start(word_count_on, kafka_3
     group = word_count_on(kafka_3_9)
     jvm = group.start("jvm", "3.9.1", upgrade_from="1.1")
     group.settle()
-    group.start("ours", "native", start_version="latest")
+    group.start("native", "native", start_version="latest")
     jvm.wait_for("its end", lambda: jvm.failures)
     assert "TaskAssignmentException" in jvm.failures[0]
 
@@ -114,26 +114,26 @@ def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
 ):
     """A native member that writes 101 returns to a group that a pinned JVM member now leads."""
     group = word_count_on(kafka_3_9)
-    ours = group.start("ours", "native", hold_back=hold_back)
+    native = group.start("native", "native", hold_back=hold_back)
     group.settle()
     group.start("other", "native", hold_back=hold_back)
     group.settle()
     group.stop("other")
     group.settle()
-    wrote = [event.version for event in ours.all(SubscriptionWritten)]
+    wrote = [event.version for event in native.all(SubscriptionWritten)]
     assert wrote[-1] == (11 if hold_back else 101)
-    ours.pause()
+    native.pause()
     try:
         jvm = group.start("jvm", "3.9.1", upgrade_from="1.1")
         group.wait("the JVM's takeover", lambda: len(jvm.active) == 8, timeout_s=120)
     finally:
-        ours.resume()
+        native.resume()
     if not hold_back:
         jvm.wait_for("its end", lambda: jvm.failures)
         assert "TaskAssignmentException" in jvm.failures[0]
         return
     described = group.settle()
-    assert dict(described.used_versions) == {"jvm": 2, "ours": 11}
+    assert dict(described.used_versions) == {"jvm": 2, "native": 11}
     assert share_the_tasks(group)
     assert group.failures() == {}
 

@@ -28,39 +28,39 @@ def test_a_jvm_leader_killed_while_a_member_probes(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
     leader = group.start("jvm", "3.9.1")
     group.settle()
-    ours = group.start("ours", "native", start_version="latest")
-    ours.wait_for("the way down", lambda: ours.all(RejoinRequested))
+    native = group.start("native", "native", start_version="latest")
+    native.wait_for("the way down", lambda: native.all(RejoinRequested))
     del group.members["jvm"]
     leader.kill()
     group.settle()
-    assert len(ours.active) == 8
+    assert len(native.active) == 8
     assert_nothing_lost(group)
 
 
 def test_our_leader_killed_while_a_jvm_member_is_bounced(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
-    for name, release in (("ours", "native"), ("jvm0", "2.8.2"), ("jvm1", "2.8.2")):
+    for name, release in (("native", "native"), ("jvm0", "2.8.2"), ("jvm1", "2.8.2")):
         group.start(name, release)
         group.settle()
     group.stop("jvm0")
     newer = group.start("jvm0", "3.9.1")
     newer.wait_for("its first rebalance", lambda: newer.all(StateChanged))
-    group.members["ours"].kill()
-    again = group.start("ours", "native")
+    group.members["native"].kill()
+    again = group.start("native", "native")
     group.settle()
     assert again.is_running
     assert group.failures() == {}
     assert_nothing_lost(group)
 
 
-@pytest.mark.parametrize("frozen", ["ours", "jvm"])
+@pytest.mark.parametrize("frozen", ["native", "jvm"])
 def test_a_member_frozen_for_longer_than_its_session_comes_back(word_count_on, kafka_3_9, frozen):
     group = word_count_on(kafka_3_9, session_timeout_ms=_SESSION_MS)
-    for name, release in (("ours", "native"), ("jvm", "3.9.1")):
+    for name, release in (("native", "native"), ("jvm", "3.9.1")):
         group.start(name, release)
         group.settle()
     sleeper = group.members[frozen]
-    awake = group.members["jvm" if frozen == "ours" else "ours"]
+    awake = group.members["jvm" if frozen == "native" else "native"]
     sleeper.pause()
     try:
         group.wait("the others' takeover", lambda: len(awake.active) == 8)
@@ -79,7 +79,7 @@ def test_a_broker_restarted_in_the_middle_of_an_upgrade(word_count_on, how):
     broker.start()
     try:
         group = word_count_on(broker)
-        for name, release in (("ours", "native"), ("jvm0", "3.1.2"), ("jvm1", "3.1.2")):
+        for name, release in (("native", "native"), ("jvm0", "3.1.2"), ("jvm1", "3.1.2")):
             group.start(name, release)
             group.settle()
         group.stop("jvm0")
@@ -91,7 +91,7 @@ def test_a_broker_restarted_in_the_middle_of_an_upgrade(word_count_on, how):
         group.stop("jvm1")
         group.start("jvm1", "3.9.1")
         described = group.settle()
-        assert {v for name, v in described.used_versions.items() if name != "ours"} == {11}
+        assert {v for name, v in described.used_versions.items() if name != "native"} == {11}
         assert group.failures() == {}
         assert_nothing_lost(group)
     finally:

@@ -29,12 +29,12 @@ def served(group):
 )
 def test_jvm_members_get_tasks_and_host_maps_from_us(word_count_on, kafka_3_9, releases, version):
     group = word_count_on(kafka_3_9)
-    group.start("ours", "native")
+    group.start("native", "native")
     group.settle()
     for number, release in enumerate(releases):
         group.start(f"jvm{number}", release)
         described = group.settle()
-    assert {v for name, v in described.answered_versions.items() if name != "ours"} == {version}
+    assert {v for name, v in described.answered_versions.items() if name != "native"} == {version}
     assert rejoins_for_the_version(group) == []
     assert {len(member.active) for member in group.members.values()} == {2, 3}
     maps = [member.hosts() for member in group.members.values()]
@@ -50,7 +50,7 @@ def test_jvm_members_get_tasks_and_host_maps_from_us(word_count_on, kafka_3_9, r
 
 def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka_4):
     group = word_count_on(kafka_4)
-    group.start("ours", "native", num_standby_replicas=1)
+    group.start("native", "native", num_standby_replicas=1)
     for name in ("jvm0", "jvm1"):
         group.start(name, "4.3.1", num_standby_replicas=1)
     group.settle()
@@ -77,7 +77,7 @@ def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_reba
     word_count_on, kafka_3_9
 ):
     group = word_count_on(kafka_3_9)
-    for name in ("ours0", "ours1"):
+    for name in ("native0", "native1"):
         group.start(name, "native")
     group.settle()
     group.start("jvm", "3.9.1")
@@ -86,14 +86,14 @@ def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_reba
     group.stop("jvm")
     group.settle()
     # What a member is told to write, it writes when something else makes the group rebalance.
-    group.start("ours2", "native")
+    group.start("native2", "native")
     native = group.settle()
-    assert native.used_versions["ours0"] == native.used_versions["ours1"] == 101
+    assert native.used_versions["native0"] == native.used_versions["native1"] == 101
     group.start("jvm", "3.9.1")
     group.settle()
-    group.stop("ours2")
+    group.stop("native2")
     again = group.settle()
-    assert dict(again.used_versions) == {"jvm": 11, "ours0": 11, "ours1": 11}
+    assert dict(again.used_versions) == {"jvm": 11, "native0": 11, "native1": 11}
     assert rejoins_for_the_version(group) == []
     written, counted = group.finish()
     assert counted == written
@@ -103,7 +103,7 @@ def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_reba
 def test_a_jvm_member_that_asks_to_shut_the_application_down_is_heard(word_count_on, kafka_3_9):
     """KIP-671: error 4 in one subscription, and in the answers to all."""
     group = word_count_on(kafka_3_9)
-    ours = group.start("ours", "native")
+    native = group.start("native", "native")
     group.settle()
     first = group.start("first", "3.9.1", when_failed="SHUTDOWN_APPLICATION")
     second = group.start("second", "3.9.1", when_failed="SHUTDOWN_APPLICATION")
@@ -111,6 +111,6 @@ def test_a_jvm_member_that_asks_to_shut_the_application_down_is_heard(word_count
     group.poison(next(int(task[2:]) for task in first.active if task.startswith("0_")))
     for member in (first, second):
         member.wait_for("the end", lambda member=member: member.state == "ERROR")
-    assert any(event.error_code == 4 for event in ours.all(AssignmentTaken))
+    assert any(event.error_code == 4 for event in native.all(AssignmentTaken))
     assert "Exception caught in process" in first.failures[0]
     assert second.failures == []

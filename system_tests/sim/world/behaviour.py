@@ -66,7 +66,7 @@ class Behaviour:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """Every version that it reads and writes, Kafka's and ours."""
+        """Every version that it reads and writes, Kafka's and native ones."""
         return (*self.release.known_versions, *self.release.native_versions)
 
 

@@ -28,7 +28,7 @@ class Dimensions:
             pin up to 2.3 keeps them eager; JVM members go by their release and pin in any case.
         endpoints: ``host:port`` of each process, None for one that serves no queries; empty: none.
         moves: a process that is started again has another port; dynamic members only.
-        views: a leader of ours holds the routing view that it got as a member, so that others are
+        views: a native leader holds the routing view that it got as a member, so that others are
             sent deltas and references; without, every view is sent in full.
         record_limit: bytes of the group's record; None: what a broker takes by default. Routing
             that does not fit is left out.

@@ -58,7 +58,7 @@ class StreamThread:
         stalled: its memory of copies that made no progress, if it led.
         taken: generation of the last answer that it took, -1: none since it joined anew;
             answered_version: the version of that answer, 0: it could not be read.
-        pace: how long a member of ours waits before it asks for the next rebalance.
+        pace: how long a native member waits before it asks for the next rebalance.
         followup: number of its present schedule; an older one that becomes due is void.
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
         asked: its last JoinGroup, sent again once it has a member id (KIP-394).

@@ -4,10 +4,10 @@ import pytest
 
 from assignor import Topology, plan_tasks
 from assignor.embedding import (
+    ExistingTopic,
     InternalTopicSettings,
+    InternalTopicStatus,
     LeaderFacts,
-    TopicFound,
-    TopicState,
     internal_topics,
     knowledge_of,
     topic_problem,
@@ -68,7 +68,7 @@ def test_windows_go_by_age_a_day_after_nobody_needs_them():
     (topic,) = internal_topics(parts, plan_tasks(parts, {"words": 2}))
     assert topic.configs["cleanup.policy"] == "compact,delete"
     assert topic.configs["retention.ms"] == str(25 * 3_600_000)
-    found = TopicFound(partitions=2, cleanup_policy="compact,delete")
+    found = ExistingTopic(partitions=2, cleanup_policy="compact,delete")
     assert topic_problem(topic, found) is None
 
 
@@ -80,7 +80,7 @@ def test_settings_of_the_application_go_over_the_chosen_ones():
 
 
 def test_a_wrong_count_is_refused_with_both_numbers():
-    problem = topic_problem(wanted(lines=4)[COUNTS], TopicFound(partitions=3))
+    problem = topic_problem(wanted(lines=4)[COUNTS], ExistingTopic(partitions=3))
     assert "has 3 partitions instead of 4" in problem
 
 
@@ -97,7 +97,7 @@ def test_a_wrong_count_is_refused_with_both_numbers():
     ],
 )
 def test_a_policy_that_loses_records_is_refused(name, policy, is_refused):
-    found = TopicFound(partitions=4, cleanup_policy=policy)
+    found = ExistingTopic(partitions=4, cleanup_policy=policy)
     assert bool(topic_problem(wanted(lines=4)[name], found)) is is_refused
 
 
@@ -105,7 +105,7 @@ def knowledge(**facts):
     return knowledge_of(LeaderFacts(**facts), PARTS, plan_tasks(PARTS, {"lines": 2}))
 
 
-GOOD = {BY_WORD: TopicState(partitions=2), COUNTS: TopicState(partitions=2)}
+GOOD = {BY_WORD: InternalTopicStatus(partitions=2), COUNTS: InternalTopicStatus(partitions=2)}
 
 
 def test_both_sides_of_a_repartition_topic_wait_for_it():
@@ -122,7 +122,7 @@ def test_only_the_subtopology_of_a_missing_changelog_waits():
 
 
 def test_what_is_refused_goes_before_what_is_not_known():
-    waits = knowledge(topics={COUNTS: TopicState(partitions=9, problem="nine")}).waits
+    waits = knowledge(topics={COUNTS: InternalTopicStatus(partitions=9, problem="nine")}).waits
     refused = next(wait for wait in waits.values() if wait.refused)
     assert refused.why == "nine"
 
@@ -132,7 +132,7 @@ def test_nothing_waits_when_all_topics_are_there():
 
 
 def test_topics_that_were_right_for_other_inputs_are_looked_at_again():
-    waits = knowledge(topics=GOOD | {COUNTS: TopicState(partitions=1)}).waits
+    waits = knowledge(topics=GOOD | {COUNTS: InternalTopicStatus(partitions=1)}).waits
     (wait,) = waits.values()
     assert "had 1 partitions" in wait.why
     assert "instead of the 2 needed now" in wait.why

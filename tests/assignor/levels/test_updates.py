@@ -5,7 +5,7 @@ import pytest
 from assignor.errors import ConfigError
 from assignor.levels.updates import (
     Described,
-    UpdateResult,
+    LevelResult,
     disabling,
     level_text,
     lossy_text,
@@ -149,17 +149,17 @@ def test_levels_are_said_by_number_and_name():
 
 
 def test_the_levels_that_forbid_a_way_down_are_named_unless_the_answer_does():
-    down = UpdateResult(feature=METADATA_VERSION, old=24, new=16, error="X", why="refused")
+    down = LevelResult(feature=METADATA_VERSION, old=24, new=16, error="X", why="refused")
     assert lossy_text(KAFKA_FEATURES, down) == (
         "a downgrade below 17 (3.7-IV2), 23 (4.0-IV1) loses the metadata of that level"
     )
-    named_already = UpdateResult(
+    named_already = LevelResult(
         feature=METADATA_VERSION, old=24, new=22, error="X", why="see 4.0-IV1"
     )
     assert lossy_text(KAFKA_FEATURES, named_already) == ""
-    lossless = UpdateResult(feature=METADATA_VERSION, old=22, new=20, error="X", why="refused")
+    lossless = LevelResult(feature=METADATA_VERSION, old=22, new=20, error="X", why="refused")
     assert lossy_text(KAFKA_FEATURES, lossless) == ""
-    up = UpdateResult(feature=METADATA_VERSION, old=16, new=24, error="X", why="refused")
+    up = LevelResult(feature=METADATA_VERSION, old=16, new=24, error="X", why="refused")
     assert lossy_text(KAFKA_FEATURES, up) == ""
 
 

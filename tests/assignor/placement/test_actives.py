@@ -73,6 +73,14 @@ def test_surplus_goes_straight_to_whoever_is_ready_and_no_further():
     assert int((target != [0, 0, 0, 0, 1, 1]).sum()) == 2
 
 
+def test_homes_of_a_balanced_group_are_copied():
+    state = group([0, 0, 1, 1, 2, 2], [])
+    home = homes(state)
+    target = target_actives(state, home)
+    assert target.tolist() == home.tolist() == [0, 0, 1, 1, 2, 2]
+    assert not np.shares_memory(target, home)
+
+
 def test_a_warm_up_on_its_way_stays_the_destination():
     target = target_actives(group([0, 0, 0, 1, 1, 1], [(1, 2, 400_000), (4, 2, 900_000)]))
     assert (target[1], target[4]) == (2, 2)

@@ -1,4 +1,4 @@
-"""State directories: every format is read, the set one is written, and there is no way back."""
+"""State directories: all formats are read, the configured one is written, no downgrade."""
 
 import json
 from dataclasses import replace
@@ -265,7 +265,7 @@ def test_a_follower_takes_the_leaders_format_and_keeps_it(tmp_path):
 @pytest.mark.kip("384-7", "core")
 def test_raising_both_together_is_allowed_and_warned_of(tmp_path):
     decision = stores(tmp_path, 2, wire=True).decision
-    assert decision.closes_way_back
+    assert decision.prevents_rollback
     assert "together with the wire version" in decision.why
 
 

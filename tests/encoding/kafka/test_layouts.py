@@ -54,7 +54,7 @@ def missing_of(version):
         ("READABLE_SINCE", not is_native or version in READABLE_SINCE),
         ("docs: `make docs` prints docs/wire.md", f" v{version} |" in wire.render()),
         (
-            "a Wire entry in CHANGELOG.md that names it, with the way back",
+            "a Wire entry in CHANGELOG.md that names it, with the rollback",
             not is_native or re.search(rf"\b{version}\b", wire_entries) is not None,
         ),
     )

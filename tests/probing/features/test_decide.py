@@ -45,7 +45,7 @@ TABLE = FeatureTable(
             levels=(level(1), level(2), level(7, requires=(("bar", 3),))),
             governs="another",
         ),
-        Feature(name="gone", levels=(level(1),), governs="no way back", has_way_back=False),
+        Feature(name="gone", levels=(level(1),), governs="never lowered", can_be_lowered=False),
         Feature(name="kept", levels=(level(1), level(2)), governs="always on", is_always_on=True),
     )
 )
@@ -236,7 +236,7 @@ def test_an_unsafe_downgrade_says_which_levels_lose_something():
 
 def test_a_feature_without_a_way_back_is_not_even_lowered_with_losses():
     outcome = ask(view_of({"gone": 1}), ("gone", 0, UNSAFE))
-    assert rules(outcome) == ["no way back"]
+    assert rules(outcome) == ["never lowered"]
     assert outcome.error is UpdateError.UNSAFE_FEATURE_DOWNGRADE
 
 

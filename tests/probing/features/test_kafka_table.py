@@ -79,7 +79,7 @@ def test_kafka_never_lowers_how_its_quorum_is_described(kind):
     view = kafka_view("4.2", 29)
     levels = {**view.finalized.levels, "kraft.version": 1}
     view = replace(view, finalized=FinalizedLevels(levels=levels, epoch=3))
-    assert rules(ask(view, ("kraft.version", 0, kind))) == ["no way back"]
+    assert rules(ask(view, ("kraft.version", 0, kind))) == ["never lowered"]
 
 
 def test_kafka_misses_a_silent_controller_where_kip_778_counts_a_majority():

@@ -57,7 +57,7 @@ def tables(draw):
                 levels=tuple(levels),
                 governs="something",
                 is_always_on=draw(st.booleans()),
-                has_way_back=draw(st.integers(0, 4)) > 0,
+                can_be_lowered=draw(st.integers(0, 4)) > 0,
             )
         )
     return FeatureTable(features=tuple(features))
@@ -145,7 +145,7 @@ def test_what_is_applied_is_supported_required_and_allowed(view, request):
         assert (level > old) == (kinds[name] is UpdateKind.UPGRADE)
         lost = feature.lossy_between(low=level, high=old)
         assert not lost or kinds[name] is UpdateKind.UNSAFE_DOWNGRADE
-        assert level >= old or feature.has_way_back
+        assert level >= old or feature.can_be_lowered
         if level:
             brokers = [node for node in view.nodes if node.role is Role.BROKER]
             assert all(node.supports(name, level) for node in brokers)

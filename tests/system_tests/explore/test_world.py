@@ -1,12 +1,12 @@
 """The world of the search: copies are independent, and equal assignments are computed once."""
 
 from system_tests.explore.moves import group_moves, happen
-from system_tests.explore.world import RememberedLead, StillWorld, still_setup
+from system_tests.explore.world import RememberedLead, SearchWorld, search_setup
 
 
 def world_before_an_answer():
     """Two members that joined; the next message is the leader's JoinGroup response."""
-    world = StillWorld(still_setup(processes=2, threads=1, static=False, partitions=4))
+    world = SearchWorld(search_setup(processes=2, threads=1, static=False, partitions=4))
     for process in range(2):
         world.start(process, "native")
         world.settle_threads()

@@ -70,7 +70,7 @@ def test_a_rejoin_after_a_wait_goes_by_the_timer_and_is_reported():
     member.does(rejoin(wait_ms=4_000))
     assert (member.client.rejoins, member.client.delays_s) == (0, [4])
     [why] = member.reporter.failures
-    assert why.startswith("a reason; 5 answers in a row asked for it, so this member waits 4 s")
+    assert why.startswith("a reason; 5 answers in a row requested a rejoin, so this member waits 4")
     member.client.fire()
     assert member.client.rejoins == 1
 

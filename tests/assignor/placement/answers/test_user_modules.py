@@ -69,6 +69,29 @@ def test_what_is_missing_says_where_it_was_looked_for(folder):
         assert str(folder) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("placed_there/main.py", "placed_there.main"),
+        ("./placed_there/main", "placed_there.main"),
+        ("../elsewhere/main.py", "elsewhere.main"),
+        ("placed_there\\main.py", "placed_there.main"),
+    ],
+)
+def test_a_path_is_refused_with_the_dotted_name(folder, path, name):
+    written(folder, placed_there__in__main=STRATEGY)
+    with pytest.raises(ConfigError) as caught:
+        named_strategy(f"{path}:own")
+    assert f"is a path, not a module; give its dotted name, such as {name}, " in str(caught.value)
+
+
+def test_a_path_without_a_name_is_refused(folder):
+    with pytest.raises(
+        ConfigError, match=r"^/ is a path, not a module; give its dotted name, seen"
+    ):
+        named_strategy("/:own")
+
+
 def test_a_file_that_fails_is_not_kept(folder):
     written(folder, placed_broken="1 / 0\n")
     for _ in range(2):

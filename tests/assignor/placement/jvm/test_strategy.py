@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignor import AssignmentConfig
+from assignor.placement import high_availability, sticky
 from assignor.placement.jvm import kafka_high_availability
 from assignor.placement.jvm.group import java_order
 from assignor.placement.jvm.java_collections import JavaQueue, hash_map_order
@@ -37,6 +38,13 @@ def check_equal(data):
         assert sorted(given["active"]) == sorted(expected["active"])
         assert sorted(given["standby"] + given["warmup"]) == sorted(expected["standby"])
     assert ours["probing"] == java["probing"]
+
+
+@pytest.mark.parametrize("strategy", [high_availability, sticky])
+def test_every_problem_has_a_valid_answer_of_the_other_strategies(strategy):
+    for data in PROBLEMS:
+        state = read_problem(data).state
+        assert validate(state, strategy(state)) == (), data["name"]
 
 
 @pytest.mark.parametrize("data", CHOSEN, ids=[p["name"] for p in CHOSEN])

@@ -1,14 +1,14 @@
 import numpy as np
 
 from assignor.placement.racks.bounded import group_arcs, solve_groups
-from assignor.placement.racks.classes import Placement, exchange, lower_bound
+from assignor.placement.racks.classes import ExchangeProblem, exchange, lower_bound
 from assignor.placement.racks.kept_places import KeptPlaces
 from assignor.placement.state import NOBODY
 
 
 def shedding_group():
     """Client 0 (rack 0) runs three tasks and may keep one; client 1 (rack 1) takes two."""
-    return Placement(
+    return ExchangeProblem(
         client=np.array([0, 1, 1]),
         kept=KeptPlaces.of_owner(np.array([0, 0, 0])),
         class_of=np.array([0, 0, 1]),
@@ -32,14 +32,14 @@ def test_limits_of_subtopologies_are_kept():
 
 
 def test_exchange_inside_groups_keeps_the_count_of_each():
-    placement = shedding_group()
-    placed = exchange(placement, placement.block_of)
+    problem = shedding_group()
+    placed = exchange(problem, problem.block_of)
     assert placed[0] == 0
     assert sorted(placed[1:].tolist()) == [1, 1]
 
 
 def test_the_size_of_the_graph_is_known_before_it_is_built():
-    nobody = Placement(
+    nobody = ExchangeProblem(
         client=np.array([0, 1]),
         kept=KeptPlaces.of_owner(np.array([NOBODY, NOBODY])),
         class_of=np.array([0, 0]),
@@ -53,7 +53,7 @@ def test_the_size_of_the_graph_is_known_before_it_is_built():
 
 
 def test_a_task_with_several_places_is_kept_on_any_of_them():
-    placement = Placement(
+    problem = ExchangeProblem(
         # Tasks 0 and 1 may be on clients 0 and 1, task 2 on 1 and 2; each client has one place.
         client=np.array([2, 0, 1]),
         kept=KeptPlaces.of(np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 1, 2]), 3),
@@ -63,9 +63,9 @@ def test_a_task_with_several_places_is_kept_on_any_of_them():
         overlap=1,
         block_of=np.array([0, 0, 0]),
     )
-    placed = solve_groups(placement)
-    assert placement.cost(placed) == lower_bound(placement) == 0
+    placed = solve_groups(problem)
+    assert problem.cost(placed) == lower_bound(problem) == 0
     assert sorted(placed.tolist()) == [0, 1, 2]
     assert placed[2] == 2
     # Two pools, four kept pairs, two racks a pool, two arcs a client.
-    assert group_arcs(placement, None) == 4 + 4 + 6
+    assert group_arcs(problem, None) == 4 + 4 + 6

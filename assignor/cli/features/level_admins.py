@@ -1,4 +1,4 @@
-"""One interface to feature levels for a Kafka cluster, a group of ours, and a feature log."""
+"""One interface to feature levels for a Kafka cluster, a group, and a feature log."""
 
 import getpass
 import socket
@@ -13,8 +13,8 @@ import click
 from assignor.cli.toolkit.connect import ConnectFailure, NotAllowed
 from assignor.levels import (
     Described,
+    LevelResult,
     Survey,
-    UpdateResult,
     members_support,
     supported_by_all,
     written_versions,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from assignor.adapters.admin import Admin
 
 
-class Place(Protocol):
+class LevelAdmin(Protocol):
     """Access to the levels of a cluster, a group or a feature log."""
 
     def describe(self) -> Described:
@@ -57,14 +57,12 @@ class Place(Protocol):
         """Return what each member or broker supports."""
         ...
 
-    def update(
-        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
-    ) -> tuple[UpdateResult, ...]:
+    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[LevelResult, ...]:
         """Change all levels or none; return one result per update, in the same order."""
         ...
 
 
-class ClusterPlace:
+class ClusterLevelAdmin:
     """The levels of a Kafka cluster; its controller decides about updates.
 
     Args:
@@ -109,16 +107,14 @@ class ClusterPlace:
         )
         return Survey(described=described, nodes=nodes)
 
-    def update(
-        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
-    ) -> tuple[UpdateResult, ...]:
+    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[LevelResult, ...]:
         """Send the updates to the controller and return its answers."""
         from assignor.adapters.admin import update_features  # noqa: PLC0415 as above
 
         levels = self.describe().finalized
         answers = update_features(self._admin, updates, dry_run=dry_run)
         return tuple(
-            UpdateResult(
+            LevelResult(
                 feature=update.feature,
                 old=levels.level_of(update.feature),
                 new=max(update.level, 0),
@@ -129,8 +125,8 @@ class ClusterPlace:
         )
 
 
-class GroupPlace:
-    """The levels of a group of ours: its topic holds them, its members tell what they support.
+class GroupLevelAdmin:
+    """The levels of a group: its topic holds them, its members report what they support.
 
     Args:
         admin: the connected admin client.
@@ -166,9 +162,7 @@ class GroupPlace:
         nodes, _ = members_support(members)
         return Survey(described=self.describe(), nodes=nodes, versions=written_versions(members))
 
-    def update(
-        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
-    ) -> tuple[UpdateResult, ...]:
+    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[LevelResult, ...]:
         """Decide by the controller's rules and write the result to the topic."""
         nodes, _ = self._nodes()
         view = self._topic.look()
@@ -186,7 +180,7 @@ class GroupPlace:
         return members_support(describe_group(self._admin, self._group).members)
 
 
-class FolderPlace:
+class DirectoryLevelAdmin:
     """The levels in a feature log directory.
 
     Args:
@@ -222,9 +216,7 @@ class FolderPlace:
             described = replace(described, notes=(*described.notes, warning))
         return Survey(described=described, nodes=_members(state))
 
-    def update(
-        self, updates: Sequence[FeatureUpdate], *, dry_run: bool
-    ) -> tuple[UpdateResult, ...]:
+    def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[LevelResult, ...]:
         """Decide by the controller's rules and write the result to the log."""
         with opened_log(self._folder) as log:
             outcome = _decide(log.state, _registered(log), updates, dry_run=dry_run)
@@ -257,7 +249,7 @@ def closing_note(described: Described, updates: Sequence[FeatureUpdate]) -> str:
             is_wire_raised=wanted.get(ASSIGNMENT_PROTOCOL, 0) > wire,
         )
     )
-    return decision.why if decision.closes_way_back else ""
+    return decision.why if decision.prevents_rollback else ""
 
 
 def _registered(log: FeatureLog) -> tuple[NodeSupport, ...]:
@@ -289,9 +281,9 @@ def _decide(
     return decide_update(view, UpdateRequest(updates=tuple(updates), validate_only=dry_run))
 
 
-def _update_results(outcome: UpdateOutcome, dropped: tuple[str, ...]) -> tuple[UpdateResult, ...]:
+def _update_results(outcome: UpdateOutcome, dropped: tuple[str, ...]) -> tuple[LevelResult, ...]:
     return tuple(
-        UpdateResult(
+        LevelResult(
             feature=row.feature,
             old=row.old_level,
             new=row.new_level,

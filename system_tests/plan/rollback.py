@@ -16,7 +16,7 @@ _KTABLE_SINCE: Final = "3.5.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WayBack:
+class Rollback:
     """A rollback from one release to the first one.
 
     Attributes:
@@ -32,9 +32,9 @@ class WayBack:
     costs: tuple[str, ...]
 
 
-def way_back(
+def rollback_to(
     first: Release, now: Release, upgrade_from: str | None, *, writes_ktables: bool
-) -> WayBack:
+) -> Rollback:
     """Return the rollback of a group from `now` to `first`.
 
     Args:
@@ -68,7 +68,7 @@ def way_back(
     else:
         sentence = f"stop all members and start them on {first.name}: {path.reasons[0]}"
         rolling = False
-    return WayBack(rolling=rolling, free=rolling and not costs, sentence=sentence, costs=costs)
+    return Rollback(rolling=rolling, free=rolling and not costs, sentence=sentence, costs=costs)
 
 
 def _costs(
