@@ -8,7 +8,7 @@ a commit that meets a rebalance is sent again with the new generation, until its
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
@@ -63,14 +63,20 @@ class Commit:
     error: KafkaError | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def valid(self) -> list[Position]:
+        """The offsets that can be committed; as in librdkafka, others are passed over."""
+        return [each for each in self.offsets if each.offset >= 0]
+
     def finish(self, outcome: Outcome) -> None:
         """Take the errors of the partitions; an error of all of them is that of the commit."""
-        self.offsets = [
-            _with_error(position, outcome.get(partition_of(position))) for position in self.offsets
-        ]
-        failures = [each.error for each in self.offsets if each.error is not None]
-        if len(failures) == len(self.offsets):
+        failures = [outcome.get(partition_of(each)) for each in self.valid]
+        if all(failures):
             self.error = failures[0]
+        self.offsets = [
+            _with_error(each, outcome.get(partition_of(each)) if each.offset >= 0 else None)
+            for each in self.offsets
+        ]
         self.end()
 
     def fail(self, error: KafkaError) -> None:
@@ -85,9 +91,15 @@ class Commit:
 
 
 class Committer:
-    """Sends commits one after the other; those that wait meanwhile are sent as one request."""
+    """Sends commits one after the other; those that wait meanwhile are sent as one request.
+
+    Attributes:
+        submitted: number of commits so far.
+        ended: number of those that have ended; they end in the order of submission.
+    """
 
     def __init__(self) -> None:
+        self.submitted = self.ended = 0
         self._consumer: Any = None
         self._waiting: deque[Commit] = deque()
         self._is_sending = False
@@ -104,12 +116,12 @@ class Committer:
         with self._lock:
             self._consumer = None
             failed, self._waiting = self._waiting, deque()
-        for commit in failed:
-            commit.fail(error)
+        self._fail(failed, error)
 
     def submit(self, commit: Commit) -> None:
         """Commit as soon as possible."""
         with self._lock:
+            self.submitted += 1
             self._waiting.append(commit)
             self._send_waiting()
 
@@ -121,14 +133,16 @@ class Committer:
                 return
             late = [each for each in self._waiting if each.deadline_s < now_s]
             self._waiting = deque(each for each in self._waiting if each.deadline_s >= now_s)
-        for commit in late:
-            commit.fail(KafkaError(KafkaError._WAIT_COORD, "no group coordinator is available"))
+        self._fail(late, KafkaError(KafkaError._WAIT_COORD, "no group coordinator is available"))
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no commit waits or is on its way."""
+    def _fail(self, commits: Iterable[Commit], error: KafkaError) -> None:
+        for commit in commits:
+            commit.fail(error)
+            self._count_ended(1)
+
+    def _count_ended(self, number: int) -> None:
         with self._lock:
-            return not self._waiting and not self._is_sending
+            self.ended += number
 
     def _send_waiting(self) -> None:
         if self._consumer is not None and self._waiting and not self._is_sending:
@@ -145,7 +159,7 @@ class Committer:
                     self._is_sending = False
                     return
             # Of two commits of a partition the later one counts.
-            offsets = {partition_of(each): each for commit in commits for each in commit.offsets}
+            offsets = {partition_of(each): each for commit in commits for each in commit.valid}
             deadline_s = max(commit.deadline_s for commit in commits)
             try:
                 outcome = await self._committed(consumer._coordinator, offsets, deadline_s)
@@ -155,6 +169,8 @@ class Committer:
                 failure = kafka_error(error, "Commit failed")
                 for commit in commits:
                     commit.fail(failure)
+            finally:
+                self._count_ended(len(commits))
 
     async def _committed(
         self, coordinator: Any, offsets: Mapping[TopicPartition, Position], deadline_s: float
@@ -181,12 +197,13 @@ class Committer:
 def _with_error(position: Position, error: KafkaError | None) -> Position:
     if error is None:
         return position
+    metadata = {} if position.metadata is None else {"metadata": position.metadata}
     rejected = RejectedOffset(
         position.topic,
         position.partition,
         position.offset,
-        metadata=position.metadata,
         leader_epoch=_epoch(position),
+        **metadata,
     )
     rejected.error = error
     return rejected
@@ -249,7 +266,7 @@ def _request(
                         partition_index=partition.partition,
                         committed_offset=offsets[partition].offset,
                         committed_leader_epoch=_epoch(offsets[partition]),
-                        committed_metadata=offsets[partition].metadata or "",
+                        committed_metadata=_metadata(offsets[partition]),
                     )
                     for partition in partitions
                 ],
@@ -257,6 +274,12 @@ def _request(
             for topic, partitions in groupby(sorted(offsets), key=lambda each: each.topic)
         ],
     )
+
+
+def _metadata(position: Position) -> str:
+    """Return the metadata as confluent-kafka writes it, and needs it to read it: with a zero."""
+    metadata: str | None = position.metadata
+    return "" if metadata is None else f"{metadata}\0"
 
 
 def _epoch(position: Position) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Self, Unpack
 
 import confluent_kafka
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
@@ -49,9 +49,13 @@ class Consumer(confluent_kafka.Consumer):
         TopologyError, ConfigError, StateDirectoryLocked, StoreError: as `StreamsAssignor`.
     """
 
+    # Of an instance that was never set up: it is closed.
+    _mailbox = Mailbox()
+    _is_open = False
+
     def __init__(
         self,
-        config: Mapping[str, Any],
+        config: Mapping[str, Any] | None = None,
         /,
         *,
         topology: Topology,
@@ -78,6 +82,7 @@ class Consumer(confluent_kafka.Consumer):
         )
         self._is_open = True
         self._abandon = weakref.finalize(self, _abandoned, self._member, self._assignor)
+        self._abandon.atexit = False
 
     def _new_assignor(self, options: MemberKeywords) -> StreamsAssignor:
         settings = self._settings
@@ -218,6 +223,23 @@ class Consumer(confluent_kafka.Consumer):
         self._serving.remove(self, map(partition_of, partitions))
         super().incremental_unassign(partitions)
 
+    def seek(self, partition: Position) -> None:
+        """Go on with this offset, also in `on_assign` and before the first record has come.
+
+        Raises:
+            KafkaException: the partition is not read.
+        """
+        try:
+            super().seek(partition)
+        except KafkaException as error:
+            # librdkafka does not seek before it has begun to fetch.
+            is_early = error.args[0].code() in {KafkaError._STATE, KafkaError._UNKNOWN_PARTITION}
+            if not is_early or not self._serving.begin_at(partition):
+                raise
+            if partition_of(partition) in self._serving.read:
+                super().incremental_unassign([partition])
+                super().incremental_assign([partition])
+
     # Offsets
 
     def store_offsets(
@@ -294,6 +316,7 @@ class Consumer(confluent_kafka.Consumer):
         try:
             super().close()
         finally:
+            self._mailbox.events.clear()
             self._assignor.close()
         if failure is not None:
             raise failure

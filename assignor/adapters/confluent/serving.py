@@ -71,6 +71,8 @@ class Serving:
         self.read: frozenset[TopicPartition] = frozenset()
         self.owned: frozenset[TopicPartition] = frozenset()
         self.assigns = 0
+        # Where partitions begin that the callback being called has not assigned yet.
+        self._begins: dict[TopicPartition, Position] = {}
 
     def serve(self, consumer: Reader) -> Message | None:
         """Take events until one is an error, which is returned.
@@ -107,18 +109,20 @@ class Serving:
 
     def _rebalance(self, consumer: Reader, event: Rebalanced) -> None:
         """Call back, and carry out what the callback has not, also if it fails."""
-        change = event.change
-        if self._is_lost():
-            if change is Change.ASSIGNED:
-                return  # the next event takes them away again
-            change = Change.LOST
-        partitions: Sequence[TopicPartition] = event.partitions
-        if change is Change.ASSIGNED:
-            self.owned |= frozenset(partitions)
+        change, partitions = event.change, frozenset(event.partitions)
+        if self._is_lost() or change is Change.LOST:
+            # Together with what later events would take away; new partitions do not begin.
+            change, partitions = Change.LOST, self.owned
+        elif change is Change.ASSIGNED:
+            self.owned |= partitions
         else:
-            partitions = [each for each in partitions if each in self.owned]
-            if not partitions:
-                return
+            partitions &= self.owned
+        if change is Change.ASSIGNED or partitions:
+            self._hand_over(consumer, change, sorted(partitions))
+
+    def _hand_over(
+        self, consumer: Reader, change: Change, partitions: Sequence[TopicPartition]
+    ) -> None:
         try:
             self._call_back(consumer, change, partitions)
         finally:
@@ -131,6 +135,7 @@ class Serving:
         if change is Change.LOST and callback is None:
             callback = self.callbacks.get(Change.REVOKED)
         self.assigns = 0
+        self._begins = {each: Position(*each) for each in partitions}
         if callback is not None:
             callback(consumer, [Position(*each) for each in partitions])
 
@@ -138,8 +143,9 @@ class Serving:
         self, consumer: Reader, change: Change, partitions: Sequence[TopicPartition]
     ) -> None:
         if change is Change.ASSIGNED:
+            begins, self._begins = self._begins, {}
             if not self.assigns and partitions:
-                consumer.incremental_assign([Position(*each) for each in partitions])
+                consumer.incremental_assign([begins.get(p, Position(*p)) for p in partitions])
             return
         left = [each for each in partitions if each in self.read]
         if left:
@@ -150,6 +156,14 @@ class Serving:
         self.owned -= frozenset(partitions)
 
     # What is read
+
+    def begin_at(self, offset: Position) -> bool:
+        """Note where a partition begins; return False for one that is neither read nor new."""
+        partition = partition_of(offset)
+        if partition in self._begins:
+            self._begins[partition] = offset
+            return True
+        return partition in self.read
 
     def add(self, partitions: Iterable[Position]) -> None:
         """Note that librdkafka reads these, too."""

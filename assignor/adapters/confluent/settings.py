@@ -35,6 +35,7 @@ _NUMBERS: Final = MappingProxyType(
         "topic.metadata.refresh.interval.ms": ("metadata_max_age_ms", 300_000),
     }
 )
+_TRIGGER_MS: Final = 300_000
 _IDLE_MS: Final = 540_000
 # Settings of the member that librdkafka, which is in no group, must not have.
 _MEMBER_ONLY: Final = ("group.instance.id", "on_commit", "partition.assignment.strategy")
@@ -71,6 +72,7 @@ class Settings:
         auto_commit: whether stored offsets are committed at rebalances and at the end.
         auto_commit_interval_s: seconds between two automatic commits; 0: only then.
         auto_offset_store: whether a record counts as stored once it is returned.
+        rebootstrap: of the member's supervisor (KIP-1102); empty: the member has none.
         on_commit: called with the end of commits.
     """
 
@@ -83,6 +85,7 @@ class Settings:
     auto_commit: bool
     auto_commit_interval_s: float
     auto_offset_store: bool
+    rebootstrap: Mapping[str, Any]
     on_commit: CommitCallback | None = field(default=None)
 
     @property
@@ -122,6 +125,7 @@ def divided(config: Mapping[str, Any]) -> Settings:
         auto_commit=_flag(config, "enable.auto.commit"),
         auto_commit_interval_s=_auto_commit_interval_s(config),
         auto_offset_store=_flag(config, "enable.auto.offset.store"),
+        rebootstrap=_rebootstrap(config),
         on_commit=on_commit,
     )
 
@@ -130,6 +134,13 @@ def _auto_commit_interval_s(config: Mapping[str, Any]) -> float:
     if not _flag(config, "enable.auto.commit"):
         return 0.0
     return _number(config, "auto.commit.interval.ms", _DEFAULT_AUTO_COMMIT_MS) / _SECOND_MS
+
+
+def _rebootstrap(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    if str(config.get("metadata.recovery.strategy", "rebootstrap")).lower() != "rebootstrap":
+        return {}
+    trigger_ms = _number(config, "metadata.recovery.rebootstrap.trigger.ms", _TRIGGER_MS)
+    return {"metadata_recovery_rebootstrap_trigger_ms": trigger_ms}
 
 
 def _check(config: Mapping[str, Any]) -> None:
