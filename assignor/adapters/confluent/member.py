@@ -16,7 +16,7 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
 from kafka.errors import KafkaError as ClientError
 
 from assignor.adapters.confluent.commits import Commits
@@ -257,6 +257,10 @@ class GroupMember:
         self._topics = wanted
         if wanted:
             self._consumer.subscribe(sorted(wanted), listener=handover)
+            # A leader that does not know its topics yet would assign nothing at first.
+            known = self._consumer._cluster.request_update()
+            with suppress(KafkaTimeoutError):
+                self._consumer._net.run(self._consumer._manager.wait_for, known, _JOIN_MS)
 
     def _is_fenced(self) -> bool:
         """Whether heartbeats have stopped, as kafka-python does without a word when fenced."""

@@ -39,11 +39,12 @@ def offset_after(message: Message, what: str) -> Position:
             KafkaError._INVALID_ARG,
             f"Cannot {what} offsets for message with error: '{error.str()}'",
         )
+    offset, epoch = message.offset(), message.leader_epoch()
     return Position(
         message.topic() or "",
         message.partition() or 0,
-        (message.offset() or 0) + 1,
-        leader_epoch=message.leader_epoch(),
+        OFFSET_INVALID if offset is None else offset + 1,
+        leader_epoch=NO_EPOCH if epoch is None else epoch,
     )
 
 

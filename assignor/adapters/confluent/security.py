@@ -6,6 +6,7 @@ connect.
 
 import ssl
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import KafkaError
@@ -149,7 +150,9 @@ def _ssl_context(config: Mapping[str, Any]) -> ssl.SSLContext:
 def _load_trusted(context: ssl.SSLContext, config: Mapping[str, Any]) -> None:
     location, text = config.get("ssl.ca.location"), config.get("ssl.ca.pem")
     if location and str(location) != "probe":
-        context.load_verify_locations(str(location))
+        is_directory = Path(str(location)).is_dir()
+        kind = "capath" if is_directory else "cafile"
+        context.load_verify_locations(**{kind: str(location)})
     elif text:
         context.load_verify_locations(cadata=str(text))
     else:
