@@ -1,13 +1,12 @@
-"""kafka-python as the group member, confluent-kafka (librdkafka) as the reader of records."""
+"""Two confluent-kafka consumers in one group that gets the tasks of a topology."""
 
 import threading
 from collections import Counter
 
-from kafka import KafkaConsumer, KafkaProducer
+from confluent_kafka import Producer, TopicPartition
 
 from assignor import Topology
-from assignor.adapters.confluent import ConfluentReader
-from assignor.adapters.kafka_python import StreamsAssignor, polled
+from assignor.adapters.confluent import Consumer
 from system_tests.broker import BrokerConfig, running_broker
 
 NAMES = ("one", "two")
@@ -15,39 +14,41 @@ READ: Counter[str] = Counter()
 DONE = threading.Event()
 
 
-def consume(name: str, servers: list[str]) -> None:
-    """Run one member; it is cooperative, so reading continues during rebalances."""
+def consume(name: str, servers: str) -> None:
+    """Run one member; records are committed at intervals, and when partitions move."""
+
+    def on_assign(_: Consumer, partitions: list[TopicPartition]) -> None:
+        print(f"{name} gets {len(partitions)} partitions")
+
     topology = Topology().add_source("words", topics=["words"])
-    assignor = StreamsAssignor(topology, application_id="words", rebalance_protocol="cooperative")
-    member = KafkaConsumer(
-        bootstrap_servers=servers,
-        group_id="words",
-        partition_assignment_strategy=[assignor],
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        heartbeat_interval_ms=200,
-    )
-    assignor.attach(member)
-    reader = ConfluentReader(member, lambda records: READ.update({name: len(records)}))
-    member.subscribe(["words"], listener=reader)
-    for _ in polled(member, assignor, stop=DONE):
-        reader.commit()
-    member.close()
-    reader.close()
+    config = {
+        "bootstrap.servers": servers,
+        "group.id": "words",
+        "auto.offset.reset": "earliest",
+        "heartbeat.interval.ms": 200,
+    }
+    with Consumer(config, topology=topology) as consumer:
+        consumer.subscribe(["words"], on_assign=on_assign)
+        while not DONE.is_set():
+            for message in consumer.consume(500, timeout=0.5):
+                if message.error() is None:
+                    READ[name] += 1
 
 
 with running_broker(BrokerConfig(topics={"words": 4})) as broker:
-    members = [threading.Thread(target=consume, args=(n, broker.bootstrap_servers)) for n in NAMES]
+    servers = ",".join(broker.bootstrap_servers)
+    members = [threading.Thread(target=consume, args=(name, servers)) for name in NAMES]
     for thread in members:
         thread.start()
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    producer = Producer({"bootstrap.servers": servers, "log_level": 0})
     for number in range(12_000):  # until both have read some
-        producer.send("words", b"hello", partition=number % 4)
+        producer.produce("words", b"hello", partition=number % 4)
+        producer.poll(0)
         if all(READ[name] for name in NAMES) or DONE.wait(0.01):
             break
     DONE.set()
     for thread in members:
         thread.join()
-    producer.close()
+    producer.flush()
 for name in NAMES:
     print(f"{name} read {'records' if READ[name] else 'nothing'}")

@@ -1,11 +1,15 @@
 """What commands that start real members share: a check, and lines at the end."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from assignor.cli import text_console
 from assignor.cli.toolkit import absent_extra
 from system_tests.cli.options import EXIT_ENVIRONMENT, refuse
-from system_tests.live import CLIENTS
+from system_tests.live import MIXED
+
+# What the embedded broker does not need itself.
+_PACKAGES: Final = {"aiokafka": "aiokafka", "confluent": "confluent_kafka", MIXED: "aiokafka"}
 
 
 def check_client(client: str) -> None:
@@ -14,7 +18,8 @@ def check_client(client: str) -> None:
     Raises:
         ClickException: with the extra that installs it.
     """
-    if client != CLIENTS[0] and (advice := absent_extra("aiokafka")) is not None:
+    package = _PACKAGES.get(client)
+    if package is not None and (advice := absent_extra(package)) is not None:
         refuse(f"--client {client}: {advice}", EXIT_ENVIRONMENT)
 
 

@@ -24,6 +24,7 @@ from system_tests.live.options import CLIENT, LiveOptions, Switches, conflict_of
 from system_tests.live.order import (
     CLIENTS,
     MIXED,
+    MIXED_CLIENTS,
     OrderError,
     bounce_order,
     check_order,
@@ -41,6 +42,7 @@ __all__ = [
     "CLIENTS",
     "HELD_VERSION",
     "MIXED",
+    "MIXED_CLIENTS",
     "AnswersDecided",
     "AssignmentTaken",
     "Environment",

@@ -19,7 +19,8 @@ from system_tests.option_fields import (
 )
 
 CLIENT = option(
-    "Client library of the members; mixed alternates between the two.", choices=(*CLIENTS, MIXED)
+    "Client library of the members; mixed alternates between kafka-python and aiokafka.",
+    choices=(*CLIENTS, MIXED),
 )
 """``--client``, as a field of a dataclass; the soak has it too."""
 
@@ -178,6 +179,10 @@ _CONFLICTS: tuple[_Conflict, ...] = (
             and (options.bootstrap_server is not None or options.broker is not None)
         ),
         "--replace-brokers needs the embedded brokers; leave --bootstrap-server and --broker out",
+    ),
+    (
+        lambda options, _: options.replace_brokers and options.client == "confluent",
+        "--replace-brokers needs members that report it; take another --client",
     ),
     (
         lambda options, _: options.switches.offline and options.replace_brokers,

@@ -4,8 +4,11 @@ import random
 import re
 from collections.abc import Sequence
 
-CLIENTS = ("kafka-python", "aiokafka")
+CLIENTS = ("kafka-python", "aiokafka", "confluent")
 MIXED = "mixed"
+MIXED_CLIENTS = ("kafka-python", "aiokafka")
+"""Between these "mixed" alternates."""
+
 NAMED_ORDERS = ("leader-last", "leader-first", "random")
 
 
@@ -23,12 +26,14 @@ def member_names(count: int) -> tuple[str, ...]:
 
 
 def client_of(name: str, client: str) -> str:
-    """Return the client library of a member; "mixed" alternates between them.
+    """Return the client library of a member; "mixed" alternates between kafka-python and aiokafka.
 
     >>> [client_of(name, "mixed") for name in member_names(3)]
     ['kafka-python', 'aiokafka', 'kafka-python']
     """
-    return CLIENTS[(ord(name) - ord("a")) % len(CLIENTS)] if client == MIXED else client
+    if client != MIXED:
+        return client
+    return MIXED_CLIENTS[(ord(name) - ord("a")) % len(MIXED_CLIENTS)]
 
 
 def check_order(order: str, members: Sequence[str]) -> None:

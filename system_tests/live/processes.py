@@ -27,6 +27,7 @@ FOREIGN = "foreign"
 _MODULE_OF_CLIENT = {
     "kafka-python": "system_tests.live.members.kafka_python",
     "aiokafka": "system_tests.live.members.aiokafka",
+    "confluent": "system_tests.live.members.confluent",
 }
 _FOREIGN_MEMBER = "system_tests.live.members.foreign"
 _REFRESH_S = 0.1

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from system_tests.live import CLIENT, CLIENTS, MIXED, member_names
+from system_tests.live import CLIENT, CLIENTS, MIXED, MIXED_CLIENTS, member_names
 from system_tests.option_fields import (
     MAX_MEMBERS,
     RATE,
@@ -90,7 +90,7 @@ class SoakOptions:
         They are paused only while one of them leads: a leader that is never removed would lead for
         ever.
         """
-        return self.names[: len(CLIENTS) if self.client == MIXED else 1]
+        return self.names[: len(MIXED_CLIENTS) if self.client == MIXED else 1]
 
     @property
     def retention_bytes(self) -> int:

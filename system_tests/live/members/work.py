@@ -1,4 +1,4 @@
-"""What members on both clients share: count words, report it, and build the assignor."""
+"""What members on all clients share: count words, report it, and build the assignor."""
 
 import threading
 import uuid
@@ -26,10 +26,15 @@ _LEVEL_POLL_S = 0.5
 
 
 class Record(Protocol):
-    """A record, as either client gives it."""
+    """A record, as each client gives it."""
 
-    offset: int
-    value: bytes
+    @property
+    def offset(self) -> int:
+        """Offset in its partition."""
+
+    @property
+    def value(self) -> bytes:
+        """The word."""
 
 
 def rebootstrap_listener(report: Reporter) -> Listener:

@@ -1,0 +1,35 @@
+"""confluent-kafka as a member of a group that assigns the tasks of a topology.
+
+librdkafka accepts no custom assignor. `Consumer` is a `confluent_kafka.Consumer` in which
+librdkafka reads records, in no group, and a kafka-python member takes part in the group and
+commits.
+
+```
+consumer = Consumer(
+    {"bootstrap.servers": "127.0.0.1:9092", "group.id": "word-count"},
+    topology=topology,
+    num_standby_replicas=1,
+)
+consumer.subscribe(["words"], on_assign=restore, on_revoke=flush)
+```
+
+Threads, and what each of them does:
+
+- **The application's thread** calls `poll`, `consume` and `close`. All callbacks run in these
+  calls: of rebalances, of commits, of the `TasksListener`, and librdkafka's own. Only this thread
+  uses librdkafka, in which a call waits for a `poll` of another thread. It waits there for at most
+  0.1 s at once and takes events of the member between two waits, so a rebalance waits for one batch
+  of the application.
+- **The member's thread** keeps kafka-python's coordinator going: it subscribes, joins, commits
+  at intervals, and leaves. It measures the poll interval of the application.
+- **kafka-python's I/O thread** sends heartbeats, runs the assignor, and awaits the application's
+  answer to a rebalance without blocking. It sends the commits, one request after the other.
+- **librdkafka's threads** fetch records.
+
+Events go one way, through `Mailbox`, and answers come back by a call into kafka-python's event
+loop. No lock is held while the application or a client is called.
+"""
+
+from assignor.adapters.confluent.consumer import Consumer
+
+__all__ = ["Consumer"]

@@ -1,0 +1,352 @@
+"""`confluent_kafka.Consumer` whose group assigns the tasks of a topology. See the package."""
+
+import logging
+import time
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final, Self, Unpack
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Position
+
+from assignor.adapters.confluent.commits import Commits
+from assignor.adapters.confluent.errors import refused
+from assignor.adapters.confluent.events import Change, Mailbox
+from assignor.adapters.confluent.listener import DeferredListener
+from assignor.adapters.confluent.member import GroupMember
+from assignor.adapters.confluent.offsets import offset_after, partition_of
+from assignor.adapters.confluent.serving import RebalanceCallback, Serving
+from assignor.adapters.confluent.settings import divided, rebalance_protocol
+from assignor.adapters.confluent.topics import subscribed_topics
+from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.membership import MemberKeywords
+from assignor.rebalance import TasksListener
+from assignor.topology import Topology
+
+_SLICE_S: Final = 0.1
+"""How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
+_CLOSED: Final = "Consumer closed"
+
+
+class Consumer(confluent_kafka.Consumer):
+    """A `confluent_kafka.Consumer` in a group that assigns the tasks of a topology.
+
+    Methods, configuration and errors are those of confluent-kafka; docs/clients.md lists the
+    differences. One thread polls; every other method may be called from any thread.
+
+    Args:
+        config: of `confluent_kafka.Consumer`; `group.id` and `bootstrap.servers` are needed.
+        topology: what the application processes.
+        application_id: prefix of internal topics; the group id by default.
+        logger: librdkafka's log goes here, as in confluent-kafka.
+        options: of `StreamsAssignor`: `num_standby_replicas`, `listener`, `state_dir` and others.
+            `rebalance_protocol` is "cooperative" by default. A `listener` is called by `poll`.
+
+    Raises:
+        KafkaException: a setting is refused, by librdkafka or since the member cannot have it.
+        ValueError: group.id is missing.
+        TopologyError, ConfigError, StateDirectoryLocked, StoreError: as `StreamsAssignor`.
+    """
+
+    # Of an instance that was never set up: it is closed.
+    _mailbox = Mailbox()
+    _is_open = False
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        /,
+        *,
+        topology: Topology,
+        application_id: str | None = None,
+        logger: logging.Logger | None = None,
+        **options: Unpack[MemberKeywords],
+    ) -> None:
+        if not isinstance(config, Mapping):
+            raise TypeError("expected configuration dict")
+        settings = divided(config)
+        reader = dict(settings.reader)
+        if logger is not None:
+            reader["logger"] = logger
+        super().__init__(reader)
+        self._settings = settings
+        self._mailbox = Mailbox()
+        self._topology = topology
+        self._application_id = application_id or settings.group_id
+        self._assignor = self._new_assignor(options)
+        self._commits = Commits(settings, self._mailbox)
+        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits)
+        self._serving = Serving(
+            settings, self._mailbox, self._commits, lambda: self._member.is_lost
+        )
+        self._is_open = True
+        self._abandon = weakref.finalize(self, _abandoned, self._member, self._assignor)
+        self._abandon.atexit = False
+
+    def _new_assignor(self, options: MemberKeywords) -> StreamsAssignor:
+        settings = self._settings
+        given: dict[str, Any] = dict(options)
+        given["rebalance_protocol"] = rebalance_protocol(
+            given.get("rebalance_protocol"), settings.other_assignors
+        )
+        given["listener"] = DeferredListener(
+            given.get("listener") or TasksListener(), self._mailbox
+        )
+        if settings.client_rack:
+            given.setdefault("rack", settings.client_rack)
+        return StreamsAssignor(self._topology, application_id=self._application_id, **given)
+
+    @property
+    def assignor(self) -> StreamsAssignor:
+        """The assignor of this consumer: its tasks, host map, failures and levels."""
+        return self._assignor
+
+    # The group
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: RebalanceCallback | None = None,
+        on_revoke: RebalanceCallback | None = None,
+        on_lost: RebalanceCallback | None = None,
+    ) -> None:
+        """Join the group.
+
+        Args:
+            topics: the topology's source topics; its repartition topics may be left out.
+            on_assign: called by `poll` with new partitions, before their first record; it may set
+                offsets and call `incremental_assign` (`assign`, if eager).
+            on_revoke: called by `poll` with partitions to give up; they are given up when it has
+                returned, and commits in it count.
+            on_lost: as `on_revoke`, for partitions that other members have already.
+
+        Raises:
+            KafkaException: a topic is not in the topology, or is missing.
+            TypeError: topics are no list of names, or a callback is not callable.
+        """
+        self._check_open()
+        given = {"on_assign": on_assign, "on_revoke": on_revoke, "on_lost": on_lost}
+        for name, callback in given.items():
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{name} expects a callable")
+        wanted = subscribed_topics(self._topology, self._application_id, topics)
+        fatal = self._member.fatal
+        if fatal is not None:
+            raise refused(KafkaError._FATAL, f"Failed to set subscription: {fatal.str()}")
+        self._serving.callbacks = dict(zip(Change, given.values(), strict=True))
+        self._mailbox.polled_s = time.monotonic()
+        self._member.subscribe(wanted)
+
+    def unsubscribe(self) -> None:
+        """Leave the group; `poll` calls `on_revoke` for all partitions."""
+        self._check_open()
+        self._member.subscribe(())
+
+    def memberid(self) -> str | None:  # type: ignore[override] # the stub leaves None out
+        """Return the member id that the coordinator gave, or None."""
+        self._check_open()
+        return self._member.member_id
+
+    def consumer_group_metadata(self) -> Any:
+        """Refuse: a transaction of librdkafka would commit offsets that no generation fences."""
+        self._check_open()
+        raise refused(
+            KafkaError._UNSUPPORTED_FEATURE,
+            "transactions are not supported: librdkafka is in no group here, so its transactional "
+            "producer would commit offsets without fencing; commit through this consumer",
+        )
+
+    # Records
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        """Return a record, an error, or None after `timeout` seconds; call back for rebalances."""
+        mailbox = self._mailbox
+        end_s = None
+        while True:
+            if mailbox.events:
+                message = self._serving.serve(self)
+                if message is not None:
+                    return message
+            now_s = mailbox.polled_s = time.monotonic()
+            if 0 <= timeout <= _SLICE_S:
+                return super().poll(timeout)
+            end_s = now_s + timeout if end_s is None else end_s
+            left_s = _SLICE_S if timeout < 0 else end_s - now_s
+            message = super().poll(max(0.0, min(_SLICE_S, left_s)))
+            if message is not None or left_s < _SLICE_S:
+                return message
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Return up to `num_messages` records and errors; call back for rebalances."""
+        mailbox = self._mailbox
+        end_s = time.monotonic() + timeout
+        while True:
+            if mailbox.events:
+                message = self._serving.serve(self)
+                if message is not None:
+                    return [message]
+            now_s = mailbox.polled_s = time.monotonic()
+            left_s = _SLICE_S if timeout < 0 else end_s - now_s
+            messages = super().consume(num_messages, max(0.0, min(_SLICE_S, left_s)))
+            if messages or left_s < _SLICE_S:
+                return messages
+
+    # Partitions
+
+    def assign(self, partitions: list[Position]) -> None:
+        """Read these partitions only; refused while a cooperative group assigns partitions."""
+        self._check_not_cooperative("assign")
+        self._serving.assigns += 1
+        wanted = frozenset(map(partition_of, partitions))
+        self._serving.remove(self, self._serving.read - wanted)
+        super().assign(partitions)
+        self._serving.add(partitions)
+
+    def unassign(self) -> None:
+        """Read nothing; refused while a cooperative group assigns partitions."""
+        self._check_not_cooperative("unassign")
+        self._serving.assigns += 1
+        self._serving.remove(self, self._serving.read)
+        super().unassign()
+
+    def incremental_assign(self, partitions: list[Position]) -> None:
+        """Read these partitions too, also those that are no part of the group's topics."""
+        super().incremental_assign(partitions)
+        self._serving.assigns += 1
+        self._serving.add(partitions)
+
+    def incremental_unassign(self, partitions: list[Position]) -> None:
+        """Stop reading these partitions."""
+        self._check_open()
+        self._serving.assigns += 1
+        self._serving.remove(self, map(partition_of, partitions))
+        super().incremental_unassign(partitions)
+
+    def seek(self, partition: Position) -> None:
+        """Go on with this offset, also in `on_assign` and before the first record has come.
+
+        Raises:
+            KafkaException: the partition is not read.
+        """
+        try:
+            super().seek(partition)
+        except KafkaException as error:
+            # librdkafka does not seek before it has begun to fetch.
+            is_early = error.args[0].code() in {KafkaError._STATE, KafkaError._UNKNOWN_PARTITION}
+            if not is_early or not self._serving.begin_at(partition):
+                raise
+            if partition_of(partition) in self._serving.read:
+                super().incremental_unassign([partition])
+                super().incremental_assign([partition])
+
+    # Offsets
+
+    def store_offsets(
+        self, message: Message | None = None, offsets: list[Position] | None = None
+    ) -> None:
+        """Store the offset after a record, or these offsets, for the next commit."""
+        super().store_offsets(message=message, offsets=offsets)
+        self._commits.stored.store(
+            [offset_after(message, "store")] if message is not None else offsets or []
+        )
+
+    def commit(  # type: ignore[override] # the stub's overloads say the same of each case
+        self,
+        message: Message | None = None,
+        offsets: list[Position] | None = None,
+        asynchronous: bool = True,  # noqa: FBT001, FBT002 as in confluent-kafka
+        **renamed: bool,
+    ) -> list[Position] | None:
+        """Commit the offset after a record, these offsets, or what is stored, as the member.
+
+        Args:
+            message: a record.
+            offsets: offsets of the next records.
+            asynchronous: return None at once; the end is passed to `on_commit` by `poll`.
+            renamed: `async`, the old name of `asynchronous`.
+
+        Returns:
+            The offsets, each with its error, or None.
+
+        Raises:
+            KafkaException: nothing was committed.
+        """
+        self._check_open()
+        if message is not None and offsets is not None:
+            raise ValueError("message and offsets are mutually exclusive")
+        if message is not None:
+            wanted = [offset_after(message, "commit")]
+        elif offsets is not None:
+            wanted = list(offsets)
+        else:
+            self._serving.store_positions(self, self._serving.read)
+            wanted = self._commits.stored.newer(self._serving.read)
+        foreign = self._serving.refuse_foreign(wanted, self._member.topics)
+        if bool(renamed.get("async", asynchronous)):
+            self._commits.submit(wanted, is_async=True, refusal=foreign)
+            return None
+        return self._commits.wait(wanted, refusal=foreign)
+
+    # The end
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Authenticate new connections with these, librdkafka's and the member's."""
+        super().set_sasl_credentials(username, password)
+        self._member.set_sasl_credentials(username, password)
+
+    def close(self) -> None:
+        """Give everything up with `on_revoke`, commit, leave the group and end the threads.
+
+        Raises:
+            Exception: what a callback raised; the consumer is closed nevertheless.
+        """
+        if not self._is_open:
+            return
+        failure: BaseException | None = None
+        self._member.close()
+        while not self._member.is_closed:
+            try:
+                self._serving.serve(self)
+            except BaseException as error:  # noqa: BLE001 raised below
+                failure = failure or error
+            self._mailbox.wait(_SLICE_S)
+        self._is_open = False
+        self._abandon.detach()
+        try:
+            super().close()
+        finally:
+            self._mailbox.events.clear()
+            self._assignor.close()
+        if failure is not None:
+            raise failure
+
+    def __enter__(self) -> Self:
+        """Return the consumer."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    # Checks
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise RuntimeError(_CLOSED)
+
+    def _check_not_cooperative(self, method: str) -> None:
+        self._check_open()
+        if self._member.topics and self._assignor.is_cooperative:
+            raise refused(
+                KafkaError._STATE,
+                f"Failed to {method}: changes to the current assignment must be made using "
+                "incremental_assign() or incremental_unassign() when rebalance protocol type is "
+                "COOPERATIVE",
+            )
+
+
+def _abandoned(member: GroupMember, assignor: StreamsAssignor) -> None:
+    """End what a consumer leaves behind that was not closed."""
+    member.abandon()
+    assignor.close()

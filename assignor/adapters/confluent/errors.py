@@ -1,0 +1,43 @@
+"""Errors of the member as errors of librdkafka, with its codes."""
+
+from types import MappingProxyType
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+from kafka.errors import BrokerResponseError
+
+_UNKNOWN: Final = -1
+# kafka-python's errors that no broker sent, by the name of their class.
+_LOCAL: Final = MappingProxyType(
+    {
+        "Cancelled": KafkaError._DESTROY,
+        "KafkaConnectionError": KafkaError._TRANSPORT,
+        "KafkaTimeoutError": KafkaError._TIMED_OUT,
+        "MetadataEmptyBrokerList": KafkaError._TRANSPORT,
+        "NodeNotReadyError": KafkaError._WAIT_COORD,
+        "OSError": KafkaError._TRANSPORT,
+        "TimeoutError": KafkaError._TIMED_OUT,
+    }
+)
+
+
+def code_of(error: BaseException) -> int:
+    """Return librdkafka's code of an error of kafka-python; `_FAIL` for an unknown one."""
+    if isinstance(error, BrokerResponseError):
+        number = int(error.errno)
+        return KafkaError.UNKNOWN if number == _UNKNOWN else number
+    for kind in type(error).__mro__:
+        if kind.__name__ in _LOCAL:
+            return _LOCAL[kind.__name__]
+    return KafkaError._FAIL
+
+
+def kafka_error(error: BaseException, what: str) -> KafkaError:
+    """Return an error of kafka-python as librdkafka's; `what` begins its sentence."""
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return KafkaError(code_of(error), f"{what}: {reason}")
+
+
+def refused(code: int, sentence: str) -> KafkaException:
+    """Return what a method raises that cannot be carried out."""
+    return KafkaException(KafkaError(code, sentence))

@@ -1,0 +1,107 @@
+"""What the member's threads pass to the application's thread, in order.
+
+The application's thread takes events in `poll`, `consume` and `close`, and calls the application.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from confluent_kafka import KafkaError
+from confluent_kafka import TopicPartition as Position
+
+from encoding import TopicPartition
+
+
+class Change(Enum):
+    """What a rebalance does to partitions of a member."""
+
+    ASSIGNED = "assigned"
+    REVOKED = "revoked"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalanced:
+    """Partitions that the member gets or gives up.
+
+    Attributes:
+        change: what becomes of them.
+        partitions: sorted.
+        served: called once, when the application has taken the change.
+    """
+
+    change: Change
+    partitions: tuple[TopicPartition, ...]
+    served: Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An error that `poll` returns as a message."""
+
+    error: KafkaError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """The end of an asynchronous or automatic commit, for the callback `on_commit`."""
+
+    error: KafkaError | None
+    offsets: Sequence[Position]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerCall:
+    """A call of the application's `TasksListener`."""
+
+    call: Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDue:
+    """The interval between two automatic commits is over."""
+
+
+Event = Rebalanced | Failed | Committed | ListenerCall | CommitDue
+
+
+class Mailbox:
+    """Events in order, for one application's thread; any thread may post.
+
+    Attributes:
+        events: the events that wait. `poll` looks at it without a lock: an event that it does not
+            see yet is taken by the next call.
+        polled_s: when the application last called `poll` or `consume` (`time.monotonic()`);
+            infinite while it is inside a callback, as librdkafka counts.
+    """
+
+    def __init__(self) -> None:
+        self.events: deque[Event] = deque()
+        self.polled_s = time.monotonic()
+        self._posted = threading.Condition()
+
+    def post(self, event: Event) -> None:
+        """Add an event."""
+        with self._posted:
+            self.events.append(event)
+            self._posted.notify_all()
+
+    def take(self) -> Event | None:
+        """Return the first event, or None."""
+        with self._posted:
+            return self.events.popleft() if self.events else None
+
+    def wake(self) -> None:
+        """End a `wait`."""
+        with self._posted:
+            self._posted.notify_all()
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until there is an event, `wake` is called, or the time is over."""
+        with self._posted:
+            if not self.events:
+                self._posted.wait(timeout_s)

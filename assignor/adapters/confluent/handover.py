@@ -1,0 +1,146 @@
+"""How a rebalance reaches the application: as an event, awaited on kafka-python's event loop.
+
+Heartbeats go on meanwhile. An application that does not poll within `max.poll.interval.ms` loses
+its membership, as with librdkafka: the member leaves, and joins again after the next poll.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+from confluent_kafka import KafkaError
+from confluent_kafka import TopicPartition as Position
+from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
+from kafka.errors import KafkaError as ClientError
+from kafka.errors import KafkaTimeoutError
+from kafka.future import Future
+
+from assignor.adapters.confluent.commits import Commits
+from assignor.adapters.confluent.events import Change, Failed, Mailbox, Rebalanced
+from assignor.adapters.confluent.settings import Settings
+from assignor.logs import line_logger
+from encoding import TopicPartition
+
+_log = line_logger(__name__)
+
+TICK_S: Final = 0.05
+"""Between two looks at whether there is something to do."""
+_COMMITTED_MS: Final = 5_000
+
+
+class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the client is untyped
+    """The listener of a member's `KafkaConsumer`.
+
+    Args:
+        consumer: the member's.
+        settings: of the consumer.
+        mailbox: of the application's thread.
+        commits: of the consumer, which a change waits for.
+
+    Attributes:
+        is_abandoned: the application is gone; nothing waits for it any more.
+    """
+
+    def __init__(
+        self, consumer: Any, settings: Settings, mailbox: Mailbox, commits: Commits
+    ) -> None:
+        self._consumer = consumer
+        self._settings = settings
+        self._mailbox = mailbox
+        self._committer, self._stored = commits.committer, commits.stored
+        self._left_s: float | None = None
+        self.is_abandoned = False
+
+    # The poll interval; on any thread
+
+    @property
+    def waits_for_poll(self) -> bool:
+        """Whether the member has left for the poll interval and the application still works."""
+        if self._left_s is not None and self._mailbox.polled_s > self._left_s:
+            self._left_s = None
+        return self._left_s is not None
+
+    def late_s(self) -> float:
+        """Return by how much the application exceeds its poll interval; not positive: not at all.
+
+        It counts once: after the member has left it is not late again before it polls.
+        """
+        if self._left_s is not None:
+            return 0.0
+        return time.monotonic() - self._mailbox.polled_s - self._settings.max_poll_interval_s
+
+    def post(self, change: Change, served: Callable[[], object] = lambda: None) -> bool:
+        """Have all partitions of the member change; return whether there is one."""
+        partitions = self.assigned()
+        if partitions:
+            self._mailbox.post(Rebalanced(change=change, partitions=partitions, served=served))
+        return bool(partitions)
+
+    def assigned(self) -> tuple[TopicPartition, ...]:
+        """Return the partitions of the member, sorted."""
+        return _sorted(self._consumer.assignment())
+
+    # On kafka-python's I/O thread
+
+    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        """Have the application take new partitions, once it is known what is committed of them."""
+        partitions = list(assigned)
+        # What is not newer than that is not committed by itself, as in librdkafka.
+        with suppress(ClientError):
+            found = await self._consumer._coordinator.fetch_committed_offsets_async(
+                partitions, timeout_ms=_COMMITTED_MS
+            )
+            self._stored.committed(
+                Position(each.topic, each.partition, at.offset) for each, at in found.items()
+            )
+        await self._pass_on(Change.ASSIGNED, partitions)
+
+    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        """Have the application give up partitions, before another member gets them."""
+        await self._pass_on(Change.REVOKED, revoked)
+
+    async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        """Have the application drop partitions that other members have."""
+        await self._pass_on(Change.LOST, lost)
+
+    async def _pass_on(self, change: Change, partitions: Iterable[Any]) -> None:
+        """Wait for the application to take a change, and for the commits that it has made."""
+        consumer, done = self._consumer, Future()
+        net, manager = consumer._net, consumer._manager
+
+        def served() -> None:
+            with suppress(RuntimeError):  # the client is closed
+                net.call_soon_threadsafe(lambda: done.success(None))
+
+        self._mailbox.post(Rebalanced(change=change, partitions=_sorted(partitions), served=served))
+        while not done.is_done and not self.is_abandoned:
+            with suppress(KafkaTimeoutError):
+                await manager.wait_for(done, TICK_S * 1000)
+            await self.leave_if_late()
+        submitted = self._committer.submitted
+        end_s = time.monotonic() + self._settings.commit_timeout_s
+        while self._committer.ended < submitted and time.monotonic() < end_s:
+            await net.sleep(TICK_S / 10)
+
+    async def leave_if_late(self) -> None:
+        """Leave the group if the application exceeds its poll interval."""
+        late_s = self.late_s()
+        if late_s <= 0 or self.is_abandoned:
+            return
+        self._left_s = time.monotonic()
+        sentence = (
+            f"Application maximum poll interval ({self._settings.max_poll_interval_s * 1000:.0f}ms)"
+            f" exceeded by {late_s * 1000:.0f}ms"
+        )
+        _log.warning(
+            "%s (adjust max.poll.interval.ms for long-running message processing): leaving group",
+            sentence,
+        )
+        self._mailbox.post(Failed(error=KafkaError(KafkaError._MAX_POLL_EXCEEDED, sentence)))
+        self.post(Change.LOST)
+        await self._consumer._coordinator.maybe_leave_group_async("max.poll.interval.ms exceeded")
+
+
+def _sorted(partitions: Iterable[Any]) -> tuple[TopicPartition, ...]:
+    return tuple(sorted(TopicPartition(*each) for each in partitions))

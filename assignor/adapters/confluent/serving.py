@@ -1,0 +1,212 @@
+"""What the application's thread does for the member in `poll`, `consume` and `close`."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Protocol
+
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import TopicPartition as Position
+
+from assignor.adapters.confluent.commits import Commits
+from assignor.adapters.confluent.events import (
+    Change,
+    CommitDue,
+    Event,
+    Failed,
+    ListenerCall,
+    Mailbox,
+    Rebalanced,
+)
+from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.settings import Settings
+from encoding import TopicPartition
+
+_NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
+
+
+class Reader(Protocol):
+    """What a served consumer reads with: librdkafka, without the group."""
+
+    def incremental_assign(self, partitions: list[Position]) -> None:
+        """Read these partitions, too."""
+
+    def incremental_unassign(self, partitions: list[Position]) -> None:
+        """Stop reading these partitions."""
+
+    def position(self, partitions: list[Position]) -> list[Position]:
+        """Return the offset after the last record of each partition."""
+
+
+RebalanceCallback = Callable[..., object]
+
+
+class Serving:
+    """Takes events, calls the application, and does what its callbacks have left to do.
+
+    Args:
+        settings: of the consumer.
+        mailbox: events of the member.
+        commits: of the consumer.
+        is_lost: whether the group has removed the member.
+
+    Attributes:
+        callbacks: of the application, by what becomes of partitions.
+        read: partitions that librdkafka reads. Its own `assignment` waits for a `poll` of another
+            thread.
+        owned: partitions of the group that the application was given and has not given up.
+        assigns: calls of a callback that changed what is read.
+    """
+
+    def __init__(
+        self, settings: Settings, mailbox: Mailbox, commits: Commits, is_lost: Callable[[], bool]
+    ) -> None:
+        self._settings = settings
+        self._mailbox = mailbox
+        self._commits = commits
+        self._is_lost = is_lost
+        self._one_thread = threading.Lock()
+        self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
+        self.read: frozenset[TopicPartition] = frozenset()
+        self.owned: frozenset[TopicPartition] = frozenset()
+        self.assigns = 0
+        # Where partitions begin that the callback being called has not assigned yet.
+        self._begins: dict[TopicPartition, Position] = {}
+
+    def serve(self, consumer: Reader) -> Message | None:
+        """Take events until one is an error, which is returned.
+
+        Raises:
+            Exception: of a callback; later events wait for the next call.
+        """
+        if not self._one_thread.acquire(blocking=False):
+            return None  # called in a callback, or beside another thread
+        try:
+            self._mailbox.polled_s = float("inf")
+            while (event := self._mailbox.take()) is not None:
+                if isinstance(event, Failed):
+                    return Message(error=event.error)
+                self._take(consumer, event)
+            return None
+        finally:
+            self._mailbox.polled_s = time.monotonic()
+            self._one_thread.release()
+
+    def _take(self, consumer: Reader, event: Event) -> None:
+        if isinstance(event, Rebalanced):
+            try:
+                self._rebalance(consumer, event)
+            finally:
+                event.served()
+        elif isinstance(event, ListenerCall):
+            event.call()
+        elif isinstance(event, CommitDue):
+            self.store_positions(consumer, self.read)
+            self._commits.submit_newer()
+        elif not isinstance(event, Failed) and self._settings.on_commit is not None:
+            self._settings.on_commit(event.error, list(event.offsets))
+
+    def _rebalance(self, consumer: Reader, event: Rebalanced) -> None:
+        """Call back, and carry out what the callback has not, also if it fails."""
+        change, partitions = event.change, frozenset(event.partitions)
+        if self._is_lost() or change is Change.LOST:
+            # Together with what later events would take away; new partitions do not begin.
+            change, partitions = Change.LOST, self.owned
+        elif change is Change.ASSIGNED:
+            self.owned |= partitions
+        else:
+            partitions &= self.owned
+        if change is Change.ASSIGNED or partitions:
+            self._hand_over(consumer, change, sorted(partitions))
+
+    def _hand_over(
+        self, consumer: Reader, change: Change, partitions: Sequence[TopicPartition]
+    ) -> None:
+        try:
+            self._call_back(consumer, change, partitions)
+        finally:
+            self._complete(consumer, change, partitions)
+
+    def _call_back(
+        self, consumer: Reader, change: Change, partitions: Sequence[TopicPartition]
+    ) -> None:
+        callback = self.callbacks.get(change)
+        if change is Change.LOST and callback is None:
+            callback = self.callbacks.get(Change.REVOKED)
+        self.assigns = 0
+        self._begins = {each: Position(*each) for each in partitions}
+        if callback is not None:
+            callback(consumer, [Position(*each) for each in partitions])
+
+    def _complete(
+        self, consumer: Reader, change: Change, partitions: Sequence[TopicPartition]
+    ) -> None:
+        if change is Change.ASSIGNED:
+            begins, self._begins = self._begins, {}
+            if not self.assigns and partitions:
+                consumer.incremental_assign([begins.get(p, Position(*p)) for p in partitions])
+            return
+        left = [each for each in partitions if each in self.read]
+        if left:
+            if change is Change.LOST:
+                self._commits.stored.forget(left)
+                self.read -= frozenset(left)
+            consumer.incremental_unassign([Position(*each) for each in left])
+        self.owned -= frozenset(partitions)
+
+    # What is read
+
+    def begin_at(self, offset: Position) -> bool:
+        """Note where a partition begins; return False for one that is neither read nor new."""
+        partition = partition_of(offset)
+        if partition in self._begins:
+            self._begins[partition] = offset
+            return True
+        return partition in self.read
+
+    def add(self, partitions: Iterable[Position]) -> None:
+        """Note that librdkafka reads these, too."""
+        self.read |= frozenset(map(partition_of, partitions))
+
+    def remove(self, consumer: Reader, partitions: Iterable[TopicPartition]) -> None:
+        """Note that librdkafka is about to stop reading these, and commit what is stored of them.
+
+        As in librdkafka nothing is committed here without `enable.auto.commit`.
+        """
+        given_up = sorted(self.read & frozenset(partitions))
+        if not given_up:
+            return
+        if self._settings.auto_commit:
+            self.store_positions(consumer, given_up)
+            newer = self._commits.stored.newer(given_up)
+            if newer:
+                self._commits.submit(newer, is_async=True)
+        self._commits.stored.forget(given_up)
+        self.read -= frozenset(given_up)
+
+    def store_positions(self, consumer: Reader, partitions: Iterable[TopicPartition]) -> None:
+        """Store the positions of partitions, if records count as stored once they are returned."""
+        wanted = [Position(*each) for each in sorted(partitions)]
+        if wanted and self._settings.auto_offset_store:
+            self._commits.stored.store(consumer.position(wanted))
+
+    def refuse_foreign(
+        self, offsets: Iterable[Position], topics: Iterable[str]
+    ) -> KafkaError | None:
+        """Return why offsets of the group's topics cannot be committed, or None.
+
+        A commit for a partition that another member has would set that member back.
+        """
+        names = frozenset(topics)
+        foreign = [
+            each for each in offsets if each.topic in names and partition_of(each) not in self.owned
+        ]
+        if not foreign:
+            return None
+        partition = partition_of(foreign[0])
+        return KafkaError(
+            KafkaError._ASSIGNMENT_LOST,
+            f"{partition.topic} [{partition.partition}] is not assigned to this consumer now; "
+            "another member goes on with it",
+        )

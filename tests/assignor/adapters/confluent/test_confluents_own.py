@@ -1,0 +1,417 @@
+"""Tests of confluent-kafka-python (Apache License 2.0), run with this package's consumer.
+
+From `tests/test_Consumer.py` and `tests/integration/consumer/` of its version 2.15. Names are kept.
+What is changed: a topology is given, there is an embedded broker, topics are those of the topology,
+and waits are shorter.
+"""
+
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    TIMESTAMP_NOT_AVAILABLE,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from assignor import Topology
+from assignor.adapters.confluent import Consumer
+from tests.assignor.adapters.confluent.harness import LIMIT_S, fill, next_error, poll_until
+from tests.assignor.embedding.clusters import until
+
+NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+TOPOLOGY = Topology().add_source("test", topics=["test"])
+TWO = Topology().add_source("s1", topics=["words"]).add_source("s2", topics=["other"])
+
+
+def consumer_of(config):
+    return Consumer(NOWHERE | config, topology=TOPOLOGY)
+
+
+def test_basic_api():
+    with pytest.raises(TypeError, match="expected configuration dict"):
+        Consumer(topology=TOPOLOGY)
+    kc = consumer_of(
+        {
+            "group.id": "test",
+            "socket.timeout.ms": "100",
+            "session.timeout.ms": 1000,
+            "on_commit": lambda *_: None,
+        }
+    )
+    kc.subscribe(["test"])
+    kc.unsubscribe()
+    kc.subscribe(["test"], on_assign=lambda *_: None, on_revoke=lambda *_: None)
+    kc.unsubscribe()
+    msg = kc.poll(timeout=0.001)
+    assert msg is None or msg.error()
+    if msg is not None:
+        assert msg.timestamp() == (TIMESTAMP_NOT_AVAILABLE, -1)
+    assert len(kc.consume(num_messages=10, timeout=0.001)) == 0
+    for number in (-100, 1000001):
+        with pytest.raises(ValueError, match="num_messages must be between 0 and 1000000"):
+            kc.consume(number)
+    partitions = [TopicPartition("test", part) for part in range(0, 100, 3)]
+    kc.assign(partitions)
+    assert partitions == kc.assignment()
+    kc.pause(partitions)
+    kc.resume(partitions)
+    assert kc.get_watermark_offsets(partitions[0], cached=True) == (OFFSET_INVALID, OFFSET_INVALID)
+    with pytest.raises(KafkaException) as ex:
+        kc.get_watermark_offsets(partitions[0], timeout=0.5, cached=False)
+    assert ex.value.args[0].code() in (
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TRANSPORT,
+    )
+    kc.unassign()
+    kc.commit(asynchronous=True)
+    with pytest.raises(KafkaException) as ex:
+        kc.commit(asynchronous=False)
+    assert ex.value.args[0].code() in (KafkaError._TIMED_OUT, KafkaError._NO_OFFSET)
+    kc.position(partitions)
+    assert len([p for p in partitions if p.offset == OFFSET_INVALID]) == len(partitions)
+    with pytest.raises(KafkaException) as ex:
+        kc.committed(partitions, timeout=0.001)
+    assert ex.value.args[0].code() == KafkaError._TIMED_OUT
+    for arguments in ({"timeout": 0.2}, {"topic": "hi", "timeout": 0.1}):
+        with pytest.raises(KafkaException) as ex:
+            kc.list_topics(**arguments)
+        assert ex.value.args[0].code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
+    kc.close()
+
+
+STORES = {
+    "group.id": "test",
+    "enable.auto.commit": True,
+    "enable.auto.offset.store": False,
+    "socket.timeout.ms": 50,
+    "session.timeout.ms": 100,
+}
+
+
+def test_store_offsets():
+    c = consumer_of(STORES)
+    c.subscribe(["test"])
+    with pytest.raises(KafkaException) as ex:
+        c.store_offsets(offsets=[TopicPartition("test", 0, 42)])
+    assert ex.value.args[0].code() in (KafkaError._UNKNOWN_PARTITION, KafkaError._STATE)
+    c.unsubscribe()
+    c.close()
+
+
+def test_store_offsets_params():
+    c = consumer_of(STORES)
+    test_tp = TopicPartition("test", 0, -1)
+    test_msg = Message(topic="test", partition=0, offset=-1)
+    c.assign([test_tp])
+    c.store_offsets(message=test_msg)
+    c.store_offsets(offsets=[test_tp])
+    c.store_offsets(message=test_msg, offsets=None)
+    c.store_offsets(message=None, offsets=[test_tp])
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        c.store_offsets(message=test_msg, offsets=[test_tp])
+    for arguments in ({}, {"message": None}, {"offsets": None}, {"message": None, "offsets": None}):
+        with pytest.raises(ValueError, match="expected either message or offsets"):
+            c.store_offsets(**arguments)
+    c.close()
+
+
+def test_on_commit():
+    """Of a synchronous commit, on_commit is not called (issue #71)."""
+    calls = []
+    c = consumer_of(
+        {
+            "group.id": "x",
+            "enable.auto.commit": False,
+            "socket.timeout.ms": 50,
+            "session.timeout.ms": 100,
+            "on_commit": lambda err, ps: calls.append((err, ps)),
+        }
+    )
+    c.assign([TopicPartition("test", 2)])
+    for _ in range(2):
+        c.poll(0.1)
+        with pytest.raises(KafkaException) as ex:
+            c.commit(asynchronous=False)
+        assert ex.value.args[0].code() == KafkaError._NO_OFFSET
+    c.close()
+    assert calls == []
+
+
+def test_commit_params():
+    c = consumer_of({"group.id": "x", "enable.auto.commit": False})
+    test_tp = TopicPartition("test", 0)
+    test_msg = Message(topic="test", partition=0)
+    c.assign([test_tp])
+    c.commit(message=None)
+    c.commit(offsets=None)
+    c.commit(message=None, offsets=None)
+    c.commit(**{"async": True})
+    c.commit(asynchronous=True)
+    c.commit()
+    c.commit(message=None, offsets=None, asynchronous=True)
+    c.commit(message=None, offsets=[test_tp])
+    c.commit(offsets=[test_tp])
+    c.commit(message=test_msg, offsets=None)
+    c.commit(message=test_msg)
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        c.commit(message=test_msg, offsets=[])
+    c.close()
+
+
+def test_subclassing():
+    class SubConsumer(Consumer):
+        def poll(self, somearg):
+            assert isinstance(somearg, str)
+            super().poll(timeout=0.0001)
+
+    sc = SubConsumer(NOWHERE | {"group.id": "test", "session.timeout.ms": "90"}, topology=TOPOLOGY)
+    sc.poll("astring")
+    sc.close()
+
+
+def test_offsets_for_times():
+    c = consumer_of(STORES)
+    with pytest.raises(KafkaException) as ex:
+        c.offsets_for_times([TopicPartition("test", 0, 100)], timeout=0.1)
+    assert ex.value.args[0].code() in (
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TRANSPORT,
+    )
+    c.close()
+
+
+def test_multiple_close_does_not_throw_exception():
+    c = consumer_of(STORES)
+    c.subscribe(["test"])
+    c.unsubscribe()
+    c.close()
+    c.close()
+
+
+def closed_methods(c):
+    test = TopicPartition("test", 0, 42)
+    return {
+        "subscribe": lambda: c.subscribe(["test"]),
+        "unsubscribe": c.unsubscribe,
+        "poll": c.poll,
+        "consume": c.consume,
+        "assign": lambda: c.assign([test]),
+        "unassign": c.unassign,
+        "incremental_assign": lambda: c.incremental_assign([test]),
+        "incremental_unassign": lambda: c.incremental_unassign([test]),
+        "assignment": c.assignment,
+        "commit": c.commit,
+        "committed": lambda: c.committed([test]),
+        "position": lambda: c.position([test]),
+        "seek": lambda: c.seek(test),
+        "pause": lambda: c.pause([test]),
+        "resume": lambda: c.resume([test]),
+        "memberid": c.memberid,
+        "get_watermark_offsets": lambda: c.get_watermark_offsets(test),
+        "store_offsets": lambda: c.store_offsets(offsets=[test]),
+        "offsets_for_times": lambda: c.offsets_for_times([test]),
+        "consumer_group_metadata": c.consumer_group_metadata,
+        "list_topics": c.list_topics,
+    }
+
+
+@pytest.mark.parametrize("name", sorted(closed_methods(Consumer)))
+def test_any_method_after_close_throws_exception(name):
+    c = consumer_of(STORES)
+    c.subscribe(["test"])
+    c.unsubscribe()
+    c.close()
+    message = "Handle has been closed" if name == "list_topics" else "Consumer closed"
+    with pytest.raises(RuntimeError, match=message):
+        closed_methods(c)[name]()
+
+
+@pytest.mark.parametrize("name", sorted(closed_methods(Consumer)))
+def test_uninitialized_consumer_methods(name):
+    class UninitializedConsumer(Consumer):
+        def __init__(self, config):
+            pass
+
+    consumer = UninitializedConsumer({"group.id": "test"})
+    with pytest.raises(RuntimeError, match=r"Consumer closed|Handle has been closed"):
+        closed_methods(consumer)[name]()
+    consumer.close()
+
+
+def test_consumer_without_groupid():
+    with pytest.raises(ValueError, match=r"group\.id must be set"):
+        Consumer({"bootstrap.servers": "mybroker:9092"}, topology=TOPOLOGY)
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, KafkaException])
+def test_callback_exception_no_system_error(error):
+    def raises(given):
+        raise error("from the callback")
+
+    common = {"group.id": "test", "socket.timeout.ms": 100, "session.timeout.ms": 1000}
+    for callback in ({"error_cb": raises}, {"stats_cb": raises, "statistics.interval.ms": 50}):
+        consumer = consumer_of(common | callback)
+        consumer.subscribe(["test"])
+        with pytest.raises(error, match="from the callback"):
+            until(partial(consumer.consume, timeout=0.1))
+        consumer.close()
+
+
+def test_consumer_context_manager_basic():
+    config = NOWHERE | {"group.id": "test", "socket.timeout.ms": 10, "session.timeout.ms": 100}
+    consumer = Consumer(config, topology=TOPOLOGY)
+    assert consumer.__enter__() is consumer
+    assert consumer.__exit__(None, None, None) is None
+    with pytest.raises(RuntimeError, match="Consumer closed"):
+        consumer.subscribe(["test"])
+    consumer = Consumer(config, topology=TOPOLOGY)
+    with pytest.raises(TypeError, match="expected list"), consumer:
+        consumer.subscribe("test")
+    with pytest.raises(RuntimeError, match="Consumer closed"):
+        consumer.poll()
+    consumer.close()
+    assert consumer.__enter__() is consumer
+    assert consumer.__exit__(None, None, None) is None
+
+
+# tests/integration/consumer
+
+
+def test_consume_error(broker, consumer):
+    fill(broker, 1)
+    member = consumer({"enable.partition.eof": True})
+    member.assign([TopicPartition("words", 0, OFFSET_END)])
+    assert next_error(member).code() == KafkaError._PARTITION_EOF
+
+
+def test_consume_error_commit(broker, consumer):
+    member = consumer({"session.timeout.ms": 50, "enable.auto.commit": False})
+    member.subscribe(["words"])
+    # The broker accepts sessions from 100 ms on.
+    message = member.poll(LIMIT_S)
+    assert message.error() is not None
+    for method in (member.commit, member.store_offsets):
+        with pytest.raises(KafkaException) as ex:
+            method(message)
+        assert ex.value.args[0].code() == KafkaError._INVALID_ARG
+
+
+def test_consumer_memberid(broker, consumer):
+    member = consumer()
+    assert member.memberid() is None
+    fill(broker, 1)
+    member.subscribe(["words"])
+    message = member.poll(LIMIT_S)
+    assert message.value() == b"0"
+    assert isinstance(member.memberid(), str)
+    assert len(member.memberid()) > 0
+
+
+def test_consumer_topicpartition_metadata(broker, consumer):
+    member = consumer()
+    for metadata in (None, "hello world", "नमस्ते दुनिया", ""):
+        given = [] if metadata is None else [metadata]
+        member.commit(offsets=[TopicPartition("words", 0, 1, *given)], asynchronous=False)
+        [offset] = member.committed([TopicPartition("words", 0)], timeout=100)
+        assert offset.metadata == metadata
+    with pytest.raises(ValueError, match="embedded null character"):
+        TopicPartition("words", 0, 1, "xyz\x00abc")
+
+
+def test_poll_and_consume_message_delivery_with_wakeable_pattern(broker, consumer):
+    fill(broker, 3, partitions=1)
+    member = consumer()
+    member.subscribe(["words"])
+    assert member.poll(timeout=LIMIT_S).value() == b"0"
+    messages = []
+    while len(messages) < 2:
+        messages += member.consume(num_messages=5, timeout=2.0)
+    assert [message.value() for message in messages] == [b"1", b"2"]
+
+
+def test_cooperative_rebalance_1(broker, consumer):
+    """A second member takes one of two partitions and gives it back; then the interval is over."""
+    calls = []
+    config = {"enable.auto.commit": "false", "max.poll.interval.ms": "2000"}
+    config |= {"session.timeout.ms": 2000}
+    member = consumer(config, topology=TWO)
+    member.subscribe(
+        ["words", "other"],
+        on_assign=lambda _, ps: calls.append(("assign", len(ps))),
+        on_revoke=lambda _, ps: calls.append(("revoke", len(ps))),
+        on_lost=lambda _, ps: calls.append(("lost", len(ps))),
+    )
+    poll_until(lambda: calls == [("assign", 6)], member)
+    second = consumer(config, topology=TWO)
+    second.subscribe(["words", "other"])
+    poll_until(lambda: calls == [("assign", 6), ("revoke", 3)], member, second)
+    second.close()
+    poll_until(lambda: calls[2:] == [("assign", 3)], member)
+    until(lambda: broker.groups()["words-group"].members == ())
+    assert member.poll(1).error().code() == KafkaError._MAX_POLL_EXCEEDED
+    poll_until(lambda: calls[3:] == [("lost", 6), ("assign", 6)], member)
+
+
+def test_cooperative_rebalance_2(broker, consumer):
+    """Lost partitions go to on_revoke where there is no on_lost."""
+    calls = SimpleNamespace(assigned=0, revoked=0)
+
+    def on_assign(_, partitions):
+        calls.assigned += 1
+
+    def on_revoke(_, partitions):
+        calls.revoked += 1
+
+    member = consumer({"max.poll.interval.ms": "1000", "session.timeout.ms": 1000})
+    member.subscribe(["words"], on_assign=on_assign, on_revoke=on_revoke)
+    poll_until(lambda: calls.assigned, member)
+    until(lambda: broker.groups()["words-group"].members == ())
+    assert member.poll(1).error().code() == KafkaError._MAX_POLL_EXCEEDED
+    assert calls.revoked == 0
+    member.poll(1)
+    assert calls.revoked == 1
+
+
+def test_incremental_assign(broker, consumer):
+    member = consumer({"enable.auto.commit": "false", "auto.offset.reset": "error"})
+    fill(broker, 1)
+    fill(broker, 1, topic="other")
+
+    def next_record():
+        message = member.poll(LIMIT_S)
+        return message.topic(), message.partition(), message.offset()
+
+    member.incremental_assign([TopicPartition("words", 0, OFFSET_BEGINNING)])
+    first = member.poll(LIMIT_S)
+    assert (first.topic(), first.offset()) == ("words", 0)
+    member.commit(first, asynchronous=False)
+    with pytest.raises(KafkaException) as ex:
+        member.incremental_assign([TopicPartition("words", 0, OFFSET_BEGINNING)])
+    assert ex.value.args[0].code() == KafkaError._CONFLICT
+    member.incremental_assign([TopicPartition("other", 0, OFFSET_BEGINNING)])
+    assert next_record() == ("other", 0, 0)
+    member.incremental_unassign([TopicPartition("words", 0)])
+    fill(broker, 1)
+    assert member.poll(0.5) is None
+    fill(broker, 1, topic="other")
+    assert next_record() == ("other", 0, 1)
+    member.incremental_assign([TopicPartition("words", 0)])
+    assert next_record() == ("words", 0, 1)
+    member.incremental_unassign([TopicPartition("words", 0)])
+    with pytest.raises(KafkaException) as ex:
+        member.incremental_unassign([TopicPartition("words", 0)])
+    assert ex.value.args[0].code() == KafkaError._INVALID_ARG
+    member.unassign()

@@ -1,0 +1,289 @@
+"""The facade in a group: assignments, callbacks, partitions beside the group's own."""
+
+import threading
+import time
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from assignor import TasksListener, Topology
+from system_tests.broker import Fault
+from tests.assignor.adapters.confluent.harness import (
+    Calls,
+    committed,
+    fill,
+    numbers,
+    poll_until,
+    read,
+)
+
+
+def test_records_of_all_partitions_are_read_and_the_callback_runs_on_this_thread(broker, consumer):
+    fill(broker)
+    calls = Calls()
+    member = consumer()
+    assert member.memberid() is None
+    member.subscribe(["words"], **calls.callbacks)
+    records = read(member, 40)
+    assert sorted(int(record.value()) for record in records) == list(range(40))
+    assert calls.calls == [("assign", [0, 1, 2, 3])]
+    assert calls.threads == {threading.get_ident()}
+    assert numbers(member.assignment()) == [0, 1, 2, 3]
+    assert member.memberid().startswith("rdkafka-")
+    assert len(member.assignor.tasks.active) == 4
+    member.close()
+    assert calls.calls[1:] == [("revoke", [0, 1, 2, 3])]
+
+
+@pytest.mark.parametrize("protocol", ["cooperative", "eager"])
+def test_partitions_move_when_members_come_and_go(broker, consumer, protocol):
+    fill(broker)
+    first, second = Calls(), Calls()
+    one = consumer(rebalance_protocol=protocol)
+    one.subscribe(["words"], **first.callbacks)
+    poll_until(lambda: first.owned == [0, 1, 2, 3], one)
+    two = consumer(rebalance_protocol=protocol)
+    two.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, one, two)
+    assert sorted(first.owned + second.owned) == [0, 1, 2, 3]
+    assert numbers(one.assignment()) == first.owned
+    assert numbers(two.assignment()) == second.owned
+    # A cooperative member gives up what moves, an eager one everything.
+    moved = sorted({0, 1, 2, 3} - {*first.owned})
+    assert first.of("revoke")[-1] == (moved if protocol == "cooperative" else [0, 1, 2, 3])
+    two.close()
+    poll_until(lambda: first.owned == [0, 1, 2, 3], one)
+    assert second.owned == []
+    assert first.of("lost") == second.of("lost") == []
+
+
+def test_records_of_kept_partitions_go_on_while_the_group_rebalances(broker, consumer):
+    first, second = Calls(), Calls()
+    one, two = consumer(), consumer()
+    one.subscribe(["words"], **first.callbacks)
+    two.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, one, two)
+    broker.inject(Fault(api="SyncGroup", delay_ms=8_000, times=3))
+    three = consumer()
+    three.subscribe(["words"])
+    poll_until(lambda: state(broker) == "CompletingRebalance", one, two, three)
+    fill(broker, 400)
+    poll_until(lambda: position(one, first.owned) + position(two, second.owned) == 400, one, two)
+    one.commit(asynchronous=True)
+    assert state(broker) == "CompletingRebalance"
+
+
+def state(broker):
+    return broker.groups()["words-group"].state.value
+
+
+def position(consumer, partitions):
+    found = consumer.position([TopicPartition("words", each) for each in partitions])
+    return sum(max(0, each.offset) for each in found)
+
+
+def test_offsets_of_on_assign_are_where_reading_begins(broker, consumer):
+    fill(broker)
+
+    def from_the_seventh(member, partitions):
+        for partition in partitions:
+            partition.offset = 7
+        member.incremental_assign(partitions)
+
+    member = consumer()
+    member.subscribe(["words"], on_assign=from_the_seventh)
+    records = read(member, 12)
+    assert {record.offset() for record in records} == {7, 8, 9}
+
+
+@pytest.mark.parametrize("assigns", [True, False])
+def test_a_seek_in_on_assign_counts(broker, consumer, assigns):
+    fill(broker)
+
+    def seek(member, partitions):
+        if assigns:
+            member.incremental_assign(partitions)
+        for partition in partitions:
+            member.seek(TopicPartition(partition.topic, partition.partition, 8))
+
+    member = consumer()
+    member.subscribe(["words"], on_assign=seek)
+    assert {record.offset() for record in read(member, 8)} == {8, 9}
+    member.seek(TopicPartition("words", 2, 4))
+    assert [record.offset() for record in read(member, 6)] == [4, 5, 6, 7, 8, 9]
+    with pytest.raises(KafkaException, match="Failed to seek"):
+        member.seek(TopicPartition("other", 0, 0))
+
+
+def test_an_eager_on_assign_may_call_assign(broker, consumer):
+    fill(broker)
+
+    def assign(member, partitions):
+        member.assign([TopicPartition(p.topic, p.partition, 5) for p in partitions])
+
+    member = consumer(rebalance_protocol="eager")
+    member.subscribe(["words"], on_assign=assign)
+    assert {record.offset() for record in read(member, 20)} == {5, 6, 7, 8, 9}
+
+
+def test_assign_is_refused_while_a_cooperative_group_assigns(broker, consumer):
+    member = consumer()
+    member.assign([TopicPartition("other", 0)])
+    member.unassign()
+    member.subscribe(["words"])
+    for change in (lambda: member.assign([TopicPartition("other", 0)]), member.unassign):
+        with pytest.raises(KafkaException, match="COOPERATIVE") as raised:
+            change()
+        assert raised.value.args[0].code() == KafkaError._STATE
+
+
+def test_partitions_beside_the_groups_own_stay_through_rebalances(broker, consumer):
+    fill(broker)
+    fill(broker, 6, topic="other", partitions=2)
+    calls, others = Calls(), Calls()
+    member = consumer()
+    member.subscribe(["words"], **calls.callbacks)
+    poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
+    read(member, 40)
+    member.incremental_assign([TopicPartition("other", 1, OFFSET_BEGINNING)])
+    assert {record.topic() for record in read(member, 3)} == {"other"}
+    second = consumer()
+    second.subscribe(["words"], **others.callbacks)
+    poll_until(lambda: len(calls.owned) == len(others.owned) == 2, member, second)
+    fill(broker, 6, topic="other", partitions=2)
+    assert {(record.topic(), record.partition()) for record in read(member, 3)} == {("other", 1)}
+    member.incremental_unassign([TopicPartition("other", 1)])
+    assert numbers(member.assignment()) == calls.owned
+
+
+def test_on_revoke_keeps_the_partition_until_it_returns_and_may_commit(broker, consumer):
+    fill(broker)
+    events = []
+
+    def on_revoke(member, partitions):
+        offsets = [TopicPartition(p.topic, p.partition, 3) for p in partitions]
+        result = member.commit(offsets=offsets, asynchronous=False)
+        events.append([each.error for each in result])
+
+    first, second = Calls(), Calls()
+    one = consumer({"enable.auto.commit": False})
+    one.subscribe(["words"], on_assign=first.callbacks["on_assign"], on_revoke=on_revoke)
+    poll_until(lambda: first.owned == [0, 1, 2, 3], one)
+    two = consumer({"enable.auto.commit": False})
+    two.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: events, one)
+    read_by_two = []
+    while len(read_by_two) < 14:
+        one.poll(0.02)
+        message = two.poll(0.02)
+        read_by_two += [] if message is None else [message.offset()]
+    assert events == [[None, None]]
+    assert dict.fromkeys(second.owned, 3) == committed(broker)
+    assert sorted(read_by_two) == sorted(2 * [*range(3, 10)])
+
+
+def test_unsubscribe_leaves_the_group_and_poll_calls_on_revoke(broker, consumer):
+    calls = Calls()
+    member = consumer()
+    member.subscribe(["words"], **calls.callbacks)
+    poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
+    member.unsubscribe()
+    poll_until(lambda: calls.owned == [], member)
+    poll_until(lambda: not broker.groups()["words-group"].members, member)
+    assert member.assignment() == []
+    member.subscribe(["words"], **calls.callbacks)
+    poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
+    assert calls.of("revoke") == [[0, 1, 2, 3]]
+
+
+def test_a_second_subscribe_replaces_the_callbacks(broker, consumer):
+    calls, later = Calls(), Calls()
+    member = consumer()
+    member.subscribe(["words"], **calls.callbacks)
+    poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
+    member.subscribe(["words"], **later.callbacks)
+    member.close()
+    assert calls.of("revoke") == []
+    assert later.of("revoke") == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("topics", "why"),
+    [
+        (["words", "other"], "topic 'other' is not a source topic of the topology"),
+        (["^w.*"], "is not a source topic"),
+        ([], "topic 'words' of the topology is missing"),
+    ],
+)
+def test_topics_are_those_of_the_topology(broker, consumer, topics, why):
+    with pytest.raises(KafkaException, match=why.replace("^", r"\^")) as raised:
+        consumer().subscribe(topics)
+    assert raised.value.args[0].code() == KafkaError._INVALID_ARG
+
+
+@pytest.mark.parametrize("topics", ["words", ("words",), [b"words"], [1]])
+def test_topics_are_a_list_of_names(broker, consumer, topics):
+    with pytest.raises(TypeError, match="expected list of"):
+        consumer().subscribe(topics)
+
+
+def test_repartition_topics_are_subscribed_to_without_being_named(broker, consumer):
+    topology = (
+        Topology()
+        .add_source("words", topics=["words"])
+        .add_sink("by-letter", topic="letters", parents=["words"])
+        .add_repartition_topic("letters", partitions=3)
+        .add_source("letters", topics=["letters"])
+    )
+    calls = Calls()
+    member = consumer(topology=topology)
+    member.subscribe(["words"], **calls.callbacks)
+    poll_until(lambda: len(member.assignment()) == 7, member)
+    assert {p.topic for p in member.assignment()} == {"words", "words-group-letters-repartition"}
+
+
+def test_listener_calls_come_before_those_of_partitions_on_the_same_thread(broker, consumer):
+    order, threads = [], set()
+
+    class Tasks(TasksListener):
+        def on_tasks_assigned(self, active, standby):
+            order.append(("tasks", len(active)))
+            threads.add(threading.get_ident())
+
+        def on_tasks_revoked(self, active, standby):
+            order.append(("tasks revoked", len(active)))
+
+    member = consumer(listener=Tasks())
+    member.subscribe(["words"], on_assign=lambda _, ps: order.append(("partitions", len(ps))))
+    poll_until(lambda: ("partitions", 4) in order, member)
+    assert order[-2:] == [("tasks", 4), ("partitions", 4)]
+    assert threads == {threading.get_ident()}
+
+
+def test_a_static_member_that_returns_keeps_its_partitions_without_a_rebalance(broker, consumer):
+    first, second = Calls(), Calls()
+    static = {"group.instance.id": "one"}
+    member = consumer(static)
+    member.subscribe(["words"], **first.callbacks)
+    poll_until(lambda: first.owned == [0, 1, 2, 3], member)
+    generation = broker.groups()["words-group"].generation
+    member.close()
+    member = consumer(static)
+    member.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: second.owned == [0, 1, 2, 3], member)
+    assert broker.groups()["words-group"].generation == generation
+
+
+def test_a_poll_without_timeout_waits_for_the_first_record(broker, consumer):
+    member = consumer()
+    member.subscribe(["words"])
+    found = []
+    thread = threading.Thread(target=lambda: found.append(member.poll()))
+    thread.start()
+    fill(broker, 1)
+    thread.join(60)
+    assert found[0].value() == b"0"
+    started = time.monotonic()
+    assert member.poll(0) is None
+    assert member.consume(10, 0.3) == []
+    assert 0.2 < time.monotonic() - started < 30

@@ -1,0 +1,260 @@
+"""Which client gets which setting; what is refused, by name."""
+
+import ssl
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from assignor.adapters.confluent import Consumer
+from assignor.adapters.confluent.security import security_settings
+from assignor.adapters.confluent.settings import divided, rebalance_protocol
+from assignor.errors import ConfigError
+from tests.assignor.adapters.confluent.harness import TOPOLOGY
+
+BASE = {"bootstrap.servers": "a:1, b:2", "group.id": "g"}
+CERTIFICATES = "tests/assignor/adapters/admin/certificates"
+
+
+def refusal(call):
+    with pytest.raises(KafkaException) as raised:
+        call()
+    error = raised.value.args[0]
+    assert error.code() == KafkaError._INVALID_ARG
+    return error.str()
+
+
+def test_defaults_are_librdkafkas():
+    settings = divided(BASE)
+    assert settings.member == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "client_id": "rdkafka",
+        "group_id": "g",
+        "enable_auto_commit": False,
+        "fetch_max_wait_ms": 0,
+        "heartbeat_interval_ms": 3000,
+        "max_poll_interval_ms": 300_000,
+        "metadata_max_age_ms": 300_000,
+        "reconnect_backoff_max_ms": 10_000,
+        "reconnect_backoff_ms": 100,
+        "request_timeout_ms": 60_000,
+        "retry_backoff_ms": 100,
+        "session_timeout_ms": 45_000,
+        "connections_max_idle_ms": 540_000,
+        "security_protocol": "PLAINTEXT",
+    }
+    assert settings.reader == {**BASE, "enable.auto.commit": False}
+    assert (settings.auto_commit, settings.auto_commit_interval_s) == (True, 5.0)
+    assert settings.auto_offset_store
+    assert settings.rebootstrap == {"metadata_recovery_rebootstrap_trigger_ms": 300_000}
+    assert (settings.max_poll_interval_s, settings.commit_timeout_s) == (300.0, 60.0)
+
+
+def test_what_is_given_reaches_the_member_and_librdkafka():
+    settings = divided(
+        BASE
+        | {
+            "client.id": "c",
+            "client.rack": "r1",
+            "group.instance.id": "i",
+            "session.timeout.ms": "6000",
+            "max.poll.interval.ms": 7000,
+            "enable.auto.commit": "false",
+            "enable.auto.offset.store": "False",
+            "on_commit": print,
+            "fetch.min.bytes": 5,
+            "partition.assignment.strategy": "range, roundrobin",
+            "metadata.recovery.strategy": "none",
+        }
+    )
+    member = settings.member
+    assert (member["client_id"], member["client_rack"]) == ("c", "r1")
+    assert (member["group_instance_id"], member["session_timeout_ms"]) == ("i", 6000)
+    assert settings.max_poll_interval_s == 7.0
+    assert (settings.auto_commit, settings.auto_commit_interval_s) == (False, 0.0)
+    assert not settings.auto_offset_store
+    assert settings.on_commit is print
+    assert settings.rebootstrap == {}
+    assert settings.other_assignors == ("range", "roundrobin")
+    # librdkafka is in no group.
+    kept = settings.reader
+    assert {"group.instance.id", "on_commit", "partition.assignment.strategy"}.isdisjoint(kept)
+    assert kept["fetch.min.bytes"] == 5
+    assert kept["client.rack"] == settings.client_rack == "r1"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"bootstrap.servers": ""}, "bootstrap.servers is missing"),
+        ({"group.protocol": "consumer"}, "group.protocol='consumer' is not supported"),
+        ({"group.protocol.type": "connect"}, "group.protocol.type='connect' is not supported"),
+        ({"group.remote.assignor": "uniform"}, "group.remote.assignor is not supported"),
+        ({"offset.store.method": "file"}, "offset.store.method is not supported"),
+        ({"session.timeout.ms": "soon"}, "session.timeout.ms is 'soon'; give a whole number"),
+        ({"partition.assignment.strategy": "sticky"}, "'sticky' is unknown"),
+        ({"partition.assignment.strategy": "range,cooperative-sticky"}, "mixes eager and"),
+        ({"security.protocol": "tls"}, "'tls' is unknown; choose from plaintext, ssl"),
+    ],
+)
+def test_what_the_member_cannot_do_is_refused_by_name(more, why):
+    assert why in refusal(lambda: divided(BASE | more))
+
+
+@pytest.mark.parametrize("more", [{"no.such.setting": 1}, {"fetch.min.bytes": "many"}])
+def test_what_librdkafka_refuses_is_refused_as_it_does(more):
+    with pytest.raises(KafkaException) as own:
+        Consumer(BASE | more, topology=TOPOLOGY)
+    with pytest.raises(KafkaException) as its:
+        confluent_kafka.Consumer(BASE | more)
+    assert own.value.args[0] == its.value.args[0]
+    assert own.value.args[0].str() == its.value.args[0].str()
+
+
+def test_group_id_and_callables_are_checked_as_in_confluent_kafka():
+    with pytest.raises(ValueError, match=r"group\.id must be set"):
+        Consumer({"bootstrap.servers": "a:1"}, topology=TOPOLOGY)
+    with pytest.raises(TypeError, match="expected configuration dict"):
+        Consumer(topology=TOPOLOGY)
+    with pytest.raises(TypeError, match="on_commit expects a callable"):
+        Consumer(BASE | {"on_commit": 1}, topology=TOPOLOGY)
+
+
+def test_options_of_the_assignor_are_checked(tmp_path):
+    with pytest.raises(ConfigError):
+        Consumer(BASE, topology=TOPOLOGY, num_standby_replicas=-1)
+    with Consumer(BASE, topology=TOPOLOGY, state_dir=tmp_path) as consumer:
+        assert consumer.assignor.directory is not None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "others", "expected"),
+    [
+        (None, (), "cooperative"),
+        ("eager", (), "eager"),
+        (None, ("range",), "eager"),
+        (None, ("cooperative-sticky",), "cooperative"),
+        ("cooperative", ("cooperative-sticky",), "cooperative"),
+    ],
+)
+def test_partitions_move_as_in_the_other_assignors(wanted, others, expected):
+    assert rebalance_protocol(wanted, others) == expected
+
+
+def test_two_ways_to_move_partitions_are_refused():
+    why = refusal(lambda: rebalance_protocol("cooperative", ("range",)))
+    assert "partition.assignment.strategy=range, which is eager" in why
+
+
+# Security
+
+
+def test_passwords_reach_the_member():
+    settings = security_settings(
+        {
+            "security.protocol": "sasl_plaintext",
+            "sasl.mechanisms": "SCRAM-SHA-512",
+            "sasl.username": "me",
+            "sasl.password": "secret",
+        }
+    )
+    assert settings == {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": "secret",
+    }
+
+
+def test_tokens_of_oauth_cb_reach_the_member():
+    asked = []
+
+    def tokens(config):
+        asked.append(config)
+        return "token", 1e12, "me", {"scope": "all"}
+
+    provider = security_settings(
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.config": "realm=x",
+            "oauth_cb": tokens,
+        }
+    )["sasl_oauth_token_provider"]
+    assert provider.token() == "token"
+    assert provider.extensions() == {"scope": "all"}
+    assert asked == ["realm=x"]
+
+
+def test_kerberos_reaches_the_member():
+    settings = security_settings(
+        {"security.protocol": "SASL_PLAINTEXT", "sasl.kerberos.service.name": "broker"}
+    )
+    assert settings["sasl_mechanism"] == "GSSAPI"
+    assert settings["sasl_kerberos_service_name"] == "broker"
+
+
+def test_certificates_become_a_context():
+    context = security_settings(
+        {
+            "security.protocol": "ssl",
+            "ssl.ca.location": f"{CERTIFICATES}/certificate.pem",
+            "ssl.certificate.location": f"{CERTIFICATES}/certificate.pem",
+            "ssl.key.location": f"{CERTIFICATES}/key.pem",
+        }
+    )["ssl_context"]
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert len(context.get_ca_certs()) == 1
+    text = Path(CERTIFICATES, "certificate.pem").read_text(encoding="ascii")
+    inline = security_settings({"security.protocol": "ssl", "ssl.ca.pem": text})
+    assert len(inline["ssl_context"].get_ca_certs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "mode", "checks_name"),
+    [
+        ({"ssl.endpoint.identification.algorithm": "none"}, ssl.CERT_REQUIRED, False),
+        ({"enable.ssl.certificate.verification": "false"}, ssl.CERT_NONE, False),
+    ],
+)
+def test_checks_that_are_turned_off_are_off_for_both(more, mode, checks_name):
+    context = security_settings({"security.protocol": "ssl"} | more)["ssl_context"]
+    assert (context.verify_mode, context.check_hostname) == (mode, checks_name)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"ssl.keystore.location": "x"}, "ssl.keystore.location is not supported"),
+        ({"ssl.key.pem": "secret"}, "ssl.key.pem is not supported"),
+        ({"sasl.oauthbearer.method": "oidc"}, "sasl.oauthbearer.method is not supported"),
+        ({"sasl.kerberos.keytab": "x"}, "sasl.kerberos.keytab is not supported"),
+        ({"security.protocol": "sasl_ssl", "sasl.mechanism": "AWS"}, "'AWS' is not supported"),
+        (
+            {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.password": "secret"},
+            "sasl.username missing for sasl.mechanism=PLAIN",
+        ),
+        (
+            {"security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER"},
+            "needs oauth_cb",
+        ),
+        (
+            {"security.protocol": "ssl", "ssl.ca.location": "/no/such/file"},
+            "the certificates cannot be loaded (FileNotFoundError); check ssl.ca.location",
+        ),
+        (
+            {
+                "security.protocol": "ssl",
+                "ssl.certificate.location": f"{CERTIFICATES}/certificate.pem",
+                "ssl.key.location": f"{CERTIFICATES}/key_with_password.pem",
+            },
+            "the certificates cannot be loaded (SSLError)",
+        ),
+    ],
+)
+def test_security_that_only_one_of_them_would_have_is_refused(more, why):
+    sentence = refusal(lambda: security_settings(more))
+    assert why in sentence
+    assert "secret" not in sentence
