@@ -1,9 +1,9 @@
 """A Quix Streams application: it counts words by key, and knows nothing of the assignor.
 
-    python -m system_tests.broker --port 9092 --topic words:12 --topic counts:12
-    export Quix__Broker__Address=127.0.0.1:9092
-    Quix__State__Dir=state/one python examples/quix_counts.py                 # Quix's own consumer
-    Quix__State__Dir=state/one python -m assignor.integrations.quix examples/quix_counts.py
+python -m system_tests.broker --port 9092 --topic words:12 --topic counts:12
+export Quix__Broker__Address=127.0.0.1:9092
+Quix__State__Dir=state/one python examples/quix_counts.py                 # Quix's own consumer
+Quix__State__Dir=state/one python -m assignor.integrations.quix examples/quix_counts.py
 """
 
 from typing import Any

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
 from assignor.adapters.confluent import Consumer
-from assignor.integrations.quix.member import installed
+from assignor.integrations.quix.member import QuixSession, installed
 from assignor.observe import Observer, RebalanceHook
 from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
@@ -37,7 +37,7 @@ class QuixKeywords(TypedDict, total=False):
 
 
 @contextmanager
-def streams_assignor(app: Any, **options: Unpack[QuixKeywords]) -> Iterator[None]:
+def streams_assignor(app: Any, **options: Unpack[QuixKeywords]) -> Iterator[QuixSession]:
     """Have an application run in this block with the assignor; nothing else of it changes.
 
     ```
@@ -50,6 +50,10 @@ def streams_assignor(app: Any, **options: Unpack[QuixKeywords]) -> Iterator[None
     Args:
         app: a `quixstreams.Application`; its dataframes may still be added in the block.
         options: as for `StreamsAssignor`.
+
+    Yields:
+        the running member; `session.client.assignor.hosts_for_key("words/default", key)` is who has
+        the state of a key, with `endpoint=`.
 
     Raises:
         ConfigError: the release of Quix is not supported, the application is exactly-once, or an
@@ -68,5 +72,5 @@ def streams_assignor(app: Any, **options: Unpack[QuixKeywords]) -> Iterator[None
             **options,
         )
 
-    with installed(app, connect):
-        yield
+    with installed(app, connect) as session:
+        yield session

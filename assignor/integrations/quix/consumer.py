@@ -13,11 +13,12 @@ in Quix would go wrong, and are put right here:
 A group owns input partitions only; the changelog partitions of its tasks are added to them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from confluent_kafka import Message
 from confluent_kafka import TopicPartition as Position
+from quixstreams.exceptions import PartitionAssignmentError
 
 from assignor.integrations.quix.state import QuixState
 from encoding import TaskId, TopicPartition
@@ -67,7 +68,9 @@ class QuixConsumer:
         self, topics: Sequence[str], *, on_assign: Callback, on_revoke: Callback, on_lost: Callback
     ) -> None:
         """Join the group for the input topics among these; changelogs follow the tasks."""
-        inputs = {topic for part in self._state.subtopologies.values() for topic in part.source_topics}
+        inputs = {
+            topic for part in self._state.subtopologies.values() for topic in part.source_topics
+        }
         self._client.subscribe(
             sorted(inputs & {*topics}),
             on_assign=lambda _, partitions: self._assigned(partitions, on_assign),
@@ -108,28 +111,42 @@ class QuixConsumer:
         call(self, self._with_changelogs(partitions))
 
     def _revoked(self, partitions: list[Position], call: Callback) -> None:
-        gone = self._state.tasks(map(_plain, partitions))
-        if not self._app._failed:  # noqa: SLF001 Quix commits nothing then
-            self._app._processing_context.commit_checkpoint(force=True)  # noqa: SLF001 its only access
-        self._state.note_open(gone)
-        with_changelogs = self._with_changelogs(partitions)
         recovering = self._recovering()
-        call(self, with_changelogs)
-        self._client.incremental_unassign(with_changelogs)
-        self._tasks -= gone
+        try:
+            self._write_checkpoint()
+        finally:
+            # Quix closes the stores whatever fails, so that the next owner can open them.
+            self._give_up(partitions, call)
         self._recover_on(recovering)
-        self._copies.run_here(self._tasks)
 
     def _lost(self, partitions: list[Position], call: Callback) -> None:
-        gone = self._state.tasks(map(_plain, partitions))
         # Other members have read on from the last commit: what came later must not be written.
-        self._app._processing_context.init_checkpoint()  # noqa: SLF001 its only access
+        self._app._processing_context.init_checkpoint()
+        self._give_up(partitions, call)
+
+    def _write_checkpoint(self) -> None:
+        """Commit what is processed, and write it to all stores.
+
+        Raises:
+            PartitionAssignmentError: it is not committed; the application ends by this.
+        """
+        if self._app._failed:
+            return  # Quix commits nothing then
+        try:
+            self._app._processing_context.commit_checkpoint(force=True)
+        except Exception as error:
+            raise PartitionAssignmentError("Error before partitions are revoked") from error
+
+    def _give_up(self, partitions: list[Position], call: Callback) -> None:
+        gone = self._state.tasks(map(_plain, partitions))
         self._state.note_open(gone)
         with_changelogs = self._with_changelogs(partitions)
-        call(self, with_changelogs)
-        self._client.incremental_unassign(with_changelogs)
-        self._tasks -= gone
-        self._copies.run_here(self._tasks)
+        try:
+            call(self, with_changelogs)
+        finally:
+            self._client.incremental_unassign(with_changelogs)
+            self._tasks -= gone
+            self._copies.run_here(self._tasks)
 
     def _with_changelogs(self, partitions: Sequence[Position]) -> list[Position]:
         """Return input partitions and the changelog partitions of their tasks."""
@@ -138,7 +155,7 @@ class QuixConsumer:
 
     def _recovering(self) -> dict[TopicPartition, Any]:
         """Return changelog partition -> what Quix recovers from it."""
-        manager = self._app._state_manager._recovery_manager  # noqa: SLF001 its only access
+        manager = self._app._state_manager._recovery_manager
         if manager is None:
             return {}
         return {
@@ -152,7 +169,7 @@ class QuixConsumer:
         stay = before.keys() & set(self._state.changelogs(self._tasks))
         ended = sorted(stay - self._recovering().keys())
         for partition in ended:
-            manager = self._app._state_manager._recovery_manager  # noqa: SLF001 its only access
+            manager = self._app._state_manager._recovery_manager
             by_topic = manager.partitions.setdefault(partition.partition, {})
             by_topic[partition.topic] = before[partition]
         if ended:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Final
 
 import quixstreams
@@ -47,10 +47,11 @@ class QuixMember(TasksListener):
     """
 
     def __init__(self, app: Any) -> None:
+        self._app = app
         self.topology = quix_topology(app)
-        changelogs = app._topic_manager.changelog_topics  # noqa: SLF001 Quix has no other access
+        changelogs = app._topic_manager.changelog_topics
         self.state = QuixState(
-            app._state_manager.stores,  # noqa: SLF001 as above
+            app._state_manager.stores,
             {s: {n: topic.name for n, topic in by.items()} for s, by in changelogs.items()},
             self.topology.subtopologies(app.config.consumer_group),
         )
@@ -64,15 +65,21 @@ class QuixMember(TasksListener):
         self._run_here: frozenset[TaskId] = frozenset()
         self._followed: frozenset[TaskId] = frozenset()
 
-    # What the assignor calls, on the client's I/O thread
+    # What the assignor calls
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Remember the standby tasks; the application's thread has them followed."""
+        del active  # Quix is called with their partitions
         self._assigned = frozenset(standby)
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Forget standby tasks that another member has now."""
+        del active  # as above
         self._assigned -= standby.keys()
+
+    def on_shutdown_requested(self) -> None:
+        """Stop the application."""
+        self._app.stop()
 
     def task_offsets(self) -> Mapping[TaskId, int]:
         """Return how far the copies on disk are."""
@@ -97,33 +104,50 @@ class QuixMember(TasksListener):
         self.standbys.close()
 
 
+@dataclass(slots=True)
+class QuixSession:
+    """What a block in which an application runs as a member has of it.
+
+    Attributes:
+        member: tasks, state and standbys of the last run; None before the first.
+        client: the client of the last run; None before the first. With the assignor it is a
+            `assignor.adapters.confluent.Consumer`, and its attribute `assignor` has the host map.
+    """
+
+    member: QuixMember | None = None
+    client: Any = None
+
+
 @contextmanager
-def installed(app: Any, connect: Connect) -> Iterator[None]:
+def installed(app: Any, connect: Connect) -> Iterator[QuixSession]:
     """Have each `run` of an application in this block use a client of `connect`.
 
     Raises:
         ConfigError: the release of Quix is not supported, or the application is exactly-once.
     """
     _check(app)
-    consumer = app._consumer  # noqa: SLF001 Quix has no other access
+    session = QuixSession()
+    consumer = app._consumer
     subscribe = type(consumer).subscribe
 
     def subscribe_as_member(**arguments: Any) -> None:
         member = QuixMember(app)
         client = connect(consumer_settings(app), member.topology, member)
-        consumer._inner_consumer = QuixConsumer(app, client, member.state, member)  # noqa: SLF001 the one place
+        # Quix makes its client at the first use, in one place, and keeps it here.
+        consumer._inner_consumer = QuixConsumer(app, client, member.state, member)
+        session.member, session.client = member, client
         subscribe(consumer, **arguments)
 
     consumer.subscribe = subscribe_as_member
     try:
-        yield
+        yield session
     finally:
         del consumer.subscribe
 
 
 def consumer_settings(app: Any) -> dict[str, Any]:
     """Return what Quix would give its `confluent_kafka.Consumer`."""
-    return dict(app._consumer._consumer_config)  # noqa: SLF001 Quix has no other access
+    return dict(app._consumer._consumer_config)
 
 
 def _check(app: Any) -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -126,22 +127,26 @@ class StandbyFollower:
         ]
 
     def _run(self) -> None:
-        consumer = Consumer(self._settings)
         try:
-            while not self._closed:
-                self._adopt(consumer)
-                self._read(consumer)
-        except Exception:
+            with closing(Consumer(self._settings)) as consumer:
+                self._follow_on(consumer)
+        except Exception:  # noqa: BLE001 whatever ends a thread is logged
             # The application goes on: it restores from the changelog what no standby has read.
             _log.exception("standbys are not followed any more")
-        try:
-            for partition in sorted(self._open):
-                self._drop(consumer, partition)
-            consumer.close()
         finally:
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
+
+    def _follow_on(self, consumer: Any) -> None:
+        """Follow until `close`; leave no copy open."""
+        try:
+            while not self._closed:
+                self._adopt(consumer)
+                self._read(consumer)
+        finally:
+            for partition in sorted(self._open):
+                self._drop(consumer, partition)
 
     def _adopt(self, consumer: Any) -> None:
         """Close the copies that are no longer wanted, then open new ones; wait if there is none."""
@@ -207,13 +212,7 @@ class StandbyFollower:
         if not self._open:
             return
         restarted = set()
-        for message in consumer.consume(_BATCH, _WAIT_S):
-            error = message.error()
-            if error is not None:
-                if error.fatal():
-                    raise KafkaException(error)
-                _log.info("standbys: %s", error.str())
-                continue
+        for message in filter(_is_record, consumer.consume(_BATCH, _WAIT_S)):
             held = self._open.get(TopicPartition(message.topic(), message.partition()))
             if held is not None and message.offset() < held.position:
                 restarted.add(held.partition)
@@ -265,7 +264,7 @@ class StandbyFollower:
             return
         if held.position >= end:
             held.opened.complete_recovery()
-            held.opened._migration_done_at_open = True  # noqa: SLF001 what ends the listing
+            held.opened._migration_done_at_open = True
             held.is_restored = True
 
     def _read_commits(self, consumer: Any) -> None:
@@ -280,12 +279,31 @@ class StandbyFollower:
         except KafkaException as error:
             _log.info("standbys wait for the group's commits: %s", error)
             return
-        offsets = {(each.topic, each.partition): each.offset for each in found if not each.error}
+        offsets = {
+            TopicPartition(each.topic, each.partition): each.offset
+            for each in found
+            if not each.error
+        }
         for held in waiting:
             held.committed.update(
                 (each.topic, offsets[each]) for each in held.inputs if each in offsets
             )
             self._apply(consumer, held)
+
+
+def _is_record(message: Any) -> bool:
+    """Whether this is a record, not an error from which librdkafka recovers by itself.
+
+    Raises:
+        KafkaException: librdkafka cannot go on.
+    """
+    error = message.error()
+    if error is None:
+        return True
+    if error.fatal():
+        raise KafkaException(error)
+    _log.info("standbys: %s", error.str())
+    return False
 
 
 def _is_committed(message: Any, committed: Mapping[str, int]) -> bool:

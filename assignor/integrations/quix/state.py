@@ -125,11 +125,11 @@ class QuixState:
     def find(self) -> None:
         """Look for copies of former runs; call it before the application opens any."""
         for changelog, store in sorted(self._stores.items()):
-            folder = Path(store._partitions_dir)  # noqa: SLF001 Quix has no other access
+            folder = Path(store._partitions_dir)
             for place in sorted(folder.iterdir()) if folder.is_dir() else ():
                 if place.name.isascii() and place.name.isdecimal() and place.is_dir():
                     partition = TopicPartition(changelog, int(place.name))
-                    self.note(partition, _following_on_disk(place, store._options))  # noqa: SLF001 as above
+                    self.note(partition, _following_on_disk(place, store._options))
 
 
 def following_offset(opened: Any) -> int | None:
@@ -141,9 +141,9 @@ def following_offset(opened: Any) -> int | None:
 def _silent(store: Any) -> Any:
     """Return a store with the same files and class, without open partitions and producer."""
     silent = copy.copy(store)
-    silent._partitions = {}  # noqa: SLF001 a copy shares them otherwise
-    silent._changelog_producer_factory = None  # noqa: SLF001 a standby must not write
-    silent._open_deadline = None  # noqa: SLF001 it is for a rebalance of the application
+    silent._partitions = {}
+    silent._changelog_producer_factory = None
+    silent._open_deadline = None
     return silent
 
 
@@ -151,12 +151,12 @@ def _following_on_disk(place: Path, options: Any) -> int | None:
     """Return the next changelog offset of a database that is closed; None: it cannot be used."""
     chosen = (options or RocksDBOptions()).to_options()
     try:
-        families = {name: chosen for name in Rdict.list_cf(str(place), chosen)}
+        families = dict.fromkeys(Rdict.list_cf(str(place), chosen), chosen)
         database = Rdict(
             str(place),
             options=chosen,
             column_families=families,
-            access_type=AccessType.read_only(False),
+            access_type=AccessType.read_only(error_if_log_file_exist=False),
         )
     except Exception as error:  # noqa: BLE001 rocksdict raises no narrower class
         _log.info("state in %s is not counted: %s", place, error)

@@ -23,7 +23,7 @@ def quix_topology(app: Any) -> Topology:
     Raises:
         TopologyError: the application has no dataframe.
     """
-    registry, changelogs = app._dataframe_registry, app._topic_manager.changelog_topics  # noqa: SLF001 Quix has no other access
+    registry, changelogs = app._dataframe_registry, app._topic_manager.changelog_topics
     topics = sorted(topic.name for topic in registry.consumer_topics)
     if not topics:
         raise TopologyError(
@@ -37,7 +37,7 @@ def quix_topology(app: Any) -> Topology:
         inputs = sorted({*registry.get_topics_for_stream_id(stream)} & {*topics})
         processor = f"stream {stream}"
         topology.add_processor(processor, parents=inputs)
-        stores = app._state_manager.stores.get(stream, {})  # noqa: SLF001 as above
+        stores = app._state_manager.stores.get(stream, {})
         for store in sorted(stores):
             changelog = changelogs.get(stream, {}).get(store)
             topology.add_state_store(

@@ -43,14 +43,14 @@ def broker_of(name):
         with running_broker(BrokerConfig()) as broker:
             yield broker.bootstrap_servers[0]
         return
-    from system_tests.real import running_real_broker
+    from system_tests.real import running_real_broker  # noqa: PLC0415 only a real broker needs Java
 
     with running_real_broker(name) as broker:
         yield broker.bootstrap_servers
 
 
 def run(group, words):
-    """Rows of (step, moves, replayed, followed, longest wait in s), and whether counts are exact."""
+    """Rows of (step, moves, replayed, followed, longest wait), and whether counts are exact."""
     rows = []
     changes = (
         lambda: group.start("three"),

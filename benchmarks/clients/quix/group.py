@@ -133,9 +133,7 @@ class Group:
         self._producer.send("words", key=word, value=b"")
 
     def start(self, name):
-        self.processes[name] = Process(
-            name, self.servers, self.home, self.assignor, self.options
-        )
+        self.processes[name] = Process(name, self.servers, self.home, self.assignor, self.options)
         self.all.append(self.processes[name])
 
     def kill(self, name):

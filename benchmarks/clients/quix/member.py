@@ -1,4 +1,4 @@
-"""One process of the Quix benchmark: runs an application's file unchanged, and reports as JSON lines.
+"""One process of the Quix benchmark: runs an application's file, and reports as JSON lines.
 
 `python -m benchmarks.clients.quix.member ASSIGNOR [OPTION=NUMBER ...] FILE`
 
@@ -18,8 +18,8 @@ from confluent_kafka import KafkaError, KafkaException
 from quixstreams import Application
 from quixstreams.state.recovery import RecoveryManager, RecoveryPartition
 
-from assignor.integrations.quix import streams_assignor
-from assignor.integrations.quix.member import QuixMember, installed
+from assignor.integrations.quix import installed, streams_assignor
+from assignor.integrations.quix.member import QuixMember
 
 REPLAYED = [0]
 OWNED = set()
@@ -54,7 +54,7 @@ class CooperativeSticky(confluent_kafka.Consumer):
                 time.sleep(0.05)
 
 
-def cooperative_sticky(settings, topology, listener):
+def cooperative_sticky(settings, _topology, _listener):
     return CooperativeSticky(settings | {"partition.assignment.strategy": "cooperative-sticky"})
 
 
@@ -94,8 +94,8 @@ def observe():
 
 
 def inputs(application, partitions):
-    changelogs = {topic.name for topic in application._topic_manager.changelog_topics_list}
-    return {each.partition for each in partitions if each.topic not in changelogs}
+    topics = {topic.name for topic in application._dataframe_registry.consumer_topics}  # noqa: SLF001
+    return {each.partition for each in partitions if each.topic in topics}
 
 
 def after(kind, name, change):
