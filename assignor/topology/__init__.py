@@ -1,12 +1,8 @@
 """Processing topologies: derives subtopologies from nodes, and tasks from partition counts."""
 
-from assignor.topology.subtopologies import (
-    RepartitionTopic,
-    Subtopology,
-    Topology,
-    is_topic_name,
-)
+from assignor.topology.subtopologies import Topology
 from assignor.topology.tasks import SubtopologyWaits, TaskPlan, plan_tasks, without_subtopologies
+from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
 
 __all__ = [
     "RepartitionTopic",

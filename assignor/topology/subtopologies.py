@@ -6,65 +6,12 @@ are numbered as in Kafka Streams, by their smallest source node name, so that Py
 of one application agree if they use the same node names.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from assignor.errors import TopologyError
-
-_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-
-
-def is_topic_name(text: str) -> bool:
-    """Return whether a text is a valid Kafka topic name or `group.instance.id` (same rules)."""
-    return _TOPIC_NAME.fullmatch(text) is not None and text not in {".", ".."}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepartitionTopic:
-    """A topic that the application writes and reads again to change the key of its records.
-
-    Attributes:
-        name: full name, `<application id>-<name>-repartition`.
-        partitions: partition count as configured; None: the largest upstream partition count.
-    """
-
-    name: str
-    partitions: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subtopology:
-    """A connected component of the topology; it has one task per partition number.
-
-    Attributes:
-        id: number of the subtopology, from 0.
-        nodes: names of its nodes, sorted.
-        source_topics: topics that it reads, sorted, including repartition topics.
-        sink_topics: topics that it writes, sorted, including repartition topics.
-        repartition_topics: the source topics that are repartition topics.
-        changelog_topics: changelogs of its state stores, sorted; if there are any, it is stateful.
-        source_changelogs: changelogs that are also source topics (optimised tables).
-        copartition_groups: groups of source topics that must have equal partition counts.
-        changelog_retention_ms: (changelog, milliseconds) of windowed stores, sorted.
-    """
-
-    id: int
-    nodes: tuple[str, ...]
-    source_topics: tuple[str, ...]
-    sink_topics: tuple[str, ...] = ()
-    repartition_topics: tuple[RepartitionTopic, ...] = ()
-    changelog_topics: tuple[str, ...] = ()
-    source_changelogs: tuple[str, ...] = ()
-    copartition_groups: tuple[tuple[str, ...], ...] = ()
-    # Excluded from repr, and so from fingerprints: the retention does not affect assignments.
-    changelog_retention_ms: tuple[tuple[str, int], ...] = field(default=(), repr=False)
-
-    @property
-    def is_stateful(self) -> bool:
-        """Whether its tasks have a changelog; as in Kafka, unlogged stores do not count."""
-        return bool(self.changelog_topics)
+from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
 
 
 @dataclass(slots=True)
@@ -74,6 +21,11 @@ class _Store:
     logged: bool
     source_topic: str | None
     retention_ms: int | None
+    changelog_topic: str | None
+
+    def changelog(self, application_id: str) -> str:
+        """Return the changelog's full name; not for a store whose source topic serves as one."""
+        return self.changelog_topic or f"{application_id}-{self.name}-changelog"
 
 
 @dataclass(slots=True)
@@ -168,6 +120,7 @@ class Topology:
         logged: bool = True,
         source_topic: str | None = None,
         retention_ms: int | None = None,
+        changelog_topic: str | None = None,
     ) -> "Topology":
         """Add a state store that the given processors share.
 
@@ -177,10 +130,13 @@ class Topology:
             logged: whether the store has a changelog, which makes its tasks stateful.
             source_topic: a source topic that serves as the changelog (an optimised table).
             retention_ms: retention of a windowed store; older windows may be deleted.
+            changelog_topic: full name of the changelog, where another program named it. Kafka
+                Streams members cannot share such a topology.
 
         Raises:
             TopologyError: the name is used; no processor is given; a processor is unknown, a
-                source or a sink; or the retention is below 1 ms.
+                source or a sink; the retention is below 1 ms; or `changelog_topic` is invalid or
+                given beside `source_topic`.
         """
         users = tuple(processors)
         if name in self._stores:
@@ -198,7 +154,16 @@ class Topology:
                     f"state store {name!r} is connected to {processor!r}, which is not a processor "
                     "of this topology; add the processor first"
                 )
-        self._stores[name] = _Store(name, users, logged, source_topic, retention_ms)
+        if changelog_topic is not None:
+            self._check_topic(changelog_topic, node=name)
+            if source_topic is not None:
+                raise TopologyError(
+                    f"state store {name!r} has changelog_topic={changelog_topic!r} and "
+                    f"source_topic={source_topic!r}; give one of them"
+                )
+        self._stores[name] = _Store(
+            name, users, logged, source_topic, retention_ms, changelog_topic
+        )
         self._edges += pairwise(users)
         return self
 
@@ -257,7 +222,7 @@ class Topology:
         changelogs = {
             full.get(s.source_topic, s.source_topic)
             if s.source_topic
-            else f"{application_id}-{s.name}-changelog"
+            else s.changelog(application_id)
             for s in stores
         }
         sources = {full.get(t, t) for t in declared}
@@ -280,7 +245,7 @@ class Topology:
             ),
             changelog_retention_ms=tuple(
                 sorted(
-                    (f"{application_id}-{s.name}-changelog", s.retention_ms)
+                    (s.changelog(application_id), s.retention_ms)
                     for s in stores
                     if s.retention_ms is not None and not s.source_topic
                 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from assignor.errors import CopartitionMismatch, PartitionCountUnknown
-from assignor.topology.subtopologies import Subtopology
+from assignor.topology.values import Subtopology
 from encoding import TaskId, TopicPartition
 
 

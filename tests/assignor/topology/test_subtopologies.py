@@ -63,11 +63,30 @@ def test_an_unlogged_store_makes_nothing_stateful_and_an_optimised_one_uses_its_
     assert only.source_changelogs == ("table",)
 
 
+def test_a_store_can_have_a_changelog_that_another_program_named():
+    topology = (
+        Topology()
+        .add_source("table", topics=["table"])
+        .add_processor("p", parents=["table"])
+        .add_state_store("t", processors=["p"], changelog_topic="other-t", retention_ms=5)
+    )
+    (only,) = topology.subtopologies("app")
+    assert only.changelog_topics == ("other-t",)
+    assert only.source_changelogs == ()
+    assert only.changelog_retention_ms == (("other-t", 5),)
+
+
 def test_members_subscribe_to_internal_source_topics_too():
     assert word_count().source_topics("app") == ("app-words-repartition", "lines")
 
 
 REFUSED = {
+    "give one of them": lambda: word_count().add_state_store(
+        "s", processors=["count"], changelog_topic="other", source_topic="lines"
+    ),
+    "not a valid topic name": lambda: word_count().add_state_store(
+        "s", processors=["count"], changelog_topic="a b"
+    ),
     "already reads topic": lambda: (
         Topology().add_source("a", topics=["x"]).add_source("b", topics=["x"])
     ),

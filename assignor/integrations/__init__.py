@@ -1,0 +1,1 @@
+"""Frameworks on this package's assignor; each sub-package needs the framework that it is for."""
