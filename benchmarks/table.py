@@ -86,6 +86,11 @@ PARTS = (
         whole=("--seconds", "60", "--rounds", "5"),
         quick=("--seconds", "5", "--rounds", "2"),
     ),
+    Part(
+        name="polls",
+        run=("-m", "benchmarks.clients.polls"),
+        quick=("--seconds", "8", "--joins", "1"),
+    ),
     Part(name="live", run=("-m", "benchmarks.clients.live"), whole=("--fresh",)),
     Part(
         name="spark-batch",
