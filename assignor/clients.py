@@ -38,19 +38,25 @@ CLIENT_LIBRARIES: Final = MappingProxyType(
 """Name of the distribution -> what is needed of it, as in pyproject.toml."""
 
 
-def require_client(name: str) -> None:
+class UnfitClient(ImportError):
+    """A client library has a release that its adapter does not work with."""
+
+
+def require_client(name: str, *, extra: str = "") -> None:
     """Check that a client library is installed, in a release that its adapter works with.
 
     Args:
         name: of the distribution, as in `CLIENT_LIBRARIES`.
+        extra: of this package, for an adapter that needs several libraries; default: the library's.
 
     Raises:
-        ImportError: it is missing, or has another release; the message says what to install.
+        ModuleNotFoundError: it is missing; the message says what to install.
+        UnfitClient: it has another release; the same.
     """
     library = CLIENT_LIBRARIES[name]
     found = _installed_version(name, library.module)
     wanted = f"{library.at_least} or newer" + (f", below {library.below}" if library.below else "")
-    advice = f"pip install 'streams-rebalance[{library.extra}]'"
+    advice = f"pip install 'streams-rebalance[{extra or library.extra}]'"
     if found is None:
         raise ModuleNotFoundError(
             f"{name} is not installed, and this adapter needs {name} {wanted}: {advice}",
@@ -58,7 +64,7 @@ def require_client(name: str) -> None:
         )
     is_old = _order(found) < _order(library.at_least)
     if is_old or (library.below and _order(found) >= _order(library.below)):
-        raise ImportError(
+        raise UnfitClient(
             f"{name} {found} is installed, and this adapter needs {name} {wanted}: {advice}"
         )
 

@@ -12,7 +12,15 @@ from packaging.specifiers import SpecifierSet
 from assignor.clients import CLIENT_LIBRARIES, require_client
 
 ROOT = Path(__file__).resolve().parents[2]
-ADAPTERS = {"kafka-python": "kafka_python", "aiokafka": "aiokafka"}
+ADAPTERS = {
+    "kafka-python": "kafka_python",
+    "aiokafka": "aiokafka",
+    "confluent-kafka": "confluent",
+}
+COMMAND = (
+    "import sys; sys.argv[1:] = 'inspect --bootstrap-server h:1 --all'.split();"
+    "from assignor.cli import main; main()"
+)
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
@@ -31,12 +39,18 @@ def error_of(tmp_path, name, source):
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("kafka-python", "2.2.15"), ("kafka-python", "4.0"), ("aiokafka", "0.11.0")]
+    ("name", "found"),
+    [
+        ("kafka-python", "2.2.15"),
+        ("kafka-python", "4.0"),
+        ("aiokafka", "0.11.0"),
+        ("confluent-kafka", "2.5.3"),
+    ],
 )
 def test_another_release_is_one_sentence_with_both_releases(tmp_path, name, found):
     library = CLIENT_LIBRARIES[name]
     error = error_of(tmp_path, name, f"__version__ = {found!r}")
-    assert error.startswith(f"ImportError: {name} {found} is installed, and this adapter needs")
+    assert f"UnfitClient: {name} {found} is installed, and this adapter needs" in error
     assert f"{library.at_least} or newer" in error
     assert error.endswith(f"pip install 'streams-rebalance[{library.extra}]'")
 
@@ -57,6 +71,35 @@ def test_a_missing_library_is_one_sentence_and_keeps_its_name(monkeypatch):
         require_client("kafka-python")
     assert raised.value.name == "kafka"
     assert "pip install 'streams-rebalance[kafka]'" in str(raised.value)
+
+
+def test_a_command_ends_with_the_same_sentence(tmp_path):
+    (tmp_path / "kafka.py").write_text("__version__ = '2.2.15'")
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND],
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    [line] = done.stderr.splitlines()
+    assert "kafka-python 2.2.15 is installed" in line
+
+
+def test_without_kafka_python_the_adapter_for_confluent_names_its_own_extra(tmp_path):
+    (tmp_path / "kafka.py").write_text("raise ModuleNotFoundError('kafka', name='kafka')")
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    code = "from assignor import clients; clients._version_by_metadata = lambda _: None\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "import assignor.adapters.confluent"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "kafka-python is not installed" in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1].endswith("pip install 'streams-rebalance[confluent]'")
 
 
 @pytest.mark.parametrize("name", CLIENT_LIBRARIES)

@@ -30,6 +30,12 @@ Events go one way, through `Mailbox`, and answers come back by a call into kafka
 loop. No lock is held while the application or a client is called.
 """
 
+# ruff: noqa: E402 the release is checked before anything is imported from the library
+from assignor.clients import require_client
+
+require_client("confluent-kafka")
+require_client("kafka-python", extra="confluent")
+
 from assignor.adapters.confluent.consumer import Consumer
 
 __all__ = ["Consumer"]

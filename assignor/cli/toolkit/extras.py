@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from types import MappingProxyType
 
+from assignor.clients import UnfitClient
+
 EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
     {
         "aiokafka": "aiokafka",
@@ -25,11 +27,13 @@ EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
 
 
 def missing_extra(error: ImportError) -> str | None:
-    """Return the message for a failed import; None if no extra installs the missing library.
+    """Return the message for a failed import; None if no extra installs the library.
 
     >>> missing_extra(ModuleNotFoundError(name="kafka.admin"))
     "kafka is missing; install the extra: pip install 'streams-rebalance[kafka]'"
     """
+    if isinstance(error, UnfitClient):
+        return str(error)
     library = (error.name or "").partition(".")[0]
     return _advice(library) if library in EXTRA_BY_LIBRARY else None
 
