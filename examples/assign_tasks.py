@@ -1,6 +1,7 @@
 """Place tasks without any client library: a topology, three clients, one of them new."""
 
 from assignor import (
+    LAG_RUNNING,
     AssignmentConfig,
     ClientInput,
     TaskId,
@@ -9,7 +10,6 @@ from assignor import (
     high_availability,
     plan_tasks,
 )
-from assignor.placement import LAG_RUNNING
 
 topology = (
     Topology()

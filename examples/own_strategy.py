@@ -9,11 +9,11 @@ from assignor import (
     ClientInput,
     GroupState,
     TaskAssignment,
+    TaskId,
     default_standbys,
     group_state,
     identity,
 )
-from encoding import TaskId
 
 
 def by_zone(state: GroupState) -> TaskAssignment:

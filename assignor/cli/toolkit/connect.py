@@ -107,7 +107,7 @@ def connected(target: "Target") -> Iterator["Admin"]:
 def _admin_package() -> Any:
     try:
         from assignor.adapters import admin  # noqa: PLC0415 the client is an extra
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if (advice := missing_extra(error)) is None:
             raise
         raise ConnectFailure(f"this command needs a Kafka client: {advice}") from None
