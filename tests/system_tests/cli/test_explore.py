@@ -26,6 +26,7 @@ def test_a_finding_is_a_runbook_a_trace_and_status_1():
     assert "KAFKA-8649" in done.output
     assert "runbook: stop a; start a on 2.3.0" in done.output
     assert "join a:v4/4 b:v3/3" in done.output
+    assert "!  .   stop" in done.output, "b runs: the trace begins in a settled group"
     assert done.output.endswith("bad, introduced by the upgrade: 2.0.1 -> 2.3.0\n")
 
 
