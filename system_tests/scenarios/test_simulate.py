@@ -61,7 +61,10 @@ def test_one_seed_as_json_has_the_verdict_and_the_cost():
         ("--from 2.0.1 --to 2.3.0", "KAFKA-8649"),
         ("--from 9.9 --to 3.9", "unknown"),
         ("--faults flood", "unknown fault 'flood'"),
-        ("--static --faults coordinator --seed 1", "every pair of releases has a known Kafka issue"),
+        (
+            "--static --faults coordinator --seed 1",
+            "every pair of releases has a known Kafka issue",
+        ),
         ("--faults crash --offline", "leave --offline out"),
         ("--from 3.9.1 --to 3.4.1 --static --seeds 1 --members 99", "99"),
     ],

@@ -248,7 +248,9 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
     )
     unknown = sorted(faults - set(FAULTS))
     if unknown:
-        raise OptionError(f"unknown fault {unknown[0]!r}; choose from none, all, {', '.join(FAULTS)}")
+        raise OptionError(
+            f"unknown fault {unknown[0]!r}; choose from none, all, {', '.join(FAULTS)}"
+        )
     if faults and given["offline"]:
         raise OptionError("--faults occur while members are bounced; leave --offline out")
     options = BounceOptions(
