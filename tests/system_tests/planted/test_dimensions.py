@@ -1,4 +1,4 @@
-"""Each checker of groups with dimensions finds the fault that is planted for it."""
+"""Each checker of groups with dimensions fails for the fault that is planted for it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A row that says something else is noticed: one of each table, and a tenth of all, by the day."""
+"""A row with another result is detected: one of each table, and a tenth of all, by the day."""
 
 import pytest
 

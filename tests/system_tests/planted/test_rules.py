@@ -1,4 +1,4 @@
-"""Every rule is there for something: without it a bounce goes red, or a reason says why not."""
+"""Every rule is needed: without it a bounce fails, or a stored reason says why none does."""
 
 import json
 import subprocess
