@@ -185,7 +185,7 @@ ASKED: Final[dict[str, Callable[[str], list[str]]]] = {SIMULATOR: broken_in, EXP
 
 
 def run_whole(checker: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the broken rules of each experiment, and for each row the experiments it decides in."""
+    """Return the broken rules of each experiment, and row -> experiments in which it decides."""
     fired: set[str] = set()
     listen(fired)
     broken: dict[str, list[str]] = {}
