@@ -69,7 +69,7 @@ def test_one_seed_as_json_has_the_verdict_and_the_cost():
         ("--from 3.9.1 --to 3.4.1 --static --seeds 1 --members 99", "99"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_what_to_do(arguments, text):
+def test_wrong_usage_ends_with_2_and_names_what_to_do(arguments, text):
     done = run(arguments)
     assert done.exit_code == 2
     assert text in done.stderr

@@ -92,7 +92,7 @@ def test_a_rule_that_neither_release_breaks_alone_was_introduced_by_the_upgrade(
     )
 
 
-def test_a_search_of_one_release_that_was_not_finished_says_so():
+def test_an_unfinished_search_of_one_release_is_reported():
     done = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --max-states 60")
     assert done.exit_code == 1
     assert "alone breaks the rule (search incomplete)\n" in done.output
