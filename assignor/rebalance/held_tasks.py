@@ -140,7 +140,8 @@ def _check_tasks(
         if strange:
             name = shown(f"{strange[0].topic}-{strange[0].partition}")
             raise UnfollowableAnswer(
-                f"{_few([task])} came with partition {name}, which it does not read; {_SAME}"
+                f"{_few([task])} was assigned with partition {name}, which it does not read;"
+                f" {_SAME}"
             )
         if len(distinct) != len(inputs):
             raise UnfollowableAnswer(

@@ -71,8 +71,8 @@ PROGRAM live --from 3.1 --to native --replace-brokers
 PROGRAM live --from native --to next --static  # without a rebalance
 """
 _EXITS = {
-    0: "the verdict is good",
-    1: "the verdict is bad",
+    0: "good: every check holds",
+    1: "bad: a check failed, a member ended by itself, or the group did not settle in time",
     2: "an impossible path",
     3: "no broker, no Java, a port in use, a report that cannot be made",
 }

@@ -45,8 +45,8 @@ _NOTES = """
 Ctrl-C ends the soak early, with figures and verdict so far; a second Ctrl-C ends it at once.
 """
 _EXITS = {
-    0: "the verdict is good",
-    1: "the verdict is bad: a record lost, two owners, not settled, a member ended or grew",
+    0: "good: every check holds",
+    1: "bad: a check failed (a record lost, two owners, not settled, a member ended, a leak)",
     3: "no broker, no Java",
 }
 

@@ -124,11 +124,11 @@ def _where(plan: Plan, placed: Placed) -> str:
 
 
 def _trace(plan: Plan, bounds: Bounds, found: Found) -> list[str]:
-    """Return the simulator's trace of a finding; the clock does not run."""
+    """Return the trace of a finding, from a settled group on; the clock does not run."""
     first = first_node(plan, bounds)
     lanes = [thread.name for thread in first.world.threads]
     events: list[Happening] = []
     moves = (*found.moves, *found.cycle)
     for step in replay(first, plan, moves, reduced=bounds.reduced):
         events += step.trace
-    return trace_lines(lanes, events)
+    return trace_lines(lanes, events, running=lanes)

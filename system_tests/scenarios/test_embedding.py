@@ -165,7 +165,7 @@ def test_a_changelog_with_another_count_stops_its_tasks_only_until_it_is_mended(
     runs(ALL, first)
 
 
-def test_a_cluster_that_refuses_to_create_is_told_and_asked_again(broker, member):
+def test_a_cluster_that_refuses_to_create_a_topic_is_reported_and_asked_again(broker, member):
     broker.inject(Fault(api="CreateTopics", error=29, times=3))
     first = member()
     until(lambda: first.listener.sentences and first.assignor.failures, lambda: "the error")

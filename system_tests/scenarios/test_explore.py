@@ -23,7 +23,7 @@ def test_three_members_one_step_one_crash_anywhere():
     assert explored.found == ()
 
 
-def test_static_members_come_to_ours_without_a_finding():
+def test_static_members_move_to_native_without_a_finding():
     explored = search("3.9.1", "native", static=True, members=2, partitions=4)
     assert explored.complete
     assert explored.found == ()
@@ -57,14 +57,14 @@ def test_kafka_14382_is_gone_as_far_as_it_could_be_found_before():
 
 
 @pytest.mark.nightly
-def test_two_threads_in_each_process_come_to_ours_without_a_finding():
+def test_two_threads_in_each_process_move_to_native_without_a_finding():
     explored = search("3.9.1", "native", members=2, threads=2, partitions=8, crashes=0)
     assert explored.complete
     assert explored.found == ()
 
 
 @pytest.mark.nightly
-def test_a_bug_of_the_old_release_alone_speaks_against_no_upgrade():
+def test_a_bug_of_the_old_release_alone_is_no_reason_against_an_upgrade():
     plan = plan_bounce(BounceOptions(old="3.1.2", new="3.9.2"))
     bounds = Bounds(more_states=0)
     placed = place(plan, bounds, explore(plan, bounds).found)

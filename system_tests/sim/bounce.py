@@ -90,7 +90,7 @@ class Bounce:
         """
         unknown = sorted(options.faults - set(FAULTS))
         if unknown:
-            raise OptionError(f"no such fault: {unknown[0]}; there are {', '.join(FAULTS)}")
+            raise OptionError(f"unknown fault {unknown[0]!r}; choose from {', '.join(FAULTS)}")
         self.scheduler = Scheduler(options.seed)
         self.asked = options
         self.options = options = draw(options, self.scheduler)

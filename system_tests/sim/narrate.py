@@ -129,9 +129,18 @@ _TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
 }
 
 
-def trace_lines(lanes: Sequence[str], trace: Iterable[Happening]) -> list[str]:
-    """Return a trace as text: the legend, the header, one line an event."""
+def trace_lines(
+    lanes: Sequence[str], trace: Iterable[Happening], *, running: Iterable[str] = ()
+) -> list[str]:
+    """Return a trace as text: the legend, the header, one line per event.
+
+    Args:
+        lanes: names of all threads.
+        trace: the events.
+        running: threads that run before the first event.
+    """
     narrator = Narrator(lanes)
+    narrator.down.difference_update(running)
     body = [format_line(line, members=lanes) for line in narrator.lines(trace)]
     return [LEGEND, format_header(lanes), *body]
 
@@ -162,7 +171,7 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     if outcome.ok:
         lines.append(f"good: {path}, seed {outcome.options.seed}")
     else:
-        known = f" (history knows {', '.join(outcome.known)})" if outcome.known else ""
+        known = f" (known Kafka issues: {', '.join(outcome.known)})" if outcome.known else ""
         lines.append(f"bad: {path}, seed {outcome.options.seed}{known}")
         lines.append(f"replay: {replay_command(outcome)}")
     return lines

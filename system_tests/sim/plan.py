@@ -21,7 +21,7 @@ FAULTS = (
     "coordinator",
     "disk",
 )
-"""What may strike: messages lost, sent twice, late; members paused past their session, slow,
+"""Faults: messages lost, sent twice, late; members paused past their session, slow,
 killed; the leader killed; the coordinator moved; a state directory lost."""
 _DRAWS = 10_000
 _EAGER_PIN = "2.3"
@@ -210,8 +210,8 @@ def draw(options: BounceOptions, scheduler: Scheduler) -> BounceOptions:
         if should_work(options, first, other):
             return replace(options, old=first.name, new=other.name)
     raise OptionError(
-        "history knows something against every pair of releases in such a group; name both with"
-        " --from and --to, or leave a fault out"
+        "every pair of releases has a known Kafka issue in such a group; name both with --from and"
+        " --to, or leave a fault out"
     )
 
 
@@ -248,9 +248,11 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
     )
     unknown = sorted(faults - set(FAULTS))
     if unknown:
-        raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {', '.join(FAULTS)}")
+        raise OptionError(
+            f"unknown fault {unknown[0]!r}; choose from none, all, {', '.join(FAULTS)}"
+        )
     if faults and given["offline"]:
-        raise OptionError("--faults strike while members are bounced; leave --offline out")
+        raise OptionError("--faults occur while members are bounced; leave --offline out")
     options = BounceOptions(
         seed=given["seed"] or 0,
         old=given["old"],

@@ -1,9 +1,9 @@
 """Member processes forked from one process that has imported what they need.
 
-An import of a member costs more than most of what a short test has it do. A test session starts
-one server; `forked` takes the place of `subprocess.Popen` in `system_tests.live.member_process`.
-The server has one thread and no client, so a fork of it is as good as a new interpreter; the
-processes that it forks are its children and end with it, and it ends with the session.
+The imports of a member take longer than most short tests. A test session starts one server;
+`forked` replaces `subprocess.Popen` in `system_tests.live.member_process`. The server has one
+thread and no client, so that a fork of it equals a new interpreter. Its children end with the
+server, and the server ends with the session.
 """
 
 import atexit
@@ -35,12 +35,12 @@ PRELOADED: Final = (
 )
 _MOST_BYTES: Final = 65_536
 _ANSWER_S: Final = 120.0
-# What an interpreter ends with that cannot write the last of its output.
+# Exit status of an interpreter that cannot flush its output.
 _STATUS_OF_A_FAILED_FLUSH: Final = 120
 
 
 class Reports:
-    """What a server reported of its processes; safe to use from several threads."""
+    """The reports of a server about its processes; thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -48,7 +48,7 @@ class Reports:
         self._statuses: dict[int, int] = {}
 
     def note(self, line: str) -> None:
-        """Take a report: `started PID 0` or `ended PID STATUS`."""
+        """Add a report: `started PID 0` or `ended PID STATUS`."""
         kind, pid, status = line.split()
         with self._changed:
             if kind == "started":
@@ -59,7 +59,7 @@ class Reports:
             self._changed.notify_all()
 
     def next_started(self, timeout_s: float) -> int | None:
-        """Process id of the next process that was started; None if none was in time."""
+        """Process id of the next started process; None if none was started in time."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._started), timeout_s)
             return self._started.pop(0) if self._started else None
@@ -79,7 +79,7 @@ class ForkServer:
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, str(child_socket.fileno())],
             pass_fds=[child_socket.fileno()],
-            # A second thread, even one of a numeric library, has no place before a fork.
+            # There must be no second thread before a fork, not even one of a numeric library.
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,
         )
@@ -94,7 +94,7 @@ class ForkServer:
 
         Args:
             argv: name of the module and its arguments.
-            descriptors: what it gets as standard input, output and error.
+            descriptors: its standard input, output and error.
 
         Raises:
             RuntimeError: the server has ended.
@@ -111,7 +111,7 @@ class ForkServer:
         return self._reports.status(pid, timeout_s)
 
     def close(self) -> None:
-        """End the server, and with it what it started."""
+        """End the server and all its processes."""
         self._socket.shutdown(socket.SHUT_RDWR)
         self._process.kill()
         self._process.wait()
@@ -174,7 +174,7 @@ class ForkedProcess:
 
 
 def serve(connection: socket.socket) -> None:
-    """Fork on demand, and report who ended, until the other end closes."""
+    """Fork on request, and report ended processes, until the socket is closed."""
     ended, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     os.set_blocking(ended, False)
@@ -238,7 +238,7 @@ def _be(argv: list[str], descriptors: list[int]) -> NoReturn:
 
 
 def _status_of(name: str) -> int:
-    """Run a module; its status as the interpreter has it, -SIGINT for a KeyboardInterrupt."""
+    """Run a module; return the exit status of an interpreter, -SIGINT after KeyboardInterrupt."""
     try:
         return _run(name) & 0xFF
     except SystemExit as end:
@@ -261,7 +261,7 @@ def _status_of_exit(code: object) -> int:
 
 
 def _finish(status: int) -> int:
-    """End as an interpreter does: wait for threads, run what is registered for the end, flush."""
+    """Finish like an interpreter: wait for threads, run exit handlers, flush."""
     for step in (vars(threading)["_shutdown"], vars(atexit)["_run_exitfuncs"]):
         try:
             step()
@@ -291,7 +291,7 @@ def _run(name: str) -> int:
 
 
 def main() -> int:
-    """Import, serve, end."""
+    """Import the modules of members, then serve."""
     ask_kernel_to_end_with_parent()
     for name in PRELOADED:
         with suppress(ImportError):

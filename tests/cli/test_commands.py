@@ -83,7 +83,7 @@ def test_a_default_is_shown_unless_it_is_nothing():
 
 
 @pytest.mark.parametrize("row", LEAVES, ids=named)
-def test_every_command_speaks_to_people_and_to_programs(row):
+def test_every_command_has_output_for_people_and_for_programs(row):
     path, command = row
     streams = {"assignor encode", "completion"}
     if not ({" ".join(path), path[-1]} & streams):
@@ -105,13 +105,13 @@ def test_help_is_readable_on_80_columns_and_has_examples_and_the_exit_status(row
 
 
 @every_command
-def test_every_command_tells_its_exit_statuses(row):
+def test_every_command_documents_its_exit_statuses(row):
     _, command = row
     assert {0, 2, 3} <= command.exits.keys() <= {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda command: command.name)
-def test_a_group_says_of_a_command_what_the_command_says(program):
+def test_a_group_of_commands_shows_the_short_help_of_each_command(program):
     for name, row in program.subcommands.items():
         command = program.get_command(click.Context(program, info_name=program.name), name)
         assert row.sentence == command.get_short_help_str(limit=200), name
@@ -211,7 +211,7 @@ def quick(line):
     ("program", "line"),
     [row for row in examples() if not any(re.search(part, row[1]) for part, _ in NOT_RUN)],
 )
-def test_an_example_does_what_it_says(program, line, folder):
+def test_an_example_does_what_its_comment_promises(program, line, folder):
     if "--directory" in line and "storage format" not in line:
         made = line.partition("--directory ")[2].split()[0]
         CliRunner().invoke(

@@ -86,7 +86,7 @@ def on_a_terminal(arguments, *, env, press=None, wait_s=WAIT_S):
 
 
 @every_program
-def test_a_reader_that_has_left_is_nobodys_fault(program):
+def test_a_closed_reader_of_a_pipe_is_no_error(program):
     reads, writes = os.pipe()
     os.close(reads)
     done = run(
@@ -97,7 +97,7 @@ def test_a_reader_that_has_left_is_nobodys_fault(program):
 
 
 @every_program
-def test_a_closed_output_is_said_before_anything_is_done(program):
+def test_a_closed_output_is_reported_before_anything_is_done(program):
     shell = ["sh", "-c", 'exec "$0" "$@" >&-', *argv(program, *QUICK[program])]
     done = subprocess.run(
         shell, capture_output=True, timeout=WAIT_S, env=environment(), check=False
@@ -333,7 +333,7 @@ def test_other_shells_get_their_lines(program, shell):
         ("spark-assign", "batch --in x", 2, "missing option '--out'"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(program, words, status, message, tmp_path):
+def test_invalid_input_is_one_sentence_of_each_program(program, words, status, message, tmp_path):
     empty = tmp_path / "empty"
     empty.write_text("")
     command = next(candidate for candidate in COMMANDS if candidate.name == program)

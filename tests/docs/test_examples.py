@@ -53,12 +53,12 @@ def test_examples_that_a_page_needs_are_started_there(name):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_examples_say_what_they_promise(name):
+def test_examples_print_what_their_docstring_promises(name):
     output = run(name)
     assert [text for text in EXPECTED[name] if text not in output] == []
 
 
-def test_a_strategy_of_your_own_is_asked_by_assign_as_the_example_says(tmp_path):
+def test_assign_calls_a_custom_strategy_as_in_the_example(tmp_path):
     zones = {"ada": "east", "bob": "west"}
     problem = {
         "name": "zones",
@@ -89,6 +89,6 @@ def test_a_strategy_of_your_own_is_asked_by_assign_as_the_example_says(tmp_path)
 @pytest.mark.loop
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_A_BROKER)
-def test_examples_on_a_broker_say_what_they_promise(name):
+def test_examples_on_a_broker_print_what_their_docstring_promises(name):
     output = run(name)
     assert [text for text in ON_A_BROKER[name] if text not in output] == []

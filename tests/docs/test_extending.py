@@ -54,7 +54,7 @@ def test_every_type_of_kip_924_has_a_row():
     assert len(OURS) > 20
 
 
-def test_the_number_of_codes_of_our_own_is_right():
+def test_the_number_of_native_codes_is_right():
     assert len(AssignmentError) == 6 + 4
     assert "the same names, and four of our own" in TABLE
 

@@ -75,7 +75,7 @@ def test_blocks_that_are_only_shown_hold_no_command(path):
 
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
-def test_marks_are_spelled_right_and_blocks_that_do_not_run_say_why(path):
+def test_marks_are_known_and_blocks_that_do_not_run_have_a_reason(path):
     known = r"exact|shape|until|exit \d|background|file \S+|slow|then prints: .+"
     wrong = [
         f"{block}: {mark}"

@@ -31,7 +31,7 @@ def test_the_golden_bytes_are_in_the_corpus():
     assert {seed[::2] for seed in golden_seeds()} < {seed[::2] for seed in read_corpus("seeds")}
 
 
-def test_what_costs_more_than_its_length_is_a_finding():
+def test_excessive_cost_for_the_length_is_a_finding():
     def hungry(data):
         return [bytes(10_000_000)]
 
@@ -39,7 +39,7 @@ def test_what_costs_more_than_its_length_is_a_finding():
         runner._check_cost(hungry, b"")
 
 
-def test_what_takes_longer_than_its_length_is_a_finding(monkeypatch):
+def test_excessive_time_for_the_length_is_a_finding(monkeypatch):
     monkeypatch.setattr(runner, "SECONDS_BASE", 0.0)
     monkeypatch.setattr(runner, "SECONDS_PER_BYTE", 0.0)
     with pytest.raises(targets.Finding, match="time follows the input"):

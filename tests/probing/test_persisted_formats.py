@@ -104,7 +104,7 @@ def test_what_a_later_release_wrote_is_not_touched():
 
 
 @pytest.mark.kip("384-7", "core")
-def test_raising_both_versions_together_is_allowed_and_said_to_close_the_way_back():
+def test_raising_both_versions_together_is_allowed_with_a_warning_about_the_rollback():
     decision = decide(1, 2, written=1, wire=True)
     assert (decision.version, decision.rule) == (2, "raised with the wire")
     assert decision.prevents_rollback

@@ -80,5 +80,5 @@ def test_the_assignor_has_no_folder_that_may_do_io_unseen():
 
 
 @pytest.mark.parametrize("kind", [BadTable, ConfigError, DecodeError, EncodeError])
-def test_errors_of_ours_have_one_root(kind):
+def test_native_errors_have_one_root(kind):
     assert issubclass(kind, RebalanceError)

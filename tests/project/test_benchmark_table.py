@@ -45,7 +45,7 @@ raise SystemExit(at_most("part", "figure", 2, 1).met is False)
     assert (row.name, row.met) == ("figure", False)
 
 
-def test_every_module_that_says_rows_is_run_by_a_part():
+def test_every_module_that_prints_rows_is_run_by_a_part():
     started = {word.removesuffix(".py").replace("/", ".") for part in PARTS for word in part.run}
     says = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")

@@ -75,7 +75,7 @@ def test_readme_is_short_and_starts_with_a_command():
     assert "```console" in lines[:8]
 
 
-def test_changelog_says_what_changed_on_the_wire():
+def test_changelog_has_a_wire_heading_for_each_release():
     text = (ROOT / "CHANGELOG.md").read_text()
     releases = re.findall(r"^## .*?(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     assert releases

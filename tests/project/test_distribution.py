@@ -48,7 +48,7 @@ def test_the_wheel_holds_every_file_of_the_five_packages_but_tests_and_their_har
     assert {name for name in wheel if ".dist-info/" not in name} == shipped
 
 
-def test_the_wheel_says_that_it_is_typed_and_licensed(wheel, archives):
+def test_the_wheel_is_marked_as_typed_and_licensed(wheel, archives):
     assert [package for package in PACKAGES if f"{package}/py.typed" not in wheel] == []
     assert [name for name in wheel if name.endswith(".dist-info/licenses/LICENSE")]
     assert metadata(archives.wheel)["License-Expression"] == "Apache-2.0"

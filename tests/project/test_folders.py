@@ -144,7 +144,7 @@ def module_spec(name):
 ABSENT = {"assignor.gone", "system_tests.nothing", "assignor.failed"}
 
 
-def test_what_strings_and_docstrings_call_ours_exists():
+def test_modules_in_strings_and_docstrings_exist():
     """A process is started by the name of its module, which no type checker sees."""
     wrong = {f"{file}: {name}" for file, name in names_in_strings() if not exists(name)}
     assert {line for line in wrong if line.split()[1] not in ABSENT} == set()

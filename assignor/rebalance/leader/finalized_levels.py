@@ -112,8 +112,8 @@ def _changed(member: str, known: FinalizedLevels, newest: FinalizedLevels) -> st
         for levels in (known, newest)
     )
     return (
-        f"member {shown(member)} alone reports finalized levels of epoch {newest.epoch}, and they"
-        f" hold in the group: {before} becomes {after}; if that is wrong, stop that member and"
+        f"member {shown(member)} alone reports finalized levels of epoch {newest.epoch}, and the"
+        f" group adopts them: {before} becomes {after}; if that is wrong, stop that member and"
         " restart the others together"
     )
 

@@ -1,4 +1,4 @@
-"""Finding one's way: Metadata, FindCoordinator, DescribeCluster."""
+"""Metadata, FindCoordinator and DescribeCluster."""
 
 import uuid
 from typing import Any
@@ -23,12 +23,12 @@ _NO_ID = uuid.UUID(int=0)
 
 
 async def metadata_of(call: Call) -> Any:
-    """Metadata v0 to v13; topics are created on the way if the broker and the client allow it."""
+    """Metadata v0 to v13; creates missing topics if broker and client allow it."""
     cluster = call.cluster
     response = metadata.MetadataResponse
     request = call.request
     if call.node_id in cluster.rebootstrap_demanded:
-        # KIP-1102, as a proxy does it; below version 13 there is no place for it.
+        # KIP-1102: the error as a proxy sends it; versions below 13 have no field for it.
         demand = refuse("Metadata", call.version, request, REBOOTSTRAP_REQUIRED)
         if demand is not None:
             return demand

@@ -28,7 +28,7 @@ async def api_versions(call: Call) -> Any:
         row.SupportedFeatureKey(name=name, min_version=low, max_version=high)
         for name, found in sorted(features.ranges_of(call.node_id).items())
         for low, high in (found.advertised,)
-        # Clients of v3 take a minimum of 0 for an error (KAFKA-17492).
+        # Clients of v3 reject a minimum of 0 (KAFKA-17492).
         if low > 0 or call.version >= _MINIMUM_0_SINCE
     ]
     response.finalized_features_epoch = seen.epoch
@@ -51,7 +51,7 @@ async def update_features(call: Call) -> Any:
         UpdateRequest(
             updates=tuple(known),
             validate_only=bool(call.version >= _KINDS_SINCE and call.request.validate_only),
-            # Up to v1 each line has a result of its own.
+            # Up to v1 the response has a result per feature.
             together=call.version >= _NO_RESULTS_SINCE,
         ),
         node_id=call.node_id,

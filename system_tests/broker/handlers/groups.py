@@ -1,4 +1,4 @@
-"""Group membership APIs: the wire on one side, the coordinator's values on the other."""
+"""Group membership APIs: translate requests to coordinator calls, and results to responses."""
 
 import contextlib
 from typing import Any
@@ -28,12 +28,12 @@ _SKIP_ASSIGNMENT_SINCE = 9
 
 
 def is_coordinator(call: Call, group_id: str) -> bool:
-    """Whether the node that was asked coordinates the group."""
+    """Whether the node that received the request coordinates the group."""
     return call.cluster.coordinator_of(group_id) == call.node_id
 
 
 async def join_group(call: Call) -> Any:
-    """JoinGroup v0 to v9; the answer may take as long as the rebalance."""
+    """JoinGroup v0 to v9; the response can take as long as the rebalance."""
     request = call.request
     if not is_coordinator(call, request.group_id):
         return _join_response(
@@ -124,7 +124,7 @@ async def heartbeat(call: Call) -> Any:
 
 
 async def leave_group(call: Call) -> Any:
-    """LeaveGroup v0 to v5; before v3 one member leaves and its error is the answer's."""
+    """LeaveGroup v0 to v5; before v3, the response has the error of the single member."""
     request = call.request
     response = consumer.LeaveGroupResponse
     is_batch = call.version >= _BATCH_LEAVE_SINCE
@@ -150,7 +150,7 @@ async def leave_group(call: Call) -> Any:
 
 
 async def describe_groups(call: Call) -> Any:
-    """DescribeGroups v0 to v5; a group that does not exist is Dead, without an error."""
+    """DescribeGroups v0 to v5; an unknown group is described as Dead, without an error."""
     response = admin.DescribeGroupsResponse
     rows = []
     for group_id in call.request.groups:
@@ -187,7 +187,7 @@ async def describe_groups(call: Call) -> Any:
 
 
 async def list_groups(call: Call) -> Any:
-    """ListGroups v0 to v5: the groups that this node coordinates, by state and type if asked."""
+    """ListGroups v0 to v5: the groups that this node coordinates, filtered by state and type."""
     states = {state.lower() for state in call.request.states_filter or ()}
     types = {kind.lower() for kind in call.request.types_filter or ()}
     rows = []
@@ -221,14 +221,14 @@ async def delete_groups(call: Call) -> Any:
 
 
 def subscribed_topics(call: Call, group_id: str) -> frozenset[str]:
-    """Topics that members of a stable consumer group are subscribed to."""
+    """Topics to which members of a stable consumer group subscribe."""
     group = call.cluster.coordinator.describe(group_id)
     if group.state is not GroupState.STABLE or group.protocol_type != "consumer":
         return frozenset()
     topics: set[str] = set()
     for member in group.members:
-        # A member whose bytes do not decode counts as subscribed to nothing; the decoder raises
-        # whatever its innermost step does.
+        # A member whose bytes do not decode subscribes to nothing; the decoder can raise
+        # any exception.
         with contextlib.suppress(Exception):
             topics.update(consumer.ConsumerProtocolSubscription.decode(member.metadata).topics)
     return frozenset(topics)

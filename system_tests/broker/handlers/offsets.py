@@ -15,7 +15,7 @@ _GROUPS_SINCE = 8
 
 
 async def offset_commit(call: Call) -> Any:
-    """OffsetCommit v2 to v9; a partition that does not exist is refused, the others are kept."""
+    """OffsetCommit v2 to v9; unknown partitions get an error, the others are committed."""
     request = call.request
     wanted = {
         OffsetKey(topic.name, p.partition_index): CommittedOffset(
@@ -57,7 +57,7 @@ async def offset_commit(call: Call) -> Any:
 
 
 async def offset_fetch(call: Call) -> Any:
-    """OffsetFetch v1 to v8: one group up to v7, many from v8 on."""
+    """OffsetFetch v1 to v8: one group up to v7, several from v8 on."""
     request = call.request
     response = consumer.OffsetFetchResponse
     if call.version < _GROUPS_SINCE:

@@ -21,7 +21,7 @@ _EARLIEST, _LATEST, _MAX_TIMESTAMP = -2, -1, -3
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A partition's log, or the error code that says why this node does not serve it."""
+    """A partition's log, or the error code if this node does not serve it."""
 
     error: int
     log: PartitionLog | None = None
@@ -42,7 +42,7 @@ def _find(call: Call, topic: str, partition: int, leader_epoch: int = -1) -> _Fo
 
 
 async def produce(call: Call) -> Any:
-    """Produce v3 to v9. With acks=0 nothing is answered, and an error closes the connection."""
+    """Produce v3 to v9. With acks=0 there is no response, and an error closes the connection."""
     request = call.request
     response = producer.ProduceResponse
     row = response.TopicProduceResponse
@@ -85,7 +85,7 @@ def _append(call: Call, topic: str, part: Any) -> Appended:
 
 
 async def fetch(call: Call) -> Any:
-    """Fetch v4 to v12: a long poll until `min_bytes` are there or `max_wait_ms` are over.
+    """Fetch v4 to v12; waits until `min_bytes` are available or `max_wait_ms` have passed.
 
     Fetch sessions (KIP-227) are declined with session id 0, as a broker with a full session cache
     does, so every request names all its partitions.
@@ -104,7 +104,7 @@ async def fetch(call: Call) -> Any:
 
 
 def _read(call: Call) -> tuple[list[Any], int, bool]:
-    """(rows, bytes of records, whether a partition failed) of one look at the logs."""
+    """(rows, bytes of records, whether a partition failed) of one read of the logs."""
     request = call.request
     row = consumer.FetchResponse.FetchableTopicResponse
     left = request.max_bytes
@@ -179,7 +179,7 @@ def _offset_at(log: PartitionLog, timestamp: int) -> tuple[int, int]:
 
 
 async def offset_for_leader_epoch(call: Call) -> Any:
-    """OffsetForLeaderEpoch v2 to v4: where an epoch ended (KIP-320)."""
+    """OffsetForLeaderEpoch v2 to v4: the end offset of an epoch (KIP-320)."""
     response = consumer.OffsetForLeaderEpochResponse
     row = response.OffsetForLeaderTopicResult
     topics = []
@@ -209,7 +209,7 @@ async def init_producer_id(call: Call) -> Any:
     if request.transactional_id is not None:
         return response(error_code=INVALID_REQUEST, producer_id=-1, producer_epoch=-1)
     if request.producer_id >= 0 and request.producer_epoch >= 0:
-        # KIP-360: the producer keeps its id and goes on in the next epoch.
+        # KIP-360: the producer keeps its id and gets the next epoch.
         epoch = request.producer_epoch + 1
         return response(error_code=0, producer_id=request.producer_id, producer_epoch=epoch)
     new_id = call.cluster.next_producer_id()

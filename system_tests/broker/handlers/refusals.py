@@ -1,7 +1,7 @@
-"""The answer that carries an error code and nothing else, for every API: faults speak through it.
+"""Error responses for every API: an error code and nothing else. Injected faults send them.
 
-Where an API has no place for an error of the whole request, every row of the request gets the code.
-Metadata has such a place from v13 on only (KIP-1102); below, the request is answered as usual.
+If a response has no error field for the whole request, each of its rows gets the code. Metadata has
+such a field from v13 on (KIP-1102); lower versions are answered without the error.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ _DELETE_BY_ID_SINCE = 6
 
 
 def refuse(api: str, version: int, request: Any, error: int) -> Any | None:
-    """A response with that error; `None` if this version cannot say it.
+    """The response with that error; None if this version has no field for it.
 
     Raises:
-        KeyError: an API that is not served.
+        KeyError: the API is not served.
     """
     return _REFUSALS[api](version, request, error)
 

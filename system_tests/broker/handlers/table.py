@@ -1,4 +1,4 @@
-"""The table of handlers: API name to the coroutine that answers it."""
+"""The table of handlers: API name -> coroutine that answers it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from system_tests.broker.cluster import Cluster
 
 
 class DropConnectionError(Exception):
-    """The connection has to be closed instead of answered, as the protocol asks here."""
+    """The protocol requires to close the connection instead of answering."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ Handler = Callable[[Call], Awaitable[Any]]
 
 
 def merge(*tables: Mapping[str, Handler]) -> dict[str, Handler]:
-    """One table out of several.
+    """Merge tables into one.
 
     Raises:
         ValueError: two tables answer the same API.

@@ -65,7 +65,7 @@ async def create_topics(call: Call) -> Any:
 
 
 def _shape(call: Call, wanted: Any) -> tuple[int, int]:
-    """(partitions, replicas) as asked, by an explicit assignment, or by default (-1)."""
+    """(partitions, replicas) as requested, by an explicit assignment, or the defaults (-1)."""
     if wanted.assignments:
         return len(wanted.assignments), len(wanted.assignments[0].broker_ids)
     partitions = wanted.num_partitions
@@ -103,7 +103,7 @@ async def delete_topics(call: Call) -> Any:
 
 
 async def create_partitions(call: Call) -> Any:
-    """CreatePartitions v0 to v3; a topic only grows."""
+    """CreatePartitions v0 to v3; the number of partitions can only grow."""
     response = admin.CreatePartitionsResponse
     cluster = call.cluster
     rows = []
@@ -126,7 +126,7 @@ async def create_partitions(call: Call) -> Any:
 
 
 async def describe_configs(call: Call) -> Any:
-    """DescribeConfigs v1 to v4: what of a topic's and a broker's settings means something here."""
+    """DescribeConfigs v1 to v4: the settings of topics and brokers that this broker uses."""
     response = admin.DescribeConfigsResponse
     results = []
     for resource in call.request.resources:

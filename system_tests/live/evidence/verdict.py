@@ -182,7 +182,7 @@ def check_owners(evidence: Evidence) -> Check:
 
 
 def check_versions(evidence: Evidence) -> Check:
-    """All members end with the version that the path promises, in one settled generation."""
+    """All members are to write a version that the path promises, in one settled generation."""
     promised = evidence.promised_versions
     astray = {
         member: version
@@ -196,10 +196,13 @@ def check_versions(evidence: Evidence) -> Check:
         sentence = "no member is left"
     elif astray:
         listed = ", ".join(f"{member} v{version}" for member, version in astray.items())
-        sentence = f"the path ends at {expected}, but these members use another: {listed}"
+        sentence = f"the path ends at {expected}, but these members write another next: {listed}"
     else:
         reached = " or ".join(f"v{v}" for v in sorted(set(evidence.used_versions.values())))
-        sentence = f"all members use {reached}, as the path promises; one generation, settled"
+        sentence = (
+            f"every member writes {reached} in its next subscription, as the path promises;"
+            " one generation, settled"
+        )
     numbers = {
         "promised": list(promised),
         "used": dict(sorted(evidence.used_versions.items())),

@@ -65,7 +65,7 @@ def test_below_2_0_two_bounces_with_upgrade_from_are_good(bounce):
 
 
 @pytest.mark.kip("268-18", "loop")
-def test_below_2_0_without_the_pin_members_die_and_the_right_value_is_named(bounce):
+def test_below_2_0_without_the_pin_members_fail_and_the_right_value_is_named(bounce):
     run = bounce("--from 0.10.2 --to 2.0 --no-pin")
     assert run.status == 1
     assert not run.report["ok"]
@@ -109,19 +109,19 @@ def test_an_old_leader_of_2_0_sends_the_new_member_down_and_up_again(bounce):
     assert set(run.numbers("versions")["used"].values()) == {4}
 
 
-def test_a_foreign_member_is_quarantined_and_everybody_else_goes_on(bounce):
+def test_a_foreign_member_is_quarantined_and_all_others_continue(bounce):
     run = bounce("--from 3.1 --to native --garbage")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("quarantine") == {"quarantined": True}
 
 
-def test_where_no_leader_ever_sets_a_foreign_member_apart_the_forced_bounce_is_bad(bounce):
+def test_if_no_leader_quarantines_a_foreign_member_the_forced_bounce_is_bad(bounce):
     run = bounce("--from 3.1 --to 3.9 --garbage --force")
     assert run.status == 1
     assert "cannot be decoded" in run.report["failure"]
 
 
-def test_a_way_back_is_a_bounce_like_any_other(bounce):
+def test_a_rollback_is_a_bounce_like_any_other(bounce):
     run = bounce("--from native --to 3.1 --order leader-first")
     assert (run.status, run.failed()) == (0, [])
     assert set(run.numbers("versions")["used"].values()) == {10}

@@ -22,7 +22,7 @@ def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bou
     assert set(run.numbers("versions")["used"].values()) == {101}
 
 
-def test_a_group_on_aiokafka_alone_survives_the_death_of_its_leader(bounce):
+def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
     run = bounce("--from 3.4 --to 3.9 --client aiokafka --kill leader --session-timeout-ms 4000")
     assert run.report["failure"] is None
     checks = {check["name"]: check for check in run.report["checks"]}
@@ -36,7 +36,7 @@ def test_from_eager_to_cooperative_in_two_bounces(bounce):
     assert [b["rebalance_protocol"] for b in run.report["bounces"]] == ["eager", "cooperative"]
 
 
-def test_cooperative_and_eager_members_of_ours_in_one_group(bounce):
+def test_cooperative_and_eager_native_members_in_one_group(bounce):
     run = bounce("--from native --to next --protocol cooperative --client mixed --members 4")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["version"] == 0

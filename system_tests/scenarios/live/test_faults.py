@@ -222,7 +222,7 @@ def test_an_upgrade_survives_a_join_that_is_lost_one_sent_twice_and_a_crash_at_w
 
 
 @pytest.mark.kip("268-16", "loop")
-def test_an_upgrade_on_both_clients_survives_lost_joins_and_the_death_of_a_leader(bounce_with):
+def test_an_upgrade_on_both_clients_survives_lost_joins_and_a_killed_leader(bounce_with):
     faults = [lose_a_join, join_twice, kill_the_leader]
     run = bounce_with("3.1", "native", faults, client="mixed", members=4)
     assert run.outcome.failure is None

@@ -126,7 +126,7 @@ def test_tasks_and_versions_are_those_of_the_members(broker):
     assert found["subtopologies"]["0"]["sources"] == ["words"]
 
 
-def test_a_member_of_ours_that_is_pinned_is_named(broker):
+def test_a_native_member_that_is_pinned_is_named(broker):
     with ExitStack() as stack:
         stack.callback(native_member(broker, 1).close)
         stack.callback(native_member(broker, 2, upgrade_from="1.1").close)
@@ -139,7 +139,7 @@ def test_a_member_of_ours_that_is_pinned_is_named(broker):
     assert "holds-version" in [finding["kind"] for finding in found["findings"]]
 
 
-def test_a_stock_group_shows_its_partitions_and_an_empty_one_says_so(broker):
+def test_a_stock_group_shows_its_partitions_and_an_empty_one_is_marked(broker):
     member = Member(broker, "stock", "plain")
     try:
         found = wait_for(

@@ -133,7 +133,7 @@ def test_after_its_level_was_lowered_the_group_goes_back_to_the_older_program():
 
 
 @pytest.mark.kip("584-16", "loop")
-def test_a_member_that_is_told_nothing_looks_once_a_minute(broker, member):
+def test_a_member_polls_levels_once_a_minute_by_default(broker, member):
     """Its first poll finds no level; a level that is finalized then is found a minute later."""
     idle = member(0, settings={})
     until(lambda: settled([idle]) and idle.polls > 0, lambda: idle.polls)

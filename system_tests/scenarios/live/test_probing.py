@@ -107,7 +107,7 @@ def test_while_one_member_probes_the_others_keep_their_tasks_in_the_same_rebalan
 
 
 @pytest.mark.kip("268-9", "loop")
-def test_a_lowered_member_of_ours_goes_up_again_while_a_jvm_member_leads(group):
+def test_a_lowered_native_member_goes_up_again_while_a_jvm_member_leads(group):
     old = group("2.8.2")
     group.until(lambda: shared(old), "one member")
     jvm = group("3.9.1")

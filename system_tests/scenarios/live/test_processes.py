@@ -52,7 +52,7 @@ def test_a_broker_that_does_not_answer_is_an_environment_failure(bounce):
     assert "correct --bootstrap-server" in run.stderr
 
 
-def test_a_member_that_dies_by_itself_ends_the_experiment_and_is_named(started):
+def test_a_member_that_fails_ends_the_experiment_and_is_named(started):
     process, children = started(_BOUNCE)
     os.kill(children[0], signal.SIGKILL)
     rest = process.stdout.read()

@@ -33,7 +33,7 @@ def test_going_back_is_as_cheap_though_the_kept_answers_are_of_the_later_program
     assert run.numbers("rebalances")["total"] == 0
 
 
-def test_beside_jvm_leaders_a_kept_answer_below_ours_costs_one_rebalance_for_the_version(bounce):
+def test_beside_jvm_leaders_a_kept_answer_of_a_lower_version_costs_one_rebalance(bounce):
     run = bounce("--from 3.1 --to native --static")
     assert (run.status, run.failed()) == (0, [])
     numbers = run.numbers("rebalances")

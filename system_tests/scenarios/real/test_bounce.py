@@ -52,9 +52,7 @@ def test_from_1_1_two_bounces_with_the_pin_bring_real_members_to_2_3(word_count_
 
 
 @pytest.mark.kip("268-13", "real")
-def test_one_of_ours_that_leads_answers_in_version_2_until_the_last_pin_is_gone(
-    word_count_on, kafka_3_9
-):
+def test_a_native_leader_answers_in_version_2_until_the_last_pin_is_gone(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
     group.start("native", "native", upgrade_from="1.1")
     group.settle()
@@ -108,7 +106,7 @@ def test_from_2_3_eager_to_3_9_in_two_bounces(word_count_on, kafka_3_9, order):
     assert all(counted[word] >= count for word, count in written.items())
 
 
-def test_a_bounce_of_ours_beside_a_jvm_leader_costs_no_rebalance_for_the_version(
+def test_a_bounce_of_native_members_beside_a_jvm_leader_costs_no_rebalance_for_the_version(
     word_count_on, kafka_3_9
 ):
     group = word_count_on(kafka_3_9)

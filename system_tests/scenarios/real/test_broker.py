@@ -71,7 +71,7 @@ def test_a_rolling_bounce_on_a_real_broker_is_good(bounce, name):
 @pytest.mark.parametrize(
     "order", ["leader-first", pytest.param("leader-last", marks=pytest.mark.nightly)]
 )
-def test_a_bounce_among_ours_costs_no_rebalance_for_the_version_on_a_real_broker(
+def test_a_bounce_of_native_members_costs_no_rebalance_for_the_version_on_a_real_broker(
     bounce, kafka_3_9, order
 ):
     run = bounce(

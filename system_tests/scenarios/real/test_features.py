@@ -178,7 +178,7 @@ def reversible_levels(broker):
 
 @pytest.mark.kip("584-8", "real")
 @pytest.mark.parametrize("cluster", ["kafka_3_9", "kafka_4"])
-def test_describe_tells_ranges_levels_and_epoch_of_a_broker_and_of_the_controller(cluster, request):
+def test_describe_shows_ranges_levels_and_epoch_of_a_broker_and_of_the_controller(cluster, request):
     broker = request.getfixturevalue(cluster)
     servers = broker.bootstrap_servers
     shown = levels(servers)
@@ -207,7 +207,7 @@ def test_describe_tells_ranges_levels_and_epoch_of_a_broker_and_of_the_controlle
 
 
 @pytest.mark.kip("584-8", "real")
-def test_each_broker_of_a_cluster_tells_its_own_range_and_the_level_that_all_have():
+def test_each_broker_of_a_cluster_reports_its_own_range_and_the_level_that_all_have():
     release = broker_release("kafka:4")
     with (
         running_real_broker(release, level_release="4.1") as first,
@@ -238,7 +238,9 @@ def test_each_broker_of_a_cluster_tells_its_own_range_and_the_level_that_all_hav
 
 @pytest.mark.kip("584-5", "real")
 @pytest.mark.parametrize(("name", "level_release"), [("kafka:3.9", "3.8"), ("kafka:4", "4.2")])
-def test_a_user_without_the_right_is_told_so_and_nothing_is_changed(tmp_path, name, level_release):
+def test_a_user_without_the_right_gets_an_error_and_nothing_is_changed(
+    tmp_path, name, level_release
+):
     users = {"admin": "secret", "bob": "word"}
     config = {}
     for user, word in users.items():

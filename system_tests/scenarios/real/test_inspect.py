@@ -131,7 +131,7 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
     assert group.application_id in everything.output
 
 
-def test_users_see_what_they_may_and_are_told_what_not(tmp_path):
+def test_users_see_permitted_groups_and_the_missing_rights(tmp_path):
     """SASL/PLAIN with the standard authorizer; the group is made on the open listener."""
     words = {"admin": "admin-word", "bob": "bob-word"}
     seen = {}

@@ -23,7 +23,7 @@ def share_the_tasks(group):
 
 
 @pytest.mark.parametrize("release", [pytest.param("3.9.1", marks=pytest.mark.nightly), "4.3.1"])
-def test_a_jvm_leader_of_version_11_costs_us_no_rebalance_for_the_version(
+def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
     word_count_on, kafka_4, release
 ):
     group = word_count_on(kafka_4)
@@ -50,7 +50,7 @@ def test_a_jvm_leader_of_version_11_costs_us_no_rebalance_for_the_version(
         ("2.3.1", None, (11, 4)),
     ],
 )
-def test_above_what_a_jvm_leader_reads_we_come_down_and_join_again_once(
+def test_a_native_member_above_a_jvm_leaders_version_rejoins_once_with_a_lower_one(
     word_count_on, kafka_3_9, release, start_version, versions
 ):
     began, agreed = versions
@@ -83,7 +83,7 @@ def test_above_what_a_jvm_leader_reads_we_come_down_and_join_again_once(
     assert group.failures() == {}
 
 
-def test_a_pinned_jvm_leader_lives_with_our_default_start(word_count_on, kafka_3_9):
+def test_a_pinned_jvm_leader_accepts_the_default_start(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
     group.start("jvm", "3.9.1", upgrade_from="1.1")
     group.settle()
@@ -98,7 +98,7 @@ def test_a_pinned_jvm_leader_lives_with_our_default_start(word_count_on, kafka_3
     assert group.failures() == {}
 
 
-def test_a_pinned_jvm_leader_dies_of_the_optimistic_start(word_count_on, kafka_3_9):
+def test_a_pinned_jvm_leader_fails_at_the_optimistic_start(word_count_on, kafka_3_9):
     """The window of KIP-268 with `upgrade.from`, and why `latest` is an opt-in."""
     group = word_count_on(kafka_3_9)
     jvm = group.start("jvm", "3.9.1", upgrade_from="1.1")
@@ -139,7 +139,7 @@ def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
 
 
 @pytest.mark.parametrize("joins", ["2.3.1", "native"])
-def test_a_leader_of_2_0_dies_of_any_future_member_when_there_are_two_subtopologies(
+def test_a_leader_of_2_0_ends_at_any_future_member_when_there_are_two_subtopologies(
     word_count_on, kafka_3_9, joins
 ):
     """Its assignment to a future member pairs tasks and partitions wrongly, JVM or native."""

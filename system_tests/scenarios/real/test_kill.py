@@ -37,7 +37,7 @@ def test_a_jvm_leader_killed_while_a_member_probes(word_count_on, kafka_3_9):
     assert_nothing_lost(group)
 
 
-def test_our_leader_killed_while_a_jvm_member_is_bounced(word_count_on, kafka_3_9):
+def test_a_native_leader_is_killed_while_a_jvm_member_is_bounced(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
     for name, release in (("native", "native"), ("jvm0", "2.8.2"), ("jvm1", "2.8.2")):
         group.start(name, release)

@@ -27,7 +27,9 @@ def served(group):
     ("releases", "version"),
     [(("3.9.1", "4.3.1"), 11), (("2.3.1", "3.9.1"), 4), (("2.0.1", "2.8.2"), 3)],
 )
-def test_jvm_members_get_tasks_and_host_maps_from_us(word_count_on, kafka_3_9, releases, version):
+def test_jvm_members_get_tasks_and_host_maps_from_a_native_leader(
+    word_count_on, kafka_3_9, releases, version
+):
     group = word_count_on(kafka_3_9)
     group.start("native", "native")
     group.settle()
@@ -100,7 +102,7 @@ def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_reba
     assert group.failures() == {}
 
 
-def test_a_jvm_member_that_asks_to_shut_the_application_down_is_heard(word_count_on, kafka_3_9):
+def test_a_jvm_member_can_shut_the_application_down(word_count_on, kafka_3_9):
     """KIP-671: error 4 in one subscription, and in the answers to all."""
     group = word_count_on(kafka_3_9)
     native = group.start("native", "native")

@@ -1,6 +1,6 @@
-"""A JVM in a process of its own, which answers each line of JSON with one.
+"""A JVM in a separate process, which answers each line of JSON with a line of JSON.
 
-A process holds the classes of one release only, so each release has its own.
+A process can load the classes of one release only.
 """
 
 import json
@@ -16,12 +16,12 @@ _END_S = 5.0
 
 
 class JvmChild:
-    """A module of this package that runs a release's classes; use it as a context manager.
+    """A process that runs a module of this package with a release's classes; a context manager.
 
     Args:
         module: its name, `codec` or `features`.
         release: exact name.
-        what: what it is, in messages.
+        what: its name in messages.
     """
 
     def __init__(self, module: str, release: str, *, what: str) -> None:
@@ -36,7 +36,7 @@ class JvmChild:
         )
 
     def __enter__(self) -> Self:
-        """Return it; its JVM starts while others do."""
+        """Return it; several JVMs start in parallel."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,10 +51,10 @@ class JvmChild:
         self._process.wait()
 
     def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Send one line and return the answer to it.
+        """Send one line and return the answer.
 
         Raises:
-            EnvironmentFailureError: the process ended, for want of jars or of a Java.
+            EnvironmentFailureError: the process ended, because jars or Java are missing.
         """
         into, out = self._process.stdin, self._process.stdout
         if into is None or out is None:

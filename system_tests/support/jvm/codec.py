@@ -1,9 +1,8 @@
-"""The real codecs of a release: bytes in, the bytes that its classes write for them out.
+"""The codecs of a real release: decodes bytes, and encodes the decoded value again.
 
 `python -m system_tests.support.jvm.codec RELEASE` reads lines `{"kind": "subscription" |
-"assignment", "hex": ...}` and answers each with `{"hex": ...}` or `{"error": ...}`. What goes in is
-decoded by the release's own class, and what comes out is encoded by it: equal values prove both
-ways at once.
+"assignment", "hex": ...}` and answers each with `{"hex": ...}` or `{"error": ...}`. The
+release's class decodes the bytes and encodes the value: equal bytes prove both directions.
 """
 
 import json

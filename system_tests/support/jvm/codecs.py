@@ -1,10 +1,10 @@
-"""The codecs of a real release, asked from here."""
+"""A client of the process that runs the codecs of a real release."""
 
 from system_tests.support.jvm.child import JvmChild
 
 
 class RealCodec(JvmChild):
-    """A release's codecs in a process of their own; use it as a context manager.
+    """The codecs of a release, in a separate process; use it as a context manager.
 
     Args:
         release: exact name.
@@ -14,11 +14,11 @@ class RealCodec(JvmChild):
         super().__init__("codec", release, what="codec")
 
     def through(self, kind: str, data: bytes) -> bytes:
-        """Decode and encode by the real class; `kind` is "subscription" or "assignment".
+        """Decode and encode with the real class; `kind` is "subscription" or "assignment".
 
         Raises:
-            ValueError: the class refuses the bytes; the message is its own.
-            EnvironmentFailureError: the process ended, for want of jars or of a Java.
+            ValueError: the class rejects the bytes; with the message of its exception.
+            EnvironmentFailureError: the process ended, because jars or Java are missing.
         """
         found = self.ask({"kind": kind, "hex": data.hex()})
         if "error" in found:

@@ -1,4 +1,4 @@
-"""Kafka's own feature tool, run from here."""
+"""A client of the process that runs Kafka's feature tool."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from system_tests.support.jvm.child import JvmChild
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRun:
-    """What one run of the tool said, and its exit status."""
+    """Output and exit status of one run of the tool."""
 
     status: int
     out: str
@@ -15,7 +15,7 @@ class ToolRun:
 
 
 class FeatureTool(JvmChild):
-    """The tool of a release in a process of its own; use it as a context manager.
+    """The tool of a release, in a separate process; use it as a context manager.
 
     Args:
         release: exact name.
@@ -28,7 +28,7 @@ class FeatureTool(JvmChild):
         """Run it with the arguments of `kafka-features.sh`.
 
         Raises:
-            EnvironmentFailureError: its process ended, for want of jars or of a Java.
+            EnvironmentFailureError: its process ended, because jars or Java are missing.
         """
         output = self.ask({"arguments": arguments})
         return ToolRun(status=output["status"], out=output["out"], err=output["err"])

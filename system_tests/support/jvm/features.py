@@ -1,7 +1,7 @@
-"""Kafka's own feature tool, in this process: `python -m system_tests.support.jvm.features RELEASE`.
+"""Kafka's feature tool, in this process: `python -m system_tests.support.jvm.features RELEASE`.
 
 Reads lines `{"arguments": [...]}` as the shell script takes them, and answers each with `{"status":
-..., "out": ..., "err": ...}`. The JVM is started once, which is what takes the time.
+..., "out": ..., "err": ...}`. The JVM, whose start is slow, is started once.
 """
 
 import json
@@ -27,7 +27,7 @@ def main() -> int:
     def remember(status: int, _: Any) -> None:
         statuses.append(int(status))
 
-    # The tool ends its process; here it only says with which status.
+    # The tool would end its process; here only the status is recorded.
     exit_.setExitProcedure(implement(classes(f"{_EXIT}$Procedure"), execute=remember))
     for line in sys.stdin:
         streams = [classes("java.io.ByteArrayOutputStream")() for _ in range(2)]

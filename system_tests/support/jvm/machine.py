@@ -1,6 +1,6 @@
 """A Java virtual machine inside this process, with the classes of one release.
 
-JPype cannot stop a JVM and start another: one process, one release.
+JPype cannot stop a JVM and start another, so a process has one release.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ _OPTIONS = (
 
 
 def start_jvm(jars: Sequence[Path], *, log_levels: Sequence[str] = ()) -> Any:
-    """Start it and return the function that looks a Java class up by its name.
+    """Start it; return the function that finds a Java class by its name.
 
     Args:
         jars: the class path.
-        log_levels: `logger=level`, for what should be logged below "warn".
+        log_levels: `logger=level`, for loggers with a level below "warn".
 
     Raises:
-        EnvironmentFailureError: JPype is not installed, or no Java is here.
+        EnvironmentFailureError: JPype or Java is not installed.
     """
     try:
         import jpype  # noqa: PLC0415 in the extra `real` only
@@ -48,14 +48,14 @@ def start_jvm(jars: Sequence[Path], *, log_levels: Sequence[str] = ()) -> Any:
 
 
 def implement(java_class: Any, **methods: Any) -> Any:
-    """Make a Java object of an interface, whose methods are Python functions."""
+    """Create a Java object that implements an interface with Python functions."""
     import jpype  # noqa: PLC0415 in the extra `real` only
 
     return jpype.JProxy(java_class, dict=methods)
 
 
 def java_exception() -> type[Exception]:
-    """What a Java exception is in Python."""
+    """Return the Python type of Java exceptions."""
     import jpype  # noqa: PLC0415 in the extra `real` only
 
     found: type[Exception] = jpype.JException

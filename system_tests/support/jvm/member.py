@@ -1,9 +1,9 @@
-"""A real Kafka Streams member: a Python process with a JVM in it, told what to be by JSON lines.
+"""A real Kafka Streams member: a Python process with a JVM, controlled by lines of JSON.
 
 `python -m system_tests.support.jvm.member` reads a `RealConfig` from its standard input and then
-one command a line: "stop", or "hosts" for what it knows about who hosts what. It reports every
-change of `KafkaStreams.State` and of its tasks, and why a stream thread died. It ends when its
-standard input does.
+one command per line: "stop", or "hosts" for its view of the hosts of each partition. It reports
+every change of `KafkaStreams.State` and of its tasks, and why a stream thread failed. It ends at
+the end of its standard input.
 """
 
 import os
@@ -32,7 +32,7 @@ _MOST_CAUSES = 8
 
 
 def main() -> int:
-    """Be a member until told to stop."""
+    """Run the member until the command to stop."""
     report = Reporter()
     config = read_line(RealConfig, sys.stdin.readline())
     ask_kernel_to_end_with_parent()
@@ -93,7 +93,7 @@ def _topology(classes: Any, application_id: str) -> Any:
 
 
 def _word(_: Any, value: Any) -> Any:
-    """Tell by what a record is grouped; called from Java."""
+    """Return the key by which records are grouped; called from Java."""
     if str(value) == POISON:
         raise ValueError("a word that cannot be counted")
     return value
@@ -128,7 +128,7 @@ def _properties(classes: Any, config: RealConfig) -> Any:
 
 
 def _handler(classes: Any, config: RealConfig, report: Reporter) -> Any:
-    """The handler that the release knows: a response since 2.8, a thread's last word before."""
+    """The handler of thread failures: since 2.8 it returns a response, before it only reports."""
     try:
         modern = classes(f"{_STREAMS}.errors.StreamsUncaughtExceptionHandler")
     except TypeError:
@@ -156,7 +156,7 @@ def _causes(error: Any) -> str:
 
 
 def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> None:
-    """Say which tasks its threads have, whenever that changes; nothing tells us by itself."""
+    """Report the tasks of its threads whenever they change; Kafka Streams has no callback."""
     threads = getattr(streams, "metadataForLocalThreads", None) or streams.localThreadsMetadata
     last: object = None
     while not stopping.wait(_LOOK_S):
@@ -174,7 +174,7 @@ def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> N
 
 
 def _hosts(streams: Any) -> dict[str, dict[str, tuple[str, ...]]]:
-    """What this member would route queries by: endpoint -> its active and standby partitions."""
+    """Its routing of queries: endpoint -> active and standby partitions."""
     everybody = getattr(streams, "metadataForAllStreamsClients", None) or streams.allMetadata
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for client in everybody():
@@ -189,4 +189,4 @@ def _hosts(streams: Any) -> dict[str, dict[str, tuple[str, ...]]]:
 if __name__ == "__main__":
     status = main()
     sys.stderr.flush()
-    os._exit(status)  # the JVM's own threads would hold a normal exit up
+    os._exit(status)  # threads of the JVM would delay a normal exit

@@ -1,7 +1,7 @@
-"""The state directory as real Kafka Streams sees it: `python -m ... RELEASE STATE_DIR APPLICATION`.
+"""A state directory, read by real Kafka Streams: `python -m ... RELEASE STATE_DIR APPLICATION`.
 
-Says once what its classes read there: the process id, and the checkpoint of task 0_0. Then it
-writes both anew, as they are, so that we can read what it wrote.
+Prints what its classes read there: the process id, and the checkpoint of task 0_0. Then it writes
+both again unchanged, so that a test can read what these classes write.
 """
 
 import sys
@@ -17,7 +17,7 @@ _CHECKPOINT = "org.apache.kafka.streams.state.internals.OffsetCheckpoint"
 
 
 def main() -> int:
-    """Read, say, write."""
+    """Read both files, print them, write them again."""
     lines = JsonLines()
     release, state_dir, application = sys.argv[1:]
     classes = start_jvm(streams_jars(find_release(release).name))

@@ -75,7 +75,7 @@ def test_wrong_options_are_one_sentence_and_exit_status_2():
     assert "did you mean sticky" in call("--strategy", "stiky").stderr
 
 
-def test_a_strategy_of_your_own_is_named_by_module(monkeypatch):
+def test_a_custom_strategy_is_named_by_module(monkeypatch):
     monkeypatch.setattr(module, "own", lambda _: 1 / 0, raising=False)
     result = call("--format", "json", "--strategy", "assignor.cli.assign.command:own")
     assert answers(result)[0]["error"].startswith("strategy <lambda> failed, ZeroDivisionError")
@@ -84,7 +84,7 @@ def test_a_strategy_of_your_own_is_named_by_module(monkeypatch):
     assert call("--strategy", "assignor.cli.assign.command:nothing").exit_code == 2
 
 
-def test_a_strategy_that_forgets_a_task_is_not_believed(monkeypatch):
+def test_an_assignment_without_a_task_is_rejected(monkeypatch):
     def forget(state):
         answer = module.named_strategy("sticky")(state)
         answer.active[0] = -1
@@ -95,7 +95,7 @@ def test_a_strategy_that_forgets_a_task_is_not_believed(monkeypatch):
     assert "not valid: task 0_0 has no active client" in answers(result)[0]["error"]
 
 
-def test_simulation_tells_rounds_and_the_final_place():
+def test_simulation_shows_rounds_and_the_final_places():
     events = [{"type": "join", "clients": {"c": {}}}, {"type": "leave", "clients": ["a"]}]
     result = call("--format", "json", "--simulate", lines=[GOOD | {"events": events}])
     [answer] = answers(result)
@@ -108,7 +108,7 @@ def test_simulation_tells_rounds_and_the_final_place():
     assert "event 'nap' is unknown" in answers(wrong)[0]["error"]
 
 
-def test_the_text_is_for_people():
+def test_the_text_has_a_table_for_people():
     text = call().stdout
     assert "good: 4 tasks (4 stateful), 0 standbys, 2 clients, 2 threads" in text
     assert "hand-offs 0" in text
@@ -153,7 +153,7 @@ def test_the_stream_is_answered_line_by_line_while_it_is_open():
         assert child.wait(timeout=120) == 0
 
 
-def test_a_simulation_says_what_it_takes_unknown_end_offsets_for():
+def test_a_simulation_reports_its_assumption_for_unknown_end_offsets():
     settled = "the simulation assumes that a new copy of such a task catches up within one round"
     nothing = GOOD | {"end_offset_sums": {}}
     result = call("--simulate", "--format", "text", lines=[nothing])
@@ -166,7 +166,7 @@ def test_a_simulation_says_what_it_takes_unknown_end_offsets_for():
     assert warning.endswith("give the sums in end_offset_sums")
 
 
-def test_a_simulation_with_all_end_offsets_says_nothing_of_them():
+def test_a_simulation_with_all_end_offsets_has_no_note_about_them():
     [answer] = answers(call("--simulate", "--format", "json"))
     assert "warnings" not in answer
     stateless = GOOD | {"subtopologies": {"0": {"sources": ["t"]}}, "end_offset_sums": {}}

@@ -130,7 +130,7 @@ def test_long_values_are_cut_in_the_listing():
         (("--kind", "subscription", "--file", "no/such/file"), "No such file"),
     ],
 )
-def test_bad_input_is_one_sentence_on_stderr_and_status_2(arguments, message):
+def test_invalid_input_is_one_sentence_on_stderr_and_status_2(arguments, message):
     result = call(decode, *arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -159,7 +159,7 @@ def test_each_question_gets_one_answer_in_order_with_its_id():
     assert "version 12" in answers[2]["error"]
 
 
-def test_what_is_no_question_is_answered_with_an_error_and_the_stream_goes_on():
+def test_an_invalid_question_is_answered_with_an_error_and_the_stream_continues():
     answers = ask(
         decode,
         '{"kind": ',
@@ -210,7 +210,7 @@ def test_encode_answers_with_hex_and_takes_what_decode_printed():
     assert answers[3]["hex"].startswith("0000000300000004")
 
 
-def test_encode_says_what_it_cannot_write_and_goes_on():
+def test_encode_reports_what_it_cannot_write_and_continues():
     answers = ask(
         encode,
         {"id": 1, "kind": "assignment", "version": 99},
@@ -284,7 +284,7 @@ def test_an_answer_for_later_readers_is_listed_but_is_no_value():
     assert "version 103, which this reader does not know" in result.stderr
 
 
-def test_a_bad_native_body_is_one_sentence_that_names_the_key():
+def test_an_invalid_native_body_is_one_sentence_that_names_the_key():
     data = "0000006500000065" + "8104a132"
     for format_ in ("text", "json"):
         result = call(decode, "--kind", "subscription", "--hex", data, "--format", format_)

@@ -32,7 +32,7 @@ def test_servers_and_timeout_may_be_in_the_file(tmp_path):
     assert target_of("c:3", None, None).timeout_ms == 15_000
 
 
-def test_options_that_make_no_sense_end_with_status_2(tmp_path):
+def test_invalid_options_end_with_status_2(tmp_path):
     file = properties(tmp_path, sasl_mechanisms="PLAIN")
     for words, message in (
         ((), "add --bootstrap-server HOST:PORT"),
@@ -61,13 +61,13 @@ def test_one_server_that_answers_is_enough():
     assert (done.exit_code, done.output) == (0, "broker 1\n")
 
 
-def test_a_name_that_does_not_exist_is_said():
+def test_a_name_that_does_not_exist_is_reported():
     done = run("--bootstrap-server", "no-such-host.invalid:9092")
     assert done.exit_code == 3
     assert "no broker can be reached: no-such-host.invalid:9092: " in done.stderr
 
 
-def test_who_takes_connections_and_says_nothing_is_given_up_in_time():
+def test_a_server_that_accepts_and_never_answers_times_out():
     with listener(lambda _: None) as server:
         done = run("--bootstrap-server", server, "--timeout", "0.5")
     assert done.exit_code == 3

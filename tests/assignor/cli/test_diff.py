@@ -31,7 +31,7 @@ def result(problem, strategy="high_availability"):
     return json.loads(done.stdout)
 
 
-def test_a_join_says_who_waits_what_warms_up_and_why():
+def test_a_join_shows_which_tasks_wait_which_warm_up_and_why():
     text = call("--problem", "-", problem=JOIN).stdout
     lines = [line.strip() for line in text.splitlines()]
     assert lines[1].startswith("kept 4, hand-offs 0")
@@ -84,7 +84,7 @@ def test_json_groups_count_the_moves(files):
     assert all(move["why"] for move in found["moves"])
 
 
-def test_what_makes_no_sense_is_one_sentence_and_exit_status_2(files):
+def test_invalid_files_are_one_sentence_and_exit_status_2(files):
     a = files("a", JOIN, JOIN | {"name": "second"})
     assert call().exit_code == 2
     assert call(a).exit_code == 2

@@ -13,7 +13,7 @@ def call(*arguments, lines=(JOIN,)):
     return CliRunner().invoke(explain, ["--problem", "-", *arguments], input=text)
 
 
-def test_a_task_that_waits_says_for_what_and_what_would_move_it():
+def test_a_waiting_task_shows_its_reason_and_what_would_move_it():
     text = call("--task", "0_0").stdout
     assert "join: task 0_0 (stateful), high_availability" in text
     assert "active on aaaaaaaa, as before" in text
@@ -25,7 +25,7 @@ def test_a_task_that_waits_says_for_what_and_what_would_move_it():
     assert "warm-up, target" in text
 
 
-def test_a_task_without_a_warm_up_says_that_it_waits_for_one():
+def test_a_task_without_a_warm_up_waits_for_one():
     waiting = call("--task", "0_1").stdout
     assert "waits for the 1 warm-up of max.warmup.replicas" in " ".join(waiting.split())
     assert "a warm-up starts on bbbbbbbb, if max.warmup.replicas were 2" in waiting
@@ -75,7 +75,7 @@ def test_racks_and_tags_are_columns_when_they_count():
     ]
 
 
-def test_a_client_below_its_share_is_said_with_the_reason_also_while_it_warms_up():
+def test_a_client_below_its_share_is_reported_with_the_reason_also_while_it_warms_up():
     text = " ".join(call().stdout.split())
     assert "runs 0 of 2) is below the share of stateful tasks: its copies are not caught up" in text
     assert "warning" not in text
@@ -92,7 +92,7 @@ def test_one_problem_is_chosen_by_name():
     assert "the file has no group 'nope'" in missing.stderr
 
 
-def test_what_makes_no_sense_is_said_and_the_rest_is_explained():
+def test_invalid_problems_are_reported_and_the_rest_is_explained():
     result = call(lines=["{broken", JOIN])
     assert result.exit_code == 2
     assert "line 1, column 2: broken JSON" in result.stderr

@@ -63,7 +63,7 @@ def test_a_missing_library_is_one_sentence_that_names_its_extra(absent, module, 
     assert f"pip install 'streams-rebalance[{extra}]'" in done.stderr
 
 
-def test_a_module_of_ours_that_is_missing_is_a_fault_and_no_advice():
+def test_a_missing_module_of_the_package_is_a_defect_and_gets_no_advice():
     assert missing_extra(ModuleNotFoundError(name="assignor.gone")) is None
     assert missing_extra(ModuleNotFoundError(name="kafkaesque")) is None
     assert missing_extra(ImportError("cannot import name x")) is None
@@ -75,7 +75,7 @@ class _Group(LazyGroup):
     }
 
 
-def test_a_fault_of_ours_keeps_its_traceback():
+def test_a_defect_of_the_package_keeps_its_traceback():
     group = _Group("group")
     with pytest.raises(ModuleNotFoundError, match=r"assignor\.gone"):
         group.get_command(click.Context(group), "gone")

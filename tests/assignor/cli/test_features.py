@@ -51,7 +51,7 @@ def finalized(broker):
     return broker.call(lambda running: running.cluster.features.finalized)
 
 
-def test_describe_tells_ranges_levels_and_epoch_as_text_and_json(features):
+def test_describe_shows_ranges_levels_and_epoch_as_text_and_json(features):
     status, out, _ = features("describe")
     assert status == 0
     assert "metadata.version                  7 (3.3-IV3) to 30 (4.3-IV0)  22 (4.0-IV0)" in out
@@ -70,7 +70,7 @@ def test_describe_tells_ranges_levels_and_epoch_as_text_and_json(features):
 
 
 @pytest.mark.kip("584-9", "loop")
-def test_every_command_does_what_it_says_and_a_dry_run_does_nothing(broker, features):
+def test_every_command_makes_its_change_and_a_dry_run_does_nothing(broker, features):
     steps = (
         ("upgrade", ("--metadata", "4.1", "--feature", "transaction.version=2"), {METADATA: 27}),
         ("downgrade", ("--metadata", "4.1-IV0", "--yes"), {METADATA: 26}),
@@ -116,7 +116,7 @@ def test_a_dry_run_changes_nothing_whatever_version_the_brokers_know(newest):
 
 
 @pytest.mark.kip("584-9", "loop")
-def test_a_downgrade_is_asked_for_and_without_anybody_to_answer_refused(broker, features):
+def test_a_downgrade_is_confirmed_and_refused_without_a_terminal(broker, features):
     features("upgrade", "--metadata", "26")
     before = finalized(broker)
     status, _, err = features("downgrade", "--metadata", "25")
@@ -166,7 +166,7 @@ def test_wrong_usage_is_status_2_and_a_sentence(features, options, message):
     assert message in err
 
 
-def test_a_user_without_the_right_hears_it_in_one_sentence(broker, features):
+def test_a_user_without_the_right_gets_one_sentence(broker, features):
     broker.inject(Fault(api="UpdateFeatures", error=31))
     before = finalized(broker)
     status, out, err = features("upgrade", "--metadata", "23")
@@ -181,7 +181,7 @@ def test_no_broker_is_an_environment_failure(features):
     assert err == "assignor: no broker can be reached: 127.0.0.1:1: connection refused.\n"
 
 
-def test_places_do_not_mix(features, tmp_path):
+def test_locations_cannot_be_combined(features, tmp_path):
     status, _, err = features("describe", "--directory", str(tmp_path))
     assert (status, "--directory excludes" in err) == (2, True)
     status, _, err = features("describe", "--group", "g", "--from-controller")
@@ -242,7 +242,7 @@ def test_members_that_do_not_support_a_level_are_named_and_nothing_is_changed(br
         assignor.close()
 
 
-def test_of_two_operators_at_the_same_moment_the_second_is_told(broker):
+def test_of_two_operators_at_the_same_moment_the_second_gets_an_error(broker):
     target = Target(servers=tuple(broker.bootstrap_servers), timeout_ms=60_000)
     with open_admin(target) as admin:
         first, second = FeatureTopic(admin, "g"), FeatureTopic(admin, "g")
@@ -305,13 +305,13 @@ def test_a_minimum_that_a_leader_raised_is_changed_by_no_update(broker, features
     assert described() == (4, 11, 11)
 
 
-def test_looking_makes_no_topic(broker, features):
+def test_describe_creates_no_topic(broker, features):
     assert features("describe", "--group", "g")[0] == 0
     features("upgrade", "--group", "g", "--feature", "task.placement=1", "--dry-run")
     assert broker.call(lambda running: running.cluster.catalog.names()) == ()
 
 
-def test_the_way_back_closes_with_a_warning_and_goes_down_only_unsafely(features):
+def test_an_update_that_prevents_a_rollback_warns_and_is_lowered_only_unsafely(features):
     args = ("--group", "g", "--metadata", "2", "--feature", "assignment.protocol=101")
     status, _, err = features("upgrade", *args)
     assert (status, "is raised together with the wire version" in err) == (0, True)
@@ -325,7 +325,7 @@ def test_the_way_back_closes_with_a_warning_and_goes_down_only_unsafely(features
 # A folder
 
 
-def test_levels_of_a_folder_are_changed_and_what_is_lost_is_told(features, tmp_path):
+def test_levels_of_a_folder_are_changed_and_what_is_lost_is_reported(features, tmp_path):
     where = ("--directory", str(tmp_path))
     status, _, err = features("describe", where=where)
     assert (status, "assignor storage format" in err) == (1, True)

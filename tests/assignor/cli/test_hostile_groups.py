@@ -92,14 +92,14 @@ def facts(draw):
 
 @settings(max_examples=25, deadline=None)
 @given(hostile=hostile_members(), facts=facts(), protocol=st.sampled_from(["stream", "range"]))
-def test_a_member_that_says_anything_forges_no_line_and_hides_nobody(hostile, facts, protocol):
+def test_a_member_with_any_values_forges_no_line_and_hides_no_member(hostile, facts, protocol):
     group = group_of(*HONEST, hostile, protocol_name=protocol)
     check_group(group, facts, honest=["honest", "second"])
 
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_a_member_that_sends_any_bytes_forges_no_line_and_hides_nobody(data):
+def test_a_member_with_any_bytes_forges_no_line_and_hides_no_member(data):
     made = member("h", process=2**99, active=[T01], user_endpoint="h:2", client_tags={"a": "b"})
     hostile = replace(
         made,

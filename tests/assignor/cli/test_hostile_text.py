@@ -107,7 +107,7 @@ def test_a_port_that_is_none_is_a_finding(port):
     assert any("application.server" in line for line in lines)
 
 
-def test_a_long_name_is_cut_and_says_how_long_it_was():
+def test_a_long_name_is_cut_and_shows_its_length():
     group = group_of(stock("y" * 30_000), member("honest"), protocol_name="range")
     look = inspect_group(group, FACTS)
     for is_cut, mark in ((True, "yyy\N{HORIZONTAL ELLIPSIS} "), (False, "(30,000 characters)")):

@@ -163,7 +163,7 @@ def test_all_groups_are_saved_a_line_each_and_the_left_out_are_named(placed, pin
     assert warning.startswith("warning: group stock is not saved: group stock with 1 member is no")
 
 
-def test_where_no_group_can_be_saved_the_answer_is_no(tmp_path):
+def test_if_no_group_can_be_saved_the_exit_status_is_1(tmp_path):
     with running_broker(PLACING) as broker:
         place(broker, group_of(member("stock"), group_id="stock", protocol_name="range"))
         done = inspect(broker, "--all", "--save", tmp_path / "f")
@@ -220,7 +220,7 @@ def test_a_group_that_may_not_be_described_ends_with_status_1(placed, pinned):
     )
 
 
-def test_of_all_groups_one_that_may_not_be_described_says_so_in_its_row(placed, pinned):
+def test_of_all_groups_one_that_may_not_be_described_has_the_reason_in_its_row(placed, pinned):
     placed.inject(Fault(api="DescribeGroups", error=GROUP_AUTHORIZATION_FAILED))
     done = inspect(placed, "--all")
     assert done.exit_code == 0
@@ -264,7 +264,7 @@ def test_a_group_that_rebalances_is_waited_for_and_then_shown_as_it_is():
     )
 
 
-def test_a_cluster_without_groups_says_so():
+def test_a_cluster_without_groups_is_reported():
     with running_broker() as broker:
         assert inspect(broker, "--all").output == "the cluster has no groups\n"
 

@@ -112,7 +112,7 @@ def test_a_wide_terminal_shows_where_clients_are_and_tasks_where_asked_for():
         (70_000, "(5 s ago)"),
     ],
 )
-def test_the_next_rebalance_is_said_with_the_time_left(now_ms, text):
+def test_the_next_rebalance_is_reported_with_the_time_left(now_ms, text):
     look = inspect_group(threads(), FACTS)
     assert any(text in line for line in group(look, 100, now_ms=now_ms))
 
@@ -128,7 +128,7 @@ def test_a_rebalance_at_once_waits_for_old_owners():
     assert any("%; assumes the default limit)" in line for line in lines)
 
 
-def test_long_client_ids_are_cut_to_what_tells_them_apart_before_releases_are():
+def test_long_client_ids_are_cut_to_a_unique_part_before_releases_are():
     names = [str(UUID(int=number * 7**40)) for number in (1, 2)]
     look = inspect_group(
         group_of(

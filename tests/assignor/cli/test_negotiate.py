@@ -102,7 +102,7 @@ def test_members_are_shown_in_the_order_in_which_they_were_given():
     assert [m["member"] for m in found["members"]] == [f"m{n}" for n in range(1, 13)]
 
 
-def test_a_leader_that_dies_is_the_answer_no():
+def test_a_leader_that_ends_is_exit_status_1():
     result = run("--members", "2/2,3/3", "--release", "0.10.2")
     assert result.exit_code == 1
     text = " ".join(result.output.split())
@@ -115,7 +115,7 @@ def test_a_leader_that_dies_is_the_answer_no():
     assert "version=3" in found["leader_dies"]
 
 
-def test_a_member_that_stops_is_the_answer_no():
+def test_a_member_that_stops_is_exit_status_1():
     status, found = run_json("--members", "2/2,12/12", "--release", "3.9")
     assert status == 1
     assert found["error_code"] == 3
@@ -129,7 +129,7 @@ def test_a_pinned_member_shows_no_second_number():
     assert "commonly supported version -" in result.output
 
 
-def test_a_group_that_has_not_settled_in_time_is_the_answer_no(monkeypatch):
+def test_a_group_that_has_not_settled_in_time_is_exit_status_1(monkeypatch):
     monkeypatch.setattr(negotiate, "ROUNDS_MAX", 1)
     result = run("--members", "9/9,11/11", "--until-settled")
     assert result.exit_code == 1
@@ -146,7 +146,7 @@ def test_on_a_terminal_there_is_a_table(monkeypatch):
     assert "│" in result.output
 
 
-def test_a_native_member_beside_a_jvm_is_told_what_to_write_and_does_not_rejoin():
+def test_a_native_member_beside_a_jvm_gets_the_version_to_write_and_does_not_rejoin():
     result = run("--members", "jvm:9/9,n:11/11+101,two:101/101")
     assert result.exit_code == 0
     assert "native members write version 9 next: as far as the JVM members go" in result.output
@@ -212,7 +212,7 @@ def test_a_native_member_that_writes_2_is_pinned_and_keeps_its_pin():
         (["--members", "11/11", "--rounds", "2", "--until-settled"], "exclude each other"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_status_2(arguments, sentence):
+def test_invalid_input_is_one_sentence_and_exit_status_2(arguments, sentence):
     result = run(*arguments)
     assert result.exit_code == 2
     assert sentence in result.output

@@ -69,7 +69,7 @@ def test_the_json_has_members_the_limit_and_every_encoding():
     assert list(found["encodings"]) == ENCODINGS
 
 
-def test_version_11_is_what_the_layout_says():
+def test_version_11_has_the_size_of_the_layout():
     found = run_json(problem())["encodings"]["v11"]
     # Versions and process id, endpoint, tasks of 18 bytes, nonce, error code, no tags.
     subscriptions = [4 + 4 + 16 + (4 + 6) + 4 + 18 * tasks + 1 + 4 + 4 for tasks in (1, 1, 2)]
@@ -94,7 +94,7 @@ def test_tasks_of_a_client_are_dealt_evenly_over_its_threads():
     assert reported == [["0_0", "0_3", "0_6"], ["0_1", "0_4"], ["0_2", "0_5"]]
 
 
-def test_offset_sums_say_what_a_member_would_say():
+def test_offset_sums_are_those_that_a_member_would_write():
     client = {
         "active": ["0_0"],
         "standby": ["0_1", "0_2"],
@@ -129,7 +129,7 @@ def test_host_maps_counted_once_are_those_of_a_real_answer():
             assert len(encode_assignment(answer)) == expected
 
 
-def test_the_view_and_the_host_maps_say_the_same():
+def test_the_view_and_the_host_maps_are_equivalent():
     group = read_group(make_problem(clients=5, tasks=40, standbys=2, endpoints=True))
     assert partitions_by_host(group.view(1), group.partitions) == group.host_maps()
 
@@ -208,7 +208,7 @@ def test_the_text_is_a_table_and_a_verdict():
     assert max(map(len, lines)) <= 100
 
 
-def test_the_bytes_of_the_protocol_are_said_and_change_verdicts_aloud():
+def test_the_bytes_of_the_protocol_and_changed_verdicts_are_reported():
     plenty = run(problem())
     assert "bytes of the consumer protocol" in plenty.output
     assert "no verdict changes" in " ".join(plenty.output.split())
@@ -218,7 +218,7 @@ def test_the_bytes_of_the_protocol_are_said_and_change_verdicts_aloud():
     assert run(problem(), "--format", "json").stderr == ""
 
 
-def test_what_a_leader_steps_down_to_is_said():
+def test_what_a_leader_steps_down_to_is_reported():
     data = make_problem(clients=100, tasks=1_000, standbys=1, endpoints=True)
     text = " ".join(run(data, "--limit", "200000").output.split())
     assert "while no member has the routing view" in text
@@ -246,7 +246,7 @@ def test_what_a_leader_steps_down_to_is_said():
         ),
     ],
 )
-def test_bad_input_is_one_sentence_and_status_2(data, message):
+def test_invalid_input_is_one_sentence_and_status_2(data, message):
     result = run(data)
     assert result.exit_code == 2
     assert message in result.stderr

@@ -27,7 +27,7 @@ def test_a_folder_is_formatted_with_a_default_that_every_release_reads(storage):
 
 
 @pytest.mark.kip("778-8", "core")
-def test_format_takes_a_level_and_is_refused_on_a_formatted_folder_unless_told(storage):
+def test_format_takes_a_level_and_is_refused_on_a_formatted_folder_by_default(storage):
     status, out, _ = storage(
         "format", "--metadata-version", "2", "--feature", "assignment.protocol=v101"
     )
@@ -55,7 +55,7 @@ def test_an_unknown_level_is_wrong_usage_and_makes_no_folder(storage, options, m
     assert (status, message in err, storage.folder.exists()) == (2, True, False)
 
 
-def test_describe_says_what_was_formatted_and_what_holds_now(storage):
+def test_describe_shows_the_format_and_the_current_levels(storage):
     assert storage("describe")[0] == 1
     storage("format", "--metadata-version", "2")
     with opened_log(storage.folder) as log:

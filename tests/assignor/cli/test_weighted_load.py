@@ -44,7 +44,7 @@ def test_assign_prints_work_and_work_a_thread_of_every_client():
     assert "work 9.0; 3.0 per thread on the busiest client, ada, 3.0 on average" in text
 
 
-def test_assign_says_work_in_json():
+def test_assign_has_work_in_json():
     answer = json.loads(call("assign", "--format", "json"))
     assert answer["work"] == {"ada": 6.0, "bob": 3.0}
 
@@ -76,5 +76,5 @@ def test_diff_prints_work_before_and_after():
 
 @pytest.mark.parametrize("command", ["assign", "explain", "diff"])
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_without_weights_nothing_is_said_of_work(command, form):
+def test_without_weights_no_work_is_printed(command, form):
     assert "work" not in call(command, "--format", form, problem=PLAIN)

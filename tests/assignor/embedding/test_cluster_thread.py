@@ -29,7 +29,7 @@ def looked(provider):
     return provider.facts()
 
 
-def test_a_follower_looks_and_creates_nothing(provider_of):
+def test_a_follower_queries_and_creates_nothing(provider_of):
     cluster = Cluster(words=4)
     provider = provider_of(cluster)
     provider.join()
@@ -37,7 +37,7 @@ def test_a_follower_looks_and_creates_nothing(provider_of):
     assert cluster.created == []
 
 
-def test_a_leader_creates_what_is_missing_and_is_told_when_to_answer_again(provider_of):
+def test_a_leader_creates_missing_topics_and_gets_a_rebalance_afterwards(provider_of):
     cluster, ready = Cluster(words=4), threading.Event()
     provider = provider_of(cluster, on_ready=ready.set)
     provider.join()
@@ -72,7 +72,7 @@ def test_a_topic_that_was_there_in_time_is_not_missed(provider_of):
     assert ready.wait(LIMIT_S)
 
 
-def test_a_wrong_count_is_told_once_and_mended_without_a_restart(provider_of):
+def test_a_wrong_count_is_reported_once_and_corrected_without_a_restart(provider_of):
     cluster, errors, ready = Cluster(words=4, **{CHANGELOG: 3}), [], threading.Event()
     provider = provider_of(cluster, on_ready=ready.set, on_error=errors.append)
     provider.join()
@@ -98,7 +98,7 @@ def test_a_topic_that_cannot_be_created_is_a_sentence_and_tried_again(provider_o
     assert errors == ["no rights"]
 
 
-def test_a_cluster_that_is_gone_is_told_once_connected_anew_and_looked_at_again(provider_of):
+def test_an_unavailable_cluster_is_reported_once_and_queried_again_on_a_new_connection(provider_of):
     cluster, errors = Cluster(words=4), []
     cluster.failure = ClusterUnavailable("no broker answered")
     provider = provider_of(cluster, on_error=errors.append)

@@ -41,7 +41,7 @@ def test_these_pass_and_are_waited_for(error):
     assert PollErrors().failed(error).wait_ms == 100
 
 
-def test_pauses_double_up_to_ten_seconds_and_a_good_poll_forgets_them():
+def test_pauses_double_up_to_ten_seconds_and_end_with_a_successful_poll():
     errors = PollErrors()
     waits = [errors.failed(OSError("x")).wait_ms for _ in range(10)]
     assert waits[:3] == [100, 200, 400]

@@ -46,7 +46,7 @@ def test_nothing_is_wanted_while_the_count_of_the_input_is_unknown():
     assert wanted() == {}
 
 
-def test_a_source_topic_that_serves_as_changelog_is_nobodys_to_create():
+def test_a_source_topic_that_serves_as_changelog_is_not_created():
     topology = (
         Topology()
         .add_source("t", topics=["table"])

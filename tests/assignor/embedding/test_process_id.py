@@ -32,7 +32,7 @@ def in_another_process(path):
     )
 
 
-def test_the_process_comes_back_as_who_it_was(tmp_path):
+def test_a_restarted_process_has_its_former_process_id(tmp_path):
     place = ProcessDirectory(tmp_path / "state")
     place.remember(9)
     first = place.process_id
@@ -181,7 +181,7 @@ def test_whatever_fails_on_the_way_the_lock_is_released(tmp_path, monkeypatch):
     assert in_another_process(tmp_path).returncode == 0
 
 
-def test_a_link_to_nothing_makes_no_new_identity(tmp_path):
+def test_a_dangling_link_makes_no_new_process_id(tmp_path):
     state = tmp_path / "state"
     state.mkdir()
     link = state / "kafka-streams-process-metadata"

@@ -72,7 +72,7 @@ def test_a_task_is_revoked_after_the_batch_under_way():
     assert tasks.active == set()
 
 
-def test_people_are_told_what_runs_and_what_is_wrong():
+def test_the_text_names_running_tasks_and_errors():
     sentences = []
     tasks = RunningTasks(tell=sentences.append)
     tasks.on_tasks_assigned({TWO: (), ONE: ()}, {})

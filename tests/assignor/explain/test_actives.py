@@ -161,7 +161,7 @@ def test_reasons_cost_nothing_when_not_asked_for():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_copy_that_came_no_nearer_is_not_said_to_be_on_its_way():
+def test_a_copy_without_progress_is_not_reported_as_on_its_way():
     tasks = [TaskId(0, number) for number in range(8)]
     late = {tasks[3]: 900_000}
     state = group_state(

@@ -66,7 +66,7 @@ def test_every_change_that_is_named_happens_when_it_is_made(seed):
             assert int(strategy(made).active[task]) == change.active
 
 
-def test_a_task_that_waits_says_what_would_move_it():
+def test_a_waiting_task_shows_what_would_move_it():
     every = map(explained, map(draw_group, range(1_000)))
     facts = next(f for f in every if (f.trace.target != f.assignment.active).any())
     task = int(np.flatnonzero(facts.trace.target != facts.assignment.active)[0])

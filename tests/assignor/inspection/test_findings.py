@@ -106,7 +106,7 @@ TROUBLE = {
 }  # fmt: skip
 
 
-def test_every_rule_has_its_trouble():
+def test_every_rule_has_an_example():
     assert list(TROUBLE) == [kind for kind, _ in RULES]
 
 
@@ -127,7 +127,7 @@ def test_every_finding_has_a_sentence(kind):
     assert expected in sentence(look, kind)
 
 
-def test_what_may_not_be_asked_is_said():
+def test_what_may_not_be_asked_is_reported():
     look = inspect_group(
         group_of(member("a", active=[T00])), ClusterFacts(unknown=("not authorized to show it",))
     )

@@ -80,7 +80,7 @@ def test_tasks_inputs_and_copies_are_those_of_the_application():
     ]
 
 
-def test_a_forgotten_pin_is_named_with_its_values():
+def test_an_old_pin_is_named_with_its_values():
     look = inspect_group(*captured("pinned-2.3.1"))
     assert look.versions.in_force == 2
     assert look.versions.possible == 11
@@ -104,7 +104,7 @@ def test_an_old_program_is_named_with_its_releases():
     assert look.leader.candidates == ("ours",)
 
 
-def test_members_of_ours_read_each_other_beside_jvm_members():
+def test_native_members_read_each_other_beside_jvm_members():
     look = inspect_group(*captured("two-3.9.1-and-ours"))
     ours = look.members[-1]
     assert (ours.used, ours.supported, ours.native) == (11, 11, 101)
@@ -115,7 +115,7 @@ def test_members_of_ours_read_each_other_beside_jvm_members():
     )
 
 
-def test_a_group_of_ours_on_its_way_up():
+def test_a_native_group_on_its_way_up():
     look = inspect_group(*captured("natives"))
     assert [
         (member_look.used, member_look.answer.version, member_look.answer.next_version)
@@ -161,7 +161,7 @@ def test_topics_of_a_group_are_what_it_reads_and_its_changelogs():
 # Made
 
 
-def test_a_sound_group_has_no_findings():
+def test_a_healthy_group_has_no_findings():
     look = inspect_group(
         group_of(member("a", active=[T00]), member("b", active=[T01], standby=[])), FACTS
     )
@@ -205,7 +205,7 @@ def test_offsets_of_copies_are_held_against_the_ends_of_their_changelog():
     assert look.clients[1].state_lags == {T00: 30, T01: None}
 
 
-def test_a_changelog_that_could_be_anybodys_is_nobodys():
+def test_a_changelog_that_matches_several_subtopologies_is_assigned_to_none():
     topics = {name: TopicFacts(partitions=2) for name in ("in", "in2", "app-store-changelog")}
     look = inspect_group(
         group_of(
@@ -303,7 +303,7 @@ def native_member(name, number, active, partitions):
     return replace(member(name, process=number, topics=("x", "y")), assignment=given)
 
 
-def test_partition_numbers_tell_what_tasks_read_where_answers_do_not():
+def test_partition_numbers_show_what_tasks_read_if_answers_do_not():
     x, y = ([TopicPartition(topic, number) for number in (0, 1)] for topic in "xy")
     first = native_member("a", 1, [T00, T10, T11], [x[0], y[0], y[1]])
     other = native_member("b", 2, [T01], [x[1]])

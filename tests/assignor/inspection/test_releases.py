@@ -51,7 +51,7 @@ def test_every_release_is_among_those_that_write_what_it_writes(release):
             assert value in pinned.pin_values
 
 
-def test_members_of_ours_say_what_they_read_and_whether_they_are_pinned():
+def test_native_members_report_what_they_read_and_whether_they_are_pinned():
     assert releases_writing(11, 11, 1, native=101).spelled == "native v101"
     assert releases_writing(2, -1, 1, native=101, pin=2).spelled == "native v101 pinned"
     assert releases_writing(103, 103, 1).spelled == "native v103"

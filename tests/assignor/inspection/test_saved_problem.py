@@ -101,7 +101,7 @@ def test_racks_tags_endpoints_and_versions_are_kept():
     assert (versions["releases"][0], versions["releases"][-1]) == ("3.4.0", "3.9.2")
 
 
-def test_what_does_not_show_is_a_placeholder_and_said():
+def test_an_unknown_value_is_a_placeholder_and_reported():
     look = inspect_group(
         group_of(member("a", active=[T00, T01]), member("b", standby=[T00])), ClusterFacts()
     )

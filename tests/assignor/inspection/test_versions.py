@@ -28,7 +28,7 @@ def test_who_holds_the_version_down_and_why(changes, kind, why):
     assert look.versions.possible == 11
 
 
-def test_a_pin_that_everybody_forgot_is_named_too():
+def test_a_pin_that_all_members_still_have_is_named():
     pinned = [
         member(name, used=2, supported=-1, active=[task]) for name, task in (("a", T00), ("b", T01))
     ]
@@ -37,7 +37,7 @@ def test_a_pin_that_everybody_forgot_is_named_too():
     assert (look.versions.in_force, look.versions.possible) == (2, 11)
 
 
-def test_a_member_of_ours_says_its_pin_itself():
+def test_a_native_member_reports_its_pin():
     pinned = member(
         "ours", used=2, supported=-1, consumer=1, active=[T00],
         native=NativeSubscription(pinned_version=2),
@@ -69,7 +69,7 @@ def of_ours(name, task, **fields):
     )
 
 
-def test_a_finalized_level_that_holds_members_of_ours_is_said():
+def test_a_finalized_level_that_holds_native_members_is_reported():
     look = inspect_group(group_of(of_ours("a", T00), of_ours("b", T01)), FACTS)
     assert look.versions.level == 11
     assert look.versions.holders == ()

@@ -38,14 +38,14 @@ def test_a_jvm_member_supports_the_protocol_up_to_its_latest_version_and_nothing
     assert support_of(metadata(6, 9)) == {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=9)}
 
 
-def test_a_member_of_ours_that_tells_no_ranges_is_of_the_first_release():
+def test_a_native_member_that_reports_no_ranges_is_of_the_first_release():
     found = support_of(metadata(native=NativeSubscription()))
     assert found == NATIVE_FEATURES.whole_ranges() | {
         ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)
     }
 
 
-def test_a_member_of_ours_tells_its_ranges():
+def test_a_native_member_reports_its_ranges():
     native = NativeSubscription(
         feature_ranges={ASSIGNMENT_PROTOCOL: (1, 102), TASK_PLACEMENT: (1, 1), "gone": (0, 0)}
     )
@@ -55,7 +55,7 @@ def test_a_member_of_ours_tells_its_ranges():
     }
 
 
-def test_a_member_whose_bytes_make_no_sense_supports_nothing_and_is_named():
+def test_a_member_whose_bytes_are_invalid_supports_nothing_and_is_named():
     native = NativeSubscription(feature_ranges={TASK_PLACEMENT: (1, 1)})
     ours = DescribedMember(member_id="m3", client_id="c", metadata=metadata(native=native))
     whole = DescribedMember(member_id="m2", client_id="b", metadata=metadata())

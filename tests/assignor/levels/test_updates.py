@@ -112,7 +112,7 @@ def test_all_are_raised_to_a_release_and_what_is_there_already_is_left():
     assert raise_all(cluster(group=1), "3.9") == ()
 
 
-def test_what_has_no_way_back_is_not_raised_with_the_others():
+def test_a_feature_that_cannot_be_lowered_is_not_raised_with_the_others():
     assert "kraft.version" not in plain(raise_all(cluster(), None))
     assert named(features=("kraft.version=1",)) == {"kraft.version": 1}
 
@@ -127,7 +127,7 @@ def test_all_are_lowered_to_a_release_and_what_it_does_not_know_is_taken_out():
     assert plain(lower_all(later, None, SAFE)) == {"future.version": 0}
 
 
-def test_a_release_of_kafka_says_nothing_about_a_group():
+def test_a_release_of_kafka_has_no_levels_of_a_group():
     with pytest.raises(ConfigError, match="does not define levels of a group"):
         raise_all(group(), "3.9")
     with pytest.raises(ConfigError, match=r"'2\.8' has no finalized levels"):
@@ -141,14 +141,14 @@ def test_features_are_disabled_one_by_one():
             disabling(names, SAFE)
 
 
-def test_levels_are_said_by_number_and_name():
+def test_level_texts_have_number_and_name():
     assert level_text(KAFKA_FEATURES, METADATA_VERSION, 21) == "21 (3.9-IV0)"
     assert level_text(KAFKA_FEATURES, "group.version", 1) == "1"
     assert level_text(KAFKA_FEATURES, "group.version", 0) == "off"
     assert level_text(KAFKA_FEATURES, "new.version", 4) == "4"
 
 
-def test_the_levels_that_forbid_a_way_down_are_named_unless_the_answer_does():
+def test_the_levels_that_forbid_a_downgrade_are_named_unless_the_answer_does():
     down = LevelResult(feature=METADATA_VERSION, old=24, new=16, error="X", why="refused")
     assert lossy_text(KAFKA_FEATURES, down) == (
         "a downgrade below 17 (3.7-IV2), 23 (4.0-IV1) loses the metadata of that level"
@@ -163,6 +163,6 @@ def test_the_levels_that_forbid_a_way_down_are_named_unless_the_answer_does():
     assert lossy_text(KAFKA_FEATURES, up) == ""
 
 
-def test_a_group_shows_all_our_features_and_a_cluster_what_anybody_knows():
+def test_a_group_shows_all_native_features_and_a_cluster_all_that_any_node_knows():
     assert group().features == tuple(sorted(row.name for row in NATIVE_FEATURES))
     assert "future.version" in cluster(future=3).features

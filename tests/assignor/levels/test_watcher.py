@@ -74,7 +74,7 @@ def test_a_look_comes_at_once_and_then_in_the_rhythm_that_was_asked_for():
     assert (found, errors) == ([at(11, 1)], [])
 
 
-def test_stale_levels_are_no_news_and_a_failure_is_told_once_and_forgets_nothing():
+def test_stale_levels_are_ignored_and_a_failure_is_reported_once_and_keeps_levels():
     down = OSError("no broker")
     source = Source(at(101, 4), down, down, at(11, 2), at(11, 5))
     level_watch, found, errors, _ = watch(source, every_s=0.01)
@@ -173,7 +173,7 @@ def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
     ours.close()
 
 
-def test_what_was_found_is_written_with_the_next_subscription_whoever_leads():
+def test_polled_levels_are_written_with_the_next_subscription_under_any_leader():
     source = Source(at(9, 3))
     (assignor, _, _), (leader, _, _) = watching(source), made(number=2)
     looked(source)
@@ -183,7 +183,7 @@ def test_what_was_found_is_written_with_the_next_subscription_whoever_leads():
     assignor.close()
 
 
-def test_a_group_that_holds_back_stays_at_11_until_somebody_finalizes_a_level():
+def test_a_group_that_holds_back_stays_at_11_until_a_level_is_finalized():
     (held, _, _), (other, _, _) = made(number=1, hold_back=True), made(number=2)
     assert other.levels == UNKNOWN_LEVELS
     for _ in range(2):
@@ -193,7 +193,7 @@ def test_a_group_that_holds_back_stays_at_11_until_somebody_finalizes_a_level():
     assert other.levels.level_of(ASSIGNMENT_PROTOCOL) == 11
 
 
-def test_a_member_below_the_level_does_not_join_and_says_what_to_do():
+def test_a_member_below_the_level_does_not_join_and_reports_what_to_do():
     source = Source(at(102, 1))
     assignor, _, _ = watching(source)
     looked(source)
@@ -280,7 +280,7 @@ def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels()
     leader.close()
 
 
-def test_levels_are_told_even_where_the_leader_may_not_raise_minimums():
+def test_levels_reach_members_even_if_the_leader_may_not_raise_minimums():
     class ReadOnly(MinimumsSource):
         def raise_minimums(self, members):
             super().raise_minimums(members)

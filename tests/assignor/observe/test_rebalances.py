@@ -161,7 +161,7 @@ def test_every_rebalance_has_one_outcome(steps, outcome, why):
     assert again.outcome is Outcome.SETTLED, "an outcome is forgotten with the next join"
 
 
-def test_what_the_leader_did_and_what_went_wrong_is_told_as_it_is():
+def test_results_and_errors_of_the_leader_reach_hooks_unchanged():
     decided = decision()
     failed, ended = AssignmentFailed(why="topics"), MemberFailed(why="gone")
     assert played(decided, failed, ended) == [decided, ("error", "topics"), ("failed", "gone")]
@@ -178,7 +178,7 @@ def test_a_hook_that_raises_hinders_neither_the_next_hook_nor_the_client(caplog)
     assert len(recorder.calls) == 1
 
 
-def test_the_log_has_one_line_per_rebalance_and_warns_of_bad_ones():
+def test_the_log_has_one_line_per_rebalance_and_warns_of_failed_ones():
     lines = []
 
     class Handler(logging.Handler):

@@ -65,7 +65,7 @@ def test_a_full_standby_moves_one_of_its_tasks_on():
     assert target.tolist() == [0, 1, 0, 1]
 
 
-def test_surplus_goes_straight_to_whoever_is_ready_and_no_further():
+def test_surplus_goes_directly_to_ready_clients_and_no_further():
     # c0 has 4, c2 none; 3 is ready on c2.
     target = target_actives(group([0, 0, 0, 0, 1, 1], [(3, 2, 0)]))
     assert target[3] == 2

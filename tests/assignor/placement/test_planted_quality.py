@@ -74,7 +74,7 @@ def one_joining_client():
     ],
     ids=lambda value: value.__name__.removeprefix("test_"),
 )
-def test_quality_goes_red_without(rule, test, monkeypatch):
+def test_the_quality_test_fails_without(rule, test, monkeypatch):
     rule(monkeypatch)
     with pytest.raises(AssertionError):
         test()

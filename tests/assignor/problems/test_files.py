@@ -108,7 +108,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sentence", REFUSED)
-def test_contradictions_are_refused_and_say_where(sentence):
+def test_contradictions_are_refused_with_their_place(sentence):
     with pytest.raises(TaskAssignmentError) as caught:
         read_problem(REFUSED[sentence])
     assert sentence in str(caught.value)
@@ -128,7 +128,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest_known_one():
         ('{"a": 1' + "0" * 5000 + "}", "line 3, a number: broken JSON"),
     ],
 )
-def test_broken_json_says_line_and_column(line, sentence):
+def test_the_error_for_broken_json_has_line_and_column(line, sentence):
     with pytest.raises(ProblemError) as caught:
         parse_problem(line, number=3)
     assert sentence in str(caught.value)
@@ -204,7 +204,7 @@ MUDDLED = {
 
 
 @pytest.mark.parametrize("sentence", MUDDLED)
-def test_events_that_make_no_sense_are_refused_and_say_where(sentence):
+def test_invalid_events_are_refused_with_their_place(sentence):
     with pytest.raises(ProblemError) as caught:
         list(play_problem(read_problem(problem(**MUDDLED[sentence])), sticky))
     assert sentence in str(caught.value)
@@ -236,7 +236,7 @@ def test_problems_without_a_name_have_no_memory_of_each_other():
         assert not read_problem(data, memory=memory).state.copy_stalled.any()
 
 
-def test_the_answer_tells_warm_ups_from_standbys_and_sorts_everything():
+def test_the_answer_separates_warm_ups_from_standbys_and_is_sorted():
     read = read_problem(problem())
     assignment = TaskAssignment(
         active=np.array([1, 1, 0, 0, 1]),

@@ -33,7 +33,7 @@ def answer(tasks=2, **fields):
     return Assignment(version=9, commonly_supported_version=9, active_tasks=active, **fields)
 
 
-def test_what_is_written_and_read_is_what_the_codec_says():
+def test_written_and_read_values_are_those_of_the_codec():
     for tasks in (0, 2, 200):
         for value in (answer(tasks), answer(tasks, next_rebalance_ms=7)):
             data = write_answer(value)
@@ -57,7 +57,7 @@ def test_a_large_answer_is_not_kept():
     assert blobs._write_small_answer.cache_info().currsize == kept
 
 
-def test_readers_of_other_versions_are_told_apart():
+def test_readers_of_other_versions_are_distinguished():
     data = write_answer(answer())
     assert read_answer(data, KNOWN_VERSIONS).version == 9
     with pytest.raises(DecodeError, match="version 9"):

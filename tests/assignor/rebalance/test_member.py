@@ -40,7 +40,7 @@ def test_release_2_6_0_repeats_itself_as_history_has_it():
     assert member.subscription()[1] == member.subscription()[1]
 
 
-def test_a_jvm_leader_is_told_of_stateful_tasks_only_and_one_of_ours_of_all():
+def test_a_jvm_leader_gets_stateful_tasks_only_and_a_native_leader_all_tasks():
     # A real leader of 2.8.2 dies of a stateless task among the offset sums.
     plain = Subtopology(id=0, nodes=("read",), source_topics=("lines",))
     counted = Subtopology(
@@ -134,7 +134,7 @@ def test_a_member_of_2_3_leaves_the_tasks_of_a_probing_answer_alone():
     assert not member.held.active
 
 
-def test_the_historic_crash_is_a_refusal_to_write():
+def test_kafka_8649_is_a_refusal_to_write():
     member = start("2.0.1")
     member.receive(LINES, answer(version=3, common=4), now_ms=0)
     with pytest.raises(MemberRefused, match="KAFKA-8649"):
@@ -146,7 +146,7 @@ def test_the_historic_crash_is_a_refusal_to_write():
     [b"\0\0\0\x0c" * 9, b"\xff" * 8, answer(11), answer(101, 101)[:6] + bytes(20)],
     ids=["a later version", "no version", "above the pin", "no body"],
 )
-def test_an_answer_that_cannot_be_taken_ends_no_member_of_ours(data):
+def test_an_answer_that_cannot_be_adopted_ends_no_native_member(data):
     member = start(upgrade_from="1.1")
     for _ in range(3):
         member.subscription()
@@ -260,7 +260,7 @@ def test_a_static_member_that_went_back_to_an_older_program_asks_for_an_answer_t
     assert rejoins(member.receive(LINES, answer(11, native=native), now_ms=0)) == []
 
 
-def test_a_dynamic_member_and_an_emulated_release_have_no_such_way_out():
+def test_dynamic_members_and_emulated_releases_do_not_ask_for_a_readable_answer():
     assert start().receive(LINES, answer()[:20], now_ms=0).failure
     assert start("2.3.1", instance_id="i").receive(LINES, answer()[:20], now_ms=0).failure
 

@@ -103,7 +103,7 @@ def test_every_format_of_a_checkpoint_is_read(offsets, end):
     assert text == replace(checkpoint, end_offset_sum=None)
 
 
-def test_a_checkpoint_says_how_far_the_state_is_behind():
+def test_a_checkpoint_has_the_lag_of_the_state():
     assert (CHECKPOINT.offset_sum, CHECKPOINT.lag) == (42, 8)
     unknown = Checkpoint(offsets={TopicPartition("a", 0): -4}, end_offset_sum=3)
     assert (unknown.offset_sum, unknown.lag) == (0, 3)

@@ -86,7 +86,7 @@ def test_group_ids_do_not_lead_out_of_the_store(store):
         assert path.parent.name not in (".", "..")
 
 
-def test_snapshot_says_what_the_state_says(store):
+def test_snapshot_equals_the_state(store):
     given = state(lags={"b": {TASKS[0]: 7, TASKS[1]: LAG_UNKNOWN}}, rack="r1", tags=(("z", "1"),))
     given = replace(
         given,
@@ -105,7 +105,7 @@ def test_snapshot_says_what_the_state_says(store):
     assert read_snapshot(data, name="x").fingerprint == read.fingerprint
 
 
-def test_fingerprint_tells_members_topology_and_lags_apart():
+def test_fingerprint_distinguishes_members_topology_and_lags():
     before = fingerprint_of(state())
     assert fingerprint_of(state()) == before
     fewer = fingerprint_of(state("aabbaa", clients="ab"))

@@ -138,7 +138,7 @@ def test_a_log_that_is_opened_leaves_another_writers_file_alone(tmp_path):
     assert leftovers(tmp_path) == [live.name]
 
 
-def test_an_unfinished_file_that_somebody_removed_is_written_again(tmp_path, monkeypatch):
+def test_an_unfinished_file_that_was_removed_is_written_again(tmp_path, monkeypatch):
     path, fsync, removed = tmp_path / "file", os.fsync, []
 
     def remove_once(descriptor):

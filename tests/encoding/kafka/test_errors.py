@@ -193,7 +193,7 @@ FIELDS = {
 @pytest.mark.parametrize(
     ("call", "sentence"), [pytest.param(KAFKA[i], s, id=i) for i, s in sentences("kafka").items()]
 )
-def test_what_cannot_be_written_or_read_is_said_in_full(call, sentence):
+def test_what_cannot_be_written_or_read_is_reported_in_full(call, sentence):
     with pytest.raises((RebalanceError, ValueError)) as caught:
         call()
     assert str(caught.value) == sentence
@@ -202,7 +202,7 @@ def test_what_cannot_be_written_or_read_is_said_in_full(call, sentence):
 @pytest.mark.parametrize(
     ("call", "sentence"), [pytest.param(FIELDS[i], s, id=i) for i, s in sentences("fields").items()]
 )
-def test_what_is_wrong_about_json_fields_is_said_in_full(call, sentence):
+def test_what_is_wrong_about_json_fields_is_reported_in_full(call, sentence):
     with pytest.raises(RebalanceError) as caught:
         call()
     assert str(caught.value) == sentence

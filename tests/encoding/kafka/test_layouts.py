@@ -91,7 +91,7 @@ def test_each_version_differs_from_the_one_before_by_a_field_added_dropped_and_c
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_key_is_used_once_and_for_good(kind):
+def test_a_key_is_never_used_again(kind):
     rows = NATIVE_KINDS[kind]
     assert [row.key for row in rows] == list(range(len(rows)))
     assert rows[0].name == "readable_since"

@@ -134,7 +134,7 @@ def test_the_trailer_of_an_answer_names_its_errors_and_shows_its_rest():
     ]
 
 
-def test_a_body_in_our_own_version_is_read_whatever_later_reader_it_asks_for():
+def test_a_body_in_a_known_version_is_read_whatever_later_reader_it_requires():
     data = native({0: 103, 7: 2})
     assert decode_assignment(data).error_code == 2
     assert listing("assignment", data)[3].endswith("this reader's is 101: it is read")
@@ -142,7 +142,7 @@ def test_a_body_in_our_own_version_is_read_whatever_later_reader_it_asks_for():
     assert listing("assignment", later)[3].endswith("this reader's is 101: it is not read")
 
 
-def test_bytes_behind_the_two_numbers_of_a_future_version_say_so():
+def test_bytes_behind_the_two_numbers_of_a_future_version_are_listed_as_such():
     (*_, rest) = explain("subscription", struct.pack(">ii", 12, 13) + b"?")
     assert rest.meaning == "not read: body of a future version"
 

@@ -65,7 +65,7 @@ def test_hashes_of_sums_follow_their_content():
     assert hash(sums_of(3)) == hash(sums_of(3))
 
 
-def test_a_process_that_says_nothing_else_is_all_defaults():
+def test_a_process_with_only_an_id_has_default_values():
     value = Subscription(version=1, process_id=UUID(int=1))
     assert (value.latest_supported_version, value.user_endpoint) == (-1, None)
     assert (value.unique_field, value.error_code, dict(value.client_tags)) == (0, 0, {})

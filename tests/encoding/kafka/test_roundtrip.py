@@ -90,12 +90,12 @@ def test_writing_a_lower_assignment_loses_only_what_it_cannot_carry(value, versi
 
 
 @given(subscriptions())
-def test_subscription_fields_and_values_say_the_same(value):
+def test_subscription_fields_and_values_are_equivalent(value):
     assert subscription_from_fields(subscription_to_fields(value)) == value
 
 
 @given(assignments())
-def test_assignment_fields_and_values_say_the_same(value):
+def test_assignment_fields_and_values_are_equivalent(value):
     assert assignment_from_fields(assignment_to_fields(value)) == value
 
 

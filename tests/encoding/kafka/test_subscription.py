@@ -89,7 +89,7 @@ def test_lists_of_versions_1_to_6_keep_which_tasks_run_and_lose_the_sums():
             assert back == {task: -2 if n == -2 else -3 for task, n in sums.items()}
 
 
-def test_decode_errors_say_where_and_how_much_was_there():
+def test_decode_errors_have_offset_and_available_bytes():
     data = encode_subscription(dataclasses.replace(MEMBER, user_endpoint="host:9"))
     with pytest.raises(DecodeError) as caught:
         decode_subscription(data[:30])
@@ -130,7 +130,7 @@ def test_a_reader_of_version_1_alone_cannot_read_two_numbers_in_version_2():
         decode_subscription(data, known_versions=(1,))
 
 
-def test_kafkas_fields_may_say_less_of_the_tasks_than_the_trailer():
+def test_kafkas_fields_can_have_fewer_tasks_than_the_trailer():
     sums = TaskOffsetSums.from_mapping({TaskId(0, 1): 5})
     fewer = dataclasses.replace(MEMBER, task_offset_sums=TaskOffsetSums.from_mapping({}))
     more = dataclasses.replace(MEMBER, task_offset_sums=sums)

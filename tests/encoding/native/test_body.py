@@ -96,7 +96,7 @@ def blob(body, version=101, supported=None):
         ),
     ],
 )
-def test_members_say_which_field_does_not_fit(value, field, message):
+def test_errors_of_subscriptions_name_the_field(value, field, message):
     if message is None:
         assert encode_subscription(value) == encode_subscription(MEMBER)  # nothing to say
         return
@@ -124,7 +124,7 @@ def test_members_say_which_field_does_not_fit(value, field, message):
         ),
     ],
 )
-def test_leaders_say_which_field_does_not_fit(value, field):
+def test_errors_of_assignments_name_the_field(value, field):
     value = dataclasses.replace(value, commonly_supported_version=value.version)
     with pytest.raises(EncodeError) as caught:
         encode_assignment(value)
@@ -218,7 +218,7 @@ def test_bytes_behind_a_body_are_ignored():
         (101, 101, KAFKA_VERSIONS, False),
     ],
 )
-def test_a_body_is_read_by_whom_it_says(version, since, known, is_read):
+def test_a_body_is_read_by_the_versions_that_it_names(version, since, known, is_read):
     data = blob({4: 3} if since is None else {0: since, 4: 3}, version)
     value = decode_subscription(data, known)
     if is_read:
@@ -284,7 +284,7 @@ def test_whatever_else_stands_behind_the_fields_is_ignored(version, behind):
     assert native == NativeSubscription()
 
 
-def test_a_trailer_speaks_for_offset_sums_tags_endpoint_and_error_code():
+def test_a_trailer_replaces_offset_sums_tags_endpoint_and_error_code():
     sums = TaskOffsetSums.from_mapping({TaskId(0, 0): 99, TaskId(0, 1): -2})
     value = dataclasses.replace(
         BESIDE,

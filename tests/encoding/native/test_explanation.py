@@ -119,7 +119,7 @@ def test_a_trailer_is_listed_behind_kafkas_fields():
     assert blind["trailing bytes"].size == len(data) - pieces["trailer"].offset
 
 
-def test_what_a_trailer_says_of_kafkas_own_fields_is_not_read():
+def test_kafkas_fields_inside_a_trailer_are_not_read():
     low = Assignment(version=2, active_tasks=(TaskId(0, 0),), native=NativeAssignment())
     data = encode_assignment(low)
     at = data.index(bytes.fromhex("02c404")) + 3  # behind key and length

@@ -77,7 +77,7 @@ def test_no_tasks_take_no_bytes():
     assert (decode_own_tasks(b"", SIZES), decode_own_tasks(b"\0", SIZES)) == ((), ())
 
 
-def test_tasks_that_differ_only_in_their_name_are_told_apart():
+def test_tasks_that_differ_only_in_their_name_are_distinguished():
     tasks = (TaskId(0, 0), TaskId(0, 0, "a"), TaskId(0, 0, "b"), TaskId(0, 1), TaskId(7, 7))
     for order in (tasks, tasks[::-1]):
         assert decode_own_tasks(encode_own_tasks(order, SIZES), SIZES) == tasks
@@ -163,7 +163,7 @@ def test_one_width_is_taken_for_many_numbers_up_to_a_quarter_more_bytes():
 
 
 @pytest.mark.parametrize("coding", [*range(9), BITMAP[0]])
-def test_a_coding_alone_says_no_numbers(coding):
+def test_a_coding_alone_has_no_numbers(coding):
     assert decode_numbers(bytes((coding,)), 1).tolist() == []
     assert decode_few_numbers(bytes((coding,)), 1) is None
 

@@ -20,13 +20,13 @@ from tests.encoding.strategies import assignments, subscriptions
 
 
 @given(native_subscriptions())
-def test_native_subscriptions_and_their_fields_say_the_same(value):
+def test_native_subscriptions_and_their_fields_are_equivalent(value):
     fields = json.loads(json.dumps(subscription_to_fields(value)))
     assert subscription_from_fields(fields) == value
 
 
 @given(native_assignments())
-def test_native_assignments_and_their_fields_say_the_same(value):
+def test_native_assignments_and_their_fields_are_equivalent(value):
     fields = json.loads(json.dumps(assignment_to_fields(value)))
     assert assignment_from_fields(fields) == value
 

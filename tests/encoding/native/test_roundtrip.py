@@ -94,7 +94,7 @@ def test_an_answer_carries_a_trailer_too(value, native, behind):
 
 @pytest.mark.kip("268-17", "core")
 @given(native_subscriptions(st.just(102)))
-def test_a_reader_of_101_keeps_all_that_101_can_say_of_a_102_body(value):
+def test_a_reader_of_101_keeps_all_fields_of_101_of_a_102_body(value):
     back = decode_subscription(encode_subscription(value))
     known = {row.name for row in native_rows_of("subscription", 101)}
     known -= {"nonce", "instance_id"}  # got another type; was dropped

@@ -73,6 +73,6 @@ def test_sizes_that_claim_too_much_are_refused(runs, message):
         read_numbering(encode_varints(runs))
 
 
-def test_the_limits_themselves_are_fine():
+def test_the_limits_themselves_are_accepted():
     assert read_numbering(encode_varints([0, MAX_SUBTOPOLOGIES - 1])).total == 0
     assert read_numbering(encode_varints([MAX_TASKS, 0])).total == MAX_TASKS

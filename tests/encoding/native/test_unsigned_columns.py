@@ -70,5 +70,5 @@ def test_what_is_no_words_is_refused(data, message):
         decode_words(bytes.fromhex(data))
 
 
-def test_a_width_alone_says_no_numbers():
+def test_a_width_alone_has_no_numbers():
     assert [list(decode_words(bytes((width,)))) for width in range(9)] == [[]] * 9

@@ -48,7 +48,7 @@ def test_order_repeats_and_empty_names_make_no_difference():
     assert hash(warm) == hash(NativeAssignment(warmup_tasks=tasks[::-1]))
 
 
-def test_every_field_has_a_default_that_says_nothing():
+def test_every_field_has_an_empty_default():
     member, answer = NativeSubscription(), NativeAssignment()
     assert (member.threads, member.subtopologies, member.pinned_version) == (1, None, None)
     assert (member.owned_generation, member.view_epoch, member.adopted_epoch) == (-1, -1, -1)

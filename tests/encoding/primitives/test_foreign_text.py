@@ -22,7 +22,7 @@ def test_what_is_not_printable_is_escaped(text, expected):
     assert shown(text) == expected
 
 
-def test_a_long_text_is_cut_and_says_so():
+def test_a_long_text_is_cut_and_marked():
     assert shown("x" * 5000) == f"{'x' * 256}... (5,000 characters)"
     assert shown("x" * 5000, limit=None) == "x" * 5000
     assert shown("\n" * 256) == "\\n" * 256

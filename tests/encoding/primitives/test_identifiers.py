@@ -40,7 +40,7 @@ def test_error_codes_are_kafkas():
     assert AssignorError.SHUTDOWN_REQUESTED == 4
 
 
-def test_errors_say_the_numbers_and_keep_them():
+def test_errors_have_their_numbers_in_message_and_attributes():
     ours = EncodeError("unique_field", 300, 8, "give an integer that fits int8")
     assert str(ours) == (
         "cannot write unique_field = 300 in version 8: give an integer that fits int8"

@@ -72,7 +72,7 @@ def test_zig_zag_keeps_the_sign_in_the_lowest_bit(values):
     assert unzigzag(folded).tolist() == unzigzag(folded.tolist()).tolist() == values
 
 
-def test_a_cursor_reads_blocks_and_says_where_the_bytes_end():
+def test_a_cursor_reads_blocks_and_reports_where_the_bytes_end():
     cursor = Cursor(block(b"abc") + b"\5de")
     assert cursor.block() == b"abc"
     assert cursor.left == 3

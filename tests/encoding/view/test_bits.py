@@ -62,7 +62,7 @@ def test_a_run_of_numbers_takes_a_byte_each():
         (b"\x02\x05\x04", "reaches 10"),
     ],
 )
-def test_a_bad_column_of_gaps_is_refused(data, reason):
+def test_an_invalid_column_of_gaps_is_refused(data, reason):
     with pytest.raises(DecodeError, match=reason):
         ViewReader(data).ascending("it", 10)
 
@@ -93,7 +93,7 @@ def test_a_packed_column_is_read_back(data, values):
         (b"\x01", 1, "bits behind its last entry"),
     ],
 )
-def test_a_bad_packed_column_is_refused(data, count, reason):
+def test_an_invalid_packed_column_is_refused(data, count, reason):
     with pytest.raises(DecodeError, match=reason):
         ViewReader(data).packed(count, 3, "it")
 

@@ -110,7 +110,7 @@ def test_bytes_behind_a_view_are_refused():
         ("05 000000 02", "number of hosts is 5"),
     ],
 )
-def test_a_bad_host_table_is_refused(hosts, reason):
+def test_an_invalid_host_table_is_refused(hosts, reason):
     data = bytes.fromhex("01 00 00" + hosts + "00 00000000")
     with pytest.raises(DecodeError, match=reason):
         decode_view(data)
@@ -197,7 +197,7 @@ def test_a_reference_is_read_back(epoch, checksum):
     assert decode_reference(encode_reference(epoch, checksum)) == ViewReference(epoch, checksum)
 
 
-def test_each_form_is_told_from_the_others():
+def test_each_form_is_distinguished_from_the_others():
     with pytest.raises(DecodeError, match="a full view was expected, this is a reference"):
         decode_view(encode_reference(1, 2))
     with pytest.raises(DecodeError, match="a reference was expected, this is a full view"):

@@ -57,7 +57,7 @@ def test_a_delta_applies_to_no_other_view(view, other):
     assert caught.value.named == view_reference(view)
 
 
-def test_views_of_one_epoch_with_different_content_are_told_apart():
+def test_views_of_one_epoch_with_different_content_are_distinguished():
     old = steady(5, 20, seed=1)
     twin = steady(5, 20, seed=2)
     assert old.epoch == twin.epoch

@@ -138,7 +138,7 @@ def sentences(kind):
 @pytest.mark.parametrize(
     ("call", "sentence"), [pytest.param(VIEWS[i], s, id=i) for i, s in sentences("view").items()]
 )
-def test_what_is_wrong_about_a_view_is_said_in_full(call, sentence):
+def test_what_is_wrong_about_a_view_is_reported_in_full(call, sentence):
     with pytest.raises(RebalanceError) as caught:
         call()
     assert str(caught.value) == sentence

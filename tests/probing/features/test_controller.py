@@ -114,7 +114,7 @@ def test_a_node_that_slept_through_an_update_is_not_unfenced_when_it_wakes():
     assert state.registrations["b1"].is_fenced
 
 
-def test_an_earlier_start_of_a_node_is_not_heard():
+def test_messages_of_an_earlier_start_of_a_node_are_ignored():
     state, done = run(start(), comes("b1", incarnation=2), lives("b1", incarnation=1))
     assert done[1] == ()
     assert state.registrations["b1"].is_fenced
@@ -177,7 +177,7 @@ def test_the_minimum_rises_once_every_node_and_voter_has_it_and_never_falls():
 
 
 @pytest.mark.kip("584-7", "core")
-def test_the_minimum_waits_for_voters_that_were_not_heard_of():
+def test_the_minimum_waits_for_voters_that_have_not_registered():
     state, _ = run(start(quorum=("c0", "c1")), comes("b1"), comes("c0", role=Role.CONTROLLER))
     assert state.minimums == {}
     state, _ = run(state, comes("c1", role=Role.CONTROLLER))

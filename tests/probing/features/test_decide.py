@@ -106,7 +106,7 @@ def test_several_features_in_one_request_are_all_done_in_one_step_of_the_epoch()
 
 
 @pytest.mark.kip("584-3", "core")
-def test_one_line_that_fails_fails_all_or_only_itself_as_the_request_says():
+def test_one_line_that_fails_fails_all_or_only_itself_as_requested():
     view, updates = view_of({"bar": 4}), (("bar", 2, SAFE), ("kept", 2, UP))
     together = ask(view, *updates)
     assert rules(together) == ["lossy downgrade", "all or none"]
@@ -175,7 +175,7 @@ def test_wrong_requests_are_invalid_and_change_nothing(levels, update, rule):
         ({"is_enabled": False}, {}, UpdateError.INVALID_REQUEST, "not switched on yet"),
     ],
 )
-def test_whoever_may_not_decide_or_ask_changes_nothing(fields, asked, error, rule):
+def test_an_unauthorized_controller_or_user_changes_nothing(fields, asked, error, rule):
     view = view_of({"bar": 1}, **fields)
     outcome = ask(view, ("bar", 2, UP), **asked)
     assert (outcome.error, rules(outcome)) == (error, [rule])
@@ -202,7 +202,7 @@ def test_the_kind_of_an_update_is_its_number_on_the_wire():
 @pytest.mark.parametrize("kind", [UP, SAFE, UNSAFE])
 @pytest.mark.parametrize("wanted", range(6))
 @pytest.mark.parametrize("old", range(6))
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(old, wanted, kind):
+def test_a_dry_run_reports_the_change_and_does_nothing(old, wanted, kind):
     view = view_of({"bar": old} if old else {})
     done = ask(view, ("bar", wanted, kind))
     dry = ask(view, ("bar", wanted, kind), validate_only=True)
@@ -227,14 +227,14 @@ def test_a_safe_downgrade_is_lossless_and_names_the_level_that_forbids_it(old, w
         assert outcome.results[0].loses == ()
 
 
-def test_an_unsafe_downgrade_says_which_levels_lose_something():
+def test_an_unsafe_downgrade_names_the_levels_that_lose_data():
     outcome = ask(view_of({"bar": 5}), ("bar", 1, UNSAFE))
     assert rules(outcome) == ["unsafe downgrade"]
     assert outcome.results[0].loses == ("L4",)
     assert rules(ask(view_of({"bar": 3}), ("bar", 1, UNSAFE))) == ["applied"]
 
 
-def test_a_feature_without_a_way_back_is_not_even_lowered_with_losses():
+def test_a_feature_that_cannot_be_lowered_is_not_even_lowered_with_losses():
     outcome = ask(view_of({"gone": 1}), ("gone", 0, UNSAFE))
     assert rules(outcome) == ["never lowered"]
     assert outcome.error is UpdateError.UNSAFE_FEATURE_DOWNGRADE

@@ -32,7 +32,7 @@ def test_the_leader_starts_a_rebalance_for_new_levels_and_for_nothing_else():
 
 
 @pytest.mark.kip("584-11", "core")
-def test_a_level_that_came_and_went_unseen_is_not_news_from_a_stale_broker():
+def test_an_outdated_level_of_a_stale_broker_starts_no_rebalance():
     adopted = at(2, 1)
     decision = look(at(4, 1), adopted)
     assert (decision.starts_rebalance, decision.takes_epoch) == (False, True)
@@ -42,7 +42,7 @@ def test_a_level_that_came_and_went_unseen_is_not_news_from_a_stale_broker():
 
 @pytest.mark.kip("584-11", "core")
 @given(st.integers(-1, 9), st.integers(0, 3), st.integers(0, 9), st.integers(0, 3))
-def test_a_stale_broker_never_starts_anything(polled_epoch, polled, adopted_epoch, adopted):
+def test_a_stale_broker_never_starts_a_rebalance(polled_epoch, polled, adopted_epoch, adopted):
     decision = look(at(polled_epoch, polled), at(adopted_epoch, adopted))
     if polled_epoch <= adopted_epoch:
         assert not decision.starts_rebalance
@@ -53,7 +53,7 @@ def test_a_stale_broker_never_starts_anything(polled_epoch, polled, adopted_epoc
     st.lists(st.integers(0, 6), min_size=1, max_size=4),
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), min_size=1),
 )
-def test_no_member_ever_goes_back_whoever_leads_and_whatever_brokers_say(epochs, polls):
+def test_no_member_ever_goes_back_under_any_leader_and_any_brokers(epochs, polls):
     members = [at(epoch, epoch % 3) for epoch in epochs]
     for polled, leader in polls:
         answer = group_levels(at(polled, polled % 3), members)
@@ -71,7 +71,7 @@ def test_a_member_that_missed_rebalances_ignores_an_older_leaders_answer():
     assert adopt_levels(at(4, 2), at(5, 1)) == at(5, 1)
 
 
-def test_every_row_decides_somewhere_and_says_why():
+def test_every_row_decides_somewhere_and_has_a_reason():
     views = [UNKNOWN_LEVELS, at(1, 1), at(2, 2), at(2, 1), at(3, 1)]
     decided = [look(polled, adopted) for polled, adopted in product(views, views[1:])]
     assert {decision.rule for decision in decided} == {rule.name for rule in LOOK_RULES}

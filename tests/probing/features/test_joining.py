@@ -30,7 +30,7 @@ def test_a_node_joins_exactly_when_its_range_holds_the_finalized_level(low, span
 
 
 @pytest.mark.kip("584-6", "core")
-def test_who_may_not_join_hears_which_level_what_it_supports_and_what_to_do():
+def test_the_rejection_names_the_level_the_supported_range_and_what_to_do():
     decision = decide(find_kafka_release("3.8").ranges, {METADATA_VERSION: 21, "group.version": 1})
     assert not decision.is_accepted
     assert decision.error_code == 35

@@ -39,7 +39,7 @@ def test_anything_else_is_refused_with_its_two_numbers(low, high):
         LevelRange(min=low, max=high)
 
 
-def test_kafkas_minimum_of_zero_says_that_a_feature_may_be_off():
+def test_kafkas_minimum_of_zero_means_that_a_feature_can_be_off():
     levels = advertised_range(0, 2)
     assert [level in levels for level in (0, 1, 2, 3)] == [True, True, True, False]
     assert levels.advertised == (0, 2)
@@ -94,7 +94,7 @@ def test_the_highest_epoch_wins_however_late_a_stale_view_comes(views):
     assert newest_levels(stale_and_new) == FinalizedLevels(levels={"a": 1}, epoch=5)
 
 
-def test_nobody_tells_anything_when_there_is_nobody():
+def test_without_views_no_levels_are_known():
     assert newest_levels([]) == UNKNOWN_LEVELS
     one_epoch = [FinalizedLevels(levels={"a": level}, epoch=3) for level in (2, 7, 1)]
     assert newest_levels(one_epoch).level_of("a") == 7

@@ -23,7 +23,7 @@ def test_the_flag_decides_once_it_is_finalized_and_the_setting_is_migrated(setti
 
 
 @pytest.mark.kip("584-12", "core")
-def test_a_node_goes_through_the_phases_and_has_an_emergency_way_back():
+def test_a_node_goes_through_the_phases_and_can_go_back_in_an_emergency():
     steps = [
         ProtocolSetup(setting=4, migration=MIGRATION),
         ProtocolSetup(setting=6, migration=MIGRATION),

@@ -157,7 +157,7 @@ def test_what_is_applied_is_supported_required_and_allowed(view, request):
 
 
 @given(views(), requests)
-def test_a_dry_run_says_what_the_same_request_would_do(view, request):
+def test_a_dry_run_has_the_result_of_the_same_request(view, request):
     dry = decide_update(view, replace(request, validate_only=True))
     done = decide_update(view, replace(request, validate_only=False))
     assert dry.results == done.results

@@ -71,7 +71,7 @@ def test_a_change_is_a_snapshot_of_before_a_rewrite_and_only_then_published():
 
 
 @pytest.mark.kip("778-4", "core")
-def test_a_lossy_way_down_writes_a_snapshot_without_what_the_level_does_not_know():
+def test_a_lossy_downgrade_writes_a_snapshot_without_what_the_level_does_not_know():
     state, done = read(node(), to(21), holds(TOPIC, SCRAM), to(10))
     before, rewritten = done[2][:2]
     assert SCRAM in before.snapshot.entries

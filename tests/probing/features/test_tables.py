@@ -22,7 +22,7 @@ TABLES = [KAFKA_FEATURES, NATIVE_FEATURES]
 
 
 @pytest.mark.kip("778-1", "core")
-def test_metadata_version_has_every_released_level_with_its_way_back():
+def test_metadata_version_has_every_released_level_and_whether_it_can_be_lowered():
     feature = KAFKA_FEATURES.named(METADATA_VERSION)
     assert [level.number for level in feature.levels] == list(range(1, 31))
     assert {level.number for level in feature.levels if level.compatible_back} == COMPATIBLE_BACK
@@ -127,7 +127,7 @@ def test_lossy_levels_between_two_are_those_that_are_undone():
     assert [row.number for row in feature.lossy_between(low=16, high=23)] == [17, 23]
 
 
-def test_levels_of_our_protocol_are_the_versions_of_the_wire():
+def test_levels_of_the_native_protocol_are_the_versions_of_the_wire():
     protocol = NATIVE_FEATURES.named(ASSIGNMENT_PROTOCOL)
     assert [level.number for level in protocol.levels] == list(KNOWN_VERSIONS)
     assert all(level.compatible_back for level in protocol.levels)
@@ -135,7 +135,7 @@ def test_levels_of_our_protocol_are_the_versions_of_the_wire():
     assert [level.number for level in later.levels][-2:] == list(EMULATED_VERSIONS)
 
 
-def test_only_a_raised_persisted_format_closes_our_way_back():
+def test_only_a_raised_persisted_format_prevents_a_native_rollback():
     lossy = {
         feature.name: [level.number for level in feature.levels if not level.compatible_back]
         for feature in NATIVE_FEATURES

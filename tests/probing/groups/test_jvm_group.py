@@ -97,7 +97,7 @@ def test_kafka_8649_ends_the_old_members_when_a_new_one_leads(old, new):
 
 
 @pytest.mark.parametrize("new", ["2.2.2", "2.3.1", "2.4.0", "native"])
-def test_kafka_8649_is_gone_where_the_leader_says_the_lowest_number(new):
+def test_kafka_8649_is_gone_where_the_leader_sends_the_lowest_number(new):
     assert not walk(find_release("2.0.1"), one_bounce(find_release(new))).failures
 
 
@@ -149,7 +149,7 @@ def test_every_assignment_lets_a_lowered_member_look_up_and_go_up(leader):
 
 
 @pytest.mark.kip("268-9", "core")
-def test_a_lowered_member_of_ours_goes_up_again_under_a_jvm_leader():
+def test_a_lowered_native_member_goes_up_again_under_a_jvm_leader():
     old, new, native = (find_release(name) for name in ("2.8", "3.9", "native"))
     group = (start_member(old), start_member(new), start_member(native))
     lowered = rebalance(group, leader=0)
@@ -160,7 +160,7 @@ def test_a_lowered_member_of_ours_goes_up_again_under_a_jvm_leader():
     assert lifted.rejoined
 
 
-def test_after_the_same_binary_runs_everywhere_natives_are_lifted_without_a_further_rebalance():
+def test_after_the_same_binary_runs_everywhere_natives_are_raised_without_a_further_rebalance():
     release = find_release("native")
     members = [
         start_member(release, remembered_version=version) for version in release.known_versions[2:]
@@ -172,7 +172,7 @@ def test_after_the_same_binary_runs_everywhere_natives_are_lifted_without_a_furt
         assert {m.used_version for g in settled for m in g} == {101}
 
 
-def test_after_the_same_binary_runs_everywhere_two_rebalances_lift_everybody():
+def test_after_the_same_binary_runs_everywhere_two_rebalances_raise_all_members():
     member = start_member(find_release("3.9"))
     members = [replace(member, used_version=version) for version in member.known_versions[2:]]
     for group in itertools.combinations_with_replacement(members, 3):
@@ -223,7 +223,7 @@ def test_by_the_text_of_the_kip_a_leader_not_bounced_last_adds_no_rebalance_at_t
     assert extra[-1] == []
 
 
-def test_a_leader_that_says_its_own_number_keeps_new_members_rejoining_for_ever():
+def test_a_leader_that_sends_its_own_number_keeps_new_members_rejoining_for_ever():
     boasting = with_models(
         "3.9", leader_model=LeaderModel.EMPTY_AND_OWN, member_model=MemberModel.FOLLOWUP_WAITS
     )

@@ -121,7 +121,7 @@ def test_a_change_of_leader_alone_costs_nothing_but_beside_a_pinned_native_membe
 
 
 @in_every_space
-def test_nobody_dies_outside_of_the_known_windows(space):
+def test_no_member_fails_outside_of_the_known_windows(space):
     for group, leader in leaders(space.groups):
         if space.has_native(group):
             members = space.members(group)
@@ -160,18 +160,18 @@ def test_every_group_of_natives_alone_ends_at_the_greatest_version_that_all_of_t
             assert {m.used_version for m in members if not m.pinned} <= {lowest}
 
 
-def test_a_world_without_pins_and_without_versions_1_and_2_has_no_death():
+def test_without_pins_and_versions_1_and_2_no_member_fails():
     for name in ("natives", "current", "future"):
         assert SPACES[name].deaths == []
 
 
 @pytest.mark.slow
-def test_no_member_of_a_release_that_probes_dies_without_pins():
+def test_no_member_of_a_release_that_probes_fails_without_pins():
     assert SLOW_SPACES["no pins"].deaths == []
 
 
 @pytest.mark.slow
-def test_the_worlds_are_as_large_as_they_were_when_they_proved_something():
+def test_the_state_spaces_are_as_large_as_measured():
     assert len(SLOW_SPACES["everything"].groups) > 5_000
     assert len(SLOW_SPACES["everything"].deaths) > 2_000
 

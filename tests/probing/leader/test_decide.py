@@ -181,14 +181,14 @@ def test_up_to_2_6_a_future_member_beside_version_2_ends_the_leader(name):
     assert not decision.version_probing
 
 
-def test_since_2_7_everybody_gets_an_error_in_the_leaders_latest_version():
+def test_since_2_7_all_members_get_an_error_in_the_leaders_latest_version():
     decision = decide_answers(find_release("2.7.0"), group((2, 2), (12, 12), (8, 8)))
     assert decision.error_code == 3
     assert {(a.content, a.version) for a in decision.answers} == {(Content.ERROR, 8)}
     assert not decision.version_probing
 
 
-def test_ours_answers_version_2_and_a_future_member_alike():
+def test_a_native_leader_answers_version_2_and_a_future_member_alike():
     decision = decide_answers(find_release("native"), group((2, 2), (12, 12)))
     assert {(a.content, a.version) for a in decision.answers} == {(Content.NORMAL, 2)}
     assert "no second number" in decision.why
@@ -206,7 +206,7 @@ def test_a_quarantined_member_keeps_what_it_owns_and_counts_for_nothing():
 
 
 @pytest.mark.parametrize("pair", [(11, 10), (3, -1), (0, 0), (-5, 11)])
-def test_numbers_that_contradict_each_other_quarantine_a_member_of_ours(pair):
+def test_numbers_that_contradict_each_other_quarantine_a_native_member(pair):
     decision = decide_answers(find_release("native"), group((9, 11), pair))
     assert decision.quarantined_members == ("m1",)
     assert (decision.version, decision.commonly_supported_version) == (9, 11)
@@ -244,7 +244,7 @@ def test_bytes_that_cannot_be_decoded_end_a_leader_of_kafka(name):
 
 
 @pytest.mark.parametrize(("name", "believes"), [("2.4.1", True), ("2.5.0", False)])
-def test_until_2_5_a_supported_number_below_the_used_one_is_believed(name, believes):
+def test_until_2_5_a_supported_number_below_the_used_one_is_accepted(name, believes):
     decision = decide_answers(find_release(name), group((4, 3), (4, 4)))
     assert (decision.refusal is None) is believes
 
@@ -275,6 +275,6 @@ def test_a_group_of_future_members_only_is_answered_in_the_leaders_latest():
     assert (decision.version, decision.commonly_supported_version) == (11, 11)
 
 
-def test_the_lowest_supported_version_is_told_to_whoever_wants_to_lead_on():
+def test_the_lowest_supported_version_is_in_the_decision():
     decision = decide_answers(find_release("2.0.1"), group((3, 3), (3, 11)))
     assert decision.lowest_supported_version == 3

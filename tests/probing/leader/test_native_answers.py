@@ -64,7 +64,7 @@ def test_a_native_member_is_answered_in_the_version_that_it_wrote():
         assert found["a"].commonly_supported_version == second
 
 
-def test_a_later_version_that_can_be_read_is_answered_in_our_latest():
+def test_a_later_version_that_can_be_read_is_answered_in_the_latest_native_version():
     found = answers(member("a", 102, native=102))["a"]
     assert (found.version, found.next_version, found.subscription_read) == (101, 101, True)
     found = answers(member("a", 102, native=102), leader=INCOMPATIBLE)["a"]
@@ -141,7 +141,7 @@ def test_the_level_holds_natives_back_and_no_jvm():
     assert (mixed.version, mixed.commonly_supported_version) == (11, 11)
 
 
-def test_a_group_of_natives_alone_says_so_and_names_its_lowest_answer():
+def test_the_decision_for_natives_alone_names_them_and_the_lowest_answer():
     decision = decide_answers(NEXT, [member("a", 11, native=102), member("b", 102, native=102)])
     assert decision.rule == "natives only"
     assert (decision.version, decision.commonly_supported_version) == (11, 11)
@@ -156,7 +156,7 @@ def test_the_sentence_names_the_natives_that_do_not_count():
     assert "native members (n) get" in why
 
 
-def test_without_natives_nobody_is_told_anything():
+def test_without_natives_no_next_version_is_sent():
     decision = decide_answers(NATIVE, [member("j", 9), member("k", 11)])
     assert (decision.next_version, decision.next_version_rule) == (0, "")
 

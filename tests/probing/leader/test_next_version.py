@@ -45,7 +45,7 @@ def test_every_row_fires_and_the_last_one_always_holds():
     assert all(NEXT_VERSION_RULES[-1].holds(n) for n in WORLD)
 
 
-def test_without_a_pin_nobody_is_told_what_a_jvm_leader_would_not_lift_or_could_not_read():
+def test_without_a_pin_no_next_version_is_one_that_a_jvm_leader_cannot_raise_or_read():
     for numbers in WORLD:
         version, _ = next_version_for(numbers)
         if numbers.pinned_version is None:

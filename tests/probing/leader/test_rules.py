@@ -23,7 +23,7 @@ def test_only_leaders_before_2_4_leave_future_members_empty():
     assert empty == released | {LeaderModel.KIP_TEXT}
 
 
-def test_ours_is_the_only_model_that_has_no_row_to_die_of():
+def test_only_the_native_model_has_no_row_that_ends_the_leader():
     dying = {
         model
         for rule in LEADER_RULES

@@ -248,7 +248,7 @@ def test_a_member_that_refused_stays_refused():
 
 
 @pytest.mark.parametrize("model", MemberModel)
-def test_every_answer_yields_commands_that_say_which_rule_fired_and_why(model):
+def test_every_answer_yields_commands_with_rule_and_reason(model):
     names = {rule.name for rule in MEMBER_RULES[model]}
     start = replace(start_member(find_release("native")), model=model)
     for used, received, common in itertools.product(range(1, 12), range(13), range(-1, 14)):
@@ -262,7 +262,7 @@ def test_every_answer_yields_commands_that_say_which_rule_fired_and_why(model):
                 assert state.refusal is None
 
 
-def test_what_ends_a_member_says_what_to_do():
+def test_what_ends_a_member_names_what_to_do():
     led = replace(start_member(find_release("2.0.1")), used_version=4)
     refusal = subscription_version(led)
     assert (refusal.rule, refusal.why) == (

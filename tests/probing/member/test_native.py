@@ -43,7 +43,7 @@ def test_a_pin_wins_over_an_optimistic_start_and_that_over_what_is_remembered():
         start_member(native, start_version="newest")
 
 
-def test_a_pinned_member_keeps_its_version_under_a_leader_of_ours_and_follows_up():
+def test_a_pinned_member_keeps_its_version_under_a_native_leader_and_follows_up():
     pinned = start_member(find_release("native"), upgrade_from="1.1")
     answer = NativeAnswer(next_version=101)
     state, commands = answered(pinned, 2, -1, native=answer, next_rebalance_ms=70_000)
@@ -71,7 +71,7 @@ def test_a_native_member_advertises_only_what_a_jvm_leader_may_hand_out():
             assert not wrote.pinned
 
 
-def test_only_a_native_member_says_that_it_is_pinned():
+def test_only_a_native_member_reports_that_it_is_pinned():
     for name, says in (("native", True), ("3.9", False)):
         pinned = start_member(find_release(name), upgrade_from="1.1")
         assert subscription_version(pinned).pinned is says
@@ -85,7 +85,7 @@ def by_us(state, received, next_version, *, read=True, levels=UNKNOWN_LEVELS, **
     return answered(state, received, max(received, 11), native=native, **other)
 
 
-def test_a_leader_of_ours_changes_the_version_without_a_rejoin():
+def test_a_native_leader_changes_the_version_without_a_rejoin():
     member = start_member(find_release("native"))
     later, commands = by_us(member, 11, 101)
     assert kinds(commands) == [WriteNextTime, ClearSchedule]
@@ -114,14 +114,14 @@ def test_what_cannot_be_written_becomes_the_greatest_known_version_below(next_ve
 
 
 @pytest.mark.parametrize("next_version", [0, -1, 1, 2])
-def test_nothing_said_and_nothing_that_can_probe_changes_nothing(next_version):
+def test_no_next_version_and_none_that_can_probe_change_nothing(next_version):
     member = start_member(find_release("native"), remembered_version=9)
     state, commands = by_us(member, 9, next_version)
     assert state.used_version == 9
     assert commands[0].rule == "settled under a native leader"
 
 
-def test_a_pin_stays_whatever_a_leader_of_ours_says():
+def test_a_pin_stays_whatever_a_native_leader_answers():
     member = start_member(find_release("native"), upgrade_from="1.1")
     state, commands = by_us(member, 2, 101)
     assert state.used_version == 2
@@ -154,7 +154,7 @@ def test_who_cannot_go_down_any_further_does_not_rejoin_for_ever():
     assert RejoinNow not in kinds(commands)
 
 
-def test_a_cached_answer_of_a_leader_of_ours_above_the_start_version_ends_nobody():
+def test_a_cached_answer_of_a_native_leader_above_the_start_version_ends_nobody():
     member = start_member(find_release("native"))
     state, commands = by_us(member, 101, 101)
     assert kinds(commands) == [WriteNextTime, ClearSchedule]

@@ -95,13 +95,13 @@ def test_the_unguarded_table_agrees_with_the_code_before_kafka_8649_was_fixed():
     assert [c for c in WORLD if outcome(MemberModel.UNGUARDED, c) != kafka_up_to_2_3_0(*c)] == []
 
 
-def test_ours_differs_from_kafka_only_where_the_second_number_cannot_be_true():
+def test_a_native_member_differs_from_kafka_only_at_impossible_second_numbers():
     differing = [c for c in WORLD if outcome(MemberModel.NATIVE, c) != kafka_since_2_2_2(*c)]
     assert differing
     assert all(common > LATEST or common < received < used for used, received, common in differing)
 
 
-def test_ours_never_writes_what_it_does_not_know_whatever_the_leader_says():
+def test_a_native_member_never_writes_unknown_versions_whatever_the_leader_sends():
     for model, common_max in ((MemberModel.NATIVE, 2**31 - 1), (MemberModel.KIP_TEXT, 13)):
         for used, received in itertools.product(range(1, 12), range(1, 12)):
             for common in (-(2**31), -1, 0, *range(1, 14), common_max):
@@ -110,7 +110,7 @@ def test_ours_never_writes_what_it_does_not_know_whatever_the_leader_says():
                 assert dies or model is MemberModel.KIP_TEXT or version >= 1
 
 
-def test_the_last_bounced_member_says_the_same_version_again_in_36_cases():
+def test_the_last_bounced_member_writes_the_same_version_again_in_36_cases():
     again = [
         c
         for c in WORLD
@@ -139,7 +139,7 @@ def test_below_the_earliest_probeable_version_nobody_moves(model):
 
 
 @pytest.mark.parametrize("known", [(101,), (101, 102), (101, 103)])
-def test_a_leader_of_ours_makes_nobody_rejoin_but_who_could_not_be_read_and_that_one_goes_down(
+def test_only_a_member_that_a_native_leader_cannot_read_rejoins_with_a_lower_version(
     known,
 ):
     for case in native_world(known):

@@ -178,7 +178,7 @@ def test_what_a_release_knows_is_a_set_that_ends_at_its_latest():
     ("name", "versions"),
     [("native", (101,)), ("next", (101, 102)), ("incompatible", (101, 103))],
 )
-def test_ours_speak_every_version_of_kafka_and_their_own(name, versions):
+def test_native_releases_know_every_version_of_kafka_and_native_ones(name, versions):
     release = find_release(name)
     assert release.is_native
     assert release.native_versions == versions
@@ -203,7 +203,7 @@ def test_kafkas_releases_know_no_native_version():
     ("name", "reads"),
     [("native", [101, 102]), ("next", [101, 102]), ("incompatible", [101, 102, 103])],
 )
-def test_a_later_body_is_read_when_it_says_so(name, reads):
+def test_a_later_body_is_read_if_it_names_this_version(name, reads):
     release = find_release(name)
     assert [v for v in range(1, 200) if release.reads(v)] == [*range(1, 12), *reads]
 

@@ -42,7 +42,7 @@ def test_the_last_release_whose_pin_is_dangerous_is_named():
     assert "with an upgrade.from up to 1.1 that leads its first" in notes("native", "3.9")
 
 
-def test_on_the_way_back_nobody_would_set_upgrade_from_to_the_later_release():
+def test_a_rollback_has_no_upgrade_from_of_the_later_release():
     for old, new in (("3.9", "3.0"), ("4.3", "3.5.0"), ("2.4", "0.10.0")):
         assert "not needed; do not set it" not in notes(old, new)
 
@@ -52,7 +52,7 @@ def test_formats_that_came_with_the_very_release_do_not_go_back():
         assert f"since {first} " in notes(first, before)
 
 
-def test_between_ours_and_kafkas_no_format_is_spoken_of():
+def test_between_native_and_kafka_releases_no_format_is_named():
     for old in ("1.1", "2.8", "3.3"):
         assert "two bounces" not in notes(old, "native") + notes("native", old)
 
@@ -122,7 +122,7 @@ def test_the_open_issues_of_the_release_to_come_are_named_with_their_fix():
     assert "3.3.2, 3.4.0" in notes("3.2", "3.3.1")
 
 
-def test_no_note_says_the_same_twice_and_the_same_release_needs_none():
+def test_no_note_is_repeated_and_the_same_release_needs_none():
     for old in RELEASES:
         assert notes_for(old, old) == ()
         for new in RELEASES:

@@ -126,7 +126,7 @@ def test_stages_are_the_bounces_of_a_path_or_one_without_a_pin():
     assert [stage.release for stage in broken.stages()] == ["2.3.0"]
 
 
-def test_every_pair_has_a_row_and_a_sentence_and_closed_ways_say_what_to_do():
+def test_every_pair_has_a_row_and_a_sentence_and_impossible_paths_name_what_to_do():
     hit = set()
     for old in RELEASES:
         for new in RELEASES:
@@ -208,7 +208,7 @@ def test_the_reason_of_a_path_is_what_an_operator_has_to_do(old, new, reason):
     assert (path.old, path.new) == (find_release(old).name, find_release(new).name)
 
 
-def test_every_path_says_its_releases_and_speaks_in_sentences():
+def test_every_path_names_its_releases_and_has_whole_sentences():
     for old in RELEASES:
         for new in RELEASES[::7]:
             path = upgrade_path(old, new)

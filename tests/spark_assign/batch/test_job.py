@@ -177,7 +177,9 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("what", BAD_ROWS)
-def test_bad_group_fails_the_job_with_its_name_column_and_value(call, tmp_path, table, rows, what):
+def test_invalid_group_fails_the_job_with_its_name_column_and_value(
+    call, tmp_path, table, rows, what
+):
     change, sentence = BAD_ROWS[what]
     table([rows[0], change(rows[1]), rows[2]])
     result = call("batch", "--in", "@groups.parquet", "--out", "@plans")

@@ -91,7 +91,7 @@ def test_consumer_goes_on_where_its_group_has_committed():
     on_broker(work)
 
 
-def test_members_share_and_take_over_when_one_leaves_or_dies():
+def test_members_share_and_take_over_when_one_leaves_or_crashes():
     async def work(broker, stack):
         group = [await start(stack, consumer(broker, session_timeout_ms=6_000)) for _ in range(3)]
         await wait_until(lambda: sorted(len(c.assignment()) for c in group) == [1, 1, 2])

@@ -29,7 +29,7 @@ def start(*arguments):
 
 @pytest.mark.loop
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_prints_its_address_serves_and_ends_cleanly_when_told_to(number):
+def test_prints_its_address_serves_and_ends_cleanly_after_a_signal(number):
     with start("--port", "0", "--topic", "words:3", "--topic", "one") as process:
         line = process.stdout.readline()
         assert line.startswith("listening on 127.0.0.1:")
@@ -64,7 +64,7 @@ def test_port_in_use_is_one_sentence_and_status_3():
 
 @pytest.mark.loop
 @pytest.mark.parametrize("arguments", [("--topic", "t:none"), ("--topic", "no spaces")])
-def test_bad_arguments_are_status_2(arguments):
+def test_invalid_arguments_are_status_2(arguments):
     with start("--port", "0", *arguments) as process:
         _, output = process.communicate(timeout=120)
     assert process.returncode == 2
@@ -146,6 +146,6 @@ async def _join(broker):
     "fields",
     [{"nodes": 0}, {"ports": (1, 2)}, {"topics": {"t": 0}}],
 )
-def test_settings_that_make_no_sense_are_refused(fields):
+def test_invalid_settings_are_refused(fields):
     with pytest.raises(ValueError, match=r"give|node"):
         BrokerConfig(**fields)

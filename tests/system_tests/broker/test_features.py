@@ -40,7 +40,7 @@ async def ask_update(client, *updates, version=2, dry_run=False):
     )
 
 
-def test_api_versions_tells_levels_from_version_3_and_minimums_of_0_from_version_4():
+def test_api_versions_has_levels_from_version_3_and_minimums_of_0_from_version_4():
     async def work(_, connect):
         client = await connect()
         old, three, four = [await client.ask("ApiVersions", v) for v in (2, 3, 4)]
@@ -54,7 +54,7 @@ def test_api_versions_tells_levels_from_version_3_and_minimums_of_0_from_version
     on_broker(work)
 
 
-def test_an_update_is_one_step_of_the_epoch_and_told_by_every_node():
+def test_an_update_is_one_step_of_the_epoch_and_reported_by_every_node():
     async def work(_, connect):
         first, second = await connect(1), await connect(2)
         answer = await ask_update(first, update(METADATA, 24), update("transaction.version", 1))
@@ -67,7 +67,7 @@ def test_an_update_is_one_step_of_the_epoch_and_told_by_every_node():
     on_broker(work, config)
 
 
-def test_a_stale_node_tells_what_it_knew_until_it_may_learn():
+def test_a_stale_node_reports_old_levels_until_it_updates():
     async def work(broker, connect):
         first, second = await connect(1), await connect(2)
         broker.cluster.features.freeze([2])

@@ -87,7 +87,7 @@ def test_a_codec_that_does_not_exist_and_more_records_than_fit_are_refused():
 
 
 @pytest.mark.parametrize("records", [b"\xff" * 200, bytes(200), b"\x01" * 200], ids=range(3))
-def test_records_of_nonsense_do_not_stop_a_search_by_time(records):
+def test_undecodable_records_do_not_stop_a_search_by_time(records):
     log = PartitionLog(max_batch_bytes=LIMIT)
     for codec, data in ((0, records), (1, gzip.compress(records)), (3, lz4.compress(records))):
         assert log.append(batch(data, codec=codec, count=3)).error == 0
@@ -126,7 +126,7 @@ NULLS = {
 
 
 @pytest.mark.parametrize("name", NULLS)
-def test_a_null_id_gets_kafkas_own_error_and_the_connection_lives(name, caplog):
+def test_a_null_id_gets_kafkas_error_and_the_connection_stays_open(name, caplog):
     api, version, fields, error = NULLS[name]
 
     async def work(_, connect):

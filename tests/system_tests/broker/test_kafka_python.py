@@ -292,7 +292,7 @@ def test_administration_of_topics(broker):
     admin.close()
 
 
-def test_a_topic_with_a_limit_keeps_what_is_new_and_tells_where_it_begins(broker):
+def test_a_topic_with_a_limit_keeps_new_records_and_reports_its_first_offset(broker):
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     with pytest.raises(KafkaError, match="give bytes, or -1"):
         admin.create_topics([NewTopic("wrong", 1, 1, topic_configs={"retention.bytes": "much"})])

@@ -85,7 +85,7 @@ def broken(at, value):
         (batch(b"x" * 100_000), partition_log.MESSAGE_TOO_LARGE),
     ],
 )
-def test_what_is_not_one_sound_batch_is_refused_and_not_stored(log, data, error):
+def test_an_invalid_batch_is_refused_and_not_stored(log, data, error):
     appended = log.append(data)
     assert (appended.error, appended.base_offset) == (error, -1)
     assert appended.message
@@ -117,7 +117,7 @@ class TestIdempotence:
         log.append(batch(b"a", producer=(7, 0, 2**31 - 1)))
         assert log.append(batch(b"b", producer=(7, 0, 0))).error == 0
 
-    def test_producers_do_not_mind_each_other(self, log):
+    def test_producers_are_independent(self, log):
         for producer_id in (1, 2):
             assert log.append(batch(b"a", producer=(producer_id, 0, 0))).error == 0
 

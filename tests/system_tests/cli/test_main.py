@@ -29,14 +29,14 @@ def run(*arguments):
         ("--from 3.1 --to native --frm 2", "no such option"),
     ],
 )
-def test_bad_input_is_refused_before_anything_starts(arguments, expected):
+def test_invalid_input_is_refused_before_anything_starts(arguments, expected):
     result = run("live", *arguments.split())
     assert result.exit_code == 2
     assert expected in result.stderr
     assert result.stdout == ""
 
 
-def test_a_refusal_is_one_sentence_that_says_what_to_do():
+def test_a_refusal_is_one_sentence_that_names_what_to_do():
     result = run("live", "--from", "2.0.1", "--to", "2.3.0")
     assert len(result.stderr.splitlines()) == 1
     assert "use one of 2.2.2, 2.3.1, 2.4 instead" in result.stderr

@@ -32,7 +32,7 @@ def when(trace, kind, **fields):
 
 
 @pytest.mark.kip("584-10", "sim")
-def test_the_client_story_from_t0_to_t5():
+def test_clients_follow_levels_from_t0_to_t5():
     operator = cluster(brokers=3, members=3, series="3.8", formatted=20)
     world, group = operator.world, operator.group
     # T0: the old programs; the leader looks at the brokers now and then, and learns of 20.

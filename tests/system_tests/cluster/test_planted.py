@@ -7,7 +7,7 @@ from tests.system_tests.cluster.planted import PLANTED
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_planted_mistake_goes_red_and_without_it_the_same_seed_is_green(monkeypatch, planted):
+def test_a_planted_mistake_is_found_and_without_it_the_same_seed_is_good(monkeypatch, planted):
     options = KraftOptions(seed=planted.seed, scenario=planted.scenario)
     assert run_kraft(options).broken == ()
     planted.plant(monkeypatch)

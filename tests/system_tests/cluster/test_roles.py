@@ -84,7 +84,7 @@ def test_a_controller_with_an_emptied_disk_learns_all_from_the_others():
     assert world.by_name["c1"].published == FinalizedLevels(levels={METADATA_VERSION: 21}, epoch=2)
 
 
-def test_levels_are_spoken_to_a_node_that_starts_without_anybody_else_starting():
+def test_peers_use_levels_with_a_node_that_starts_alone():
     operator = cluster(brokers=2)
     world = operator.world
     operator.update_until_accepted({METADATA_VERSION: 21})

@@ -74,7 +74,7 @@ def test_a_level_that_a_live_broker_lacks_is_refused_and_named():
 
 
 @pytest.mark.kip("584-6", "sim")
-def test_a_node_started_with_an_older_release_stays_out_and_hears_why():
+def test_a_node_started_with_an_older_release_is_rejected_with_the_reason():
     rejected = all_found("upgrade", Rejected)
     assert rejected
     assert all("start it with a release that does" in event.why for event in rejected)
@@ -121,7 +121,7 @@ def _is_late_start(event, until_ms):
 
 
 @pytest.mark.kip("584-12", "sim")
-def test_the_setting_decides_until_the_flag_does_and_there_is_an_emergency_way_back():
+def test_the_setting_decides_until_the_flag_does_and_can_go_back_in_an_emergency():
     for outcome in experiments("double-roll"):
         early = found(outcome, Asked)[0]
         assert early.rule == "not switched on yet"
@@ -151,7 +151,7 @@ def _last_start(outcome):
 
 
 @pytest.mark.kip("778-4", "sim")
-def test_an_unsafe_downgrade_drops_what_the_level_does_not_know_and_says_so():
+def test_an_unsafe_downgrade_drops_what_the_level_does_not_know_and_reports_it():
     unsafe = all_found("downgrade", Asked, kind="unsafe_downgrade", error="NONE")
     assert any(event.loses for event in unsafe)
     dropped = [event for event in all_found("downgrade", Rewritten) if event.dropped]

@@ -9,7 +9,7 @@ def protocols(*names):
     return tuple(Protocol(name, name.encode()) for name in names)
 
 
-def test_first_join_without_an_id_is_given_one_and_told_to_come_back_with_it(world):
+def test_first_join_without_an_id_gets_one_and_has_to_rejoin_with_it(world):
     answer = world.answers[world.join()]
     assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
     assert answer.member_id == "c-1"
@@ -37,7 +37,7 @@ def test_join_with_an_unknown_id_is_refused_and_creates_no_group(world):
         ({"protocol_type": ""}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
     ],
 )
-def test_join_that_makes_no_sense_is_refused(world, fields, error):
+def test_invalid_join_is_refused(world, fields, error):
     assert world.answers[world.join(**fields)].error is error
 
 
@@ -56,7 +56,7 @@ def test_an_emptied_group_takes_members_of_another_protocol_type(world):
     assert world.describe().protocol_type == "connect"
 
 
-def test_first_member_leads_and_alone_is_told_who_is_in_the_group(world):
+def test_first_member_leads_and_only_it_gets_the_list_of_members(world):
     first, second = world.stable(2)
     token = world.join(first)
     other = world.join(second)

@@ -53,7 +53,7 @@ def test_late_ticks_run_everything_that_was_due(world):
 
 
 class TestMove:
-    def test_stable_group_lives_on_and_every_session_starts_anew(self, world):
+    def test_stable_group_survives_and_every_session_starts_anew(self, world):
         leader, follower = world.stable(2)
         before = world.describe()
         world.advance(9_000)

@@ -5,14 +5,14 @@ import pytest
 from system_tests.coordinator import ErrorCode, Heartbeat, LeaveGroup, LeavingMember
 
 
-def test_heartbeat_of_a_stable_group_is_fine_and_extends_the_session(world):
+def test_heartbeat_of_a_stable_group_succeeds_and_extends_the_session(world):
     (member,) = world.stable(1)
     for _ in range(4):
         world.advance(9_000)
         assert world.heartbeat(member, 1) is ErrorCode.NONE
 
 
-def test_heartbeat_tells_a_member_of_a_rebalance_and_keeps_it_alive(world):
+def test_heartbeat_announces_a_rebalance_and_extends_the_session(world):
     leader, follower = world.stable(2)
     world.join(leader)
     for _ in range(4):
@@ -20,7 +20,7 @@ def test_heartbeat_tells_a_member_of_a_rebalance_and_keeps_it_alive(world):
         assert world.heartbeat(follower, 2) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_heartbeat_while_the_assignment_is_awaited_is_fine(world):
+def test_heartbeat_while_the_assignment_is_awaited_succeeds(world):
     leader, follower = world.stable(2)
     world.join(leader)
     world.join(follower)

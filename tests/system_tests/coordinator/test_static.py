@@ -34,7 +34,7 @@ def test_restart_that_changes_the_chosen_protocol_starts_a_rebalance(world):
 
 
 @pytest.mark.parametrize("version", [5, 8])
-def test_restarted_leader_before_v9_is_told_that_its_former_self_leads(world, version):
+def test_restarted_leader_before_v9_is_a_follower_of_its_former_member_id(world, version):
     old, _ = world.stable(2, instances=BOTH)
     answer = world.answers[world.join("", instance="a", version=version)]
     assert (answer.leader_id, answer.members, answer.skip_assignment) == (old, (), False)
@@ -55,7 +55,7 @@ def test_restarted_follower_does_not_skip_since_it_has_nothing_to_assign(world):
     assert (answer.leader_id, answer.members, answer.skip_assignment) == (leader, (), False)
 
 
-def test_former_self_is_fenced_everywhere(world):
+def test_former_member_id_is_fenced_everywhere(world):
     _, old = world.stable(2, instances=BOTH)
     world.join("", instance="b")
     fenced = ErrorCode.FENCED_INSTANCE_ID
@@ -67,7 +67,7 @@ def test_former_self_is_fenced_everywhere(world):
     assert world.kinds().count("MEMBER_FENCED") == 5
 
 
-def test_join_that_the_former_self_waits_in_is_fenced_at_once(world):
+def test_pending_join_of_the_former_member_id_is_fenced_at_once(world):
     _, old = world.stable(2, instances=BOTH)
     parked = world.join(old, b"new", instance="b")
     world.join("", b"new", instance="b")

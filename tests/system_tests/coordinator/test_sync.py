@@ -38,7 +38,7 @@ def test_sync_of_a_stable_group_returns_the_current_assignment(world):
     assert world.answers[world.sync(follower, 2)].assignment == follower.encode()
 
 
-def test_sync_while_members_join_is_told_to_join(world):
+def test_sync_while_members_join_has_to_rejoin(world):
     leader, follower = world.stable(2)
     world.join(leader)
     assert world.answers[world.sync(follower, 2)].error is ErrorCode.REBALANCE_IN_PROGRESS
@@ -75,7 +75,7 @@ def test_a_second_sync_of_a_member_answers_the_first_one(completing):
     assert world.answers[second].assignment == b"F"
 
 
-def test_a_generation_over_the_record_limit_fails_for_everybody_and_starts_over(make_world):
+def test_a_generation_over_the_record_limit_fails_for_all_members_and_starts_over(make_world):
     world = make_world(group_record_limit=2_000)
     leader, follower = world.stable(2)
     world.join(leader)

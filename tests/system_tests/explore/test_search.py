@@ -58,7 +58,7 @@ def test_kafka_14382_is_found_as_an_endless_cycle():
 
 
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
-def test_nothing_is_found_between_the_newest_and_ours(static):
+def test_nothing_is_found_between_the_newest_release_and_native(static):
     found, issues = explored("3.9.1", "native", static=static, crashes=0)
     assert found.complete
     assert issues == set()

@@ -93,7 +93,7 @@ def changed(**fields):
         ),
     ],
 )
-def test_a_bad_member_configuration_is_refused_with_the_field(line, why):
+def test_an_invalid_member_configuration_is_refused_with_the_field(line, why):
     with pytest.raises(LineError, match=why):
         read_line(MemberConfig, line)
 

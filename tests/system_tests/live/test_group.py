@@ -104,7 +104,7 @@ def test_a_member_that_just_started_has_no_assignment_yet(group):
     assert reason(group) == "b has no assignment yet"
 
 
-def test_what_an_earlier_life_says_late_changes_nothing(group):
+def test_a_late_report_of_an_earlier_incarnation_changes_nothing(group):
     group.note_end("b", incarnation=0, failed=False, at_ms=1.0)
     group.note_start("b", incarnation=1, release="native", upgrade_from=None, at_ms=2.0)
     say(group, "b", taken(7), incarnation=0)
@@ -123,7 +123,7 @@ def lines(group, *reports):
     return [format_line(line, members=members) for r in reports for line in narrator.tell(r)]
 
 
-def test_a_decision_is_told_with_the_generation_that_the_leader_then_takes(group):
+def test_a_decision_has_the_generation_that_the_leader_then_takes(group):
     say(group, "b", SubscriptionWritten(version=11, latest_supported_version=11, size=40))
     decision = say(
         group,
@@ -154,7 +154,7 @@ def test_a_decision_is_told_with_the_generation_that_the_leader_then_takes(group
         (11, 11, "      0    1   .  .   b rejoins at v11: because"),
     ],
 )
-def test_a_rejoin_is_told_in_the_fields_words(group, before, after, expected):
+def test_the_line_of_a_rejoin_uses_standard_terms(group, before, after, expected):
     assert lines(group, say(group, "b", rejoin(before, after))) == [expected]
 
 
@@ -165,6 +165,6 @@ def test_members_that_are_down_are_drawn_so(group):
     ]
 
 
-def test_an_error_answer_is_told(group):
+def test_an_error_answer_is_reported(group):
     traced = lines(group, say(group, "b", taken(2, error_code=3)))
     assert traced == ["      0    2   .  .   b got error 3 instead of tasks"]

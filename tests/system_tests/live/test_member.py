@@ -57,14 +57,14 @@ def test_a_broker_that_does_not_answer_is_asked_again(start):
     assert isinstance(reported[-1], events.MemberStopped)
 
 
-def test_an_error_that_cannot_pass_ends_the_member_and_says_why(start):
+def test_an_error_that_cannot_pass_ends_the_member_with_the_reason(start):
     reported, run = start(FencedInstanceIdError())
     with pytest.raises(FencedInstanceIdError):
         run()
     assert [type(event) for event in reported].count(events.MemberFailed) == 1
 
 
-def test_a_failed_assignor_ends_the_member_whatever_the_client_says(start):
+def test_a_failed_assignor_ends_the_member_whatever_the_client_returns(start):
     reported, run = start(failed="the leader refused")
     assert run() == member.EXIT_FAILED
     assert not [event for event in reported if isinstance(event, events.MemberStopped)]

@@ -24,7 +24,7 @@ def test_every_named_order_takes_every_member_once(named):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_leader_stands_where_the_order_says(seed):
+def test_the_leader_has_its_place_in_the_order(seed):
     assert order("leader-last", seed=seed)[-1] == "b"
     assert order("leader-first", seed=seed)[0] == "b"
 

@@ -59,5 +59,5 @@ def test_lost_partitions_end_an_interval_like_revoked_ones():
     assert doubles(*reports) == ()
 
 
-def test_two_lives_of_one_member_are_two_owners():
+def test_two_incarnations_of_one_member_are_two_owners():
     assert len(doubles(assigned("a", 0, 0), assigned("a", 5, 0, incarnation=1))) == 1

@@ -65,7 +65,7 @@ def test_cooperative_members_come_in_a_bounce_in_which_every_leader_waits_for_ow
     assert moved(old, new) == (before, bounces)
 
 
-def test_why_cooperative_members_take_a_bounce_of_their_own_is_said_first():
+def test_the_reason_for_a_separate_bounce_of_cooperative_members_comes_first():
     plan = plan_path("2.3", "native", Switches(rebalance_protocol="cooperative"))
     assert plan.notes[0].startswith("eager members first, cooperative ones in a second bounce")
 
@@ -74,7 +74,7 @@ def test_one_bounce_to_cooperative_members_on_request():
     assert moved("2.3", "native", no_pin=True) == ("eager", ["cooperative"])
 
 
-def test_members_are_eager_unless_told():
+def test_members_are_eager_by_default():
     plan = plan_path("2.8", "native", Switches())
     assert {stage.rebalance_protocol for stage in (plan.before, *plan.stages)} == {"eager"}
     assert "cooperative" not in plan.stages[0].describe()

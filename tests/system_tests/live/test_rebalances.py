@@ -68,7 +68,7 @@ def test_a_request_that_meets_a_join_is_counted_as_membership():
     assert (found.membership, found.version) == ((2,), ())
 
 
-def test_saying_it_again_is_counted_apart():
+def test_a_repeated_version_is_counted_separately():
     again = RejoinRequested(
         rule="r", why="w", used_version_before=11, used_version_after=11, for_version=True
     )

@@ -138,7 +138,7 @@ def test_a_killed_owner_owns_until_its_process_was_seen_to_be_gone():
     assert spans(owners, "partition 1") == [("b", 25, 200)]
 
 
-def test_marks_say_the_rule_and_the_reason_that_the_member_gave():
+def test_marks_have_the_rule_and_the_reason_of_the_member():
     marks = {mark.kind: mark for mark in story().marks}
     assert marks[MarkKind.LEADS].lane == "b"
     assert "rule: lowest used version" in marks[MarkKind.LEADS].hover
@@ -147,7 +147,7 @@ def test_marks_say_the_rule_and_the_reason_that_the_member_gave():
     assert (marks[MarkKind.DIES].lane, marks[MarkKind.DIES].at_ms) == ("b", 200)
 
 
-def test_who_fails_with_a_reason_dies_once():
+def test_a_member_that_fails_with_a_reason_ends_once():
     reports = (*REPORTS, report("b", 150, MemberFailed(why="cannot decode")))
     dies = [m for m in story(reports).marks if m.kind is MarkKind.DIES and m.lane == "b"]
     assert [(m.at_ms, m.hover) for m in dies] == [(150, "b fails: cannot decode")]
@@ -166,7 +166,7 @@ def test_rebalances_have_their_cause():
     ]
 
 
-def test_checks_that_failed_are_told_first_and_marked_at_the_end():
+def test_failed_checks_come_first_and_are_marked_at_the_end():
     checks = tuple(
         Check(name=name, ok=ok, sentence=f"{name}!", numbers={})
         for name, ok in (("records", True), ("owners", False))
@@ -178,7 +178,7 @@ def test_checks_that_failed_are_told_first_and_marked_at_the_end():
     assert [(mark.lane, mark.hover) for mark in broken] == [(GROUP, "owners!")]
 
 
-def test_an_experiment_that_ended_early_or_before_it_began_has_a_story():
+def test_an_experiment_that_ended_early_or_before_it_began_has_a_report():
     assert story(failure="member b died").facts[0] == "member b died"
     assert story((), failure="the group did not settle").versions == ()
 

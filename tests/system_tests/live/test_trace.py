@@ -47,7 +47,7 @@ def test_a_line_with_too_few_lanes_is_refused():
 FORGED = "x\x1b]0;owned\x07\u202e\n   9999    9   *  *   all is lost"
 
 
-def test_a_line_of_the_trace_is_one_line_whatever_it_tells():
+def test_a_line_of_the_trace_is_one_line_whatever_its_text():
     line = TraceLine(at_ms=13, generation=2, lanes=(Symbol.IDLES,), text=FORGED)
     assert format_line(line, members=["a"]).isprintable()
 

@@ -91,7 +91,7 @@ def test_a_lost_record_is_named_with_its_partition():
     assert "5 of 10 records were never processed (partitions 0)" in sentence(evidence, "records")
 
 
-def test_duplicates_are_bad_unless_somebody_crashed():
+def test_duplicates_are_bad_unless_a_member_crashed():
     evidence = replace(GOOD, reports=(*HANDOVER, processed("b", 13, 8, 9)))
     assert failed(evidence) == ["records"]
     assert failed(replace(evidence, crashed=frozenset({("a", 0)}))) == []

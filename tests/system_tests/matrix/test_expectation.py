@@ -140,7 +140,7 @@ def test_html_is_no_format_of_the_matrix():
         ("--from 3.9 --format markdown", "whole matrix"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_what_to_do(arguments, text):
+def test_wrong_usage_ends_with_2_and_names_what_to_do(arguments, text):
     done = run(arguments)
     assert done.exit_code == 2
     assert text in done.stderr

@@ -1,4 +1,4 @@
-"""The bounces that are tried with one rule taken out, and why some rules are not missed."""
+"""The bounces that run without one rule, and why no bounce needs some of the rules."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +13,7 @@ SETTLE_MS: Final = 600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounce:
-    """One process is stopped and started; `wait_ms`: what follows does not wait for the group."""
+    """One process stops and starts; with `wait_ms`, the next step follows after this time."""
 
     who: str
     release: str
@@ -28,13 +28,13 @@ class Bounce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runbook:
-    """What `simulate` cannot be asked for: a group with a setting, and bounces one by one.
+    """Steps for which `simulate` has no options: a group with a setting, and single bounces.
 
     Attributes:
         old: release of all members at first; upgrade_from: their setting.
         steps: the bounces, in order.
-        lead: lanes that the coordinator takes as leader whenever it may.
-        ends: what everybody writes in the end, 0 where nothing is promised.
+        lead: lanes that the coordinator chooses as leader whenever possible.
+        ends: the version that all members write at the end; 0: any.
     """
 
     old: str
@@ -80,7 +80,7 @@ def _settle(world: World) -> None:
         used = tuple((t.name, t.streams.state.used_version) for t in world.threads if t.is_up)
         world.record(Settled(world.now_ms, 0, "", used))
     else:
-        world.record(Unsettled(world.now_ms, SETTLE_MS, "somebody does not rest"))
+        world.record(Unsettled(world.now_ms, SETTLE_MS, "a member is not at rest"))
 
 
 def _all(pairs: str, **options: Any) -> list[dict[str, Any]]:
@@ -101,10 +101,10 @@ BOUNCES: Final[list[dict[str, Any]]] = [
     *_all("2.0.1>2.3.0 2.1.1>2.5.1 2.3.0>2.4.1 2.5.1>2.3.1 3.9.1>2.3.0 2.0.1>3.9.1", force=True),
     *_all("2.3.1>3.9.1 2.4.1>2.5.1 2.5.1>2.4.1 2.4.1>2.6.3 2.6.3>2.8.2 2.8.2>3.9.1 3.9.1>2.8.2"),
     *_all("2.0.1-text>2.3.1-text 2.3.1-text>2.0.1-text"),
-    # ours, and ours beside the JVM
+    # native members alone, and beside JVM members
     *_all("2.8.2>native 3.1.2>native native>3.1.2 native>2.8.2 3.9.1>next next>3.1.2"),
     *_all("native>next next>native native>incompatible incompatible>native next>incompatible"),
-    # static members, who may be handed the answer of their former selves; several threads
+    # static members, which can get their assignment from before the restart; several threads
     *_all("3.9.1>2.8.2 2.8.2>3.9.1 2.5.1>2.8.2 native>next", static=True),
     *_all("next>native incompatible>native native>2.8.2", static=True, force=True),
     *_all("2.3.1>2.4.1 2.4.1>2.5.1 2.8.2>3.9.1 3.1.2>native", threads=2, force=True),
@@ -114,7 +114,7 @@ BOUNCES: Final[list[dict[str, Any]]] = [
         faults=frozenset({"crash", "delay", "drop", "leader"}),
     ),
 ]
-"""Options of `simulate`; each is run with every seed."""
+"""Options of `simulate`; each runs with every seed."""
 
 
 def _runbook(old: str, steps: str, *, lead: str = "", ends: int = 0) -> Runbook:
@@ -137,26 +137,26 @@ def _runbook(old: str, steps: str, *, lead: str = "", ends: int = 0) -> Runbook:
 
 
 PINNED_BESIDE_1_1: Final = _runbook("1.1.1", "a>native/1.1 b>native/1.1 a>native/1.1", lead="ac")
-"""One of ours leads a pinned one of ours, and then a JVM leads that reads nothing above 2."""
+"""A native member leads a pinned native member; then a JVM leads that reads nothing above 2."""
 
 RUNBOOKS: Final = (
-    # a version above the leader's beside version 1 or 2
+    # a member writes a version above the leader's, another one version 1 or 2
     _runbook("2.8.2/1.1", "a>3.9.1"),
     _runbook("2.8.2/1.1", "c>3.9.1 a>2.8.2"),
     _runbook("2.6.3/1.1", "a>3.9.1 c>native"),
     _runbook("2.8.2/1.1", "a>native b>native"),
     _runbook("2.4.1/1.1", "c>native b>3.9.1"),
     _runbook("2.0.1/1.1", "c>2.1.1"),
-    # a leader that answers in 2, whatever was written
+    # a leader that always answers in version 2
     _runbook("0.10.1.1", "c>2.0.1/0.10.0"),
     _runbook("0.10.1.1", "c>2.3.1/0.10.0 b>native/0.10.0"),
     _runbook("0.10.1.1", "c>native/0.10.0 b>3.9.1/0.10.0"),
     _runbook("0.10.1.1", "c>2.3.1/0.10.0"),
     _runbook("0.10.1.1", "c>native/0.10.0"),
-    # ours under a leader of Kafka's that lifts everybody
+    # a native member under a JVM leader that raises all members
     _runbook("2.8.2", "b>native c>3.9.1 a>3.9.1", lead="ca", ends=11),
     _runbook("2.8.2", "b>native a>3.9.1 c>3.9.1", lead="ac", ends=11),
-    # members of ours with a pin, beside JVM members with and without
+    # pinned native members beside JVM members with and without a pin
     _runbook("native/1.1", "a>native b>native"),
     _runbook("native/1.1", "c>3.9.1 a>native"),
     _runbook("native", "c>native/1.1 a>3.9.1/1.1"),
@@ -164,7 +164,7 @@ RUNBOOKS: Final = (
     _runbook("native", "a>native c>2.8.2/1.1 a>2.8.2/1.1", lead="ca"),
     _runbook("3.9.1/1.1", "a>native b>native"),
     PINNED_BESIDE_1_1,
-    # three programs at once
+    # three releases at once
     _runbook("native", "a>next b>incompatible"),
     _runbook("incompatible", "a>native b>next"),
     _runbook("incompatible", "c>native a>2.8.2"),
@@ -178,7 +178,7 @@ RUNBOOKS: Final = (
     _runbook("incompatible", "b>incompatible c>incompatible a>native+150 c>native", lead="ab"),
     _runbook("incompatible", "a>incompatible c>incompatible b>native+150 a>native", lead="ba"),
 )
-"""Beside the bounces, each run once."""
+"""Further runs, each with one seed."""
 
 
 _G, _T = "member, guarded, tasks kept, follow-up, follow-up waits", "member, text of KIP-268"
@@ -261,11 +261,11 @@ HARMLESS: Final[dict[str, str]] = {
         " bound; tests/probing counts it"
     ),
 }
-"""Rule -> why nothing of the above misses it."""
+"""Rule -> why no bounce or runbook needs it."""
 
 EXPLORED: Final[dict[str, str]] = {
     "answered within used": "0.10.0.1 0.10.1.1 dynamic KAFKA-6054",
     "sets what it speaks": "2.0.1 2.3.0 dynamic KAFKA-8649",
     "nothing is forgotten": "2.4.1 2.5.1 static KAFKA-9821",
 }
-"""Checker -> the search in which it alone finds an issue of history, with two members."""
+"""Checker -> the search with two members in which it alone finds a known Kafka issue."""

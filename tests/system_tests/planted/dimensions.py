@@ -1,7 +1,7 @@
-"""Break the code in one place, and see which checker of groups with dimensions finds it.
+"""Plant one fault in the code, and require that the checker for it fails (groups with dimensions).
 
-Each fault is planted alone; bounces of a few seeds, or a search, are run until the checker that it
-is for goes red. The results go to docs/planted.json, from which docs/planted.md is printed.
+Each fault is planted alone. Bounces of a few seeds, or a search, run until its checker fails. The
+results are stored in docs/planted.json, from which docs/planted.md is generated.
 """
 
 import json
@@ -33,15 +33,15 @@ MAX_STATES: Final = 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One place that is broken.
+    """One planted fault.
 
     Attributes:
-        checker: that has to go red.
-        why: what the broken code does.
-        place: what is put in the place of a function: its module or class, its name.
-        broken: original function -> what stands there instead.
-        options: of `simulate`, beside --draw all and the seed.
-        searched: options of `explore`, with two members, where a search finds it too.
+        checker: the checker that must fail.
+        why: the effect of the fault.
+        place: module or class of the replaced function, and its name.
+        broken: original function -> its replacement.
+        options: options of `simulate`, besides --draw all and the seed.
+        searched: options of `explore` with two members, if a search finds the fault, too.
     """
 
     checker: str
@@ -53,7 +53,7 @@ class Fault:
 
     @contextmanager
     def planted(self) -> Iterator[None]:
-        """Let the fault be there for a while."""
+        """Plant the fault while the context is open."""
         owner, name = self.place
         with mock.patch.object(owner, name, self.broken(getattr(owner, name))):
             yield
@@ -92,7 +92,7 @@ def _remembers_hosts(original):
 
 
 def _keeps_copies_at_home(original):
-    """Every copy goes to the next thread of the process that runs the task."""
+    """Give every copy to the next thread of the process that runs the task."""
 
     def by_thread(read, *rest):
         active, _, _ = original(read, *rest)
@@ -209,12 +209,12 @@ FAULTS: Final = (
 
 
 def bounce_of(fault: Fault, seed: int) -> BounceOptions:
-    """The bounce of a seed."""
+    """Return the bounce of a seed."""
     return BounceOptions(seed=seed, draw_all=True, **fault.options)
 
 
 def command(options: BounceOptions) -> str:
-    """The command that shows a bounce."""
+    """Return the command that replays a bounce."""
     words = [f"simulate --seed {options.seed} --draw all --from {options.old} --to {options.new}"]
     words += [f"--threads {options.threads}"] if options.threads > 1 else []
     words += ["--static"] if options.static else []
@@ -222,15 +222,15 @@ def command(options: BounceOptions) -> str:
 
 
 def red(options: BounceOptions) -> list[str]:
-    """Names of the rules that a bounce breaks."""
+    """Return the names of the rules that a bounce breaks."""
     return sorted({violation.rule for violation in run_bounce(options).broken})
 
 
 def seed_of(fault: Fault) -> int:
-    """The first seed whose bounce is good, and breaks the checker's rule with the fault.
+    """Return the first seed whose bounce is good, but breaks the checker's rule with the fault.
 
     Raises:
-        LookupError: none of `SEEDS` is.
+        LookupError: no seed of `SEEDS`.
     """
     for seed in SEEDS:
         options = bounce_of(fault, seed)
@@ -242,7 +242,7 @@ def seed_of(fault: Fault) -> int:
 
 
 def search_of(fault: Fault) -> tuple[Any, Bounds, str]:
-    """Plan and bounds of the fault's search, and its command."""
+    """Return plan and bounds of the fault's search, and its command."""
     given = dict(fault.searched or {})
     old, new = given.pop("old", "native"), given.pop("new", "native")
     threads = given.pop("threads", 1)
@@ -269,7 +269,7 @@ def search_of(fault: Fault) -> tuple[Any, Bounds, str]:
 
 
 def searched(fault: Fault) -> bool:
-    """Whether a search finds the fault by its checker."""
+    """Whether a search reports the fault by its checker."""
     plan, bounds, _ = search_of(fault)
     with fault.planted():
         found = explore(plan, bounds, wanted=frozenset({(fault.checker, None)})).found
@@ -277,7 +277,7 @@ def searched(fault: Fault) -> bool:
 
 
 def measure(fault: Fault) -> dict[str, Any]:
-    """What is stored of a fault."""
+    """Return the stored result of a fault."""
     options = bounce_of(fault, seed_of(fault))
     with fault.planted():
         others = [name for name in red(options) if name != fault.checker]
@@ -298,7 +298,7 @@ def measure(fault: Fault) -> dict[str, Any]:
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Measure and write."""
+    """Measure all faults and write the results."""
     stored = json.loads(STORED.read_text(encoding="utf-8"))
     stored["dimensions"] = []
     for fault in FAULTS:

@@ -1,4 +1,4 @@
-"""Mutants of the decision tables that nobody can notice, though their rows decide, and why."""
+"""Equivalent mutants of the decision tables: their rows decide, but no result differs, and why."""
 
 from typing import Final
 

@@ -1,14 +1,14 @@
-"""Let each row of the decision tables say something else, and see who notices.
+"""Give each row of the decision tables another result, and record which check detects it.
 
-Every row of the tables of `probing` is given each other answer of its table, one at a time: the
-row holds as before and says what another row says. Bounces in which the row decides are simulated
-until one of them breaks other rules than with the tables as they are. Of what they do not notice,
-small groups are explored, and of the rest the unit tests of `probing` are run. The results go to
-docs/mutants.json as they come, from which docs/mutants.md is printed. Only what is not in that file
-is measured; NAMES are parts of names of mutants. --check repeats what the simulator and the
-explorer noticed (exit status 1: one is not noticed any more).
+Every row of the tables of `probing` gets the result of each other row of its table, one at a time;
+its condition is unchanged. Bounces in which the row decides are simulated until one breaks other
+rules than with the original tables. For mutants that no bounce detects, small groups are explored;
+for the rest, the unit tests of `probing` run. Results are written to docs/mutants.json at once;
+docs/mutants.md is generated from it. Only mutants that are not in that file are measured; NAMES are
+parts of names of mutants. --check repeats what the simulator and the explorer detected (exit status
+1: one is not detected any more).
 
-Each mutant is run in a process of its own, so that nothing remembers the whole tables.
+Each mutant runs in a separate process, so that no cache has results of the original tables.
 """
 
 import contextlib
@@ -86,10 +86,10 @@ _SAYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A row that says something else: numbers of table and row, and what it says instead.
+    """A row with another result: numbers of table and row, and the new result.
 
     Attributes:
-        key: name of the row among all rows; says: whose answer it gives.
+        key: name of the row among all rows; says: name of the row whose result it has.
         changes: fields of the row.
     """
 
@@ -105,14 +105,14 @@ class Mutant:
         return f"{self.key}: says {self.says}"
 
     def plant(self) -> None:
-        """Put the mutated table in the place of the whole one."""
+        """Replace the original table by the mutated one."""
         table = tables()[self.table]
         row = replace(table.rows[self.at], **self.changes)
         table.put((*table.rows[: self.at], row, *table.rows[self.at + 1 :]))
 
 
 def mutants() -> list[Mutant]:
-    """Every row with every other answer of its table; and members of ours kept at 11 for ever."""
+    """Every row with every other result of its table; and native members kept at 11 for ever."""
     found = []
     for number, table in enumerate(tables()):
         answers = _answers(table)
@@ -127,7 +127,7 @@ def mutants() -> list[Mutant]:
 
 
 def _answers(table: Table) -> dict[Any, tuple[str, dict[str, Any]]]:
-    """Each different answer of a table, called by the first row that gives it."""
+    """Each different result of a table, under the name of the first row that has it."""
     found: dict[Any, tuple[str, dict[str, Any]]] = {}
     for row in table.rows:
         found.setdefault(_identity(_answer(row)), (f"'{label(row)}'", _answer(row)))
@@ -142,7 +142,7 @@ def _answer(row: Any) -> dict[str, Any]:
 
 
 def _identity(answer: dict[str, Any]) -> Any:
-    """Equal for answers that say the same; two functions do if their code is the same."""
+    """Return a value that is equal for equal results; functions are equal if their code is."""
     return tuple(
         (value.__code__.co_code, value.__code__.co_consts, value.__code__.co_names)
         if isinstance(value, FunctionType)
@@ -153,7 +153,7 @@ def _identity(answer: dict[str, Any]) -> Any:
 
 @cache
 def experiments() -> dict[str, BounceOptions | Runbook]:
-    """The bounces that are tried: the planted ones, with fewer seeds."""
+    """Return the bounces: those of the planted rules, with fewer seeds."""
     return {
         name: bounce
         for name, bounce in bounces().items()
@@ -162,16 +162,16 @@ def experiments() -> dict[str, BounceOptions | Runbook]:
 
 
 def broken_in(name: str) -> list[str]:
-    """Rules that an experiment breaks, or the error that it ends with."""
-    bounce.__dict__["_SETTLE_MS"] = SETTLE_MS  # mutants that never rest are many
+    """Return the rules that an experiment breaks, or the error that ends it."""
+    bounce.__dict__["_SETTLE_MS"] = SETTLE_MS  # many mutants never come to rest
     try:
         return broken_rules(experiments()[name])
-    except Exception as error:  # noqa: BLE001 whatever a mutant makes of the code
+    except Exception as error:  # noqa: BLE001 a mutant can raise anything
         return [f"raises {type(error).__name__}"]
 
 
 def found_in(asked: str) -> list[str]:
-    """Rules that a search finds broken."""
+    """Return the rules that are broken in a search."""
     old, new = asked.split()
     plan = plan_bounce(BounceOptions(old=old, new=new, force=True))
     bounds = Bounds(members=2, partitions=4, crashes=0, max_states=MAX_STATES, more_states=0)
@@ -185,7 +185,7 @@ ASKED: Final[dict[str, Callable[[str], list[str]]]] = {SIMULATOR: broken_in, EXP
 
 
 def run_whole(checker: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Broken rules of each experiment of a checker, and for each row those in which it decides."""
+    """Return the broken rules of each experiment, and row -> experiments in which it decides."""
     fired: set[str] = set()
     listen(fired)
     broken: dict[str, list[str]] = {}
@@ -201,7 +201,7 @@ def run_whole(checker: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]
 def run_mutant(
     checker: str, row: dict[str, Any], mutant: Mutant, names: Sequence[str], whole: Any
 ) -> dict[str, Any]:
-    """The row of a mutant that nobody has noticed, with what one more checker says."""
+    """Return the row of an undetected mutant, with the result of one more checker."""
     mutant.plant()
     row = row | {"seen": NOTHING, "asked": [*row.get("asked", ()), checker]}
     if checker == UNIT:
@@ -220,7 +220,7 @@ def run_mutant(
 
 
 def unit_tests_fail() -> bool:
-    """Whether the unit tests notice the tables of this process."""
+    """Whether the unit tests fail with the tables of this process."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         arguments = ["-q", "-x", "-p", "no:cacheprovider", UNIT_TESTS]
         return pytest.main(arguments) == pytest.ExitCode.TESTS_FAILED
@@ -229,7 +229,7 @@ def unit_tests_fail() -> bool:
 def measure(
     checker: str, wanted: Sequence[Mutant], rows: dict[str, dict[str, Any]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and row of each mutant, with what one checker says, in their order."""
+    """Yield name and row of each mutant with the result of one checker, in their order."""
     whole, deciding = {}, {}
     if checker != UNIT:
         with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
@@ -241,7 +241,7 @@ def measure(
     most = MOST_BOUNCES if checker == SIMULATOR else MOST_SEARCHES
     tasks = []
     for mutant in wanted:
-        # First the bounce that misses the whole row; seeds of one pair of releases stand apart.
+        # First the bounce that needs the row; then one seed of each pair of releases at a time.
         first = named.get(mutant.key)
         names = sorted(deciding.get(mutant.key, ()), key=lambda n: (n != first, "--seed 1 " in n))
         row = rows.get(mutant.name, {"row": mutant.key, "says": mutant.says})
@@ -250,7 +250,7 @@ def measure(
 
 
 def _each(tasks: Sequence[Callable[[], Any]]) -> Iterator[Any]:
-    """Results in order; functions do not go through pipes, so tasks are inherited by number."""
+    """Yield results in order; functions cannot be pickled, so forks get tasks by number."""
     _TASKS[:] = tasks
     with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
         yield from pool.imap(_run_number, range(len(tasks)), chunksize=1)
@@ -264,7 +264,7 @@ def _run_number(number: int) -> Any:
 
 
 def stored() -> dict[str, dict[str, Any]]:
-    """What was measured, by name of the mutant."""
+    """Return the stored results by name of the mutant."""
     if not STORED.exists():
         return {}
     rows = json.loads(STORED.read_text(encoding="utf-8"))["mutants"]
@@ -272,7 +272,7 @@ def stored() -> dict[str, dict[str, Any]]:
 
 
 def write(results: dict[str, dict[str, Any]]) -> None:
-    """Keep the results of mutants that there are, in the order of the tables."""
+    """Write the results of existing mutants, in the order of the tables."""
     every = mutants()
     rows = [dict(results[mutant.name]) for mutant in every if mutant.name in results]
     for row in rows:
@@ -293,7 +293,7 @@ def write(results: dict[str, dict[str, Any]]) -> None:
 @click.option("--anew", is_flag=True, help="measure again what was measured")
 @click.argument("names", nargs=-1)
 def main(*, names: tuple[str, ...], checks: bool, anew: bool, **asked: bool) -> None:
-    """Ask the checkers one after the other, each about what the ones before did not notice."""
+    """Run the checkers in order, each for the mutants that are not detected yet."""
     checkers = [name for name in CHECKERS if asked[name.replace(" ", "_")]] or CHECKERS
     every = [
         mutant for mutant in mutants() if not names or any(word in mutant.name for word in names)
@@ -314,12 +314,12 @@ def main(*, names: tuple[str, ...], checks: bool, anew: bool, **asked: bool) -> 
 
 
 def _is_open(row: dict[str, Any], checker: str) -> bool:
-    """Whether nobody has noticed a mutant, and this checker was not asked yet."""
+    """Whether a mutant is not detected yet, and this checker did not run for it."""
     return row.get("seen", NOTHING) == NOTHING and checker not in row.get("asked", ())
 
 
 def check(every: Sequence[Mutant]) -> int:
-    """Repeat what each mutant was noticed in; 1: one of them is not noticed any more."""
+    """Repeat the detections; return 1 if a mutant is not detected any more."""
     silent = not_noticed(every, stored())
     for name in silent:
         click.echo(f"not noticed any more: {name}", err=True)
@@ -327,7 +327,7 @@ def check(every: Sequence[Mutant]) -> int:
 
 
 def not_noticed(every: Sequence[Mutant], rows: dict[str, dict[str, Any]]) -> list[str]:
-    """Names of the mutants whose bounce or search breaks the rules that it breaks without them."""
+    """Return the names of mutants whose bounce or search breaks the same rules without them."""
     seen = [mutant for mutant in every if "in" in rows.get(mutant.name, {})]
     where = [(rows[mutant.name]["seen"], rows[mutant.name]["in"]) for mutant in seen]
     asked = sorted(set(where))

@@ -1,13 +1,13 @@
-"""Take one rule out, and see what goes red.
+"""Remove one rule, and record which bounce detects it.
 
-Every row of the tables of `probing` and every checker of the simulator is taken out, one at a time,
-and the same bounces are run with and without it. Without an option the result is written to
-docs/planted.json, from which docs/planted.md is printed; with --check it is compared with that file
-(exit 1: something differs): the bounce named for each rule must still tell, and where nothing is
-named, nothing may. Where a bounce is named it alone is run, unless --anew looks at all of them.
-With --tenth, of the bounces that no row names a tenth is run, another one each day.
+Every row of the tables of `probing` and every checker of the simulator is removed, one at a time,
+and the same bounces run with and without it. Without an option the result is written to
+docs/planted.json, from which docs/planted.md is generated; with --check it is compared with that
+file (exit 1: a difference): the bounce named for each rule must still detect it, and no bounce may
+detect the others. If a bounce is named, only this one runs, unless --anew is given. With --tenth,
+only a tenth of the bounces that no row names run, another tenth each day.
 
-Each rule is taken out in a process of its own, so that nothing remembers the whole table.
+Each rule is removed in a separate process, so that no cache has results of the whole table.
 """
 
 import json
@@ -39,19 +39,19 @@ LIVENESS = ("settles", "final versions", "version rebalances")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: its name, its rows, and how to put other rows in their place."""
+    """One table: its name, its rows, and a function that replaces the rows."""
 
     name: str
     rows: tuple[Any, ...]
     put: Callable[[tuple[Any, ...]], None]
 
     def without(self, at: int) -> None:
-        """Take out one row."""
+        """Remove one row."""
         self.put(self.rows[:at] + self.rows[at + 1 :])
 
 
 def tables() -> list[Table]:
-    """Every table of decisions that a bounce goes by."""
+    """Return every decision table that a bounce uses."""
     models: dict[tuple[Any, ...], list[Any]] = {}
     for model, rows in MEMBER_RULES.items():
         models.setdefault(rows, []).append(model)
@@ -86,7 +86,7 @@ def _put(module: Any, attribute: str) -> Callable[[tuple[Any, ...]], None]:
 
 
 def label(row: Any) -> str:
-    """Name of a row; some names of leaders stand twice, for other models."""
+    """Return the name of a row; names of leader rows include the models, if they are not unique."""
     models = getattr(row, "models", None)
     if models is None:
         return str(row.name)
@@ -98,12 +98,12 @@ def label(row: Any) -> str:
 
 
 def key_of(table: Table, row: Any) -> str:
-    """Name of a row among all rows of all tables."""
+    """Return the name of a row among all rows of all tables."""
     return f"{table.name}: {label(row)}"
 
 
 def listen(fired: set[str]) -> None:
-    """Let every row say when it is the one that decides: a row that is asked and holds."""
+    """Record each row that decides: the one whose condition is checked and holds."""
 
     def recorded(key: str, holds: Callable[..., bool]) -> Callable[..., bool]:
         def recording(*numbers: Any) -> bool:
@@ -119,7 +119,7 @@ def listen(fired: set[str]) -> None:
 
 
 def broken_rules(bounce: BounceOptions | Runbook) -> list[str]:
-    """Names of the rules that a bounce breaks, or of the error that it ends with."""
+    """Return the names of the rules that a bounce breaks, or of the error that ends it."""
     try:
         if isinstance(bounce, Runbook):
             return sorted(bounce.broken())
@@ -131,7 +131,7 @@ def broken_rules(bounce: BounceOptions | Runbook) -> list[str]:
 
 
 def command(options: BounceOptions) -> str:
-    """The command that shows a bounce."""
+    """Return the command that replays a bounce."""
     words = ["simulate", f"--seed {options.seed}", f"--from {options.old}", f"--to {options.new}"]
     words += [f"--threads {options.threads}"] if options.threads > 1 else []
     words += ["--static"] if options.static else []
@@ -141,7 +141,7 @@ def command(options: BounceOptions) -> str:
 
 
 def bounces() -> dict[str, BounceOptions | Runbook]:
-    """Every bounce that is tried, with each seed, by its command or runbook."""
+    """Return every bounce, with each seed, by its command or runbook."""
     every = [BounceOptions(seed=seed, **options) for options in BOUNCES for seed in SEEDS]
     return {command(options): options for options in every} | {
         str(runbook): runbook for runbook in RUNBOOKS
@@ -149,7 +149,7 @@ def bounces() -> dict[str, BounceOptions | Runbook]:
 
 
 def run_whole(names: Sequence[str]) -> dict[str, tuple[list[str], set[str]]]:
-    """Command of each bounce -> rules that it breaks, and rows that decided something in it."""
+    """Return command -> rules that the bounce breaks, and rows that decided in it."""
     fired: set[str] = set()
     listen(fired)
     found = {}
@@ -164,7 +164,7 @@ def run_whole(names: Sequence[str]) -> dict[str, tuple[list[str], set[str]]]:
 
 
 def run_without(task: tuple[int, int, Sequence[str]]) -> Outcomes:
-    """Command -> rules that these bounces break without one row of one table."""
+    """Return command -> rules that the bounce breaks without one row of one table."""
     number, at, names = task
     tables()[number].without(at)
     every = bounces()
@@ -172,14 +172,14 @@ def run_without(task: tuple[int, int, Sequence[str]]) -> Outcomes:
 
 
 def difference(whole: Outcomes, planted: Outcomes) -> dict[str, Any]:
-    """The bounce that tells best: newly broken rules count more than old ones that are lost."""
+    """Return the bounce with the clearest difference; new broken rules count most."""
     tells = [
         {"bounce": name, "red": new, "lost": old}
         for name, after in planted.items()
         if (new := sorted(set(after) - set(whole[name])))
         + (old := sorted(set(whole[name]) - set(after)))
     ]
-    # Green with the whole table is best, and then: as few rules broken as can be.
+    # A bounce that is good with the whole table is best; then one that breaks few rules.
     tells.sort(key=lambda t: (not t["red"], len(whole[t["bounce"]]), len(planted[t["bounce"]])))
     return tells[0] if tells else {}
 
@@ -187,13 +187,13 @@ def difference(whole: Outcomes, planted: Outcomes) -> dict[str, Any]:
 def rows_taken_out(
     named: dict[str, str], tried: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[tuple[str, Outcomes]]]:
-    """What tells for each row, and every outcome that was met.
+    """Return what detects each row, and every outcome.
 
-    A row is missed in no bounce in which it decides nothing, so only the others are run again.
+    A bounce in which a row never decides cannot need it, so only the others run again.
 
     Args:
-        named: row -> the only bounce to run without it, where one is known to tell.
-        tried: the bounces that are run.
+        named: row -> the only bounce to run without it, if it is known to detect it.
+        tried: the bounces.
     """
     context = multiprocessing.get_context("fork")
     with context.Pool(WORKERS, maxtasksperchild=1) as pool:
@@ -216,7 +216,7 @@ def rows_taken_out(
 
 
 def checkers_taken_out(met: list[tuple[str, Outcomes]]) -> list[dict[str, Any]]:
-    """For each checker a bounce that only it rejects: without it, that bounce passes."""
+    """Return for each checker a bounce that only this checker rejects."""
     found: list[dict[str, Any]] = []
     for name in [*(rule.name for rule in SAFETY), *LIVENESS]:
         faults = [
@@ -233,7 +233,7 @@ def checkers_taken_out(met: list[tuple[str, Outcomes]]) -> list[dict[str, Any]]:
 
 
 def explore_command(words: str) -> str:
-    """The command of a search in short form."""
+    """Return the command of a search, given in short form."""
     old, new, kind, issue = words.split()
     static = " --static" if kind == "static" else ""
     return f"explore --from {old} --to {new} --members 2{static} --issue {issue}"
@@ -244,7 +244,7 @@ def explore_command(words: str) -> str:
 @click.option("--anew", is_flag=True, help="look for better bounces everywhere")
 @click.option("--tenth", is_flag=True, help="with --check: of bounces that nothing names, a tenth")
 def main(*, checks: bool, anew: bool, tenth: bool) -> None:
-    """Measure and write, or measure and compare."""
+    """Measure, then write or compare the results."""
     stored: dict[str, Any] = {}
     if not anew:
         stored = json.loads(STORED.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Each checker of groups with dimensions finds the fault that is planted for it."""
+"""Each checker of groups with dimensions fails for the fault that is planted for it."""
 
 import json
 
@@ -20,7 +20,7 @@ def test_every_checker_has_its_fault():
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.checker)
-def test_a_bounce_goes_red_by_the_planted_fault_alone(fault):
+def test_a_bounce_breaks_its_rule_by_the_planted_fault_alone(fault):
     row = STORED_BY_CHECKER[fault.checker]
     options = bounce_of(fault, row["seed"])
     assert (command(options), fault.why) == (row["bounce"], row["why"])

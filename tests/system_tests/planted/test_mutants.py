@@ -1,4 +1,4 @@
-"""A row that says something else is noticed: one of each table, and a tenth of all, by the day."""
+"""A row with another result is detected: one of each table, and a tenth of all, by the day."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.system_tests.planted.mutants import (
 )
 
 
-def test_each_row_says_what_each_other_row_of_its_table_says():
+def test_each_row_gets_the_result_of_each_other_row_of_its_table():
     names = [mutant.name for mutant in mutants()]
     assert len(names) == len(set(names)) > 300
     natives_only = "leader, next version of native members: natives only: says "
@@ -34,7 +34,7 @@ def test_what_is_stored_is_of_mutants_that_there_are():
     assert all(REASONS.values())
 
 
-def test_a_group_of_ours_that_is_kept_at_11_for_ever_is_noticed_by_the_simulator():
+def test_a_native_group_that_is_kept_at_11_for_ever_is_noticed_by_the_simulator():
     row = stored()["leader, next version of native members: natives only: says '11 for ever'"]
     assert (row["seen"], row["red"]) == (SIMULATOR, ["final versions"])
 

@@ -1,4 +1,4 @@
-"""Every rule is there for something: without it a bounce goes red, or a reason says why not."""
+"""Every rule is needed: without it a bounce fails, or a stored reason says why none does."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def test_a_row_that_nothing_misses_has_its_reason_and_no_other_row_has_one():
     assert all(HARMLESS.values())
 
 
-def test_of_two_rules_that_stand_in_for_each_other_one_is_needed(monkeypatch):
+def test_of_two_rules_that_replace_each_other_one_is_needed(monkeypatch):
     assert PINNED_BESIDE_1_1.broken() == set()
     member = MEMBER_RULES[MemberModel.NATIVE]
     without = tuple(row for row in member if row.name != "pin stays")
@@ -49,7 +49,7 @@ def test_of_two_rules_that_stand_in_for_each_other_one_is_needed(monkeypatch):
 
 
 @pytest.mark.parametrize(("checker", "asked"), sorted(EXPLORED.items()))
-def test_without_the_checker_an_issue_of_history_is_not_found(monkeypatch, checker, asked):
+def test_without_the_checker_a_known_issue_is_not_found(monkeypatch, checker, asked):
     old, new, kind, issue = asked.split()
     static = kind == "static"
     plan = plan_bounce(BounceOptions(old=old, new=new, static=static, force=True))

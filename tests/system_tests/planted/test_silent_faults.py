@@ -1,4 +1,4 @@
-"""Faults that say nothing of themselves: a task that is not run, a process that is not there."""
+"""Faults without a report: a task that does not run, a process that does not exist."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ def rules_of(**options):
 
 @pytest.fixture
 def forgetful(monkeypatch):
-    """A member keeps the partition of its first task and does not run the task."""
+    """Make members keep the partition of their first task without running the task."""
     whole = member.held_tasks
 
     def held_tasks(*args, **kwargs):

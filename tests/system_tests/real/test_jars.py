@@ -131,7 +131,7 @@ def test_a_jar_with_another_checksum_than_the_pinned_one_is_refused(plays):
         streams_jars("4.3.1")
 
 
-def test_a_jar_that_is_not_pinned_is_refused_and_the_message_says_how_to_pin_it(plays):
+def test_a_jar_that_is_not_pinned_is_refused_with_the_way_to_pin_it(plays):
     plays(ivy())
     for _ in range(2):
         with pytest.raises(EnvironmentFailureError, match=r"some\.jar .*no checksum") as caught:
@@ -155,7 +155,7 @@ def test_a_list_of_before_does_not_let_an_unpinned_jar_pass(plays):
         streams_jars("4.3.1")
 
 
-def test_a_pin_beside_the_jars_does_not_replace_one_of_ours(plays):
+def test_a_pin_beside_the_jars_does_not_replace_a_shipped_one(plays):
     name = PINS.read_text().split()[-1]
     pin(name, "tampered with")
     plays(ivy(name=name, content="tampered with"))

@@ -147,9 +147,7 @@ def drawn(page, folder):
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_a_real_browser_draws_the_page_offline_and_has_nothing_to_complain_of(
-    story, page, tmp_path
-):
+def test_a_real_browser_draws_the_page_offline_without_an_error(story, page, tmp_path):
     dom, console = drawn(page.replace("</body>", f"{PROBE}</body>"), tmp_path)
     assert console == []
     assert dom.count('class="main-svg"') >= 2

@@ -35,7 +35,7 @@ def overlaps(bars):
     ]
 
 
-def test_no_partition_has_two_owners_in_a_good_story(story):
+def test_no_partition_has_two_owners_in_the_report_of_a_good_bounce(story):
     assert story.partitions == tuple(f"lines-{number}" for number in range(6))
     for partition in story.partitions:
         bars = [bar for bar in story.owners if bar.lane == partition]
@@ -65,7 +65,7 @@ def test_at_the_end_every_partition_belongs_to_its_last_owner(outcome, story):
     assert {(b.lane, b.key) for b in story.owners if b.until_ms == story.end_ms} == expected
 
 
-def test_a_member_writes_one_version_at_a_time_and_the_bar_says_on_which_release(story):
+def test_a_member_writes_one_version_at_a_time_and_the_bar_names_its_release(story):
     for lane in story.lanes:
         bars = [bar for bar in story.versions if bar.lane == lane]
         assert overlaps(bars) == []

@@ -109,7 +109,7 @@ def test_a_probing_member_comes_down_to_what_is_offered_and_rejoins_with_other_b
 
 
 @pytest.mark.kip("268-8", "sim")
-def test_while_one_member_writes_a_version_everybody_is_answered_in_it():
+def test_while_one_member_writes_a_version_all_members_are_answered_in_it():
     for seed in range(6):
         for event in of(bounce("2.8.2", "3.9.1", seed=seed), Answered):
             lowest = min(event.used_versions)
@@ -132,7 +132,7 @@ def test_lowered_members_go_up_again_when_all_can(old, new):
 
 
 @pytest.mark.kip("268-9", "sim")
-def test_a_lowered_member_of_ours_goes_up_again_while_a_jvm_member_leads():
+def test_a_lowered_native_member_goes_up_again_while_a_jvm_member_leads():
     world = World(WorldSetup(seed=1, processes=3))
     world.member_ids.next_leaders = ("a",)
     for process, release in enumerate(("2.8.2", "3.9.1", "native")):
@@ -273,7 +273,7 @@ def test_without_the_pin_the_error_names_the_value_to_set(old, value):
 
 
 @pytest.mark.parametrize(("old", "new"), [("native", "native"), ("native", "next")])
-def test_ours_cost_no_rebalance_for_a_version(old, new):
+def test_native_members_cost_no_rebalance_for_a_version(old, new):
     for seed in range(8):
         outcome = bounce(old, new, seed=seed, members=4)
         assert outcome.ok, outcome.broken
@@ -321,7 +321,7 @@ def test_equal_seeds_leave_equal_traces():
     assert run_bounce(options) == run_bounce(options)
 
 
-def test_an_answer_is_taken_by_everybody_that_it_was_meant_for():
+def test_every_recipient_adopts_its_answer():
     outcome = bounce("3.8.1", "3.9.1")
     answered = {
         (a.member_id, event.generation) for event in of(outcome, Answered) for a in event.answers

@@ -83,7 +83,7 @@ def broken(*trace):
     return [violation.rule for violation in check_trace((*BEGIN, *trace), TASK_OF)]
 
 
-def test_a_good_trace_breaks_nothing():
+def test_a_valid_trace_breaks_no_rule():
     assert broken(answered(("a", 11, 11), ("b", 11, 11)), *FINE) == []
 
 
@@ -118,7 +118,7 @@ def test_jvm_members_are_answered_in_the_lowest_version_that_one_of_them_wrote()
     assert broken(native, answered(("a", 101, 101), ("b", 10, 10))) == []
 
 
-def test_a_member_sets_only_what_it_speaks():
+def test_a_member_sets_only_versions_that_it_knows():
     assert broken(took("a", (P0,), used_after=12)) == ["sets what it speaks"]
 
 
@@ -127,7 +127,7 @@ def test_an_answer_can_be_followed_and_is_no_error():
     assert broken(took("a", (), error_code=3)) == ["nobody is refused"]
 
 
-def test_nobody_dies_of_itself():
+def test_no_member_fails_by_itself():
     assert broken(Ended(5, "a", "of the group's versions", failed=True)) == ["nobody dies"]
 
 
@@ -136,7 +136,7 @@ def test_a_settled_group_forgets_nothing():
 
 
 @pytest.mark.parametrize(("of_a", "of_b"), [((T0,), ()), ((), ()), ((T1,), (T0,))])
-def test_in_a_settled_group_everybody_runs_the_tasks_of_its_partitions(of_a, of_b):
+def test_in_a_settled_group_every_member_runs_the_tasks_of_its_partitions(of_a, of_b):
     members = took("a", (P0,), tasks=of_a), took("b", (P1,), tasks=of_b)
     assert broken(*members, FINE[-1]) == ["nothing is forgotten"]
 
@@ -147,7 +147,7 @@ def test_nobody_is_unreadable_in_a_settled_group():
     assert broken(led, answered(("a", 11, 11), ("b", 11, 11)), *FINE) == []
 
 
-def test_ours_do_not_rejoin_for_a_version_while_ours_leads():
+def test_native_members_do_not_rejoin_for_a_version_under_a_native_leader():
     ours = started("a", versions=(11, 101), native=True)
     rejoin = Rejoined(6, "a", "version", "a row", 11, 101)
     led = answered(("a", 11, 11), ("b", 11, 11), native_leader=True)

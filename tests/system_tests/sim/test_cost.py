@@ -45,7 +45,7 @@ def test_a_partition_pauses_until_another_has_read_its_state():
     assert (found.restored, found.moved) == (50, 1)
 
 
-def test_a_death_pauses_all_that_the_thread_had():
+def test_a_crash_pauses_all_partitions_of_the_thread():
     found = cost(
         took(0, "a", (P0, P1)), REST, Ended(1000, "a", "kill", failed=False), took(1500, "b", (P1,))
     )

@@ -73,7 +73,7 @@ def test_each_dimension_is_on_in_about_half_of_the_seeds():
     assert not any(dimensions.views for dimensions, _ in drawn if not dimensions.routes)
 
 
-def test_one_seed_draws_the_same_again_and_says_how_to_see_it():
+def test_one_seed_draws_the_same_again_and_has_a_replay_command():
     options = BounceOptions(seed=6, draw_all=True)
     outcome = run_bounce(options)
     assert outcome.trace == run_bounce(options).trace
@@ -129,7 +129,7 @@ def test_a_static_group_is_not_drawn_dynamic_and_its_coordinator_does_not_move()
         ("native", "native", [None]),
     ],
 )
-def test_cooperative_members_of_ours_are_eager_beside_leaders_up_to_2_3(old, new, pins):
+def test_cooperative_native_members_are_eager_beside_leaders_up_to_2_3(old, new, pins):
     plan = plan_bounce(
         BounceOptions(old=old, new=new, dimensions=Dimensions(cooperative=True), force=False)
     )
@@ -148,7 +148,7 @@ def test_cooperative_members_of_ours_are_eager_beside_leaders_up_to_2_3(old, new
     ids="+".join,
 )
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
-def test_every_order_of_a_small_group_of_ours_breaks_no_rule(asked, static):
+def test_every_order_of_a_small_native_group_breaks_no_rule(asked, static):
     none = {"cooperative": False, "endpoints": False, "views": False, "standbys": 0}
     dimensions = Dimensions.of(2, **(none | asked))
     plan = plan_bounce(

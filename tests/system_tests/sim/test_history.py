@@ -45,7 +45,7 @@ def restarts_at_every_step(release, *, static):
 
 @pytest.mark.parametrize("old", ["2.0.1", "2.0.0"])
 @pytest.mark.parametrize("new", ["2.1.1", "2.2.1", "2.3.0"])
-def test_kafka_8649_a_member_is_told_a_version_that_it_cannot_write(old, new):
+def test_kafka_8649_a_member_gets_a_version_that_it_cannot_write(old, new):
     found = rules(old, new, seeds=8, force=True)
     assert set(found) == {"good", "sets what it speaks"}
 
@@ -57,7 +57,7 @@ def test_kafka_8649_is_gone_where_it_was_fixed(new):
 
 
 @pytest.mark.parametrize("release", ["2.4.1", "2.5.1"])
-def test_kafka_9821_a_follow_up_dies_with_the_member_that_remembers_it(release):
+def test_kafka_9821_a_follow_up_is_lost_with_the_member_that_remembers_it(release):
     found = restarts_at_every_step(release, static=True)
     assert found["idle"] > 0
     assert set(restarts_at_every_step(release, static=False)) == {"good"}

@@ -228,7 +228,7 @@ def test_the_text_is_a_program_of_2_0_to_2_3_and_of_nothing_else():
         ("incompatible", "next"),
     ],
 )
-def test_members_of_ours_never_rejoin_for_a_version_whoever_leads(old, new, members):
+def test_native_members_never_rejoin_for_a_version_whoever_leads(old, new, members):
     ends = 0
     for world, _ in every_bounce(old, new, members=members):
         ends += reaches_new_release(world, new)

@@ -46,7 +46,7 @@ def test_nothing_counts_before_the_group_has_settled():
     assert count_rebalances((*rebalance(1, rejoined(Cause.VERSION)), REST)).total == 0
 
 
-def test_too_many_rebalances_for_the_version_are_told():
+def test_too_many_rebalances_for_the_version_are_reported():
     trace = (REST, *rebalance(2, rejoined("version")), *rebalance(3, rejoined("version")))
     counted = count_rebalances(trace)
     assert check_version_rebalances(counted, 2, at_ms=9) == []
@@ -54,7 +54,7 @@ def test_too_many_rebalances_for_the_version_are_told():
     assert (broken.rule, broken.at_ms) == ("version rebalances", 9)
 
 
-def test_a_group_that_does_not_settle_is_told():
+def test_a_group_that_does_not_settle_is_reported():
     assert check_settles((REST,)) == []
     found = check_settles((REST, Unsettled(9, 1000, "waiting for a")))
     assert [(violation.rule, violation.at_ms) for violation in found] == [("settles", 9)]
@@ -74,7 +74,7 @@ def test_versions_at_rest_are_allowed_ones_and_the_same_for_all():
     assert check_resting_versions((), (11,)) == []
 
 
-def test_after_the_forced_rebalance_everybody_writes_the_one_version():
+def test_after_the_forced_rebalance_all_members_write_one_version():
     both = REST._replace(used_versions=(("a", 101), ("b", 101)))
     mixed = REST._replace(used_versions=(("a", 11), ("b", 101)))
     assert check_final_version((mixed, both), 101) == []

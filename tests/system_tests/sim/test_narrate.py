@@ -34,7 +34,7 @@ def test_each_happening_has_its_symbol_in_the_lane_of_its_thread():
     ]
 
 
-def test_a_bounce_tells_its_generations_and_its_verdict():
+def test_the_trace_of_a_bounce_has_its_generations_and_its_verdict():
     outcome = run_bounce(BounceOptions(seed=2, old="2.8.2", new="3.9.1"))
     text = "\n".join(outcome_lines(outcome))
     assert "join a:v9/9 b:v9/9 c:v9/9" in text

@@ -14,7 +14,7 @@ from system_tests.sim.world.scheduler import Scheduler
     [
         ({"old": "2.0.1", "new": "2.3.0"}, OptionError, "KAFKA-8649"),
         ({"old": "9.9", "new": "2.3.0"}, ReleaseError, "unknown"),
-        ({"faults": frozenset({"flood"})}, OptionError, "no such fault: flood"),
+        ({"faults": frozenset({"flood"})}, OptionError, "unknown fault 'flood'"),
         ({"old": "2.0.1", "new": "2.0.1", "threads": 2}, None, ""),
     ],
 )

@@ -139,7 +139,9 @@ def test_a_needless_wait_for_a_session_after_a_clean_stop_is_bad():
     ("release", "how", "stopped"),
     [("3.9.1", "stop", Stopped.SILENT_STOP), ("native", "kill", Stopped.CRASH)],
 )
-def test_who_ends_without_leaving_is_waited_for_until_its_session_runs_out(release, how, stopped):
+def test_a_member_that_ends_without_leaving_is_waited_for_until_its_session_times_out(
+    release, how, stopped
+):
     late = 1_000 + SESSION_MS
     trace = (
         *group("native", release),
@@ -166,7 +168,7 @@ def test_a_static_member_does_not_leave_when_it_stops():
     assert found.is_within
 
 
-def test_what_others_give_up_waits_for_the_rest_of_the_session_only():
+def test_revoked_partitions_of_others_wait_for_the_rest_of_the_session_only():
     late = 1_000 + SESSION_MS
     found = pauses_of(
         (
@@ -184,7 +186,7 @@ def test_what_others_give_up_waits_for_the_rest_of_the_session_only():
     ]
 
 
-def test_a_member_that_stands_still_pauses_what_it_has_until_it_goes_on():
+def test_a_paused_member_pauses_its_partitions_until_it_resumes():
     found = only(
         *group("native", "native"),
         Hindered(1_000, "b", Hindrance.STANDSTILL, 9_000),
@@ -205,7 +207,7 @@ def test_a_follow_up_that_is_lost_is_bad():
     assert (found.stopped, found.is_within) == (Stopped.REBALANCE, False)
 
 
-def test_what_nobody_takes_pauses_to_the_end_of_the_trace():
+def test_partitions_without_a_new_owner_pause_to_the_end_of_the_trace():
     found = only(*group("native", "native"), *LEFT, started("c", at_ms=60_000))
     assert (found.pause_ms, found.is_within) == (59_000, False)
 

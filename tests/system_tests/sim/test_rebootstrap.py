@@ -66,7 +66,7 @@ def test_stuck_connections_need_it():
     assert recovered_ms(seen, AT_MS) is None
 
 
-def test_while_all_are_gone_attempts_are_as_rare_as_the_back_off_says():
+def test_while_all_nodes_are_gone_attempts_follow_the_back_off():
     seen, config = played(NAMES["all gone for half a minute"], 5)
     while_gone = [event for event in kinds(seen, "attempt") if 10_000 <= event.at_ms < 35_000]
     least_ms = config.reconnect_backoff_max_ms * 0.8

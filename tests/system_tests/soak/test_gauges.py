@@ -34,11 +34,11 @@ def test_a_planted_leak_of_descriptors_is_found():
     assert series((40 + number % 20 for number in range(200)), "descriptors").ok
 
 
-def test_too_few_samples_say_nothing():
+def test_too_few_samples_have_no_result():
     assert series([1, 100]) is None
 
 
-def test_samples_of_days_are_thinned_and_say_the_same():
+def test_samples_of_days_are_thinned_with_the_same_result():
     found = Series(process="member a", gauge="memory")
     for at in range(50_000):
         found.add(float(at), 50 + at * 0.01)
@@ -131,7 +131,7 @@ def test_a_process_that_cannot_be_measured_is_a_failure_and_the_others_are_measu
     assert failure.startswith("member a cannot be measured: AccessDenied")
 
 
-def test_a_gauge_that_breaks_says_why_and_goes_on():
+def test_a_gauge_that_fails_reports_the_reason_and_continues():
     seen = []
 
     def breaks_once(sample):

@@ -23,7 +23,7 @@ def test_the_same_seed_draws_the_same_schedule_and_another_seed_another_one():
     assert drawn(seed=7) != drawn(seed=8)
 
 
-def test_every_kind_comes_in_the_first_round_as_often_as_the_pack_says():
+def test_the_first_round_has_every_kind_as_often_as_configured():
     first = [disturbance.kind for disturbance in drawn(len(EMBEDDED_PACK))]
     never_replaced = [kind for kind in EMBEDDED_PACK if kind not in (Kind.GROW, Kind.SHRINK)]
     assert sorted(k for k in first if k not in (Kind.GROW, Kind.SHRINK)) == sorted(never_replaced)
@@ -71,7 +71,7 @@ def test_the_calm_after_a_disturbance_is_what_was_asked_for_to_twice_that():
     assert all(3.0 <= disturbance.calm_s <= 6.0 for disturbance in drawn(calm_s=3.0))
 
 
-def test_with_two_clients_one_member_on_each_lives_long():
+def test_with_two_clients_one_member_on_each_is_long_lived():
     assert SoakOptions(client="mixed").long_lived == ("a", "b")
     assert SoakOptions(client="aiokafka").long_lived == ("a",)
 

@@ -75,7 +75,7 @@ spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8)), max_size=30)
 
 
 @given(spans, st.integers(0, 60))
-def test_runs_of_offsets_say_what_the_check_of_a_live_bounce_says(found, produced):
+def test_runs_of_offsets_equal_the_check_of_a_live_bounce(found, produced):
     runs = OffsetRuns()
     reports = []
     for first, length in found:

@@ -55,7 +55,7 @@ def failed(found):
     return [check.name for check in check_soak(found).checks if not check.ok]
 
 
-def test_a_good_soak_is_good_also_when_it_was_ended_early():
+def test_a_soak_that_ended_early_can_be_good():
     assert failed(outcome()) == []
     assert failed(outcome(early="it was interrupted")) == []
 
@@ -84,7 +84,7 @@ def checks_of(found):
     return {check.name: check for check in check_soak(found).checks}
 
 
-def test_too_few_samples_are_not_decided_and_every_answer_says_so():
+def test_too_few_samples_are_not_decided_and_every_output_reports_it():
     few = ("member b: 3 samples of descriptors, 8 are needed",)
     found = outcome(gauges=("memory", "threads"), undecided={"descriptors": few})
     checks = checks_of(found)
@@ -140,7 +140,7 @@ def test_the_summary_ends_with_the_verdict_and_lists_the_findings():
     assert any("member killed" in line and "6.5 s" in line for line in lines)
 
 
-def test_the_sizes_on_disk_are_told_with_a_real_broker_and_without():
+def test_the_sizes_on_disk_are_shown_with_a_real_broker_and_without():
     def sizes(found):
         lines = [line for line, _ in summary_lines(found, check_soak(found), OPTIONS)]
         return next(line for line in lines if "on disk" in line)

@@ -118,12 +118,12 @@ class Node(Cluster):
 
 @pytest.mark.kip("778-15", "core")
 @pytest.mark.parametrize("epoch", [None, -1, -7])
-def test_levels_that_a_broker_tells_without_an_epoch_are_not_finalized(epoch):
+def test_levels_that_a_broker_reports_without_an_epoch_are_not_finalized(epoch):
     features = read_features(Node(epoch))
     assert features.finalized == UNKNOWN_LEVELS
     assert features.supported["a"].max == 9
 
 
 @pytest.mark.kip("778-15", "core")
-def test_levels_that_a_broker_tells_with_an_epoch_are_finalized():
+def test_levels_that_a_broker_reports_with_an_epoch_are_finalized():
     assert read_features(Node(0)).finalized.levels == {"a": 7}

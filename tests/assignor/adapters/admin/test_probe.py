@@ -50,7 +50,7 @@ def test_servers_are_separated_by_commas():
             parse_servers(wrong)
 
 
-def test_a_certificate_that_is_not_trusted_is_said(tmp_path):
+def test_a_certificate_that_is_not_trusted_is_reported(tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(PEM / "certificate.pem", PEM / "key.pem")
 
@@ -123,7 +123,7 @@ def test_a_command_connects_by_tls_with_certificates_in_pem(tmp_path, is_mutual)
     assert (done.exit_code, done.output) == (0, "broker 1\n")
 
 
-def test_a_port_without_tls_is_said(tmp_path):
+def test_a_port_without_tls_is_reported(tmp_path):
     file = properties(tmp_path, security_protocol="SSL")
     with running_broker() as broker:
         server = broker.bootstrap_servers[0]
@@ -190,7 +190,7 @@ def log_in(server, file, timeout=1):
     return run("--bootstrap-server", server, "--command-config", file, "--timeout", timeout)
 
 
-def test_a_wrong_password_is_said_at_once(login):
+def test_a_wrong_password_is_reported_at_once(login):
     refusing = Login(error=SASL_AUTHENTICATION_FAILED)
     with listener(refusing) as server:
         done = log_in(server, login, timeout=60)
@@ -209,7 +209,7 @@ def test_a_server_that_hangs_up_at_the_login_is_taken_to_refuse_it(login):
     assert "the connection was closed during the login (PLAIN), as after a wrong" in done.stderr
 
 
-def test_a_mechanism_that_is_not_enabled_is_said_with_those_that_are(login):
+def test_a_mechanism_that_is_not_enabled_is_reported_with_those_that_are(login):
     with listener(Login(mechanisms=("SCRAM-SHA-512", "GSSAPI"))) as server:
         done = log_in(server, login, timeout=60)
     assert done.exit_code == 1

@@ -257,7 +257,7 @@ def test_an_error_names_the_setting_and_no_secret(properties):
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
 
 
-def test_what_is_allowed_is_said_where_a_value_is_not():
+def test_the_error_for_a_value_names_the_allowed_ones():
     protocols = "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
     assert refusal(security_protocol=SECRET) == (
         f"security.protocol has a value that is not supported; supported are {protocols}"

@@ -113,7 +113,7 @@ def test_the_protocol_fields_that_aiokafka_cannot_write_are_not_promised():
     assert list(metadata.subscription) == ["a", "b"]
 
 
-def test_generation_and_instance_id_ride_in_our_own_bytes():
+def test_generation_and_instance_id_are_in_the_native_bytes():
     assignor, coordinator, _ = made(instance="i-1")
     coordinator.generation = 7
     answers = assignor.assign(cluster(lines=2), {"m": joined(assignor)})

@@ -63,7 +63,7 @@ def test_ends_and_committed_offsets(access):
     assert access.committed(partitions) == dict.fromkeys(partitions, 0)
 
 
-def test_nobody_there_is_one_sentence():
+def test_no_broker_is_one_sentence():
     with pytest.raises(ClusterUnavailable, match="answered: KafkaConnectionError"):
         AIOKafkaAccess({"bootstrap_servers": "127.0.0.1:1"}, group_id="app")
 

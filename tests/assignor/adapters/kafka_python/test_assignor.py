@@ -104,14 +104,14 @@ def test_nothing_is_raised_for_an_answer_that_cannot_be_read_and_it_asks_again_l
     assignor.close()
 
 
-def test_an_emulated_release_dies_of_an_answer_that_it_cannot_read():
+def test_an_emulated_release_ends_at_an_answer_that_it_cannot_read():
     assignor, _, seen = made(release="0.10.2")
     assignor.on_assignment(answer(3, 3), 1)
     assert "version 3" in assignor.failed
     assert [event for event in seen if isinstance(event, MemberFailed)]
 
 
-def test_an_emulated_leader_dies_of_a_version_it_does_not_know_and_sends_nothing():
+def test_an_emulated_leader_ends_at_a_version_it_does_not_know_and_sends_nothing():
     old, _, seen = made(number=1, release="0.10.2")
     new, _, _ = made(number=2, release="2.0")
     with pytest.raises(LeaderRefused, match=r"upgrade\.from=0\.10\.2"):
@@ -120,7 +120,7 @@ def test_an_emulated_leader_dies_of_a_version_it_does_not_know_and_sends_nothing
     assert isinstance(seen[-1], MemberFailed)
 
 
-def test_topics_that_do_not_fit_are_told_to_the_listener_and_nothing_is_sent():
+def test_topics_that_do_not_fit_are_reported_to_the_listener_and_nothing_is_sent():
     topology = (
         Topology()
         .add_source("s", topics=["a", "b"])

@@ -83,7 +83,7 @@ def test_policies_that_may_not_be_read_are_left_out(broker, access):
     broker.clear_faults()
 
 
-def test_nobody_there_is_one_sentence():
+def test_no_broker_is_one_sentence():
     settings = admin_settings({"bootstrap_servers": "127.0.0.1:1"}) | {"bootstrap_timeout_ms": 200}
     with pytest.raises(ClusterUnavailable, match=r"no broker of 127\.0\.0\.1:1 answered"):
         KafkaAdminAccess(settings, group_id="app")

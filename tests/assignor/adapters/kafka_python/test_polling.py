@@ -46,7 +46,7 @@ def assignor(*, silent=False, shutdown=False, failed=None):
     )
 
 
-def test_batches_come_through_until_somebody_says_stop():
+def test_batches_are_returned_until_the_stop():
     stop, consumer = threading.Event(), Consumer({}, {"p": [1]})
     seen = []
     for batch in polled(consumer, assignor(), stop=stop):
@@ -142,5 +142,5 @@ def test_what_is_processed_is_committed_unless_the_group_went_on():
         commit_next(Consumer(kafka_errors.KafkaConnectionError()), {"p": 7})
 
 
-def test_nothing_to_commit_asks_nobody():
+def test_nothing_to_commit_sends_no_request():
     assert commit_next(None, {})

@@ -215,7 +215,7 @@ def test_a_member_is_silent_when_it_counts_as_one_without_heartbeats(
         ({"message_format_version": 1, "persistent_metadata_version": 2}, b"SRPROC01"),
     ],
 )
-def test_the_state_directory_is_written_in_the_message_format_unless_told_otherwise(
+def test_the_state_directory_is_written_in_the_message_format_by_default(
     member, tmp_path, settings, magic
 ):
     member(state_dir=tmp_path, **settings)

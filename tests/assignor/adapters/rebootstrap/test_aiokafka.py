@@ -75,7 +75,7 @@ def test_something_else_than_a_client_is_refused():
         supervise(object())
 
 
-def test_settings_that_make_no_sense_are_refused():
+def test_invalid_settings_are_refused():
     with pytest.raises(RebootstrapConfigError, match=r"did you mean 'reconnect\.backoff\.ms'"):
         supervise(object(), reconnect_back_ms=5)
 
@@ -127,7 +127,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
 @loop
 @pytest.mark.kip("1102-4", "loop")
 @pytest.mark.kip("1102-6", "loop")
-def test_a_demand_is_heard_in_a_request_of_the_supervisors_own():
+def test_the_supervisors_own_requests_receive_a_demand():
     async def play():
         async with world() as (broker, servers, producer):
             member = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")

@@ -83,7 +83,7 @@ def test_something_else_than_a_client_is_refused():
 
 
 @loop
-def test_settings_that_make_no_sense_are_refused():
+def test_invalid_settings_are_refused():
     with running_broker(BEHIND_ONE_ADDRESS) as broker:
         consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers)
         try:
@@ -197,7 +197,7 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
 
 @loop
 @pytest.mark.kip("1102-4", "loop")
-def test_a_client_that_asks_in_an_older_version_never_hears_of_the_demand(broker):
+def test_a_client_that_asks_in_an_older_version_never_gets_the_demand(broker):
     consumer = consumer_of(broker.bootstrap_servers, None, api_version=(2, 3))
     assert consumer.topics() == {TOPIC}  # with a version given, only now does it bootstrap
     supervisor = supervise(consumer)
@@ -213,7 +213,7 @@ def test_a_client_that_asks_in_an_older_version_never_hears_of_the_demand(broker
 
 @loop
 @pytest.mark.kip("1102-5", "loop")
-def test_with_none_a_demand_is_told_to_the_application_and_nothing_is_closed(broker):
+def test_with_none_a_demand_is_reported_to_the_application_and_nothing_is_closed(broker):
     reports = []
     consumer = consumer_of(broker.bootstrap_servers, None)
     supervisor = supervise(consumer, metadata_recovery_strategy="none", listener=reports.append)

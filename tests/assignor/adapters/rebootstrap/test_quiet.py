@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.loop, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_attempts_are_as_rare_as_the_back_off_says_and_the_processor_rests(client):
+def test_attempts_follow_the_back_off_and_use_little_processor_time(client):
     found = gone(client, supervised=True, seconds=SECONDS)
     assert 0 < found["attempts"] <= most_attempts(found["seconds"])
     assert found["cpu"] < CPU_MAX

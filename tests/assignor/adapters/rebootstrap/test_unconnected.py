@@ -76,7 +76,7 @@ def test_both_supervisors_rebootstrap_unless_the_strategy_is_none():
 
 
 @pytest.mark.kip("1102-2", "core")
-def test_both_supervisors_wait_five_minutes_for_metadata_unless_told_otherwise():
+def test_both_supervisors_wait_five_minutes_for_metadata_by_default():
     setting = {"metadata_recovery_rebootstrap_trigger_ms": 7}
     config = kafka_python.supervise(kafka_python_consumer()).state.config
     assert config.trigger_ms == FIVE_MINUTES_MS

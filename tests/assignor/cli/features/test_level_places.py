@@ -196,7 +196,7 @@ def raised_to_11(place):
 
 @pytest.mark.kip("584-7", "core")
 @pytest.mark.parametrize("unsafe", [(), ("--unsafe",)])
-def test_nobody_goes_below_the_minimum_which_describe_tells(place, unsafe):
+def test_no_level_goes_below_the_minimum_which_describe_shows(place, unsafe):
     raised_to_11(place)
     before = place.levels
     status, _, err = place.features("downgrade", *protocol(9), "--yes", *unsafe)

@@ -83,7 +83,7 @@ def test_every_member_of_a_group_is_read_and_the_old_one_is_named(broker):
             assignor.close()
 
 
-def test_where_nobody_answers_nothing_is_said():
+def test_without_an_answer_nothing_is_printed():
     where = ("--bootstrap-server", "127.0.0.1:1", "--metadata", "3.9")
     found = CliRunner().invoke(main, ["features", "still-needed", *where])
     assert (found.exit_code, found.stdout) == (3, "")

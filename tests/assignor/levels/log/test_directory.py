@@ -43,7 +43,7 @@ def kinds(disk):
 # What is in it
 
 
-def test_a_folder_without_a_log_says_how_to_make_one():
+def test_the_error_for_a_folder_without_a_log_names_the_command_to_make_one():
     with pytest.raises(StoreError, match="assignor storage format"):
         FeatureLog(MemoryDisk())
 
@@ -71,7 +71,7 @@ def test_an_unknown_level_is_refused_and_nothing_is_written():
 
 
 @pytest.mark.kip("778-7", "core")
-def test_without_a_record_the_level_of_the_format_holds_and_is_1_where_that_says_nothing():
+def test_without_a_record_the_level_of_the_format_holds_or_1():
     assert FeatureLog(formatted({PERSISTENT_METADATA: 2})).state.persistent_version == 2
     preview = MemoryDisk()
     format_log(preview, LogFormat(log_id="a1", levels={}, at_ms=5))
@@ -147,7 +147,7 @@ def test_a_change_is_kept_when_only_the_snapshot_after_it_fails():
 
 
 @pytest.mark.kip("778-4", "core")
-def test_going_down_drops_the_records_that_the_lower_level_does_not_know_and_says_so():
+def test_a_downgrade_drops_records_that_the_lower_level_does_not_know_and_reports_them():
     disk = formatted({PERSISTENT_METADATA: 2})
     log = FeatureLog(disk)
     log.register("m1", RANGES)
@@ -245,7 +245,7 @@ def test_a_format_from_the_future_is_refused_with_both_numbers():
 
 
 @pytest.mark.parametrize("junk", [b"", b"\x00", b"\xc1", b"\x81\xa5epoch\x05", bytes(40)])
-def test_a_batch_of_nonsense_is_refused(junk):
+def test_a_batch_of_random_bytes_is_refused(junk):
     with pytest.raises(StoreError, match="invalid content"):
         decode_batch(junk, name="it")
 
@@ -307,7 +307,7 @@ def test_one_process_writes_at_a_time(tmp_path):
     assert FeatureLog(FolderDisk(tmp_path), is_reader=True).state.levels.epoch == 1
 
 
-def test_a_disk_that_refuses_is_said_in_one_sentence(tmp_path):
+def test_a_disk_that_refuses_is_reported_in_one_sentence(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
     for work in (

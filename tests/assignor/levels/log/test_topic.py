@@ -69,7 +69,7 @@ def topic():
     return Topic()
 
 
-def test_an_empty_topic_says_nothing(topic):
+def test_an_empty_topic_has_no_levels(topic):
     assert topic.view() == TopicView()
     assert topic.view().head == NOBODY
     assert topic_name("orders") == "orders-feature-levels"
@@ -90,7 +90,7 @@ def test_an_unknown_level_is_refused(topic):
         topic.decide({ASSIGNMENT_PROTOCOL: 12})
 
 
-def test_of_two_changes_at_the_same_moment_the_first_wins_for_everybody(topic):
+def test_of_two_changes_at_the_same_moment_the_first_wins_for_all(topic):
     topic.change({ASSIGNMENT_PROTOCOL: 11})
     seen = topic.view()
     first = topic.decide({ASSIGNMENT_PROTOCOL: 101}, seen)
@@ -180,7 +180,7 @@ def test_no_acknowledged_change_is_lost_whatever_is_compacted_when(steps):
 
 
 @pytest.mark.kip("384-8", "core")
-def test_a_record_of_the_topic_is_in_the_format_that_the_setting_says(topic):
+def test_a_record_of_the_topic_has_the_format_of_the_setting(topic):
     """Up, down and up again; what is compatible (format 2) is written from the start."""
     for level, log_format in ((None, 2), (1, 2), (2, 3), (None, 3), (1, 2), (2, 3)):
         change = topic.change(

@@ -89,7 +89,7 @@ def test_an_ordinary_warm_up_is_no_warning():
 @pytest.mark.parametrize(
     ("now", "tasks"), [(500_000, "a lag of up to 500,000 records"), (LAG_UNKNOWN, "an unknown lag")]
 )
-def test_stalled_copies_are_said_with_client_tasks_and_lag(now, tasks):
+def test_stalled_copies_are_reported_with_client_tasks_and_lag(now, tasks):
     state = group({"b": 1}, b={0: (400_000, now), 1: (9, 400_000)})
     stuck = answer(state, (0, 1), (1, 1), (2, 1))
     [warning] = share_warnings(state, stuck)
@@ -101,7 +101,7 @@ def test_stalled_copies_are_said_with_client_tasks_and_lag(now, tasks):
     assert stalled_text(state, answer(state, (0, 1), followup=True)) == ""
 
 
-def test_a_strategy_that_leaves_tasks_elsewhere_is_said_once_for_all_clients():
+def test_a_strategy_that_leaves_tasks_elsewhere_is_reported_once_for_all_clients():
     state = group(dict.fromkeys("bcdef", 1))
     assert share_warnings(state, answer(state)) == (
         (

@@ -117,7 +117,7 @@ def test_what_a_strategy_changes_afterwards_does_not_reach_the_answer():
     assert answer.active.max() < 2
 
 
-def test_validate_says_so_of_anything():
+def test_validate_rejects_anything_else():
     for value in (None, 7, [], object(), gc, TaskAssignment):
         [violation] = validate(group(), value)
         assert "return a TaskAssignment" in violation.message

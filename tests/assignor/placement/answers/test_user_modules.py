@@ -61,7 +61,7 @@ def test_a_file_does_not_import_the_files_beside_it(folder):
     assert "placed_one" not in sys.modules
 
 
-def test_what_is_missing_says_where_it_was_looked_for(folder):
+def test_the_error_for_a_missing_module_names_the_searched_folder(folder):
     written(folder, placed_there__in__main=STRATEGY)
     for name in ("placed_nowhere:own", "placed_there.no:own"):
         with pytest.raises(ConfigError, match="not in the current directory") as caught:

@@ -54,7 +54,7 @@ BROKEN = {
 }
 
 
-def test_codes_have_kafkas_names_and_then_our_own():
+def test_codes_have_kafkas_names_and_then_native_ones():
     names = [code.name for code in AssignmentError]
     assert set(names[: len(OF_KAFKA)]) == OF_KAFKA
     assert [code.value for code in AssignmentError] == names

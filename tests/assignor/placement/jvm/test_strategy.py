@@ -134,7 +134,7 @@ def test_clients_without_threads_are_not_in_the_group():
     assert assignment.active.tolist() == [1, 1]
 
 
-def test_missing_standbys_and_racks_are_said():
+def test_missing_standbys_and_racks_are_reported():
     clients = [ClientInput(process_id=f"{n}" * 32) for n in range(2)]
     state = group(clients, num_standby_replicas=2, rack_aware_assignment_strategy="min_traffic")
     racks, standbys = kafka_high_availability(state).warnings
@@ -143,7 +143,7 @@ def test_missing_standbys_and_racks_are_said():
     assert "0_0" in standbys
 
 
-def test_tags_that_cannot_be_had_are_said():
+def test_tags_that_cannot_be_had_are_reported():
     clients = [
         ClientInput(process_id=f"{n}" * 32, tags=(("cluster", c), ("zone", z)))
         for n, (z, c) in enumerate(("ax", "ay", "bx"))

@@ -130,7 +130,7 @@ def test_what_is_listed_differs_with_some_seed(test, racks):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_without_racks_all_copies_of_ours_are_level(seed):
+def test_without_racks_all_copies_of_native_strategies_are_level(seed):
     rng = seeded("without racks", seed)
     wrong = perturbed(rng, "none", OURS, has_racks=False, also=("level all",))
     assert "level all" not in wrong

@@ -44,7 +44,7 @@ def test_listed_cases_exist(names):
     assert sorted(set(LISTED) - cases) == []
 
 
-def test_listed_cases_say_what_does_not_hold():
+def test_listed_cases_name_what_does_not_hold():
     assert all(sentences for sentences in LISTED.values())
 
 
@@ -55,7 +55,7 @@ def test_the_page_counts_the_cases(names):
     assert sentence in text, f"write this: {sentence}"
 
 
-def test_the_page_says_where_we_differ():
+def test_the_page_lists_the_differences():
     page = PAGE.read_text(encoding="utf-8")
     _, _, text = page.partition("## Where we differ from Kafka's own tests\n")
     assert section() in text.partition("\n## ")[0], f"write this table:\n{section()}"

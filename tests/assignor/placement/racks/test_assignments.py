@@ -90,7 +90,7 @@ def test_a_task_that_is_not_there_and_a_cost_below_0_are_errors():
             optimize(group(), CROSSED, non_overlap_cost=-2)
 
 
-def test_unknown_racks_are_told_once_beside_what_was_told_before():
+def test_unknown_racks_are_reported_once_beside_former_warnings():
     state = group_state(
         tasks=TASKS,
         stateful_tasks=TASKS,

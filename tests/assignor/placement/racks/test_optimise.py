@@ -123,7 +123,7 @@ def test_costs_beyond_kafkas_range_count_as_the_greatest_in_it():
     assert optimize_active(state, np.array([0, 1]))[0].tolist() == [1, 0]
 
 
-def test_stateless_tasks_mind_traffic_first_and_stay_where_it_is_equal():
+def test_stateless_tasks_go_by_traffic_first_and_stay_where_it_is_equal():
     crossing = group(racks=["a", "b"], owner=[0, 1], replicas=[["b"], ["a"]], stateful=False)
     assert optimize_active(crossing, np.array([0, 1]))[0].tolist() == [1, 0]
     equal = group(racks=["a", "b"], owner=[1, 0], replicas=[["a", "b"]] * 2, stateful=False)
@@ -155,7 +155,7 @@ def test_unknown_replica_racks_count_nothing_and_are_named():
         (["a", "b"], None, "no replica racks of source partitions known"),
     ],
 )
-def test_nothing_known_changes_nothing_and_says_why(racks, replicas, sentence):
+def test_unknown_racks_change_nothing_and_are_reported(racks, replicas, sentence):
     state = group(racks=racks, owner=[None, None], replicas=replicas)
     placed, warnings = optimize_active(state, np.array([0, 1]))
     assert placed.tolist() == [0, 1]

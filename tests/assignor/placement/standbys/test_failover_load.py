@@ -77,7 +77,7 @@ def test_pairs_of_neighbours_are_broken_up_until_a_crash_is_shared(replicas, thr
     assert len(last.standbys) == 120 * replicas
 
 
-def test_the_reason_says_who_would_have_had_to_take_over_how_much():
+def test_the_reason_names_the_survivor_and_its_load():
     state = neighbours(30, 5)
     answer = high_availability(state)
     facts = facts_of(state, answer, strategy="high_availability")

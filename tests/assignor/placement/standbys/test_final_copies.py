@@ -101,7 +101,7 @@ def test_few_clients_are_weighed_by_a_loop_as_by_numpy(racks, monkeypatch):
             assert pairs(state, active) == by_loop
 
 
-def test_too_few_clients_are_told():
+def test_too_few_clients_are_reported():
     found = target_standbys(group(2, 2, standbys=3), np.array([0, 1]))
     assert len(found.task) == 2
     assert found.warnings == (
@@ -137,7 +137,7 @@ def test_racks_come_after_tags():
     assert pairs(state, [0]) == [(0, 3)]
 
 
-def test_a_tag_that_no_client_has_is_told():
+def test_a_tag_that_no_client_has_is_reported():
     [warning] = high_availability(group(1, 2, keys=("zone",))).warnings
     assert warning == "no client has the tag zone; set client.tag.zone on all of them"
 

@@ -26,7 +26,7 @@ def group(tags, *, keys, tasks=1, replicas=1, threads=None):
     )
 
 
-def test_what_cannot_be_had_is_said_with_task_and_key():
+def test_what_cannot_be_had_is_reported_with_task_and_key():
     tags = [
         {"zone": "a", "cluster": "x"},
         {"zone": "a", "cluster": "y"},
@@ -40,13 +40,13 @@ def test_what_cannot_be_had_is_said_with_task_and_key():
     assert "0_0 on 1 of 2" in warning
 
 
-def test_a_key_that_no_client_has_is_said():
+def test_a_key_that_no_client_has_is_reported():
     state = group([{"zone": "a"}, {"zone": "b"}], keys=("zone", "rack"))
     (warning,) = tag_warnings(state, np.array([0]), ((0, 1),))
     assert "no client has the tag rack" in warning
 
 
-def test_one_value_for_all_is_nothing_to_complain_about():
+def test_one_value_for_all_is_no_warning():
     state = group([{"zone": "a"}, {"zone": "a"}], keys=("zone",))
     assert shortfalls(state, np.array([0]), ((0, 1),)) == ()
     assert tag_warnings(state, np.array([0]), ((0, 1),)) == ()
@@ -58,6 +58,6 @@ def test_the_value_of_a_client_without_threads_is_not_asked_for():
     assert shortfalls(state, np.array([0]), ((0, 1),)) == ()
 
 
-def test_without_tags_nothing_is_said():
+def test_without_tags_there_is_no_warning():
     state = group([{"zone": "a"}, {"zone": "b"}], keys=())
     assert tag_warnings(state, np.array([0]), ((0, 1),)) == ()

@@ -91,20 +91,20 @@ def test_bytes_that_cannot_be_read_quarantine_one_member_and_hurt_nobody():
     assert sorted(group.owners()) == TASKS[1:]
 
 
-def test_an_older_leader_dies_of_bytes_that_it_cannot_read():
+def test_an_older_leader_ends_at_bytes_that_it_cannot_read():
     group = group_of("a", release="3.9")
     with pytest.raises(LeaderRefused):
         group.round("a", extra=[GroupMember(member_id="bad", user_data=b"")])
 
 
-def test_a_leader_from_before_probing_dies_of_a_version_it_does_not_know():
+def test_a_leader_from_before_probing_ends_at_a_version_it_does_not_know():
     group = group_of("a", release="0.10.2")
     group.join("b", "2.0")
     with pytest.raises(LeaderRefused, match=r"version=3.*upgrade\.from=0\.10\.2"):
         group.round("a")
 
 
-def test_a_request_to_shut_down_reaches_everybody_with_error_4_and_no_tasks():
+def test_a_request_to_shut_down_reaches_all_members_with_error_4_and_no_tasks():
     group = group_of("a", "b")
     group.round("a")
     _, data = group.members["b"].subscription(error_code=AssignorError.SHUTDOWN_REQUESTED)
@@ -235,7 +235,7 @@ def test_the_topology_is_read_from_the_settings():
     ("writes", "epoch", "level"),
     [(0, -1, 0), (1, -1, 0), (2, -1, 2), (2, 0, 0)],
 )
-def test_the_leader_tells_members_of_ours_which_format_it_writes(writes, epoch, level):
+def test_the_leader_tells_native_members_which_format_it_writes(writes, epoch, level):
     """Only where no level is finalized; the lowest one is what everybody writes anyway."""
     group = group_of("a", "b")
     levels = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: 101}, epoch=epoch) if epoch >= 0 else None
@@ -251,7 +251,7 @@ def waiting(*, refused):
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_a_subtopology_that_waits_gets_no_tasks_and_the_reason_is_told(refused):
+def test_a_subtopology_that_waits_gets_no_tasks_and_the_reason_is_reported(refused):
     group = group_of("a", "b")
     group.round("a", knowledge=waiting(refused=refused))
     assert group.owners() == {}

@@ -75,7 +75,7 @@ def test_a_partition_that_is_owned_twice_is_owned_once():
     ("levels", "epoch"),
     [({"x": 1}, HIGHEST_EPOCH), ({f"x{n}": 1 for n in range(101)}, 1), ({"x" * 256: 1}, 1)],
 )
-def test_levels_that_cannot_be_are_not_said(levels, epoch):
+def test_impossible_levels_count_as_not_reported(levels, epoch):
     assert reported_levels(levels, epoch) == UNKNOWN_LEVELS
     assert reported_levels({"x": 1}, HIGHEST_EPOCH - 1) != UNKNOWN_LEVELS
 
@@ -99,13 +99,13 @@ def claims_of(*members, memory=None):
     return check_claims([read(member) for member in members], memory or ClaimMemory())
 
 
-def test_a_readable_owner_is_believed_before_an_unreadable_one():
+def test_the_claim_of_a_readable_owner_goes_before_that_of_an_unreadable_one():
     broken = GroupMember(member_id="a", user_data=b"\0", owned_partitions=ALL[:2])
     claims = claims_of(broken, claimant("b", ALL[:1]))
     assert claims.ignored == {"a": {TASKS[0]}}
 
 
-def test_a_doubted_member_is_believed_in_what_it_was_given():
+def test_claims_of_a_doubted_member_count_for_tasks_that_it_was_given():
     memory = ClaimMemory(given={TASKS[0]: "x", TASKS[1]: "b"}, doubted={"x": PATIENCE})
     assert claims_of(claimant("x", ALL[:2]), memory=memory).ignored == {"x": {TASKS[1]}}
 
@@ -133,7 +133,7 @@ def rounds(own_generations, *, after=None):
     return claims, memory
 
 
-def test_a_member_that_took_no_answer_was_not_told_to_give_up():
+def test_a_member_without_an_answer_did_not_have_to_revoke():
     claims, memory = rounds([5] * 5)
     assert claims.ignored == {}
     assert (memory.withheld, memory.waited) == ({TASKS[0]: 1}, {TASKS[0]: 5})
@@ -151,7 +151,9 @@ def test_a_member_that_took_the_answers_and_claims_on_is_not_waited_for():
 
 
 @pytest.mark.parametrize(("late", "early"), [(5, 4), (5, None)])
-def test_a_task_waits_for_its_owner_of_the_latest_generation_and_for_who_does_not_say(late, early):
+def test_a_task_waits_for_its_owner_of_the_latest_generation_and_for_owners_without_one(
+    late, early
+):
     members = [
         claimant("m0", ALL[:3], number=0, generation=late),
         claimant("m1", ALL[:3], number=1, generation=early),
@@ -209,7 +211,7 @@ NAMES = [f"m{n:03}" for n in range(100)]
 
 
 @pytest.mark.parametrize("culprits", [("m000",), ("m099",), ("m003", "m004"), ("m001", "m050")])
-def test_nobody_but_the_culprits_is_left_aside(culprits):
+def test_only_faulty_members_are_left_out(culprits):
     answer = answering(*culprits)
     found, fault = without_suspects(answer, NAMES, otherwise=lambda why: why)
     assert found == sorted(culprits)
@@ -217,7 +219,7 @@ def test_nobody_but_the_culprits_is_left_aside(culprits):
     assert answer.asked <= MOST_ATTEMPTS
 
 
-def test_what_fails_with_most_members_is_no_members_fault():
+def test_a_failure_with_most_members_is_not_traced_to_a_member():
     answer = answering(*NAMES[:60])
     found, fault = without_suspects(answer, NAMES, otherwise=lambda _: "kept")
     assert found == "kept"
@@ -225,7 +227,7 @@ def test_what_fails_with_most_members_is_no_members_fault():
     assert answer.asked <= 3 * MOST_ATTEMPTS
 
 
-def test_levels_that_one_member_alone_changes_are_said():
+def test_levels_that_one_member_alone_changes_are_reported():
     lone = {"adopted_levels": {ASSIGNMENT_PROTOCOL: 11}, "adopted_epoch": 9}
     members = [written(start(number=n), f"m{n}") for n in range(2)]
     members.append(written(start(number=2), "x", native=lone))
@@ -242,7 +244,9 @@ def test_levels_that_one_member_alone_changes_are_said():
 
 
 @pytest.mark.parametrize(("other", "withheld"), [(4, {TASKS[0]}), (None, set())])
-def test_a_later_generation_is_waited_for_unless_the_receiver_does_not_say_its_own(other, withheld):
+def test_an_owner_of_a_later_generation_is_waited_for_if_the_receiver_reports_its_own(
+    other, withheld
+):
     members = [
         read(claimant("m0", ALL[:1], number=0, generation=5)),
         read(claimant("m1", ALL[:1], number=1, generation=other)),

@@ -105,7 +105,7 @@ def test_an_old_leaders_answer_does_not_take_a_member_back():
 
 
 @pytest.mark.kip("584-6", "core")
-def test_a_member_that_cannot_meet_the_level_gets_no_tasks_leaves_and_says_why():
+def test_a_member_that_does_not_support_the_level_gets_no_tasks_and_leaves_with_the_reason():
     group = group_at(at(102, 1), "a", "b", release="next")
     group.round("a")
     group.join("old", "native")
@@ -126,7 +126,7 @@ def test_a_member_that_remembers_a_level_it_cannot_meet_does_not_join_at_all():
         member.subscription()
 
 
-def test_beside_jvm_members_the_level_caps_ours_and_no_jvm_is_moved():
+def test_beside_jvm_members_the_level_caps_native_members_only():
     group = Group()
     group.join("ours", "native", levels=at(9, 1))
     group.join("jvm", "3.9.1")
@@ -134,7 +134,7 @@ def test_beside_jvm_members_the_level_caps_ours_and_no_jvm_is_moved():
     assert group.used_versions() == {"ours": 9, "jvm": 11}
 
 
-def test_a_jvm_leader_sees_the_level_as_what_we_support():
+def test_a_jvm_leader_sees_the_level_as_the_supported_version():
     group = Group()
     group.join("ours", "native", levels=at(9, 1))
     group.join("jvm", "3.9.1")
@@ -154,7 +154,7 @@ def test_a_level_that_nobody_set_caps_nothing_and_costs_a_few_bytes():
     assert subscription.native.adopted_epoch == -1
 
 
-def test_nonsense_levels_of_a_peer_count_as_not_said():
+def test_invalid_levels_of_a_peer_count_as_not_reported():
     group = group_at(HELD, "a", "b")
     value, _ = group.members["b"].subscription()
     odd = replace(value.native, adopted_levels={ASSIGNMENT_PROTOCOL: 2**20}, adopted_epoch=99)

@@ -60,7 +60,7 @@ def test_an_endpoint_that_cannot_be_is_none_and_its_member_is_named(release, end
     assert sum(len(member_answer.user_data) for member_answer in answer.answers.values()) < 4_000
 
 
-def test_an_epoch_that_cannot_be_is_not_believed():
+def test_an_impossible_epoch_is_ignored():
     lead(group(native={"view_epoch": 2**63 - 1}, user_endpoint="h:1"))
 
 
@@ -145,7 +145,9 @@ def broken_for(*names):
 
 
 @pytest.mark.parametrize("names", [("x",), ("m1", "x"), ("m1",)])
-def test_whatever_a_step_raises_the_culprit_is_found_and_the_others_go_on(monkeypatch, names):
+def test_whatever_a_step_raises_the_faulty_member_is_found_and_the_others_continue(
+    monkeypatch, names
+):
     monkeypatch.setattr("assignor.rebalance.leader.placing.clients_of", broken_for(*names))
     others = [
         GroupMember(member_id=f"n{n}", user_data=start(number=n).subscription()[1])
@@ -172,7 +174,7 @@ def test_where_no_member_is_the_cause_tasks_stay_where_they_run(monkeypatch):
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt, GeneratorExit])
-def test_what_is_nobodys_fault_passes(monkeypatch, error):
+def test_errors_that_no_member_causes_are_raised(monkeypatch, error):
     def fails(*_, **__):
         raise error
 

@@ -105,7 +105,7 @@ def test_a_jvm_leader_sees_an_ordinary_member_and_no_native_version(leader):
     assert sorted(group.owners()) == TASKS
 
 
-def test_jvm_followers_are_answered_by_kafkas_rule_and_natives_by_ours():
+def test_jvm_followers_are_answered_by_kafkas_rule_and_natives_by_the_native_rule():
     group = group_of("n")
     group.join("old", "2.8")
     group.join("new", "3.9.1")
@@ -253,7 +253,7 @@ class TestLayoutsWithoutAField:
             "b": 2,
         }
 
-    def test_a_member_that_cannot_say_whether_it_is_static_can_be_given_its_answer_again(self):
+    def test_a_member_that_does_not_report_whether_it_is_static_can_get_its_answer_again(self):
         group = self.settled(instance_id="i")
         group.partitions = 7
         group.round("a")

@@ -50,14 +50,14 @@ def plain(number, full, **others):
     return MemberBytes(member_id=f"m{number}", subscription=10, answer_by_form=by_form)
 
 
-def test_a_group_that_fits_gets_its_first_forms_without_a_word():
+def test_a_group_that_fits_gets_its_first_forms_without_a_warning():
     members = [plain(n, 100, none=20) for n in range(3)]
     budget = fit_group(members, limit=330, record_bytes=0)
     assert budget.form_by_member == dict.fromkeys(("m0", "m1", "m2"), ViewForm.FULL)
     assert (budget.wanted, budget.total, budget.fits, budget.warning) == (330, 330, True, "")
 
 
-def test_one_byte_too_many_steps_one_member_down_and_says_so():
+def test_one_byte_too_many_steps_one_member_down_with_a_warning():
     members = [plain(n, 100, delta=60, none=20) for n in range(3)]
     budget = fit_group(members, limit=329, record_bytes=0)
     forms = budget.form_by_member
@@ -100,7 +100,7 @@ def test_a_lower_form_that_is_not_smaller_is_skipped():
     assert budget.total == 30
 
 
-def test_own_tasks_alone_may_be_too_much_and_the_sentence_says_what_to_do():
+def test_own_tasks_alone_can_exceed_the_limit_and_the_message_names_what_to_do():
     members = [plain(n, 1_000_000, none=600_000) for n in range(2)]
     budget = fit_group(members)
     assert not budget.fits

@@ -207,7 +207,7 @@ def remembered(state, before, now_ms):
     return stalled_now(state, answer, before=before, now_ms=now_ms, interval_ms=MINUTE)
 
 
-def test_copies_on_a_client_with_its_share_are_remembered_and_said_once():
+def test_copies_on_a_client_with_its_share_are_remembered_and_reported_once():
     state = stalled_state("b")
     runs = np.array([0, 0, 1, 1])
     answer = TaskAssignment(active=runs, standbys=((0, 1),), warmups=((0, 1),), look_again=True)
@@ -235,7 +235,7 @@ def test_a_clock_that_was_set_back_does_not_make_a_leader_wait_for_a_year():
     assert remembered(stalled_state("b"), first, MINUTE).look_at_ms == 3 * MINUTE
 
 
-def test_a_strategy_says_that_it_waits_for_stalled_copies():
+def test_a_strategy_reports_that_it_waits_for_stalled_copies():
     answer = run_strategy(stalled_state("b"), high_availability)
     assert (answer.look_again, answer.followup) == (True, False)
     assert [

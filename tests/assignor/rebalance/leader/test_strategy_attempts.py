@@ -55,14 +55,14 @@ def failing(state):
 RAISED = "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 52)"
 
 
-def test_a_strategy_that_works_is_believed_and_leaves_nothing_to_remember():
+def test_a_strategy_that_works_leaves_nothing_to_remember():
     tried = attempt(sticky, group(), before=NO_FAILURES, now_ms=7)
     assert tried.assignment.active.tolist() == sticky(group()).active.tolist()
     assert tried.failures == NO_FAILURES
     assert tried.warnings == ()
 
 
-def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
+def test_a_strategy_that_raises_moves_nothing_and_the_exception_is_reported():
     state = group()
     tried = attempt(failing, state, before=NO_FAILURES, now_ms=1_000)
     assert tried.assignment.active.tolist()[:5] == [0] * 5

@@ -136,7 +136,7 @@ def test_warm_ups_ask_for_a_probing_rebalance_on_the_leaders_own_answer():
     assert all(lag >= 0 for lag in answer.lags[str(members["b"].identity.process_id)].values())
 
 
-def test_partitions_of_other_topics_are_nobodys_business():
+def test_partitions_of_other_topics_are_ignored():
     member = start("3.9")
     blob = GroupMember(
         member_id="a",
@@ -174,7 +174,7 @@ def lead_hidden(members, blobs):
     return answer
 
 
-def test_a_leader_that_cannot_see_owned_partitions_reads_them_in_our_own_bytes():
+def test_a_leader_without_owned_partitions_from_the_client_reads_them_in_native_bytes():
     a, b = start(number=0), start(number=1)
     lead_hidden({"a": a}, [hidden(a, "a")])
     answer = lead_hidden({"a": a, "b": b}, [hidden(a, "a"), hidden(b, "b")])
@@ -197,7 +197,7 @@ def test_a_claim_on_more_partitions_than_there_are_costs_nothing():
     assert len(lead_hidden({"a": a, "b": b}, blobs).withheld["b"]) == 2
 
 
-def test_there_an_eager_member_of_ours_is_not_waited_for():
+def test_an_eager_native_member_is_not_waited_for_if_its_partitions_are_hidden():
     a, b = start(number=0), start(number=1)
     lead_hidden({"a": a}, [hidden(a, "a", owns=False)])
     blobs = [hidden(a, "a", owns=False), hidden(b, "b", owns=False)]
@@ -208,7 +208,9 @@ def test_there_an_eager_member_of_ours_is_not_waited_for():
 
 
 @pytest.mark.parametrize(("release", "rounds"), [("3.9", 2), ("2.4", 2), ("2.3.1", 1)])
-def test_there_a_jvm_member_that_may_be_cooperative_is_waited_for_once(release, rounds):
+def test_a_jvm_member_that_may_be_cooperative_is_waited_for_once_if_they_are_hidden(
+    release, rounds
+):
     a, b = start(release, number=0), start(number=1)
     lead_hidden({"a": a}, [hidden(a, "a")])
     for done in range(1, rounds + 1):

@@ -27,7 +27,7 @@ def waits_ms(world, thread):
     ]
 
 
-def test_a_member_of_ours_waits_twice_as_long_after_each_unreadable_answer():
+def test_a_native_member_waits_twice_as_long_after_each_unreadable_answer():
     world, thread = settled("native")
     waited = []
     for _ in range(8):
@@ -37,7 +37,7 @@ def test_a_member_of_ours_waits_twice_as_long_after_each_unreadable_answer():
     assert waited == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
 
 
-def test_after_the_wait_it_asks_again_and_a_good_answer_ends_the_back_off():
+def test_after_the_wait_it_rejoins_and_a_valid_answer_ends_the_back_off():
     world, thread = settled("native")
     generation = thread.generation
     assignment.take(world, thread, write_assignment(thread.owned, UNREADABLE))
@@ -50,7 +50,7 @@ def test_after_the_wait_it_asks_again_and_a_good_answer_ends_the_back_off():
 
 
 @pytest.mark.parametrize("release", ["3.9.1", "2.3.1"])
-def test_a_member_of_kafkas_dies_of_an_unreadable_answer(release):
+def test_a_jvm_member_fails_after_an_unreadable_answer(release):
     world, thread = settled(release)
     assignment.take(world, thread, write_assignment(thread.owned, UNREADABLE))
     assert thread.phase is Phase.DOWN

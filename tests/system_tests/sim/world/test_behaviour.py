@@ -30,7 +30,7 @@ from system_tests.sim.world.behaviour import behaviour_of
         ("3.2.0", "may_skip_assignment", True),
     ],
 )
-def test_a_release_behaves_as_history_says(release, name, expected):
+def test_a_release_has_the_documented_behaviour(release, name, expected):
     assert getattr(behaviour_of(release, None), name) == expected
 
 

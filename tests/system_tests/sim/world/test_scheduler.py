@@ -49,7 +49,7 @@ def test_a_copy_draws_on_alone_and_draws_the_same():
     assert len(scheduler.pending()) == 1
 
 
-def test_without_dice_nothing_is_left_to_chance():
+def test_without_a_seed_nothing_is_random():
     scheduler = Scheduler(None)
     assert drawn(scheduler) == [0] * 20
     assert scheduler.choose("xyz") == "x"
