@@ -257,8 +257,7 @@ class StreamsMember:
             return replace(received, failure=refusals[0])
         try:
             if self._release.is_native:
-                self.topology.remember(assignment.native)
-                assignment = self.topology.read(assignment)
+                assignment = self.topology.taken(assignment)
                 received = replace(received, assignment=assignment)
             self.held = held_tasks(assignment, partitions, self._subtopologies)
         except UnfollowableAnswer as error:

@@ -57,21 +57,19 @@ class OwnTopology:
             return {}
         return {TOPOLOGY_VERSION: (versions[0], versions[-1])}
 
-    def remember(self, native: NativeAssignment | None) -> None:
-        """Keep what an answer says about reached versions, and whether to describe the topology."""
-        if native is None:
-            return
-        self.reached = newest_memory(self.reached, reached_of(native.reached_versions))
-        self.describes = native.describe_topology
-
-    def read(self, assignment: Assignment) -> Assignment:
+    def taken(self, assignment: Assignment) -> Assignment:
         """Return an answer in the member's own numbering.
+
+        Keeps what the answer says about reached versions, and whether to describe the topology.
 
         Raises:
             UnfollowableAnswer: the answer has tasks that this member cannot run, or does not say by
                 which topology its tasks are numbered; the message says what to do.
         """
         native = assignment.native
+        if native is not None:
+            self.reached = newest_memory(self.reached, reached_of(native.reached_versions))
+            self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
         numbers = own_numbers(numbered_by, self.subtopologies)
         read, unknown = in_own_numbers(assignment, numbers) if numbered_by else (assignment, [])

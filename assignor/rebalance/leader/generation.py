@@ -159,10 +159,7 @@ class Generation:
         return narrowed
 
     def joined_placement(self, placements: Sequence[Placement]) -> Placement:
-        """The placement of the whole group: those of its shares, and the tasks that are pinned.
-
-        Members that are asked for their topology join again at once.
-        """
+        """The placement of the group: of its shares and pinned tasks; asked members join again."""
         asked = self.request.topologies.asked if self.request.topologies else ()
         if len(placements) == 1 and not asked and not (self.selection and self.selection.pinned):
             return placements[0]
@@ -208,8 +205,7 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
     """
-    settings, knowledge = request.settings, request.knowledge
-    bounds = _bounds(request, suspects)
+    settings, knowledge, bounds = request.settings, request.knowledge, _bounds(request, suspects)
     everyone = [read_member(member, settings.release, bounds) for member in request.members]
     group_levels = levels_of_group(settings.release, everyone, knowledge.levels)
     levels = group_levels.levels
@@ -233,8 +229,7 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
         members = tuple(of_plan(member, plan) for member in members)
     quarantined = {member.id: member.unreadable for member in members if member.unreadable}
     claims = check_claims(members, knowledge.claims, generation=knowledge.generation)
-    unknown = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
-    waits = {number: f"subtopology {number} waits: {why}" for number, why in waiting.items()}
+    waits, transient = _waits(plan, waiting, knowledge)
     return Generation(
         request=request,
         members=members,
@@ -250,16 +245,13 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
             if member.subscription is not None
         ),
         warnings=(
-            *unknown,
-            *(waits[number] for number in sorted(waits)),
+            *waits,
             *_left_out(request, quarantined, lacking | excluded),
             *(warning for member in everyone for warning in member.warnings),
             *group_levels.warnings,
             *claims.warnings,
         ),
-        transient=frozenset(
-            (*unknown, *(waits[number] for number in waits if not knowledge.waits[number].refused))
-        ),
+        transient=transient,
         selection=selection,
         excluded=frozenset(excluded),
     )
@@ -305,6 +297,16 @@ def _waiting_subtopologies(
         for subtopology, reason in knowledge.waits.items()
         if reason.refused or subtopology not in ran
     }
+
+
+def _waits(
+    plan: TaskPlan, waiting: Mapping[int, str], knowledge: LeaderKnowledge
+) -> tuple[list[str], frozenset[str]]:
+    """Warnings about topics and subtopologies without tasks, and those of them that will pass."""
+    unknown = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
+    waits = {number: f"subtopology {number} waits: {why}" for number, why in waiting.items()}
+    passing = (waits[number] for number in waits if not knowledge.waits[number].refused)
+    return [*unknown, *(waits[number] for number in sorted(waits))], frozenset((*unknown, *passing))
 
 
 def _left_out(
