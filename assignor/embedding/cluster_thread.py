@@ -89,6 +89,13 @@ class LeaderProvider:
                 return replace(self._facts, end_offsets=None)
             return self._facts
 
+    def know(self, subtopologies: Sequence[Subtopology]) -> None:
+        """Query for these subtopologies from now on; do not wait."""
+        with self._changed:
+            self._subtopologies = tuple(subtopologies)
+            self._asked = True
+            self._changed.notify_all()
+
     def join(self) -> None:
         """Request a query because a rebalance begins that this member may lead; do not wait."""
         with self._changed:

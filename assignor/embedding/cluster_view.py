@@ -6,10 +6,12 @@ lags are unknown.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from assignor.embedding.cluster_thread import LeaderProvider
 from assignor.embedding.internal_topics import ClusterAccess, InternalTopicSettings
 from assignor.embedding.leader_facts import NOTHING_FOUND, LeaderFacts, knowledge_of
+from assignor.errors import TaskAssignmentError
 from assignor.placement import (
     LAG_UNKNOWN,
     GroupState,
@@ -58,11 +60,12 @@ class ClusterWatch:
     def __init__(
         self, subtopologies: Sequence[Subtopology], settings: InternalTopicSettings | None
     ) -> None:
-        self._subtopologies = tuple(subtopologies)
+        self._subtopologies = self._own = tuple(subtopologies)
         self._settings = settings
         self._provider: LeaderProvider | None = None
         self._used = NOTHING_FOUND
         self._waits = False
+        self._begin: Callable[[], None] | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -83,7 +86,11 @@ class ClusterWatch:
         on_ready: Callable[[], None],
         on_error: Callable[[str], None],
     ) -> None:
-        """Start the background thread if it is needed; both callbacks run on that thread."""
+        """Start the background thread if it is needed; both callbacks run on that thread.
+
+        It is started later if other members bring subtopologies with internal topics (`know`).
+        """
+        self._begin = partial(self.begin, connect, on_ready=on_ready, on_error=on_error)
         if self.is_wanted and self._provider is None:
             self._provider = LeaderProvider(
                 connect,
@@ -99,6 +106,16 @@ class ClusterWatch:
         if self._provider is not None:
             self._provider.join()
 
+    def know(self, subtopologies: Sequence[Subtopology]) -> None:
+        """Read the cluster for these subtopologies: those of other members besides the own ones."""
+        if tuple(subtopologies) == self._subtopologies:
+            return
+        self._subtopologies = tuple(subtopologies)
+        if self._provider is not None:
+            self._provider.know(self._subtopologies)
+        elif self._begin is not None:
+            self._begin()
+
     def at_hand(self, partition_counts: Mapping[str, int]) -> AtHand:
         """Return what this leader knows now.
 
@@ -113,8 +130,12 @@ class ClusterWatch:
             return AtHand(partition_counts=partition_counts, waits={}, end_offset_sums=None)
         self._used = facts = self._provider.facts()
         counts = {t: n or facts.partition_counts.get(t, 0) for t, n in partition_counts.items()}
-        plan = plan_tasks(self._subtopologies, counts)
-        known = knowledge_of(facts, self._subtopologies, plan)
+        try:
+            parts, plan = self._subtopologies, plan_tasks(self._subtopologies, counts)
+        except TaskAssignmentError:
+            # Subtopologies that other members brought do not keep the own ones from running.
+            parts, plan = self._own, plan_tasks(self._own, counts)
+        known = knowledge_of(facts, parts, plan)
         self._waits = bool(known.waits)
         return AtHand(
             partition_counts=counts, waits=known.waits, end_offset_sums=known.end_offset_sums
@@ -138,6 +159,6 @@ class ClusterWatch:
 
     def close(self) -> None:
         """Stop the background thread."""
-        provider, self._provider = self._provider, None
+        provider, self._provider, self._begin = self._provider, None, None
         if provider is not None:
             provider.close()

@@ -8,6 +8,7 @@ while it is in use. All consumers of a process share the lock.
 import re
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -15,9 +16,17 @@ from uuid import UUID, uuid4
 from filelock import FileLock, Timeout
 
 from assignor.embedding.errors import StateDirectoryLocked
-from assignor.stores import ProcessRecord, StateStores, StoreError, check_links
+from assignor.stores import (
+    ProcessRecord,
+    StateStores,
+    StoreError,
+    check_links,
+    read_reached,
+    write_reached,
+)
 from encoding import TaskId
 from probing.persisted_formats import PersistedSettings
+from probing.topologies import Reached
 
 _LOCK = "process.lock"
 _CONSERVATIVE = PersistedSettings()
@@ -58,6 +67,7 @@ class ProcessDirectory:
         try:
             self.stores = StateStores(self.path, persisted, now_ms=_now_ms())
             self._record = self._read()
+            self._reached: Mapping[bytes, Reached] = read_reached(self.path)
         except BaseException:
             self.close()
             raise
@@ -83,6 +93,22 @@ class ProcessDirectory:
                 record = replace(self._record, remembered_version=version)
                 self.stores.write_process(record)
                 self._record = record
+
+    @property
+    def reached(self) -> Mapping[bytes, Reached]:
+        """Versions of the topology that forms of subtopologies have reached; see `OwnTopology`."""
+        return self._reached
+
+    def remember_reached(self, memory: Mapping[bytes, Reached]) -> None:
+        """Write the reached versions, if they have changed.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        with self._writing:
+            if memory != self._reached and not self._closed:
+                write_reached(self.path, memory)
+                self._reached = dict(memory)
 
     def follow(self, persistent_version: int) -> None:
         """Write from now on in the formats of the leader's persistent version (KIP-384).

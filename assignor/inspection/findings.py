@@ -159,7 +159,23 @@ def _topics_differ(look: GroupInspection) -> Iterator[str]:
 def _fingerprints_differ(look: GroupInspection) -> Iterator[str]:
     kinds = {member.fingerprint for member in look.members if member.fingerprint}
     if len(kinds) > 1:
-        yield f"native members run {len(kinds)} different topologies (by their fingerprints)"
+        versions = "; ".join(
+            f"version {version} on {few(sorted(members))}"
+            for version, members in sorted(_by_version(look).items())
+        )
+        yield (
+            f"native members run {len(kinds)} different topologies (by their fingerprints):"
+            f" {versions}"
+        )
+
+
+def _by_version(look: GroupInspection) -> dict[int, list[str]]:
+    """Version of the topology -> names of the native members that run it."""
+    found: dict[int, list[str]] = {}
+    for member in look.members:
+        if member.fingerprint:
+            found.setdefault(member.topology_version, []).append(member.client)
+    return found
 
 
 def _process_on_two_hosts(look: GroupInspection) -> Iterator[str]:

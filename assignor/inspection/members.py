@@ -229,6 +229,7 @@ def _native_fields(native: NativeSubscription) -> dict[str, Any]:
         "levels": reported_levels(native.adopted_levels, native.adopted_epoch),
         "end_sums": native.end_offset_sums,
         "fingerprint": native.fingerprint.hex(),
+        "topology_version": native.topology_version,
     }
     if native.rack is not None:
         fields["rack"] = native.rack

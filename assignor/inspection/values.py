@@ -150,6 +150,7 @@ class MemberLook:
         endpoint, rack, tags, sums: as in the subscription.
         end_sums: end offset sums of changelogs that it writes (native members only).
         fingerprint: of its topology (native members only), in hexadecimal digits.
+        topology_version: the highest version of the topology that it can run (native members only).
         wants_shutdown: whether it requests the whole application to stop (KIP-671).
         answer: its assignment.
         record_bytes: its bytes in the group's record.
@@ -175,6 +176,7 @@ class MemberLook:
     sums: TaskOffsetSums = TaskOffsetSums()  # noqa: RUF009 immutable
     end_sums: TaskOffsetSums = TaskOffsetSums()  # noqa: RUF009 immutable
     fingerprint: str = ""
+    topology_version: int = 1
     wants_shutdown: bool = False
     answer: AnswerLook = field(default_factory=AnswerLook)
     record_bytes: int = 0

@@ -28,8 +28,9 @@ class AnswersDecided:
     members without a pin have to write next; 0 if there are none. `placed_tasks` and
     `placed_standbys` are numbers of assigned tasks; `moved_tasks` is the number of active tasks
     that move to another client. `waiting_members` get some tasks later, after the cooperative
-    owners have revoked them. `size` is the size of all assignments in bytes, `seconds` the time to
-    compute them.
+    owners have revoked them. `waiting_partitions` is the number of partitions that no member runs,
+    as none of them has the form that their subtopology has reached. `size` is the size of all
+    assignments in bytes, `seconds` the time to compute them.
     """
 
     version: int
@@ -48,6 +49,7 @@ class AnswersDecided:
     placed_standbys: int = 0
     moved_tasks: int = 0
     waiting_members: tuple[str, ...] = ()
+    waiting_partitions: int = 0
     size: int = 0
     seconds: float = 0.0
 

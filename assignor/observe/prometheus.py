@@ -16,6 +16,7 @@ streams_rebalance_leader_errors_total              times that the leader found n
 streams_rebalance_leader_duration_seconds          time to compute an assignment
 streams_rebalance_leader_moved_tasks_total         active tasks that moved to another process
 streams_rebalance_leader_members{kind}             all, future, quarantined, waiting
+streams_rebalance_leader_waiting_partitions        partitions that wait for another topology
 streams_rebalance_leader_bytes                     size of all assignments together
 ```
 
@@ -60,6 +61,7 @@ class _Metrics:
     leader_moved: Counter
     leader_members: Gauge
     leader_size: Gauge
+    leader_waiting: Gauge
 
 
 _METRICS: WeakKeyDictionary[CollectorRegistry, _Metrics] = WeakKeyDictionary()
@@ -100,6 +102,9 @@ def _made(registry: CollectorRegistry) -> _Metrics:
         leader_moved=counter("_leader_moved_tasks", "Active tasks that moved to another process."),
         leader_members=gauge("_leader_members", "Members of the group, by kind.", "kind"),
         leader_size=gauge("_leader_bytes", "Size of all assignments together."),
+        leader_waiting=gauge(
+            "_leader_waiting_partitions", "Partitions that wait for another topology."
+        ),
     )
 
 
@@ -163,6 +168,7 @@ class PrometheusHook(RebalanceHook):
             ("waiting", len(decided.waiting_members)),
         ):
             metrics.leader_members.labels(*who, kind).set(count)
+        metrics.leader_waiting.labels(*who).set(decided.waiting_partitions)
         metrics.leader_size.labels(*who).set(decided.size)
 
     def on_assignment_error(self, why: str) -> None:  # noqa: ARG002 a sentence is no label

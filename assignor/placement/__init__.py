@@ -53,6 +53,7 @@ from assignor.placement.strategies import (
     strategy_of,
 )
 from assignor.placement.trace import Record, Trace
+from assignor.placement.user_modules import user_module
 from assignor.placement.validation import (
     AssignmentError,
     InvalidAssignment,
@@ -118,6 +119,7 @@ __all__ = [
     "strategy_of",
     "thread_bands",
     "too_few_clients",
+    "user_module",
     "validate",
     "work_of",
 ]

@@ -108,10 +108,15 @@ def _by_topology(
     partitions: Sequence[TopicPartition],
     subtopologies: Sequence[Subtopology],
 ) -> PartitionsByTask:
-    reader = {topic: part.id for part in subtopologies for topic in part.source_topics}
+    readers: dict[str, list[int]] = {}
+    for part in subtopologies:
+        for topic in part.source_topics:
+            readers.setdefault(topic, []).append(part.id)
     active: dict[TaskId, list[TopicPartition]] = {task: [] for task in tasks}
     for partition in partitions:
-        found = active.get(TaskId(reader.get(partition.topic, -1), partition.partition))
+        # Forms of a subtopology read the same topics; at most one of them is assigned.
+        reading = (TaskId(n, partition.partition) for n in readers.get(partition.topic, ()))
+        found = next((active[task] for task in reading if task in active), None)
         if found is None:
             name = shown(f"{partition.topic}-{partition.partition}")
             raise UnfollowableAnswer(f"partition {name} was assigned without its task; {_SAME}")

@@ -12,6 +12,7 @@ from typing import Literal
 from assignor.errors import MemberRefused
 from assignor.rebalance.blobs import read_answer, write_subscription
 from assignor.rebalance.endpoints import parse_endpoint
+from assignor.rebalance.forms import OwnTopology, plain
 from assignor.rebalance.held_tasks import (
     TasksHeld,
     UnfollowableAnswer,
@@ -26,14 +27,14 @@ from assignor.rebalance.leader import supported_ranges
 from assignor.rebalance.member_facts import (
     MemberIdentity,
     Received,
-    fingerprint,
+    changing_byte,
     native_answer,
     other_topology,
     outdated_answer,
     seen_by_jvm_leaders,
 )
-from assignor.rebalance.routing_view import Routing
-from assignor.topology import Subtopology
+from assignor.rebalance.routing_view import Routing, routing_of
+from assignor.topology import CarriedTopologies, Subtopology
 from encoding import (
     Assignment,
     DecodeError,
@@ -51,7 +52,6 @@ from probing import (
     IgnoreTasks,
     KeepVersion,
     LevelsPolled,
-    MemberModel,
     MemberState,
     Refuse,
     RejoinNow,
@@ -64,11 +64,9 @@ from probing import (
     subscription_version,
 )
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+from probing.topologies import Reached
 
-_UNIQUE_FIELD_SINCE = 8
 _HEADER_BYTES = 8
-# Members that force a rebalance by `enforceRebalance`, with the bytes as they are.
-_FORCES_REBALANCES = frozenset({MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS})
 
 
 class StreamsMember:
@@ -78,6 +76,7 @@ class StreamsMember:
         state: which version it writes next, and why.
         identity: what it reports about itself.
         held: the tasks of its last assignment.
+        topology: what it can run, and what it remembers of reached versions.
         view: the group's routing view, if a native leader sent one and it is current.
         routing: partitions by the host that serves them, from the view or from Kafka's host maps.
     """
@@ -92,6 +91,8 @@ class StreamsMember:
         start_version: Literal["latest"] | None = None,
         remembered_version: int | None = None,
         levels: FinalizedLevels = UNKNOWN_LEVELS,
+        carried: CarriedTopologies | None = None,
+        reached: Mapping[bytes, Reached] | None = None,
     ) -> None:
         """Start a member that has not joined yet.
 
@@ -104,14 +105,16 @@ class StreamsMember:
             start_version: "latest" writes the latest native version at once, as KIP-268 does.
             remembered_version: which the group agreed on before a restart.
             levels: finalized levels to begin with; the group's newer ones replace them.
+            carried: what it can run, where that is not one topology of version 1.
+            reached: reached versions that it remembers from before a restart.
 
         Raises:
             ReleaseError: the release does not accept this value of `upgrade.from`.
         """
         self._release = release
         self.identity = identity
-        self._subtopologies = tuple(subtopologies)
-        self._fingerprint = fingerprint(self._subtopologies)
+        self.topology = OwnTopology(carried or plain(subtopologies), reached)
+        self._subtopologies = self.topology.subtopologies
         self.state: MemberState = start_member(
             release,
             upgrade_from=upgrade_from,
@@ -174,7 +177,9 @@ class StreamsMember:
             native=self._native_part(version, tuple(owned_partitions), owned_generation),
         )
         seen = seen_by_jvm_leaders(value, self._subtopologies)
-        return value, write_subscription(value, kafka_offset_sums=seen) + self._nonce(value)
+        return value, write_subscription(value, kafka_offset_sums=seen) + changing_byte(
+            value, self._release, self._unique
+        )
 
     def receive(
         self,
@@ -251,6 +256,9 @@ class StreamsMember:
             self.forget_tasks()
             return replace(received, failure=refusals[0])
         try:
+            if self._release.is_native:
+                assignment = self.topology.taken(assignment)
+                received = replace(received, assignment=assignment)
             self.held = held_tasks(assignment, partitions, self._subtopologies)
         except UnfollowableAnswer as error:
             self.forget_tasks()
@@ -290,6 +298,11 @@ class StreamsMember:
                 active=assignment.partitions_by_host,
                 standby=assignment.standby_partitions_by_host,
             )
+        if native.numbered_by:
+            self._sizes = known_sizes(self._subtopologies, native.partition_counts) or ()
+            self.view = held_view(self.view, native, native.sizes)
+            parts = self.topology.in_group_numbers(native.numbered_by)
+            return routing_of(self.view, parts, native.partition_counts) if self.view else Routing()
         # Numbers the tasks of the next subscription, if the answer is about this topology.
         self._sizes = () if other_topology(assignment, self._subtopologies) else native.sizes
         sizes = known_sizes(self._subtopologies, native.partition_counts)
@@ -317,33 +330,21 @@ class StreamsMember:
             return None
         held = None if self.view is None else view_reference(self.view)
         is_body = not version.has_trailer
-        levels = self.state.levels
+        levels, topology = self.state.levels, self.topology
         return NativeSubscription(
             version=version.used if is_body else version.native,
             latest_supported_version=version.latest_supported if is_body else version.native,
             instance_id=self.identity.instance_id,
             rack=self.identity.rack,
             sizes=self._sizes,
-            fingerprint=self._fingerprint,
             owned_partitions=partition_ranges(owned_partitions),
             owned_generation=owned_generation,
             nonce=self._unique + 1,
             view_epoch=-1 if held is None else held.epoch,
             view_checksum=0 if held is None else held.checksum,
             pinned_version=version.used if version.pinned else None,
-            feature_ranges=supported_ranges(self.state.all_versions),
+            feature_ranges={**supported_ranges(self.state.all_versions), **topology.ranges()},
             adopted_levels=levels.levels,
             adopted_epoch=levels.epoch,
+            **topology.reported(),
         )
-
-    def _nonce(self, value: Subscription) -> bytes:
-        """Return a changing byte behind the fields of Kafka's versions without a unique field.
-
-        Kafka's decoders stop at their last field. Releases before 2.6 forced a rebalance by leaving
-        and joining anew, which the byte stands for here; 2.6.0 alone had neither (KAFKA-10455).
-        Native members need none: their trailer has a nonce.
-        """
-        has_own = value.native is not None or value.version >= _UNIQUE_FIELD_SINCE
-        if has_own or self._release.member_model in _FORCES_REBALANCES:
-            return b""
-        return bytes([self._unique % 256])

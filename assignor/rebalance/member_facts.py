@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from hashlib import blake2b
 from uuid import UUID
 
 from assignor.errors import ConfigError
@@ -11,10 +9,13 @@ from assignor.rebalance.endpoints import checked_endpoint
 from assignor.rebalance.leader import reported_levels
 from assignor.topology import Subtopology, is_topic_name
 from encoding import Assignment, Subscription, TaskOffsetSums, shown
-from probing import EARLIEST_NATIVE_VERSION, Command, NativeAnswer
+from probing import EARLIEST_NATIVE_VERSION, Command, MemberModel, NativeAnswer, Release
 from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS
 
 _OFFSET_SUMS_SINCE = 7
+_UNIQUE_FIELD_SINCE = 8
+# Members that force a rebalance by `enforceRebalance`, with the bytes as they are.
+_FORCES_REBALANCES = frozenset({MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS})
 # Limits of Kafka: `StreamsConfig` for tags (KIP-708), a length of 16 bits for the rack (KIP-881).
 _TAGS, _TAG_KEY, _TAG_VALUE = 5, 20, 30
 _RACK_BYTES = 32_767
@@ -22,15 +23,6 @@ _TAGS_WANTED = (
     f"up to {_TAGS} tags, keys of 1 to {_TAG_KEY} characters, values of up to {_TAG_VALUE}"
 )
 _NAME_WANTED = "1 to 249 letters, digits, dots, underscores and hyphens, or None"
-
-
-@lru_cache(maxsize=64)  # every member of a process has the same topology
-def fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
-    """Return 8 bytes that are equal for equal topologies; empty without a topology."""
-    if not subtopologies:
-        return b""
-    text = "\n".join(repr(subtopology) for subtopology in subtopologies)
-    return blake2b(text.encode(), digest_size=8).digest()
 
 
 def seen_by_jvm_leaders(
@@ -50,6 +42,19 @@ def seen_by_jvm_leaders(
         return None
     stateful = {task: offset for task, offset in sums if task.subtopology not in stateless}
     return TaskOffsetSums.from_mapping(stateful)
+
+
+def changing_byte(value: Subscription, release: Release, unique: int) -> bytes:
+    """Return a changing byte behind the fields of Kafka's versions without a unique field, or b"".
+
+    Kafka's decoders stop at their last field. Releases before 2.6 forced a rebalance by leaving
+    and joining anew, which the byte stands for here; 2.6.0 alone had neither (KAFKA-10455). Native
+    members need none: their trailer has a nonce.
+    """
+    has_own = value.native is not None or value.version >= _UNIQUE_FIELD_SINCE
+    if has_own or release.member_model in _FORCES_REBALANCES:
+        return b""
+    return bytes([unique % 256])
 
 
 def native_answer(assignment: Assignment) -> NativeAnswer | None:
@@ -78,6 +83,8 @@ def answered_persistent_version(assignment: Assignment) -> int:
 def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
     """Return why an answer is about another topology than a member's own, or ""."""
     native = None if assignment is None else assignment.native
+    if native is not None and native.numbered_by:
+        return ""  # the answer says which subtopologies it is about
     answered = 0 if native is None else len(native.sizes)
     own = max((part.id for part in subtopologies), default=-1) + 1
     if not answered or answered == own:

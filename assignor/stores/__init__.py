@@ -12,6 +12,7 @@ from assignor.stores.offload import OffloadedPlans
 from assignor.stores.persisted import StateStores
 from assignor.stores.plans import GroupPlan, GroupSnapshot, PlanStore, plan_for, read_snapshot
 from assignor.stores.process_file import ProcessRecord
+from assignor.stores.reached_file import read_reached, write_reached
 from assignor.stores.reading import LATEST_MS, check_links, text, whole_number
 from assignor.stores.replacing import PARTIAL
 
@@ -32,6 +33,7 @@ __all__ = [
     "check_links",
     "fingerprint_of",
     "plan_for",
+    "read_reached",
     "read_sealed",
     "read_snapshot",
     "seal",
@@ -39,5 +41,6 @@ __all__ = [
     "text",
     "unseal",
     "whole_number",
+    "write_reached",
     "write_sealed",
 ]

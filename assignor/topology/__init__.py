@@ -3,13 +3,29 @@
 from assignor.topology.subtopologies import Topology
 from assignor.topology.tasks import SubtopologyWaits, TaskPlan, plan_tasks, without_subtopologies
 from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
+from assignor.topology.versions import (
+    CarriedTopologies,
+    Change,
+    SubtopologyChange,
+    carried_topologies,
+    compare_topologies,
+    content_fingerprint,
+    exclusive_topics,
+)
 
 __all__ = [
+    "CarriedTopologies",
+    "Change",
     "RepartitionTopic",
     "Subtopology",
+    "SubtopologyChange",
     "SubtopologyWaits",
     "TaskPlan",
     "Topology",
+    "carried_topologies",
+    "compare_topologies",
+    "content_fingerprint",
+    "exclusive_topics",
     "is_topic_name",
     "plan_tasks",
     "without_subtopologies",

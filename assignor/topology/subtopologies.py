@@ -12,6 +12,9 @@ from itertools import pairwise
 
 from assignor.errors import TopologyError
 from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
+from encoding import shown
+
+HIGHEST_VERSION = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -42,8 +45,16 @@ class Topology:
     ... )
     >>> [s.changelog_topics for s in topology.subtopologies("word-count")]
     [('word-count-counts-changelog',)]
+
+    Attributes:
+        version: of the application's topology, from 1. Give each changed topology a higher one, so
+            that a group can change from one to the other by a rolling bounce.
+
+    Raises:
+        TopologyError: the version is not a whole number from 1 to 2**31 - 1.
     """
 
+    version: int = 1
     _nodes: dict[str, None] = field(init=False, default_factory=dict)
     _edges: list[tuple[str, str]] = field(init=False, default_factory=list)
     _topics_by_source: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
@@ -51,6 +62,13 @@ class Topology:
     _stores: dict[str, _Store] = field(init=False, default_factory=dict)
     _repartition: dict[str, int | None] = field(init=False, default_factory=dict)
     _copartitioned: list[tuple[str, ...]] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        if type(self.version) is not int or not 1 <= self.version <= HIGHEST_VERSION:
+            raise TopologyError(
+                f"version={shown(repr(self.version))} of a topology is refused; give a whole number"
+                f" from 1 to {HIGHEST_VERSION}"
+            )
 
     def add_source(self, name: str, *, topics: Iterable[str]) -> "Topology":
         """Add a node that reads `topics`.

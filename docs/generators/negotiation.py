@@ -125,7 +125,8 @@ def render() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a table in Markdown."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join(
         "| " + " | ".join(re.sub(r"\s+", " ", cell).replace("|", "\\|") for cell in line) + " |"
@@ -162,7 +163,7 @@ def _member_rules() -> list[str]:
         parts.append(f"### {', '.join(f'`{model.value}`' for model in models)}")
         parts.append("\n".join(f"- `{model.value}`: {_member_note(model)}" for model in models))
         parts.append(
-            _table(
+            table(
                 ("rule", "the member", "why"),
                 [
                     (rule.name, rule.action.value, _template(rule.why))
@@ -174,7 +175,7 @@ def _member_rules() -> list[str]:
     parts += [
         "### Follow-up rebalances",
         "After the version is settled, models with follow-up rebalances use this table.",
-        _table(("rule", "why"), follow),
+        table(("rule", "why"), follow),
     ]
     return parts
 
@@ -205,7 +206,7 @@ def _leader_rules() -> list[str]:
                 break
         parts += [
             f"### `{model.value}`: {_releases_of(model)}",
-            _table(("rule", "tasks", "why"), rows),
+            table(("rule", "tasks", "why"), rows),
         ]
     return parts
 
@@ -215,9 +216,9 @@ def _native_rules() -> list[str]:
     versions = [(rule.name, _template(rule.why)) for rule in NEXT_VERSION_RULES]
     return [
         _NATIVE,
-        _table(("answer", "why"), answers),
+        table(("answer", "why"), answers),
         _NEXT,
-        _table(("the group has", "why"), versions),
+        table(("the group has", "why"), versions),
         _PROMISES,
     ]
 
@@ -229,7 +230,7 @@ def _paths() -> list[str]:
     return [
         "## From one release to another",
         "*Lower* is the older release, *higher* the newer; *value* is the series of the older.",
-        _table(("rule", "rolling", "why"), rows),
+        table(("rule", "rolling", "why"), rows),
     ]
 
 
@@ -244,10 +245,10 @@ def _versions() -> list[str]:
     ]
     return [
         "## Versions",
-        _table(("version", "since", "new in it"), rows),
+        table(("version", "since", "new in it"), rows),
         "Versions 12 to 100 stay free for Kafka. Versions from 101 on are native:",
-        _table(("version", "read by members", "meaning"), native),
-        _table(("release", "writes, beside 1 to 11", "meaning"), programs),
+        table(("version", "read by members", "meaning"), native),
+        table(("release", "writes, beside 1 to 11", "meaning"), programs),
     ]
 
 
@@ -276,7 +277,7 @@ def _releases() -> list[str]:
     return [
         "## Releases",
         _PINS,
-        _table(header, rows),
+        table(header, rows),
     ]
 
 
@@ -294,4 +295,4 @@ def _values(release: Release) -> str:
 
 def _issues() -> list[str]:
     rows = [(issue.id, issue.since, ", ".join(issue.fixed_in), issue.summary) for issue in ISSUES]
-    return ["## Known issues", _table(("id", "since", "fixed in", "problem"), rows)]
+    return ["## Known issues", table(("id", "since", "fixed in", "problem"), rows)]

@@ -102,6 +102,17 @@ _NATIVE_TYPES = (
     ("`counts_by_name`", "text name, varint, repeated"),
     ("`ranges_by_name`", "text name, varint lowest, varint highest, repeated"),
     ("`partitions`", "text topic, block of varints: gap before a range, its length; repeated"),
+    (
+        "`subtopology_rows`",
+        (
+            "block of topic names, ascending; then for each subtopology seven lists of varints"
+            " (length first): versions, sources, sinks, (repartition topic, partitions),"
+            " changelogs, co-partition groups, (changelog, retention in ms); a topic is its place"
+            " among the names"
+        ),
+    ),
+    ("`reached_rows`", "8 bytes form, varint epoch, varint version; repeated, forms ascend"),
+    ("`fingerprints`", "8 bytes, repeated"),
 )
 
 _LIMITS = f"""

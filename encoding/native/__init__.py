@@ -19,6 +19,7 @@ from encoding.native.schema import (
     NATIVE_VERSIONS,
     READABLE_SINCE,
 )
+from encoding.native.topology_rows import ReachedRow, SubtopologyRow
 from encoding.native.values import (
     NativeAssignment,
     NativeSubscription,
@@ -36,6 +37,8 @@ __all__ = [
     "NativeAssignment",
     "NativeSubscription",
     "PartitionRange",
+    "ReachedRow",
+    "SubtopologyRow",
     "body_pieces",
     "extras_of",
     "latest_native_version",

@@ -270,7 +270,10 @@ _SIZES_KEYS = {
     for kind, rows in NATIVE_KINDS.items()
 }
 _NO_NUMBERING = read_numbering(b"")
-_SIZED = ("sizes", "tasks", "offset_sums", "task_rows", "offset_rows", "partitions")
+_SIZED = (
+    *("sizes", "tasks", "offset_sums", "task_rows", "offset_rows", "partitions"),
+    *("subtopology_rows", "reached_rows", "fingerprints"),
+)
 
 
 def _readable_since(pairs: tuple[tuple[int, Any], ...], version: int) -> int:

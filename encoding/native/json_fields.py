@@ -10,6 +10,7 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from encoding.native.schema import NATIVE_KINDS
+from encoding.native.topology_rows import ReachedRow, SubtopologyRow
 from encoding.native.values import NativeAssignment, NativeSubscription, PartitionRange
 from encoding.primitives import (
     ByName,
@@ -131,6 +132,37 @@ def _pairs(path: str, given: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {name: (low, high) for name, (low, high) in given.items()}
 
 
+def _rows(path: str, given: list[Any]) -> tuple[SubtopologyRow, ...]:
+    wanted = "subtopologies as lists of versions, sources, sinks, repartition topics, changelogs"
+    rows = []
+    for row in given:
+        if not isinstance(row, list) or len(row) != len(SubtopologyRow._fields):
+            raise wrong(path, row, wanted)
+        rows.append(SubtopologyRow(*map(_tuples, row)))
+    return tuple(rows)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _reached(path: str, given: list[Any]) -> tuple[ReachedRow, ...]:
+    rows = []
+    for row in given:
+        match row:
+            case [str() as form, epoch, version] if is_integer(epoch) and is_integer(version):
+                rows.append(ReachedRow(_bytes(path, form), epoch, version))
+            case _:
+                raise wrong(path, row, "reached versions as [form in hex, epoch, version]")
+    return tuple(rows)
+
+
+def _forms(path: str, given: list[Any]) -> tuple[bytes, ...]:
+    if not all(isinstance(form, str) for form in given):
+        raise wrong(path, given, "fingerprints in hex")
+    return tuple(_bytes(path, form) for form in given)
+
+
 _SPELLED = {str: "text", list: "list", dict: "object"}
 _SHAPES: dict[str, tuple[Any, Any]] = {
     "bytes": (str, _bytes),
@@ -145,4 +177,7 @@ _SHAPES: dict[str, tuple[Any, Any]] = {
     "partitions": (list, _ranges),
     "counts_by_name": (dict, lambda _, given: given),
     "ranges_by_name": (dict, _pairs),
+    "subtopology_rows": (list, _rows),
+    "reached_rows": (list, _reached),
+    "fingerprints": (list, _forms),
 }

@@ -16,7 +16,7 @@ Permanent rules of the body:
 
 Types:
 
-===============  ==============================================================================
+================ ==============================================================================
 int32, int64     integer that fits
 count            integer, 0 to 2**31 - 1
 uint32           integer, 0 to 2**32 - 1
@@ -38,7 +38,10 @@ texts_by_name    text, text, repeated; names ascend
 counts_by_name   text, varint, repeated
 ranges_by_name   text, varint lowest, varint highest, repeated
 partitions       text, block of varints (gap, length) per range of partitions, repeated
-===============  ==============================================================================
+subtopology_rows block of texts, then lists of varints: see ``topology_rows``
+reached_rows     8 bytes, varint epoch, varint version, repeated; the bytes ascend
+fingerprints     8 bytes, repeated
+================ ==============================================================================
 
 A *varint* is LEB128, a *block* is a varint length and so many bytes. The number of a task is its
 position in (subtopology, partition) order; ``sizes`` has the number of tasks of each subtopology.
@@ -166,6 +169,12 @@ _SUBSCRIPTION: tuple[NativeField, ...] = (
        meaning="how far the state of each task is"),
     _F(25, "rack",             "texts",          None, 103,
        meaning="client.rack of the process, as a list of one"),
+    _F(26, "topology_version", "count",          1,
+       meaning="highest version of the topology that the member can run"),
+    _F(27, "carried",          "subtopology_rows", (),
+       meaning="subtopologies that the member can run, in its numbering; missing: not described"),
+    _F(28, "reached_versions", "reached_rows",   (),
+       meaning="versions of the topology that forms of subtopologies have reached"),
 )
 
 _ASSIGNMENT: tuple[NativeField, ...] = (
@@ -209,6 +218,12 @@ _ASSIGNMENT: tuple[NativeField, ...] = (
        meaning="tasks whose state the member replicates"),
     _F(19, "warmup_tasks",      "task_rows",      (), 103,
        meaning="standby tasks that the member takes over once they are caught up"),
+    _F(20, "numbered_by",       "fingerprints",   (),
+       meaning="content of each subtopology, in the numbering of the tasks; missing: not told"),
+    _F(21, "reached_versions",  "reached_rows",   (),
+       meaning="versions of the topology that forms of subtopologies have reached"),
+    _F(22, "describe_topology", "bool",           False,  # noqa: FBT003 a default
+       meaning="true: the member describes its subtopologies in its subscriptions"),
 )
 # fmt: on
 

@@ -31,6 +31,14 @@ from encoding.native.task_columns import (
     tasks_of,
 )
 from encoding.native.task_numbers import Numbering
+from encoding.native.topology_rows import (
+    decode_fingerprints,
+    decode_reached_rows,
+    decode_subtopology_rows,
+    encode_fingerprints,
+    encode_reached_rows,
+    encode_subtopology_rows,
+)
 from encoding.native.values import PartitionRange, PartitionRanges
 from encoding.primitives import (
     ByName,
@@ -264,6 +272,8 @@ def _read_partitions(data: bytes, _: Numbering) -> PartitionRanges:
     return PartitionRanges(ranges)
 
 
+_rows_written = lru_cache(maxsize=_KEPT)(encode_subtopology_rows)
+
 TYPES: dict[str, WireType] = {
     "int32": _integer(-(2**31), 2**31 - 1),
     "int64": _integer(-(2**63), 2**63 - 1),
@@ -296,5 +306,14 @@ TYPES: dict[str, WireType] = {
     "counts_by_name": WireType(bytes, _write_counts_by_name, _kept(_counts_as_read)),
     "ranges_by_name": WireType(bytes, _write_ranges_by_name, _kept(_ranges_as_read)),
     "partitions": WireType(bytes, _write_partitions, _read_partitions),
+    "subtopology_rows": WireType(
+        bytes, lambda value, _: _rows_written(value), _kept(decode_subtopology_rows)
+    ),
+    "reached_rows": WireType(
+        bytes, lambda value, _: encode_reached_rows(value), _kept(decode_reached_rows)
+    ),
+    "fingerprints": WireType(
+        bytes, lambda value, _: encode_fingerprints(value), _kept(decode_fingerprints)
+    ),
 }
 """Name of a type in ``schema.py`` -> its writer and reader."""

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from encoding.native.schema import EARLIEST_NATIVE_VERSION, native_rows_of
+from encoding.native.topology_rows import ReachedRow, SubtopologyRow
 from encoding.primitives import EMPTY, ByName, TaskId, TaskOffsetSums, TopicPartition, task_order
 
 __all__ = [
@@ -83,6 +84,9 @@ class NativeSubscription:
         view_epoch, view_checksum: routing view that the member has; epoch -1 is none.
         pinned_version: version that ``upgrade.from`` pins; ``None`` is no pin.
         free_disk_bytes: free space for state on the disk; version 102 on.
+        topology_version: the highest version of the topology that it can run.
+        carried: subtopologies that it can run, in its numbering; empty: it does not describe them.
+        reached_versions: what it remembers of reached versions, sorted by form.
     """
 
     version: int = EARLIEST_NATIVE_VERSION
@@ -105,6 +109,9 @@ class NativeSubscription:
     view_checksum: int = 0
     pinned_version: int | None = None
     free_disk_bytes: int | None = None
+    topology_version: int = 1
+    carried: tuple[SubtopologyRow, ...] = ()
+    reached_versions: tuple[ReachedRow, ...] = ()
 
     def __post_init__(self) -> None:
         _normalise_text(self, ("instance_id", "rack"))
@@ -136,6 +143,9 @@ class NativeAssignment:
         subscription_read: false if the leader could not read the member's body.
         view_full, view_delta, view_reference: the routing view in one of its forms, or ``None``.
         followup_reason: reason of the followup rebalance; version 102 on.
+        numbered_by: fingerprint of each subtopology, by its id in this answer; empty: not told.
+        reached_versions: reached versions that hold in the group, sorted by form.
+        describe_topology: the member has to describe its subtopologies from now on.
     """
 
     version: int = EARLIEST_NATIVE_VERSION
@@ -152,6 +162,9 @@ class NativeAssignment:
     view_delta: bytes | None = None
     view_reference: bytes | None = None
     followup_reason: str | None = None
+    numbered_by: tuple[bytes, ...] = ()
+    reached_versions: tuple[ReachedRow, ...] = ()
+    describe_topology: bool = False
 
     def __post_init__(self) -> None:
         if self.followup_reason == "":

@@ -49,6 +49,7 @@ from probing.features.native_table import (
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
     TASK_PLACEMENT,
+    TOPOLOGY_VERSION,
     native_features,
 )
 from probing.features.rules import UPDATE_RULES
@@ -84,6 +85,7 @@ __all__ = [
     "PERSISTENT_METADATA",
     "REQUEST_RULES",
     "TASK_PLACEMENT",
+    "TOPOLOGY_VERSION",
     "UNKNOWN_LEVELS",
     "UNSUPPORTED_VERSION",
     "UPDATE_RULES",

@@ -13,6 +13,7 @@ from probing.features.table import Feature, FeatureTable, Level
 ASSIGNMENT_PROTOCOL: Final = "assignment.protocol"
 TASK_PLACEMENT: Final = "task.placement"
 PERSISTENT_METADATA: Final = "persistent.metadata.version"
+TOPOLOGY_VERSION: Final = "topology.version"
 
 _FIRST_RELEASE: Final = "0.1"
 

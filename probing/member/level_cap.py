@@ -1,6 +1,7 @@
 """What finalized levels mean for one member: an upper bound on its versions, and unmet levels."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -8,6 +9,7 @@ from encoding import KAFKA_VERSIONS
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     FIRST_EPOCH,
+    TOPOLOGY_VERSION,
     FinalizedLevels,
     JoinDecision,
     JoinNumbers,
@@ -57,11 +59,13 @@ def unmet_levels(
         versions: every version that the member reads and writes.
         levels: the finalized levels.
     """
+    # Which versions of the topology a member can run is its program's; the leader checks it.
+    known = {name: level for name, level in levels.levels.items() if name != TOPOLOGY_VERSION}
     numbers = JoinNumbers(
         node=NodeSupport(
             node_id=f"of release {name}", role=Role.MEMBER, ranges=member_ranges(versions)
         ),
-        finalized=levels,
+        finalized=replace(levels, levels=known),
         table=native_features(),
     )
     decision = decide_join(numbers)

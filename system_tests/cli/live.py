@@ -26,6 +26,7 @@ from system_tests.cli.options import (
     refuse,
     report_option,
 )
+from system_tests.cli.topology_change import TOPOLOGY_CHANGES, change_topology
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live import (
     HELD_VERSION,
@@ -69,6 +70,7 @@ PROGRAM live --from 3.1 --to native --members 4 --client mixed
 PROGRAM live --from 2.3 --to native --protocol cooperative
 PROGRAM live --from 3.1 --to native --replace-brokers
 PROGRAM live --from native --to next --static  # without a rebalance
+PROGRAM live --from native --to native --topology change  # another topology
 """
 _EXITS = {
     0: "good: every check holds",
@@ -91,14 +93,28 @@ _EXITS = {
 @format_option()
 @report_option
 @click.option("--verbose", is_flag=True, help="With --format json: write the trace to stderr.")
+@click.option(
+    "--topology",
+    type=click.Choice(TOPOLOGY_CHANGES),
+    help="With --from native --to native: change the application instead of the release.",
+)
 def live(
-    old: str, new: str, form: str, report: Path | None, *, verbose: bool, **values: Any
+    old: str,
+    new: str,
+    form: str,
+    report: Path | None,
+    *,
+    verbose: bool,
+    topology: str | None,
+    **values: Any,
 ) -> None:
     """Bounce a group of real processes, one by one, and check what happened.
 
     Real consumers, one process each, read a topic while records are written to it. They emulate
     RELEASE: x.y for its newest patch, x.y.z, or native.
     """
+    if topology is not None:
+        change_topology(topology, old, new, read_options(LiveOptions, values), form=form)
     options, plan = _checked(read_options(LiveOptions, values), old, new)
     if report is not None:
         with _refused_report():

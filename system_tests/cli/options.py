@@ -137,12 +137,13 @@ def _whole(bound: float | None) -> int | None:
     return None if bound is None else int(bound)
 
 
-def path_options(*, drawn: bool = False, saved: bool = False) -> Decorator:
+def path_options(*, drawn: bool = False, saved: bool = False, optional: bool = False) -> Decorator:
     """Add ``--from`` and ``--to``, as `old` and `new`.
 
     Args:
         drawn: releases that are left out are drawn; otherwise they have to be given.
         saved: a file may contain what the group runs.
+        optional: the command can do without releases.
     """
     default = "; drawn by default." if drawn else "."
     return all_of(
@@ -157,14 +158,19 @@ def path_options(*, drawn: bool = False, saved: bool = False) -> Decorator:
                 "--to",
                 "new",
                 f"Release that the group is brought to{default}",
-                required=not drawn,
+                required=not (drawn or optional),
             ),
         ]
     )
 
 
 def group_options(
-    *, drawn: bool = False, members: int, threads: int = 0, saved: bool = False
+    *,
+    drawn: bool = False,
+    members: int,
+    threads: int = 0,
+    saved: bool = False,
+    optional: bool = False,
 ) -> Decorator:
     """Add the options that name a group, the release it runs and the one it is brought to.
 
@@ -173,10 +179,11 @@ def group_options(
         members: the largest number of members.
         threads: the largest number of threads in each; 0: no such option, and none for static
             members.
+        optional: the command can do without releases.
         saved: a file may contain what the group runs.
     """
     options = [
-        path_options(drawn=drawn, saved=saved),
+        path_options(drawn=drawn, saved=saved, optional=optional),
         _count("members", members, 3, "Processes."),
     ]
     if threads:

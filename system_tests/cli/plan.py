@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
-from assignor.cli import Command, format_option
+from assignor import ConfigError, TopologyError
+from assignor.cli import Command, format_option, imported_topology
 from assignor.problems import ProblemError
 from encoding import shown
 from probing import Release, ReleaseError, find_release
@@ -31,6 +32,8 @@ from system_tests.plan import (
     make_plan,
     read_saved,
     step_costs,
+    topology_lines,
+    topology_plan,
 )
 
 _EXAMPLES = """
@@ -39,10 +42,11 @@ PROGRAM plan --from 2.3.1 --to 4.1 --uses fk-join,ktable,static,iq
 PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a live group
+PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 """
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
-    1: "all members have to be stopped",
+    1: "all members have to be stopped, or the new topology needs a higher version",
 }
 
 
@@ -53,7 +57,7 @@ _EXITS = {
     examples=_EXAMPLES,
     exits=_EXITS,
 )
-@group_options(members=MAX_MEMBERS, saved=True)
+@group_options(members=MAX_MEMBERS, saved=True, optional=True)
 @partitions_option()
 @click.option(
     "--problem",
@@ -68,6 +72,19 @@ _EXITS = {
     metavar="LIST",
     help=f"Features that the application uses, a list of {','.join(Use)}; none by default.",
 )
+@click.option(
+    "--topology",
+    "topologies",
+    nargs=2,
+    metavar="OLD NEW",
+    help="Two topologies, each as MODULE:NAME: plan a change of the application instead.",
+)
+@click.option(
+    "--application-id",
+    default="app",
+    show_default=True,
+    help="With --topology: prefix of internal topics.",
+)
 @format_option()
 def plan(**given: Any) -> None:
     """List the steps of an upgrade or a rollback, their costs, and the rollback.
@@ -75,6 +92,10 @@ def plan(**given: Any) -> None:
     RELEASE is x.y for its newest patch, x.y.z, or native. Costs are simulated, for a group of this
     size: use them to compare paths, not to predict durations.
     """
+    if given["topologies"]:
+        _plan_topologies(given)
+    if given["new"] is None:
+        refuse("give the release that the group is brought to: --to RELEASE, or --topology OLD NEW")
     words = [word.strip() for word in given["uses"].split(",") if word.strip()]
     unknown = sorted(set(words) - set(Use))
     if unknown:
@@ -92,6 +113,23 @@ def plan(**given: Any) -> None:
         for line in plan_lines(made, costs):
             click.echo(shown(line, limit=None))
     sys.exit(0 if made.rolling else EXIT_BAD)
+
+
+def _plan_topologies(given: dict[str, Any]) -> NoReturn:
+    """Print the plan of a change of the topology, and end."""
+    if given["new"] is not None or given["old"] is not None or given["saved"] is not None:
+        refuse("--topology plans a change of the application; leave out --from, --to and --problem")
+    try:
+        old, new = (imported_topology(name) for name in given["topologies"])
+        made = topology_plan(old, new, given["application_id"])
+    except (ConfigError, TopologyError) as error:
+        refuse(str(error))
+    if given["form"] == "json":
+        click.echo(json.dumps(asdict(made), indent=2))
+    else:
+        for line in topology_lines(made):
+            click.echo(shown(line, limit=None))
+    sys.exit(EXIT_BAD if made.obstacles else 0)
 
 
 def _start(given: dict[str, Any]) -> tuple[Release, int, int]:

@@ -17,6 +17,7 @@ from encoding import (
     TaskId,
     TaskOffsetSums,
 )
+from encoding.native import ReachedRow, SubtopologyRow
 from encoding.native.schema import NATIVE_KINDS, native_rows_of
 
 NATIVE_WRITTEN = (101, 102, 103)
@@ -34,6 +35,21 @@ _tasks = _tasks.map(TaskId._make)
 _sums = st.sampled_from((-2, -3, 0)) | _int64
 _ranges = st.tuples(_text, st.integers(0, 2**31 - 1), st.integers(1, 2**31)).map(
     lambda row: PartitionRange(row[0], min(row[1], row[2] - 1), row[2])
+)
+
+_natural = st.integers(0, 9) | st.integers(0, 2**63 - 1)
+_forms = st.binary(min_size=8, max_size=8)
+_topics = st.lists(_text, max_size=3).map(tuple)
+_pairs = st.lists(st.tuples(_text, _natural), max_size=2).map(tuple)
+_subtopologies = st.builds(
+    SubtopologyRow,
+    st.lists(_natural, min_size=1, max_size=3).map(tuple),
+    st.lists(_text, min_size=1, max_size=3).map(tuple),
+    _topics,
+    _pairs,
+    _topics,
+    st.lists(_topics, max_size=2).map(tuple),
+    _pairs,
 )
 
 DRAWN = {
@@ -56,6 +72,11 @@ DRAWN = {
     "counts_by_name": st.dictionaries(_text, _count, max_size=4),
     "ranges_by_name": st.dictionaries(_text, st.tuples(_count, _count), max_size=4),
     "partitions": st.lists(_ranges, max_size=6).map(tuple),
+    "subtopology_rows": st.lists(_subtopologies, max_size=3).map(tuple),
+    "reached_rows": st.dictionaries(_forms, st.tuples(_natural, _natural), max_size=3).map(
+        lambda memory: tuple(ReachedRow(form, *memory[form]) for form in sorted(memory))
+    ),
+    "fingerprints": st.lists(_forms, max_size=4).map(tuple),
 }
 DRAWN |= {"task_rows": DRAWN["tasks"], "offset_rows": DRAWN["offset_sums"]}
 

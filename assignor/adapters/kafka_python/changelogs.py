@@ -106,5 +106,8 @@ class ChangelogReader:
         consumer = self._consumer
         if consumer.assignment() != stores.keys():
             consumer.assign(sorted(stores))
+            for topic in sorted({partition.topic for partition in stores}):
+                # Fetches the metadata of a topic that is new; `end_offsets` fails without them.
+                consumer.partitions_for_topic(topic)
             for partition, store in stores.items():
                 consumer.seek(partition, store.position)

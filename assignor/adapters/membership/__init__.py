@@ -10,7 +10,7 @@ from assignor.adapters.membership.embedded import (
     new_membership,
 )
 from assignor.adapters.membership.keywords import MemberKeywords
-from assignor.adapters.membership.member import Membership, Resources
+from assignor.adapters.membership.member import Membership
 from assignor.adapters.membership.options import (
     OPTION_GROUPS,
     MemberOptions,
@@ -20,6 +20,7 @@ from assignor.adapters.membership.options import (
 )
 from assignor.adapters.membership.rejoin_timer import Cancellable, FollowupTimer, in_a_thread
 from assignor.adapters.membership.reports import Reporter
+from assignor.adapters.membership.resources import Resources
 from assignor.adapters.membership.setup import offered_protocol
 from assignor.adapters.membership.signatures import documented
 

@@ -26,6 +26,7 @@ from assignor.rebalance import (
     assign_group,
     steps_after,
 )
+from assignor.topology import Subtopology
 from encoding import AssignorError, Subscription, TaskId, TopicPartition, shown
 from probing import RebalanceProtocol, Refuse, protocol_level
 from probing.features import FinalizedLevels, LookNumbers, decide_look
@@ -128,9 +129,9 @@ class MembershipCore:
         return self.member.state.refusal
 
     @property
-    def source_topics(self) -> frozenset[str]:
-        """Source topics of all subtopologies."""
-        return frozenset(t for part in self.leader.subtopologies for t in part.source_topics)
+    def known_subtopologies(self) -> tuple[Subtopology, ...]:
+        """Its own subtopologies, and those of other members, as it numbers them when it leads."""
+        return (*self.leader.subtopologies, *self.memory.topologies.appended)
 
     def become_static(self, group_instance_id: str) -> None:
         """Take the identity of a static member (KIP-345).

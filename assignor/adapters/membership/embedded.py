@@ -8,9 +8,10 @@ from typing import Any, TypeVar, Unpack
 from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.keywords import MemberKeywords
 from assignor.adapters.membership.level_polling import LevelPolling
-from assignor.adapters.membership.member import STREAMS_PROTOCOL, Membership, Resources
+from assignor.adapters.membership.member import STREAMS_PROTOCOL, Membership
 from assignor.adapters.membership.options import MemberOptions, StateOptions, member_options
 from assignor.adapters.membership.reports import Reporter
+from assignor.adapters.membership.resources import Resources
 from assignor.adapters.membership.setup import member_setup, new_member
 from assignor.adapters.membership.signatures import documented, options_section
 from assignor.embedding import (
@@ -55,13 +56,17 @@ def _state_directory(state: StateOptions) -> ProcessDirectory | None:
 
 
 def _membership(options: MemberOptions, directory: ProcessDirectory | None) -> Membership:
-    process_id, remembered_version = options.identity.process_id, None
+    process_id, remembered_version, reached = options.identity.process_id, None, None
     if directory is not None:
         process_id = process_id or directory.process_id
-        remembered_version = directory.remembered_version
+        remembered_version, reached = directory.remembered_version, directory.reached
     setup = member_setup(options, process_id)
     member = new_member(
-        options, setup, process_id=process_id, remembered_version=remembered_version
+        options,
+        setup,
+        process_id=process_id,
+        remembered_version=remembered_version,
+        reached=reached,
     )
     # An emulated Kafka release creates no topics here, and knows no levels.
     is_native = setup.leader.release.is_native
@@ -92,6 +97,8 @@ class EmbeddedMember:
         topology: what the application processes.
         application_id: prefix of internal topics. It is the group id of the consumer, which is the
             default; another one is refused by `attach`.
+        topologies: several versions of the topology instead, for a program that can run each of
+            them; `topology.version` is then a feature level of the group.
         options: keyword options; the docstring of each subclass lists them.
 
     Raises:
@@ -112,12 +119,13 @@ class EmbeddedMember:
     @documented()
     def __init__(
         self,
-        topology: Topology,
+        topology: Topology | None = None,
         *,
         application_id: str | None = None,
+        topologies: Sequence[Topology] | None = None,
         **options: Unpack[MemberKeywords],
     ) -> None:
-        self._options = member_options(topology, application_id, options)
+        self._options = member_options(topology, application_id, options, topologies=topologies)
         self._membership = new_membership(self._options)
         self._consumer: object = None
 
@@ -125,6 +133,14 @@ class EmbeddedMember:
     def tasks(self) -> TasksHeld:
         """Active and standby tasks of the last assignment."""
         return self._membership.core.member.held
+
+    def topology_versions(self, subtopology: int) -> tuple[int, ...]:
+        """Return the versions of the topology that contain a subtopology, by its number in `tasks`.
+
+        Raises:
+            IndexError: this program has no such subtopology.
+        """
+        return self._membership.core.member.topology.carried.versions[subtopology]
 
     @property
     def routing(self) -> Routing:

@@ -8,7 +8,6 @@ and from `decide`, where no valid answer exists: then nothing must be sent.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -21,9 +20,9 @@ from assignor.adapters.membership.client import (
 from assignor.adapters.membership.core import GivenUp, MembershipCore, Taken
 from assignor.adapters.membership.followups import Followups
 from assignor.adapters.membership.lasting import LastingWarnings
-from assignor.adapters.membership.level_polling import LevelPolling
 from assignor.adapters.membership.reports import Reporter, decided, taken_observation
-from assignor.embedding import ClusterAccess, ClusterWatch, ProcessDirectory
+from assignor.adapters.membership.resources import Resources
+from assignor.embedding import ClusterAccess
 from assignor.errors import LeaderRefused, MemberRefused, TaskAssignmentError
 from assignor.logs import line_logger
 from assignor.observe import (
@@ -45,28 +44,6 @@ _log = line_logger(__name__)
 
 STREAMS_PROTOCOL: Final = "stream"
 """Name of the assignor in JoinGroup requests, as Kafka Streams' own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """What a member uses besides its client.
-
-    Attributes:
-        cluster: partition counts, internal topics and lags, read on a thread.
-        levels: finalized levels, polled on a thread.
-        directory: the state directory, or None.
-    """
-
-    cluster: ClusterWatch
-    levels: LevelPolling
-    directory: ProcessDirectory | None = None
-
-    def close(self) -> None:
-        """End the threads and give the state directory free."""
-        self.levels.close()
-        self.cluster.close()
-        if self.directory is not None:
-            self.directory.close()
 
 
 class Membership:
@@ -237,6 +214,7 @@ class Membership:
         answer = self._decide_or_report(cluster, group)
         for fault in answer.faults:
             self.reporter.report(fault)
+        self.reporter.report_waits(answer.waiting)
         self.reporter.observe(decided(answer, seconds=time.perf_counter() - began_s))
         client = self.followups.client
         self._warnings.decided(
@@ -251,14 +229,23 @@ class Membership:
     ) -> GroupAnswer:
         client, directory = self.followups.client, self.resources.directory
         try:
-            counts = partition_counts(cluster, self.core.source_topics)
-            return self.core.decide(
-                group,
-                self.resources.cluster.at_hand(counts),
-                persistent_version=0 if directory is None else directory.stores.version,
-                generation=UNKNOWN_GENERATION if client is None else client.generation(),
-                now_ms=_now_ms(),
-            )
+            known, watch = self.core.known_subtopologies, self.resources.cluster
+
+            def decide() -> GroupAnswer:
+                parts = self.core.known_subtopologies
+                counts = partition_counts(cluster, {t for p in parts for t in p.source_topics})
+                return self.core.decide(
+                    group,
+                    watch.at_hand(counts),
+                    persistent_version=0 if directory is None else directory.stores.version,
+                    generation=UNKNOWN_GENERATION if client is None else client.generation(),
+                    now_ms=_now_ms(),
+                )
+
+            answer = decide()
+            watch.know(self.core.known_subtopologies)
+            # Members may have brought subtopologies whose topics were not looked at yet.
+            return answer if self.core.known_subtopologies == known else decide()
         except LeaderRefused as error:
             self.reporter.fail(str(error))
             raise
@@ -335,6 +322,8 @@ class Membership:
             return
         # Written when the version changes only, so that a restart costs no rebalance for it.
         self.reporter.guarded(lambda: directory.remember(taken.used_after))
+        reached = self.core.member.topology.reached
+        self.reporter.guarded(lambda: directory.remember_reached(reached))
         level = self.core.levels.level_of(PERSISTENT_METADATA)
         level = level or answered_persistent_version(assignment)
         if level > 0:

@@ -140,7 +140,8 @@ class MemberOptions:
     """All options of a member.
 
     Attributes:
-        topology: what the application processes.
+        topology: what the application processes; of several versions the highest.
+        older: lower versions of the topology that this program can run, too.
         application_id: prefix of internal topics; None: the group id of the consumer.
         identity: what the member reports about itself.
         protocol: versions and rebalance protocol.
@@ -160,6 +161,7 @@ class MemberOptions:
     state: StateOptions = field(default_factory=StateOptions)
     levels: LevelOptions = field(default_factory=LevelOptions)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    older: tuple[Topology, ...] = ()
 
 
 OPTION_GROUPS: Final[Mapping[str, Any]] = {
@@ -180,26 +182,42 @@ def option_fields() -> tuple[Field[Any], ...]:
 
 
 def member_options(
-    topology: Topology, application_id: str | None, keywords: Mapping[str, Any]
+    topology: Topology | None,
+    application_id: str | None,
+    keywords: Mapping[str, Any],
+    *,
+    topologies: Sequence[Topology] | None = None,
 ) -> MemberOptions:
     """Group the keyword options of a `StreamsAssignor`; those of no group are `settings`.
 
     Raises:
         ConfigError: a name is unknown, or a value is of another kind; the message names the nearest
-            option, or the value to give.
+            option, or the value to give. Both `topology` and `topologies` are given.
+        TypeError: neither of them is given.
     """
+    if topology is None and topologies is None:
+        raise TypeError("missing argument: give topology, or topologies with its versions")
+    _check_kind(*(("topologies", topologies) if topology is None else ("topology", topology)))
+    if topology is not None and topologies is not None:
+        raise ConfigError("topology and topologies are both given; leave one out")
     known = {option.name for option in option_fields()}
     for name in sorted(keywords.keys() - known):
         raise unknown_setting(name, known)
-    for name, value in (("topology", topology), *sorted(keywords.items())):
+    for name, value in sorted(keywords.items()):
         _check_kind(name, value)
     settings = dict(keywords)
+    given = [topology] if topology is not None else topologies or ()
+    newest, *older = sorted(given, key=lambda each: -each.version)
     groups = {
         name: kind(**{f.name: settings.pop(f.name) for f in fields(kind) if f.name in settings})
         for name, kind in OPTION_GROUPS.items()
     }
     return MemberOptions(
-        topology=topology, application_id=application_id, settings=settings, **groups
+        topology=newest,
+        older=tuple(older),
+        application_id=application_id,
+        settings=settings,
+        **groups,
     )
 
 
@@ -235,6 +253,14 @@ def _is_sequence_of_hooks(value: object) -> bool:
 # used; for these a wrong value would show as an error in the log of each rebalance.
 _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     "topology": ("an assignor.Topology", lambda value: isinstance(value, Topology)),
+    "topologies": (
+        "a list of assignor.Topology, at least one",
+        lambda value: (
+            isinstance(value, Sequence)
+            and bool(value)
+            and all(isinstance(each, Topology) for each in value)
+        ),
+    ),
     "listener": (
         "an instance of a subclass of assignor.TasksListener",
         lambda value: value is None or isinstance(value, TasksListener),

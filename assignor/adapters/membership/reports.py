@@ -49,6 +49,7 @@ class Reporter:
         self._hooks = RebalanceWatch((LoggingHook(),) if hooks is None else hooks, time.monotonic)
         self.failed: str | None = None
         self.failures: list[str] = []
+        self._waits: frozenset[str] = frozenset()
 
     def fail(self, why: str) -> None:
         """End the member: keep and report why."""
@@ -61,6 +62,13 @@ class Reporter:
         _log.error("%s", why)
         self._keep(why)
         self.guarded(lambda: self.listener.on_error(why))
+
+    def report_waits(self, sentences: Sequence[str]) -> None:
+        """Report what a leader's tasks wait for, as far as the answer before did not say it."""
+        new = [sentence for sentence in sentences if sentence not in self._waits]
+        self._waits = frozenset(sentences)
+        for sentence in new:
+            self.report(sentence)
 
     def observe(self, observation: Observation) -> None:
         """Pass an observation to hooks and observer."""
@@ -112,6 +120,7 @@ def decided(answer: GroupAnswer, *, seconds: float) -> AnswersDecided:
         placed_standbys=sum(len(each.assignment.standby_tasks) for each in answers),
         moved_tasks=answer.moved_tasks,
         waiting_members=tuple(sorted(answer.withheld)),
+        waiting_partitions=answer.waiting_tasks,
         size=sum(len(each.user_data) for each in answers),
         seconds=seconds,
     )

@@ -1,6 +1,6 @@
 """From checked options to what the membership core is made of: settings, identity, member."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID, uuid4, uuid5
@@ -10,10 +10,11 @@ from assignor.config import config_from_mapping
 from assignor.errors import ConfigError
 from assignor.placement import Strategy, high_availability, strategy_of
 from assignor.rebalance import LeaderSettings, MemberIdentity, StreamsMember
-from assignor.topology import Subtopology, Topology, is_topic_name
+from assignor.topology import Subtopology, Topology, carried_topologies, is_topic_name
 from encoding import shown
 from probing import HELD_BACK, RebalanceProtocol, Release, find_release
 from probing.features import UNKNOWN_LEVELS
+from probing.topologies import Reached
 
 # Stands for the group id, with which the options are checked again once it is known.
 _UNNAMED = "application"
@@ -60,6 +61,7 @@ def member_setup(options: MemberOptions, process_id: UUID | None) -> MemberSetup
         protocol.release,
         high_availability if chosen is None else chosen,
         options.settings,
+        older=options.older,
     )
     return MemberSetup(
         topology=options.topology,
@@ -79,6 +81,7 @@ def new_member(
     *,
     process_id: UUID | None,
     remembered_version: int | None,
+    reached: Mapping[bytes, Reached] | None = None,
 ) -> StreamsMember:
     """Return a member that has not joined yet.
 
@@ -87,6 +90,7 @@ def new_member(
         setup: made from the options.
         process_id: as for `member_setup`; None: a random one.
         remembered_version: that the group agreed on before a restart, by the state directory.
+        reached: versions of the topology that were reached before a restart, likewise.
 
     Raises:
         ConfigError, ReleaseError: an option is invalid; the message says why.
@@ -100,7 +104,8 @@ def new_member(
             rack=identity.rack,
             client_tags=identity.client_tags,
         ),
-        subtopologies=setup.leader.subtopologies,
+        carried=setup.leader.carried,
+        reached=reached,
         upgrade_from=protocol.upgrade_from,
         start_version=protocol.start_version,
         remembered_version=remembered_version,
@@ -114,8 +119,12 @@ def leader_settings(
     release: str,
     strategy: Strategy | str,
     settings: Mapping[str, Any],
+    *,
+    older: Sequence[Topology] = (),
 ) -> LeaderSettings:
     """Resolve names and check numbers.
+
+    `older` are lower versions of the topology that the program can run, too.
 
     Raises:
         TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
@@ -126,7 +135,8 @@ def leader_settings(
             " with it (by default it is the group id); give 1 to 249 letters, digits, dots,"
             " underscores and hyphens"
         )
-    subtopologies = topology.subtopologies(application_id)
+    carried = carried_topologies((topology, *older), application_id)
+    subtopologies = carried.subtopologies
     internal = {name for part in subtopologies for name in _internal_topics(part)}
     for name in sorted(internal):
         if not is_topic_name(name):
@@ -139,6 +149,7 @@ def leader_settings(
         subtopologies=subtopologies,
         config=config_from_mapping(settings),
         strategy=strategy_of(strategy),
+        versions=() if carried.is_plain else carried.versions,
     )
 
 

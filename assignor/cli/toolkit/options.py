@@ -11,7 +11,8 @@ from click.shell_completion import CompletionItem
 
 from assignor.config import setting_value
 from assignor.errors import ConfigError
-from assignor.placement import STRATEGIES
+from assignor.placement import STRATEGIES, user_module
+from assignor.topology import Topology
 from encoding import shown
 from probing import RELEASES
 
@@ -40,6 +41,26 @@ def all_of(options: Sequence[Decorator]) -> Decorator:
         return function
 
     return add
+
+
+def imported_topology(name: str) -> Topology:
+    """Return the topology that MODULE:NAME names; NAME is a topology, or returns one when called.
+
+    The module is on the import path, or in the current directory.
+
+    Raises:
+        ConfigError: there is no such module or name, or it is no topology.
+        TopologyError: calling it raised this.
+    """
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"topology {shown(name)!r} is not understood; give MODULE:NAME")
+    found = getattr(user_module(module), attribute, None)
+    if callable(found):
+        found = found()
+    if not isinstance(found, Topology):
+        raise ConfigError(f"{shown(name)} is not an assignor.Topology; name one, or a function")
+    return found
 
 
 def format_option(*more: str, default: str | None = "text", help_suffix: str = "") -> Decorator:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.blobs import read_answer, write_answer
 from assignor.rebalance.leader.finalized_levels import levels_answered
-from assignor.rebalance.leader.generation import Generation, NativeMember, Placement
+from assignor.rebalance.leader.generation import Generation, NativeMember
 from assignor.rebalance.leader.record_budget import (
     GroupBudget,
     MemberBytes,
     fit_group,
     protocol_bytes,
 )
+from assignor.rebalance.placements import Placement
 from assignor.rebalance.routing_view import group_view, host_map, task_sizes
 from encoding import (
     NO_REBALANCE,
@@ -33,6 +34,7 @@ from encoding import (
     choose_view_form,
     encode_view_forms,
 )
+from encoding.native import ReachedRow
 from probing import EARLIEST_NATIVE_VERSION, AnswerDecision, Content
 
 # A host map exists from this version on; native bodies carry a view instead.
@@ -106,6 +108,9 @@ class _Shared:
     source_counts: Mapping[str, int]
     levels: Mapping[str, int]
     level_epoch: int
+    numbered_by: tuple[bytes, ...] = ()
+    reached: tuple[ReachedRow, ...] = ()
+    describes: bool = False
     saved_by_version: dict[int, int] = field(default_factory=dict)
 
     def host_bytes(self, draft: MemberAnswer) -> int:
@@ -132,6 +137,9 @@ def _share(generation: Generation, placement: Placement) -> _Shared:
         source_counts={topic: plan.partition_counts[topic] for topic in topics},
         levels=levels_answered(generation.levels, generation.knowledge.persistent_version),
         level_epoch=generation.levels.epoch,
+        numbered_by=generation.numbered_by,
+        reached=generation.reached,
+        describes=generation.describes,
     )
 
 
@@ -207,6 +215,9 @@ def _native_part(
         subscription_read=answer.subscription_read,
         feature_levels=shared.levels,
         feature_epoch=shared.level_epoch,
+        numbered_by=shared.numbered_by,
+        reached_versions=shared.reached,
+        describe_topology=shared.describes,
     )
 
 

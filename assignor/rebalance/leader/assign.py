@@ -8,17 +8,25 @@ the member that causes it (`suspects`).
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 from assignor.errors import TaskAssignmentError
+from assignor.rebalance.blobs import read_subscription
+from assignor.rebalance.forms import (
+    NO_TOPOLOGIES,
+    GroupTopologies,
+    TopologyMemory,
+    read_topologies,
+    report_of,
+)
 from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.generation import (
     Generation,
     GroupRequest,
-    Placement,
     read_generation,
 )
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
@@ -28,8 +36,9 @@ from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFai
 from assignor.rebalance.leader.subscriptions import GroupMember
 from assignor.rebalance.leader.suspects import without_suspects
 from assignor.rebalance.leader.withholding import withhold
-from assignor.topology import plan_tasks
-from encoding import TaskId, TopicPartition, View
+from assignor.rebalance.placements import Placement
+from assignor.topology import Subtopology, TaskPlan, plan_tasks
+from encoding import DecodeError, FutureSubscription, Subscription, TaskId, TopicPartition, View
 from probing import LeaderDecision, RebalanceProtocol, Release
 
 NOTHING_KNOWN = LeaderKnowledge()
@@ -50,6 +59,10 @@ class GroupAnswer:
         withheld: member id -> partitions that it waits for until their owners revoke them.
         moved_tasks: active tasks that leave the process they ran on, withheld ones included.
         faults: defects: steps of the leader that failed, and how it went on.
+        waiting: sentences about partitions that wait for a member with a form of their
+            subtopology, and about contradicting topologies.
+        waiting_tasks: number of those partitions.
+        topologies: the next `LeaderKnowledge.topologies`.
         lags: process id -> least lags; the next `LeaderKnowledge.lags_before`.
         failures, stalled: of the strategy, and copies whose lag did not shrink; the next fields of
             the same name in `LeaderKnowledge`.
@@ -70,6 +83,9 @@ class GroupAnswer:
     moved_tasks: int = 0
     claims: ClaimMemory = NO_CLAIMS
     faults: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    waiting_tasks: int = 0
+    topologies: TopologyMemory = NO_TOPOLOGIES
 
     def remembered(self) -> LeaderKnowledge:
         """What this leader keeps for the next rebalance, if this answer is delivered."""
@@ -78,6 +94,7 @@ class GroupAnswer:
             failures=self.failures,
             stalled=self.stalled,
             claims=self.claims,
+            topologies=self.topologies,
         )
 
 
@@ -103,12 +120,18 @@ def assign_group(
         TaskAssignmentError: the topology does not fit the partition counts.
     """
     is_native = settings.release.is_native
+    decoded = _decoded(settings, members) if is_native else {}
+    topologies = _topologies(settings, decoded, knowledge) if is_native else None
+    plan, plan_warnings = _plan(settings.subtopologies, topologies, partition_counts)
     request = GroupRequest(
         settings=settings,
         members=tuple(sorted(members, key=_by_id)),
-        plan=plan_tasks(settings.subtopologies, partition_counts),
-        knowledge=knowledge if is_native else replace(knowledge, claims=NO_CLAIMS),
+        plan=plan,
+        knowledge=_usable(knowledge, settings, topologies),
         held_view=held_view,
+        decoded=decoded,
+        topologies=topologies,
+        plan_warnings=plan_warnings,
     )
     if not is_native:
         return _answer(request, {})
@@ -120,27 +143,93 @@ def assign_group(
     return replace(answer, faults=(fault,)) if fault else answer
 
 
+def _usable(
+    knowledge: LeaderKnowledge, settings: LeaderSettings, topologies: GroupTopologies | None
+) -> LeaderKnowledge:
+    """What a leader knows about the subtopologies of this group; a leader of Kafka's: no claims."""
+    if topologies is None:
+        return replace(knowledge, claims=NO_CLAIMS)
+    own = settings.subtopologies
+    if topologies.numbering[: len(own)] == own:
+        return knowledge
+    # Beside JVM members another topology's numbers hold, and what was learnt is in the own ones.
+    return replace(knowledge, waits={}, end_offset_sums=None, claims=NO_CLAIMS, lags_before={})
+
+
+def _decoded(
+    settings: LeaderSettings, members: Sequence[GroupMember]
+) -> dict[str, Subscription | FutureSubscription]:
+    """The subscriptions that can be decoded, by member id."""
+    found = {}
+    for member in members:
+        # A member whose bytes cannot be decoded is quarantined when they are read.
+        with suppress(DecodeError):
+            found[member.member_id] = read_subscription(
+                member.user_data, settings.release.readable_versions
+            )
+    return found
+
+
+def _topologies(
+    settings: LeaderSettings,
+    decoded: Mapping[str, Subscription | FutureSubscription],
+    knowledge: LeaderKnowledge,
+) -> GroupTopologies:
+    """Which subtopologies each member can run, and how this leader numbers them."""
+    reports = [
+        report_of(member, value)
+        for member, value in decoded.items()
+        if isinstance(value, Subscription)
+    ]
+    return read_topologies(
+        settings.carried, reports, knowledge.topologies, leader_id=knowledge.leader_id
+    )
+
+
+def _plan(
+    own: tuple[Subtopology, ...],
+    topologies: GroupTopologies | None,
+    partition_counts: Mapping[str, int],
+) -> tuple[TaskPlan, tuple[str, ...]]:
+    """The tasks of all subtopologies; of the leader's own if those of other members do not fit."""
+    if topologies is None:
+        return plan_tasks(own, partition_counts), ()
+    try:
+        return plan_tasks(topologies.numbering, partition_counts), ()
+    except TaskAssignmentError as error:
+        if topologies.numbering == own:
+            raise
+        why = f"subtopologies that only other members can run get no tasks: {error}"
+    return plan_tasks(own, partition_counts), (why,)
+
+
 def _answer(request: GroupRequest, suspects: Mapping[str, str]) -> GroupAnswer:
     """Read the group, place its tasks, write the answers; if that fails, keep tasks in place."""
     generation = read_generation(request, suspects)
+    shares = generation.shares()
     try:
-        return _written(generation, place_tasks(generation))
+        return _written(
+            generation, generation.joined_placement([place_tasks(share) for share in shares])
+        )
     except TaskAssignmentError as error:
         if not request.settings.release.is_native:
             raise
         why = str(error)
-    return _written(generation, keep_tasks(generation, why))
+    kept = [keep_tasks(share, why) for share in shares]
+    return _written(generation, generation.joined_placement(kept))
 
 
 def _keep(request: GroupRequest, why: str) -> GroupAnswer:
     """Answer without a strategy: every task stays on the member that ran it."""
     generation = read_generation(request, {})
-    return _written(generation, keep_tasks(generation, why))
+    kept = [keep_tasks(share, why) for share in generation.shares()]
+    return _written(generation, generation.joined_placement(kept))
 
 
 def _written(generation: Generation, placement: Placement) -> GroupAnswer:
     """Withhold what other members still own, write the answers, check them together."""
     plan, claims = generation.plan, generation.claims
+    selection, topologies = generation.selection, generation.request.topologies
     safe = placement
     if _withholds(generation.settings.release):
         safe = withhold(
@@ -163,6 +252,9 @@ def _written(generation: Generation, placement: Placement) -> GroupAnswer:
         transient=generation.transient | safe.transient,
         moved_tasks=_moved(generation, placement),
         claims=claims.remembered(given, safe.unassigned, plan),
+        waiting=() if selection is None else selection.waiting,
+        waiting_tasks=0 if selection is None else selection.waiting_tasks,
+        topologies=NO_TOPOLOGIES if topologies is None else topologies.memory,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from assignor.rebalance.blobs import read_subscription
 from assignor.rebalance.endpoints import parse_endpoint
+from assignor.rebalance.forms import GroupTopologies, in_group_numbers
 from assignor.rebalance.leader.subscriptions import (
     UNKNOWN_GENERATION,
     GroupMember,
@@ -24,6 +25,7 @@ from assignor.rebalance.routing_view import task_sizes
 from assignor.topology import TaskPlan
 from encoding import (
     DecodeError,
+    FutureSubscription,
     NativeSubscription,
     Subscription,
     TaskOffsetSums,
@@ -45,11 +47,22 @@ class Bounds:
         generation: of the rebalance that is being decided; -1 if the client does not tell. What a
             member owns it got in an earlier one.
         suspects: member id -> why its subscription is not used, whatever it contains.
+        decoded: member id -> its subscription, where it was decoded before.
+        topologies: which member numbers tasks how; None: all as the plan does.
     """
 
     plan: TaskPlan
     generation: int = UNKNOWN_GENERATION
     suspects: Mapping[str, str] = field(default_factory=dict)
+    decoded: Mapping[str, Subscription | FutureSubscription] = field(default_factory=dict)
+    topologies: GroupTopologies | None = None
+
+    def numbered(self, member_id: str, value: Subscription) -> Subscription:
+        """A subscription with the group's task numbers; without tasks if its own are not known."""
+        if self.topologies is None:
+            return value
+        forms = self.topologies.by_member.get(member_id)
+        return in_group_numbers(value, () if forms is None else forms.to_group)
 
     @cached_property
     def sizes(self) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
@@ -64,7 +77,9 @@ def read_member(member: GroupMember, release: Release, bounds: Bounds) -> ReadMe
     if suspected is not None:
         return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=suspected)
     try:
-        value = read_subscription(member.user_data, release.readable_versions)
+        value = bounds.decoded.get(member.member_id)
+        if value is None:
+            value = read_subscription(member.user_data, release.readable_versions)
     except DecodeError as error:
         return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=str(error))
     if not isinstance(value, Subscription):
@@ -74,6 +89,7 @@ def read_member(member: GroupMember, release: Release, bounds: Bounds) -> ReadMe
 
 def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMember:
     """The subscription without values that the group cannot contain."""
+    value = bounds.numbered(member.member_id, value)
     sums = _planned(value.task_offset_sums, bounds)
     if sums is not value.task_offset_sums:
         value = replace(value, task_offset_sums=sums)

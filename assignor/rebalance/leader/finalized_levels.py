@@ -13,6 +13,7 @@ from encoding import NativeSubscription, shown
 from probing import Content, LeaderDecision, Release, member_ranges
 from probing.features import (
     PERSISTENT_METADATA,
+    TOPOLOGY_VERSION,
     UNKNOWN_LEVELS,
     FeatureError,
     FinalizedLevels,
@@ -154,7 +155,9 @@ def _lacks(native: NativeSubscription, levels: FinalizedLevels) -> str:
     if not native.is_readable:
         return ""
     for feature, level in sorted(levels.levels.items()):
-        lowest, highest = native.feature_ranges.get(feature, (0, 0))
+        # A program that names no versions of its topology runs version 1.
+        missing = (1, 1) if feature == TOPOLOGY_VERSION else (0, 0)
+        lowest, highest = native.feature_ranges.get(feature, missing)
         if not lowest <= level <= highest:
             supported = f"{lowest} to {highest}" if highest else "nothing of it"
             return f"{shown(feature)} is finalized at {level}, and it supports {supported}"

@@ -8,6 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from assignor.errors import LeaderRefused
+from assignor.rebalance.forms import (
+    GroupTopologies,
+    Selection,
+    reached_rows,
+    restricted,
+    retired_sentences,
+    selected_plan,
+)
 from assignor.rebalance.leader.boundary import Bounds, read_member
 from assignor.rebalance.leader.claims import Claims, check_claims
 from assignor.rebalance.leader.finalized_levels import (
@@ -16,11 +24,25 @@ from assignor.rebalance.leader.finalized_levels import (
     without_tasks,
 )
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
-from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
-from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
-from assignor.rebalance.leader.subscriptions import GroupMember, ReadMember, wants_shutdown
+from assignor.rebalance.leader.subscriptions import (
+    GroupMember,
+    ReadMember,
+    endpoints_of,
+    of_plan,
+    selection_of,
+    wants_shutdown,
+)
+from assignor.rebalance.placements import Placement, merged_placements
 from assignor.topology import TaskPlan, without_subtopologies
-from encoding import AssignorError, TaskId, TopicPartition, View, ViewReference, shown
+from encoding import (
+    AssignorError,
+    FutureSubscription,
+    Subscription,
+    View,
+    ViewReference,
+    shown,
+)
+from encoding.native import ReachedRow
 from probing import (
     EARLIEST_NATIVE_VERSION,
     Content,
@@ -29,18 +51,25 @@ from probing import (
     decide_answers,
     protocol_level,
 )
-from probing.features import FinalizedLevels
+from probing.features import TOPOLOGY_VERSION, FinalizedLevels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRequest:
-    """The arguments of `assign_group`, with the tasks that follow from them."""
+    """The arguments of `assign_group`, with what follows from them.
+
+    ``decoded`` are subscriptions that were decoded already. ``topologies`` is None under a leader
+    of Kafka's. ``plan_warnings`` are about subtopologies of other members.
+    """
 
     settings: LeaderSettings
     members: tuple[GroupMember, ...]
     plan: TaskPlan
     knowledge: LeaderKnowledge
     held_view: View | None
+    decoded: Mapping[str, Subscription | FutureSubscription] = field(default_factory=dict)
+    topologies: GroupTopologies | None = None
+    plan_warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +101,8 @@ class Generation:
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: for the operator.
         transient: see `GroupAnswer`.
+        selection: which tasks run in which form; None: the group has one topology.
+        excluded: members whose topology is refused or not known yet; they keep no tasks.
     """
 
     request: GroupRequest
@@ -84,7 +115,64 @@ class Generation:
     quarantined: Mapping[str, str]
     joined: tuple[tuple[str, int, int], ...]
     warnings: tuple[str, ...]
-    transient: frozenset[str]
+    transient: frozenset[str] = frozenset()
+    selection: Selection | None = None
+    excluded: frozenset[str] = frozenset()
+
+    @property
+    def numbered_by(self) -> tuple[bytes, ...]:
+        """Content of each subtopology, for answers; empty where all members run version 1."""
+        topologies = self.request.topologies
+        if topologies is None:
+            return ()
+        is_told = topologies.is_mixed or not self.settings.carried.is_plain
+        return topologies.forms if is_told else ()
+
+    @property
+    def reached(self) -> tuple[ReachedRow, ...]:
+        """The memory of reached versions, for answers."""
+        return () if self.selection is None else reached_rows(self.selection.reached)
+
+    @property
+    def describes(self) -> bool:
+        """Whether members have to describe their topologies from now on."""
+        topologies = self.request.topologies
+        return topologies is not None and topologies.is_mixed
+
+    def shares(self) -> list["Generation"]:
+        """The generation once for each set of members that can run the same tasks."""
+        selection = self.selection
+        if selection is None:
+            return [self]
+        able = {member.id for member in self.able_members()}
+        if selection.is_everything and all(able <= s.members for s in selection.shares):
+            return [self]
+        narrowed = []
+        for share in selection.shares:
+            plan = restricted(self.plan, share.tasks)
+            members = tuple(
+                of_plan(member, plan)
+                for member in self.members
+                if member.id in share.members or member.id not in able
+            )
+            narrowed.append(replace(self, plan=plan, members=members))
+        return narrowed
+
+    def joined_placement(self, placements: Sequence[Placement]) -> Placement:
+        """The placement of the group: of its shares and pinned tasks; asked members join again."""
+        asked = self.request.topologies.asked if self.request.topologies else ()
+        if len(placements) == 1 and not asked and not (self.selection and self.selection.pinned):
+            return placements[0]
+        joined = merged_placements(placements)
+        active = dict(joined.active_by_member)
+        for task, member in sorted(self.selection.pinned.items() if self.selection else ()):
+            active[member] = tuple(sorted({*active.get(member, ()), task}))
+        return replace(
+            joined,
+            active_by_member=active,
+            endpoint_by_member=endpoints_of(self.able_members()),
+            next_rebalance_ms={**joined.next_rebalance_ms, **dict.fromkeys(sorted(asked), 0)},
+        )
 
     @property
     def knowledge(self) -> LeaderKnowledge:
@@ -102,40 +190,9 @@ class Generation:
         return frozenset(self.decision.quarantined_members)
 
     def able_members(self) -> list[ReadMember]:
-        """The members that can be given tasks: all but quarantined ones."""
-        quarantined = self.quarantined_ids
-        return [member for member in self.members if member.id not in quarantined]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """Who gets what, by member id, and what the leader remembers of it.
-
-    Attributes:
-        active_by_member, standby_by_member: tasks; a missing member gets none.
-        warmup_by_member: those of the standby tasks that only warm up (KIP-441).
-        partitions_by_member: partitions that a quarantined member keeps, without tasks.
-        endpoint_by_member: `host:port` of members that serve queries.
-        next_rebalance_ms: member id -> epoch time at which it asks for the next rebalance.
-        withheld_by_member: partitions that a member waits for until their owners revoke them.
-        unassigned: tasks that no member gets now, as another one still owns their partitions.
-        warnings: for the operator.
-        transient, lags, failures, stalled: see `GroupAnswer`.
-    """
-
-    active_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
-    standby_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
-    warmup_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
-    partitions_by_member: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    endpoint_by_member: Mapping[str, str] = field(default_factory=dict)
-    next_rebalance_ms: Mapping[str, int] = field(default_factory=dict)
-    withheld_by_member: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    unassigned: frozenset[TaskId] = frozenset()
-    warnings: tuple[str, ...] = ()
-    transient: frozenset[str] = frozenset()
-    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
-    failures: StrategyFailures = NO_FAILURES
-    stalled: StalledCopies = NONE_STALLED
+        """The members that can be given tasks: all but quarantined and excluded ones."""
+        left_out = self.quarantined_ids | self.excluded
+        return [member for member in self.members if member.id not in left_out]
 
 
 def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Generation:
@@ -148,22 +205,31 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
     """
-    settings, knowledge = request.settings, request.knowledge
-    bounds = Bounds(plan=request.plan, generation=knowledge.generation, suspects=suspects)
+    settings, knowledge, bounds = request.settings, request.knowledge, _bounds(request, suspects)
     everyone = [read_member(member, settings.release, bounds) for member in request.members]
     group_levels = levels_of_group(settings.release, everyone, knowledge.levels)
     levels = group_levels.levels
     lacking = lacking_members(everyone, levels)
-    decision = without_tasks(_decide_versions(settings.release, everyone, levels), lacking.keys())
     members = tuple(member for member in everyone if member.id not in lacking)
+    excluded = {} if request.topologies is None else request.topologies.excluded
+    decision = without_tasks(
+        _decide_versions(settings.release, everyone, levels), lacking.keys() | excluded.keys()
+    )
     waiting = _waiting_subtopologies(members, knowledge)
     plan = without_subtopologies(request.plan, waiting)
-    if waiting:
-        members = tuple(replace(member, plan=plan) for member in members)
+    selection = selection_of(
+        request.topologies,
+        plan,
+        members,
+        level=levels.level_of(TOPOLOGY_VERSION) or None,
+        blocked=waiting.keys(),
+    )
+    plan = plan if selection is None else selected_plan(plan, selection)
+    if plan is not request.plan:
+        members = tuple(of_plan(member, plan) for member in members)
     quarantined = {member.id: member.unreadable for member in members if member.unreadable}
     claims = check_claims(members, knowledge.claims, generation=knowledge.generation)
-    unknown = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
-    waits = {number: f"subtopology {number} waits: {why}" for number, why in waiting.items()}
+    waits, transient = _waits(plan, waiting, knowledge)
     return Generation(
         request=request,
         members=members,
@@ -179,16 +245,25 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
             if member.subscription is not None
         ),
         warnings=(
-            *unknown,
-            *(waits[number] for number in sorted(waits)),
-            *_left_out(quarantined, lacking),
+            *waits,
+            *_left_out(request, quarantined, lacking | excluded),
             *(warning for member in everyone for warning in member.warnings),
             *group_levels.warnings,
             *claims.warnings,
         ),
-        transient=frozenset(
-            (*unknown, *(waits[number] for number in waits if not knowledge.waits[number].refused))
-        ),
+        transient=transient,
+        selection=selection,
+        excluded=frozenset(excluded),
+    )
+
+
+def _bounds(request: GroupRequest, suspects: Mapping[str, str]) -> Bounds:
+    return Bounds(
+        plan=request.plan,
+        generation=request.knowledge.generation,
+        suspects=suspects,
+        decoded=request.decoded,
+        topologies=request.topologies,
     )
 
 
@@ -224,11 +299,25 @@ def _waiting_subtopologies(
     }
 
 
-def _left_out(quarantined: Mapping[str, str], lacking: Mapping[str, str]) -> list[str]:
-    """Warnings about members that are left out."""
+def _waits(
+    plan: TaskPlan, waiting: Mapping[int, str], knowledge: LeaderKnowledge
+) -> tuple[list[str], frozenset[str]]:
+    """Warnings about topics and subtopologies without tasks, and those of them that will pass."""
+    unknown = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
+    waits = {number: f"subtopology {number} waits: {why}" for number, why in waiting.items()}
+    passing = (waits[number] for number in waits if not knowledge.waits[number].refused)
+    return [*unknown, *(waits[number] for number in sorted(waits))], frozenset((*unknown, *passing))
+
+
+def _left_out(
+    request: GroupRequest, quarantined: Mapping[str, str], lacking: Mapping[str, str]
+) -> list[str]:
+    """Warnings about members and subtopologies that are left out."""
     return [
         *(f"quarantined {shown(m)}: {shown(why)}" for m, why in sorted(quarantined.items())),
         *(f"{shown(member)} gets no tasks: {why}" for member, why in lacking.items()),
+        *request.plan_warnings,
+        *(retired_sentences(request.topologies) if request.topologies else ()),
     ]
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from assignor.config import AssignmentConfig
 from assignor.placement import Strategy, high_availability
+from assignor.rebalance.forms import NO_TOPOLOGIES, TopologyMemory, plain
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.record_budget import GROUP_RECORD_LIMIT
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
 from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION
-from assignor.topology import Subtopology, SubtopologyWaits
+from assignor.topology import CarriedTopologies, Subtopology, SubtopologyWaits
 from encoding import TaskId
 from probing import Release
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
@@ -26,6 +27,8 @@ class LeaderSettings:
         config: settings for the strategy.
         strategy: places tasks on clients; `high_availability` by default.
         group_record_limit: bytes that the broker accepts for all blobs of a group together.
+        versions: of each subtopology, the versions of the topology that contain it; empty: the
+            program carries version 1 alone.
     """
 
     release: Release
@@ -33,6 +36,14 @@ class LeaderSettings:
     config: AssignmentConfig
     strategy: Strategy = high_availability
     group_record_limit: int = GROUP_RECORD_LIMIT
+    versions: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def carried(self) -> CarriedTopologies:
+        """The subtopologies that this program can run, with their versions."""
+        if not self.versions:
+            return plain(self.subtopologies)
+        return CarriedTopologies(subtopologies=self.subtopologies, versions=self.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +66,7 @@ class LeaderKnowledge:
         generation: of this rebalance; -1 if the client does not tell.
         waits: subtopology id -> why its tasks cannot be assigned; tasks that ran already go on,
             unless the subtopology is refused.
+        topologies: what this leader remembers of its members' topologies.
     """
 
     end_offset_sums: Mapping[TaskId, int] | None = None
@@ -68,3 +80,4 @@ class LeaderKnowledge:
     claims: ClaimMemory = NO_CLAIMS
     generation: int = UNKNOWN_GENERATION
     waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
+    topologies: TopologyMemory = NO_TOPOLOGIES

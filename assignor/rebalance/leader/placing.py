@@ -17,7 +17,7 @@ from assignor.placement import (
     share_warnings,
 )
 from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, Claims
-from assignor.rebalance.leader.generation import Generation, Placement
+from assignor.rebalance.leader.generation import Generation
 from assignor.rebalance.leader.stalled_copies import (
     StalledCopies,
     news_of,
@@ -27,6 +27,7 @@ from assignor.rebalance.leader.stalled_copies import (
 from assignor.rebalance.leader.strategy_attempts import Attempt, attempt, failed_again
 from assignor.rebalance.leader.subscriptions import ReadMember, clients_of, endpoints_of
 from assignor.rebalance.leader.threads import assign_actives, assign_threads
+from assignor.rebalance.placements import Placement
 from encoding import TaskId, TopicPartition, shown
 from probing import Content
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
+from assignor.rebalance.forms import GroupTopologies, Selection, select_tasks
 from assignor.topology import TaskPlan
 from encoding import (
     RUNNING,
@@ -140,6 +143,46 @@ class ReadMember:
         """Tasks whose state it reports without running them."""
         value = self.subscription
         return value.standby_tasks if isinstance(value, Subscription) else ()
+
+
+def of_plan(member: ReadMember, plan: TaskPlan) -> ReadMember:
+    """Return a member whose tasks are those of a smaller plan."""
+    value = member.subscription
+    if isinstance(value, Subscription) and len(value.task_offset_sums):
+        kept = np.array([task in plan.partitions_by_task for task, _ in value.task_offset_sums])
+        if not kept.all():
+            value = replace(value, task_offset_sums=value.task_offset_sums.only(kept))
+    return replace(member, plan=plan, subscription=value)
+
+
+def selection_of(
+    topologies: GroupTopologies | None,
+    plan: TaskPlan,
+    members: Sequence[ReadMember],
+    *,
+    level: int | None,
+    blocked: AbstractSet[int],
+) -> Selection | None:
+    """Return which tasks run in which form; None where the group has one topology, never changed.
+
+    Args:
+        topologies: of the group; None under a leader of Kafka's.
+        plan: the tasks of all subtopologies.
+        members: those that can have tasks.
+        level: the finalized level of `topology.version`.
+        blocked: subtopologies whose internal topics are missing.
+    """
+    if topologies is None:
+        return None
+    if not topologies.is_mixed and not any(carrier.reached for carrier in topologies.carriers):
+        return None
+    running = {
+        member.id: frozenset(member.subscription.prev_tasks)
+        for member in members
+        if isinstance(member.subscription, Subscription)
+    }
+    able = {member.id for member in members if not member.unreadable}
+    return select_tasks(topologies, plan, running, able=able, level=level, blocked=blocked)
 
 
 def _versions_of(member: ReadMember) -> MemberVersions:

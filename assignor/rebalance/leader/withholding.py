@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from assignor.rebalance.leader.claims import Claims
-from assignor.rebalance.leader.generation import Placement
 from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, ReadMember
+from assignor.rebalance.placements import Placement
 from assignor.topology import TaskPlan
 from encoding import TaskId, TopicPartition
 
@@ -83,7 +83,10 @@ def _owners(
         for partition in member.owned:
             task = plan.task_by_partition.get(partition)
             if task is not None and claims.is_believed(member.id, task):
-                claimed.setdefault(partition, []).append((generation, member.id))
+                # A partition of another form of the task counts as the task's first input.
+                inputs = plan.partitions_by_task[task]
+                key = partition if partition in inputs else inputs[0]
+                claimed.setdefault(key, []).append((generation, member.id))
     return {
         partition: {m for g, m in owners if g in {UNKNOWN_GENERATION, max(owners)[0]}}
         for partition, owners in claimed.items()

@@ -38,6 +38,7 @@ def start(
     start_version=None,
     instance_id=None,
     levels=UNKNOWN_LEVELS,
+    topology=TOPOLOGY,
 ):
     identity = MemberIdentity(
         process_id=process_id(number), user_endpoint=endpoint, instance_id=instance_id
@@ -45,7 +46,7 @@ def start(
     return StreamsMember(
         find_release(release),
         identity,
-        subtopologies=TOPOLOGY.subtopologies("app"),
+        subtopologies=topology.subtopologies("app"),
         upgrade_from=upgrade_from,
         start_version=start_version,
         levels=levels,

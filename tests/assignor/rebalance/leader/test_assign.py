@@ -281,8 +281,10 @@ def test_without_a_source_topic_its_subtopology_waits_and_nobody_gets_an_error(r
         config=AssignmentConfig(),
     )
     group = [
-        GroupMember(member_id="a", user_data=start().subscription()[1]),
-        GroupMember(member_id="b", user_data=start(release, number=1).subscription()[1]),
+        GroupMember(member_id="a", user_data=start(topology=topology).subscription()[1]),
+        GroupMember(
+            member_id="b", user_data=start(release, number=1, topology=topology).subscription()[1]
+        ),
     ]
     answer = assign_group(settings, group, {"there": 2})
     assert answer.warnings == ("partition count of missing is not known yet",)

@@ -15,9 +15,9 @@ from assignor.rebalance.leader.claims import (
     check_claims,
 )
 from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, reported_levels
-from assignor.rebalance.leader.generation import Placement
 from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
 from assignor.rebalance.leader.withholding import withhold
+from assignor.rebalance.placements import Placement
 from assignor.topology import plan_tasks
 from encoding import RUNNING, PartitionRange, TaskId, TaskOffsetSums, encode_subscription
 from probing import find_release

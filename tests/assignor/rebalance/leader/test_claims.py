@@ -159,7 +159,7 @@ def test_a_quarantined_member_that_owns_half_of_a_task_is_named_and_given_up_on(
     )
     half = tuple(TopicPartition("left", p) for p in range(3))
     blobs = [
-        GroupMember(member_id="m0", user_data=start().subscription()[1]),
+        GroupMember(member_id="m0", user_data=start(topology=topology).subscription()[1]),
         GroupMember(member_id="x", user_data=b"\0", owned_partitions=half),
     ]
     claims, counts = LeaderKnowledge().claims, []

@@ -1,0 +1,55 @@
+"""Forms of subtopologies in a group with several topologies: who carries what, and what runs."""
+
+from assignor.rebalance.forms.carried import (
+    carried_from,
+    fingerprint,
+    plain,
+    program_fingerprint,
+    rows_of,
+)
+from assignor.rebalance.forms.group import (
+    NO_TOPOLOGIES,
+    GroupTopologies,
+    TopologyMemory,
+    TopologyReport,
+    reached_of,
+    reached_rows,
+    read_topologies,
+    report_of,
+)
+from assignor.rebalance.forms.own import OwnTopology
+from assignor.rebalance.forms.selection import (
+    Selection,
+    Share,
+    restricted,
+    retired_sentences,
+    select_tasks,
+    selected_plan,
+)
+from assignor.rebalance.forms.translation import in_group_numbers, in_own_numbers, own_numbers
+
+__all__ = [
+    "NO_TOPOLOGIES",
+    "GroupTopologies",
+    "OwnTopology",
+    "Selection",
+    "Share",
+    "TopologyMemory",
+    "TopologyReport",
+    "carried_from",
+    "fingerprint",
+    "in_group_numbers",
+    "in_own_numbers",
+    "own_numbers",
+    "plain",
+    "program_fingerprint",
+    "reached_of",
+    "reached_rows",
+    "read_topologies",
+    "report_of",
+    "restricted",
+    "retired_sentences",
+    "rows_of",
+    "select_tasks",
+    "selected_plan",
+]

@@ -1,0 +1,109 @@
+"""A member's own topology in a rebalance: what it reports, and how it reads an answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from assignor.rebalance.forms.carried import program_fingerprint, rows_of
+from assignor.rebalance.forms.group import reached_of, reached_rows
+from assignor.rebalance.forms.translation import in_own_numbers, own_numbers
+from assignor.rebalance.held_tasks import UnfollowableAnswer, known_sizes
+from assignor.topology import CarriedTopologies, Subtopology
+from encoding import Assignment, NativeAssignment, shown
+from probing.features import TOPOLOGY_VERSION
+from probing.topologies import AnswerNumbers, Reached, answer_rule, newest_memory
+
+_LISTED: Final = 3
+
+
+class OwnTopology:
+    """What one member can run, what it remembers of reached versions, and what it reports of both.
+
+    Args:
+        carried: the subtopologies that it can run, in its numbering.
+        reached: what its state directory remembers.
+
+    Attributes:
+        carried: as given.
+        reached: content of forms -> reached version; kept over restarts by the state directory.
+        describes: whether its next subscription describes its subtopologies.
+    """
+
+    def __init__(
+        self, carried: CarriedTopologies, reached: Mapping[bytes, Reached] | None = None
+    ) -> None:
+        self.carried = carried
+        self.reached: Mapping[bytes, Reached] = newest_memory(reached or {})
+        self.describes = not carried.is_plain
+
+    @property
+    def subtopologies(self) -> tuple[Subtopology, ...]:
+        """The subtopologies, in the member's numbering."""
+        return self.carried.subtopologies
+
+    def reported(self) -> dict[str, Any]:
+        """Return the fields of a native subscription that are about the topology."""
+        return {
+            "fingerprint": program_fingerprint(self.carried),
+            "topology_version": max(self.carried.all_versions, default=1),
+            "carried": rows_of(self.carried) if self.describes else (),
+            "reached_versions": reached_rows(self.reached),
+        }
+
+    def ranges(self) -> dict[str, tuple[int, int]]:
+        """Return the range of `topology.version`; empty for a program that knows no versions."""
+        versions = self.carried.all_versions
+        if self.carried.is_plain or not versions:
+            return {}
+        return {TOPOLOGY_VERSION: (versions[0], versions[-1])}
+
+    def taken(self, assignment: Assignment) -> Assignment:
+        """Return an answer in the member's own numbering.
+
+        Keeps what the answer says about reached versions, and whether to describe the topology.
+
+        Raises:
+            UnfollowableAnswer: the answer has tasks that this member cannot run, or does not say by
+                which topology its tasks are numbered; the message says what to do.
+        """
+        native = assignment.native
+        if native is not None:
+            self.reached = newest_memory(self.reached, reached_of(native.reached_versions))
+            self.describes = native.describe_topology
+        numbered_by = () if native is None else native.numbered_by
+        numbers = own_numbers(numbered_by, self.subtopologies)
+        read, unknown = in_own_numbers(assignment, numbers) if numbered_by else (assignment, [])
+        tasks = (*assignment.active_tasks, *assignment.standby_tasks)
+        rule = answer_rule(
+            AnswerNumbers(
+                is_numbered=bool(numbered_by),
+                has_tasks=bool(tasks),
+                has_unknown_tasks=bool(unknown),
+                is_plain=self.carried.is_plain,
+                sizes_fit=native is None or self._fits(native, assignment),
+            )
+        )
+        if rule.accepted:
+            return read
+        named = ", ".join(shown(str(task)) for task in unknown[:_LISTED])
+        versions = ", ".join(map(str, self.carried.all_versions))
+        raise UnfollowableAnswer(rule.why.format(tasks=named, versions=versions))
+
+    def in_group_numbers(self, numbered_by: Sequence[bytes]) -> tuple[Subtopology, ...]:
+        """Return the member's subtopologies with the numbers that an answer uses."""
+        numbers = own_numbers(numbered_by, self.subtopologies)
+        by_id = {part.id: part for part in self.subtopologies}
+        return tuple(replace(by_id[own], id=number) for number, own in sorted(numbers.items()))
+
+    def _fits(self, native: NativeAssignment, assignment: Assignment) -> bool:
+        """Whether the sizes of a native answer's standby tasks are those of this topology.
+
+        Native answers name no partitions of standby tasks.
+        """
+        own = known_sizes(self.subtopologies, native.partition_counts)
+        if own is None or not native.sizes:
+            return True
+        numbers = {task.subtopology for task in assignment.standby_tasks}
+        return all(
+            n < len(own) and n < len(native.sizes) and own[n] == native.sizes[n] for n in numbers
+        )

@@ -1,0 +1,193 @@
+"""Versions of a topology: content of subtopologies, comparison of two topologies, carried versions.
+
+A number identifies a subtopology only within one topology. Across versions it is identified by its
+*content*: source topics, repartition topics among them, and stores with their changelogs. Node
+names and sinks do not count. Two subtopologies with different content are *forms* of each other if
+they read a topic or write a changelog in common: only one of them may run for a partition.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
+
+from assignor.errors import TopologyError
+from assignor.topology.subtopologies import Topology
+from assignor.topology.values import Subtopology
+from probing.topologies import families
+
+FINGERPRINT_BYTES = 8
+
+
+@lru_cache(maxsize=4096)  # a leader reads the same few subtopologies in every rebalance
+def content_fingerprint(part: Subtopology) -> bytes:
+    """Return 8 bytes that are equal for subtopologies of equal content, whatever their numbers."""
+    content = [
+        part.source_topics,
+        [(topic.name, topic.partitions) for topic in part.repartition_topics],
+        part.changelog_topics,
+    ]
+    text = json.dumps(content, separators=(",", ":"))
+    return blake2b(text.encode(), digest_size=FINGERPRINT_BYTES).digest()
+
+
+def exclusive_topics(part: Subtopology) -> frozenset[str]:
+    """Return the topics of which one task at a time may use a partition: sources and changelogs."""
+    return frozenset((*part.source_topics, *part.changelog_topics))
+
+
+class Change(StrEnum):
+    """What becomes of subtopologies from one topology to the next."""
+
+    KEPT = "kept"
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    RENAMED = "renamed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtopologyChange:
+    """What becomes of a subtopology; of several where some are merged or split.
+
+    Attributes:
+        kind: kept: equal content, possibly with another number. Renamed: only names of stores or
+            repartition topics differ. Changed: anything else that has a source or a changelog in
+            common.
+        old, new: the subtopologies in the old and in the new topology; one side is empty for added
+            and removed ones.
+    """
+
+    kind: Change
+    old: tuple[Subtopology, ...]
+    new: tuple[Subtopology, ...]
+
+    @property
+    def kept_changelogs(self) -> tuple[str, ...]:
+        """Changelogs on both sides: their state is restored from them."""
+        return tuple(sorted(_changelogs(self.old) & _changelogs(self.new)))
+
+    @property
+    def new_changelogs(self) -> tuple[str, ...]:
+        """Changelogs of the new side only: their state begins empty."""
+        return tuple(sorted(_changelogs(self.new) - _changelogs(self.old)))
+
+    @property
+    def orphaned_changelogs(self) -> tuple[str, ...]:
+        """Changelogs of the old side only: no task of the new topology reads their state."""
+        return tuple(sorted(_changelogs(self.old) - _changelogs(self.new)))
+
+    @property
+    def left_repartition_topics(self) -> tuple[str, ...]:
+        """Repartition topics that only the old side reads; records left in them are lost."""
+        old, new = (
+            {topic.name for part in side for topic in part.repartition_topics}
+            for side in (self.old, self.new)
+        )
+        return tuple(sorted(old - new))
+
+
+def compare_topologies(
+    old: Sequence[Subtopology], new: Sequence[Subtopology]
+) -> tuple[SubtopologyChange, ...]:
+    """Return what becomes of each subtopology; by the numbers of the new one, removed ones last."""
+    by_content = {content_fingerprint(part): part for part in old}
+    changes = []
+    open_old = list(old)
+    open_new = []
+    for part in new:
+        same = by_content.get(content_fingerprint(part))
+        if same is None or same not in open_old:
+            open_new.append(part)
+            continue
+        open_old.remove(same)
+        changes.append(SubtopologyChange(kind=Change.KEPT, old=(same,), new=(part,)))
+    # Both sides are numbered from 0, so a key of the side tells them apart.
+    sides = {(0, part.id): part for part in open_old} | {(1, part.id): part for part in open_new}
+    topics = {key: exclusive_topics(part) for key, part in sides.items()}
+    for family in families(topics):
+        olds = tuple(sides[key] for key in sorted(family) if key[0] == 0)
+        news = tuple(sides[key] for key in sorted(family) if key[0] == 1)
+        changes.append(SubtopologyChange(kind=_kind(olds, news), old=olds, new=news))
+    last = len(new)
+    return tuple(
+        sorted(changes, key=lambda c: (c.new[0].id if c.new else last, [p.id for p in c.old]))
+    )
+
+
+def _changelogs(parts: Iterable[Subtopology]) -> set[str]:
+    return {topic for part in parts for topic in part.changelog_topics}
+
+
+def _kind(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> Change:
+    if not old or not new:
+        return Change.ADDED if new else Change.REMOVED
+    if len(old) == len(new) == 1 and _shape(old[0]) == _shape(new[0]):
+        return Change.RENAMED
+    return Change.CHANGED
+
+
+def _shape(part: Subtopology) -> tuple[object, ...]:
+    """A subtopology without the names of its internal topics."""
+    internal = {topic.name for topic in part.repartition_topics}
+    external = tuple(topic for topic in part.source_topics if topic not in internal)
+    widths = sorted(topic.partitions or 0 for topic in part.repartition_topics)
+    return external, tuple(widths), part.source_changelogs, len(part.changelog_topics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedTopologies:
+    """The subtopologies that a program can run, of all versions of the topology that it carries.
+
+    Attributes:
+        subtopologies: numbered from 0: those of the highest version with its numbers, then what
+            only lower versions contain.
+        versions: of each subtopology, the versions that contain it, ascending.
+    """
+
+    subtopologies: tuple[Subtopology, ...]
+    versions: tuple[tuple[int, ...], ...]
+
+    @property
+    def all_versions(self) -> tuple[int, ...]:
+        """All versions of the topology that the program carries, ascending."""
+        return tuple(sorted({version for versions in self.versions for version in versions}))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the program carries version 1 alone, like every program without versions."""
+        return all(versions == (1,) for versions in self.versions)
+
+
+def carried_topologies(topologies: Iterable[Topology], application_id: str) -> CarriedTopologies:
+    """Return what a program with these topologies can run.
+
+    Args:
+        topologies: versions of the application's topology, in any order.
+        application_id: prefix of internal topics.
+
+    Raises:
+        TopologyError: there is no topology, two have the same version, or one is invalid.
+    """
+    ordered = sorted(topologies, key=lambda topology: -topology.version)
+    if not ordered:
+        raise TopologyError("a program needs at least one topology; give one")
+    numbers = [topology.version for topology in ordered]
+    twice = sorted({n for n in numbers if numbers.count(n) > 1})
+    if twice:
+        raise TopologyError(
+            f"two topologies have version {twice[0]}; give each its own, Topology(version=...)"
+        )
+    parts: dict[bytes, Subtopology] = {}
+    versions: dict[bytes, list[int]] = {}
+    for topology in ordered:
+        for part in topology.subtopologies(application_id):
+            key = content_fingerprint(part)
+            parts.setdefault(key, replace(part, id=len(parts)))
+            versions.setdefault(key, []).append(topology.version)
+    return CarriedTopologies(
+        subtopologies=tuple(parts.values()),
+        versions=tuple(tuple(sorted(found)) for found in versions.values()),
+    )

@@ -1,0 +1,89 @@
+"""docs/topologies.md: the rules of a rolling change of the topology, from their tables."""
+
+import re
+
+from docs.generators.negotiation import table
+from probing.topologies import (
+    CLAIM_RULES,
+    FORM_RULES,
+    TOPOLOGY_ANSWER_RULES,
+    TOPOLOGY_MEMBER_RULES,
+    UNIT_RULES,
+)
+
+_TOP = """# Which form of a subtopology runs
+
+To plan a change of an application, with its state and the way back:
+
+```console
+$ rolling-bounce plan --topology examples.topologies:FIRST examples.topologies:SECOND
+topology version 1 -> 2
+...
+```
+
+[change-topology](change-topology.md) explains how to change an application. This page has the rules
+as decision tables. In every table, the first row that applies decides; words in italics stand for
+values.
+
+A subtopology is identified by its *content*: source topics, repartition topics among them, and
+stores with their changelogs. Two subtopologies are *forms* of each other if they read a topic or
+write a changelog in common; they are a *family*. A family with one form, of which nothing is
+remembered, always runs, on every member that has it: kept, added and removed subtopologies.
+
+`python -m docs.generate` writes this page from the tables in `probing/topologies`."""
+
+_FORMS = """## The wanted version of a family
+
+*Newest* is the highest version of the topology that a live member carries a form of. *Reached* is
+what the memory says, with its *epoch*."""
+
+_UNITS = """## A partition of a family
+
+A partition that stays keeps its member and its form. All others are placed by the strategy, on
+members that have the wanted form. Balance takes partitions from members with the old form only so
+far that all members that can run the family have equal shares."""
+
+_CLAIMS = """## Which memory is believed
+
+Every member carries the memory of reached versions in its subscriptions, and keeps it in its state
+directory: fingerprint of a form, epoch, version. The highest believed epoch wins."""
+
+_LIMITS = """## Limits
+
+- If a single process remembers a reached version, cannot run it, and does not lead, it is not
+  believed: tasks may return to the old form. It takes two crashes of other members to get there.
+- Standby copies of a partition that stays in an old form are not kept.
+- While members run different topologies beside JVM members, only one topology gets tasks."""
+
+
+def render() -> str:
+    """Return the whole page."""
+    forms = [(rule.name, "yes" if rule.remembered else "", _text(rule.why)) for rule in FORM_RULES]
+    units = [(rule.name, rule.form, rule.why) for rule in UNIT_RULES]
+    claims = [
+        (rule.name, "yes" if rule.believed else "no", _text(rule.why)) for rule in CLAIM_RULES
+    ]
+    members = [(rule.name, rule.treatment, rule.why) for rule in TOPOLOGY_MEMBER_RULES]
+    answers = [
+        (rule.name, "yes" if rule.accepted else "no", _text(rule.why))
+        for rule in TOPOLOGY_ANSWER_RULES
+    ]
+    parts = [
+        _TOP,
+        _FORMS,
+        table(("rule", "remembered", "why"), forms),
+        _UNITS,
+        table(("rule", "form", "why"), units),
+        _CLAIMS,
+        table(("rule", "believed", "why"), claims),
+        "## What a leader does with a member",
+        table(("rule", "the member", "why"), members),
+        "## What a member does with an answer",
+        table(("rule", "runs its tasks", "why"), answers),
+        _LIMITS,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _text(why: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: f"*{found[1].replace('_', ' ')}*", why)

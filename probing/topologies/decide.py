@@ -1,0 +1,221 @@
+"""From members and the forms that they carry to the wanted forms, and to each partition's form."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from probing.topologies.memory import Carrier, Reached, believed_memory, newest_memory
+from probing.topologies.overlap import families, without_overlaps
+from probing.topologies.rules import (
+    FamilyNumbers,
+    FormRule,
+    UnitNumbers,
+    UnitRule,
+    form_rule,
+    unit_rule,
+    why_form,
+)
+
+ONE_FORM: Final = "one form"
+_FIRST_EPOCH = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyDecision:
+    """What runs in a family.
+
+    Attributes:
+        forms: fingerprints of all forms that live members carry.
+        wanted: those that run; empty if the family waits.
+        version: the wanted version of the topology; None: it waits, or every version will do.
+        rule: name of the row that decided.
+        why: its sentence.
+        refused: forms of the wanted version that contradict another form of the same version.
+    """
+
+    forms: frozenset[bytes]
+    wanted: frozenset[bytes]
+    version: int | None
+    rule: str
+    why: str
+    refused: frozenset[bytes] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormsDecision:
+    """What runs in a group.
+
+    Attributes:
+        families: by their smallest fingerprint.
+        reached: the memory from now on, for the answers to all members.
+    """
+
+    families: tuple[FamilyDecision, ...]
+    reached: Mapping[bytes, Reached]
+
+
+def decide_forms(
+    members: Sequence[Carrier],
+    topics: Mapping[bytes, frozenset[str]],
+    *,
+    level: int | None = None,
+    choose: Callable[[FamilyNumbers], FormRule] = form_rule,
+    believe: Callable[[Sequence[Carrier]], dict[bytes, Reached]] = believed_memory,
+) -> FormsDecision:
+    """Return the wanted forms of each family, and the memory from now on.
+
+    Args:
+        members: live members that can run tasks.
+        topics: fingerprint of each form -> topics of which one task at a time may use a partition.
+        level: the finalized level of `topology.version`.
+        choose: the table of rules; tests replace it by a broken one.
+        believe: the rules of claims; likewise.
+    """
+    memory = believe(members)
+    live = {form: topics[form] for member in members for form in member.forms}
+    found = []
+    for family in sorted(families(live), key=min):
+        decision, entry = _decide_family(
+            family, members, topics, memory=memory, level=level, choose=choose
+        )
+        found.append(decision)
+        if entry is not None:
+            memory = newest_memory(memory, dict.fromkeys(family, entry))
+    return FormsDecision(families=tuple(found), reached=newest_memory(memory))
+
+
+def _decide_family(
+    family: frozenset[bytes],
+    members: Sequence[Carrier],
+    topics: Mapping[bytes, frozenset[str]],
+    *,
+    memory: Mapping[bytes, Reached],
+    level: int | None,
+    choose: Callable[[FamilyNumbers], FormRule],
+) -> tuple[FamilyDecision, Reached | None]:
+    """The decision of a family, and the memory entry of its forms; None: there is none."""
+    versions_by_member = {
+        member.member_id: {v for form in family for v in member.forms.get(form, ())}
+        for member in members
+    }
+    carried = [versions for versions in versions_by_member.values() if versions]
+    live = tuple(sorted(set().union(*carried)))
+    entry = max((memory[form] for form in family if form in memory), default=None)
+    if entry is None and not _conflict(family, topics):
+        one = FamilyDecision(
+            forms=family, wanted=family, version=None, rule=ONE_FORM, why="it has one form"
+        )
+        return one, None
+    numbers = FamilyNumbers(
+        live=live,
+        common=tuple(sorted(set(live).intersection(*carried))),
+        level=level,
+        reached=None if entry is None else entry.version,
+        epoch=-1 if entry is None else entry.epoch,
+        newest_is_known=any(
+            form in memory for form in family if live[-1] in _versions(form, members)
+        ),
+    )
+    rule = choose(numbers)
+    version = rule.wanted(numbers)
+    carriers = {form: sum(form in member.forms for member in members) for form in family}
+    candidates = sorted(
+        (form for form in family if version is not None and version in _versions(form, members)),
+        key=lambda form: (-carriers[form], form),
+    )
+    wanted, refused = without_overlaps(candidates, topics)
+    decision = FamilyDecision(
+        forms=family,
+        wanted=wanted,
+        version=version,
+        rule=rule.name,
+        why=why_form(numbers, rule),
+        refused=refused,
+    )
+    if rule.remembered and version is not None and (entry is None or entry.version != version):
+        epoch = _FIRST_EPOCH if entry is None else entry.epoch + 1
+        entry = Reached(epoch, version)
+    return decision, entry
+
+
+def _conflict(family: frozenset[bytes], topics: Mapping[bytes, frozenset[str]]) -> bool:
+    return bool(without_overlaps(sorted(family), topics)[1])
+
+
+def _versions(form: bytes, members: Sequence[Carrier]) -> set[int]:
+    return {version for member in members for version in member.forms.get(form, ())}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitDecision:
+    """What becomes of a partition of a family.
+
+    Attributes:
+        rule: the row that decided.
+        forms: fingerprints of the forms that run; empty: the partition waits.
+        member: the member that keeps it in its form, or None: a strategy places it.
+    """
+
+    rule: UnitRule
+    forms: frozenset[bytes]
+    member: str | None = None
+
+
+def decide_unit(
+    family: FamilyDecision,
+    running: Mapping[str, frozenset[bytes]],
+    members: Mapping[str, Carrier],
+    *,
+    released: frozenset[str] = frozenset(),
+    choose: Callable[[UnitNumbers], UnitRule] = unit_rule,
+) -> UnitDecision:
+    """Return in which form a partition runs from now on.
+
+    Args:
+        family: as decided.
+        running: member id -> forms of the family that it ran for this partition.
+        members: live members by id.
+        released: members from which balance takes this partition.
+        choose: the table of rules; tests replace it by a broken one.
+    """
+    others = sorted(
+        name
+        for name, forms in running.items()
+        if forms and not forms & family.wanted and forms <= members[name].forms.keys()
+    )
+    owner = others[0] if others else None
+    rule = choose(
+        UnitNumbers(
+            is_wanted=bool(family.wanted),
+            runs_wanted=any(forms & family.wanted for forms in running.values()),
+            runs_other=owner is not None,
+            can_switch=owner is not None and family.wanted <= members[owner].forms.keys(),
+            is_released=owner is not None and owner in released,
+        )
+    )
+    match rule.form:
+        case "same" if owner is not None:
+            return UnitDecision(rule=rule, forms=running[owner], member=owner)
+        case "wanted":
+            return UnitDecision(rule=rule, forms=family.wanted)
+        case _:
+            return UnitDecision(rule=rule, forms=frozenset())
+
+
+def shares_released(held: Mapping[str, Sequence[int]], able: int) -> dict[str, frozenset[int]]:
+    """Return the partitions that members of the old form give up so that new ones get a share.
+
+    Args:
+        held: member id -> partitions that it runs in another form than the wanted one.
+        able: number of members that can run the wanted form and hold no other; 0 releases nothing.
+    """
+    if not able or not held:
+        return {}
+    share, more = divmod(sum(map(len, held.values())), len(held) + able)
+    released: dict[str, frozenset[int]] = {}
+    # Those that hold most keep the remainder, so that as few as possible move.
+    for place, name in enumerate(sorted(held, key=lambda name: (-len(held[name]), name))):
+        surplus = sorted(held[name])[share + (place < more) :]
+        if surplus:
+            released[name] = frozenset(surplus)
+    return released

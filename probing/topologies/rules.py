@@ -1,0 +1,350 @@
+"""Decision tables of a rolling change of the topology: which form of a subtopology runs where.
+
+A *family* are the forms that may not run for the same partition at the same time. The first table
+decides the version whose forms are *wanted* in a family; the second one what becomes of a partition
+that a member runs in another form. The first row that holds decides. A family with one form and
+without memory always runs: this is the case of all kept, added and removed subtopologies.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyNumbers:
+    """Inputs of a row of `FORM_RULES`, for one family.
+
+    Attributes:
+        live: versions of the topology in which live members carry a form of the family, ascending.
+        common: those of them that every live carrier has, ascending.
+        level: the finalized level of `topology.version`; None: nothing is finalized.
+        reached: the version that the memory names; None: no form is remembered.
+        epoch: of that memory; -1 without.
+        newest_is_known: the memory names a form of the highest live version.
+    """
+
+    live: tuple[int, ...]
+    common: tuple[int, ...]
+    level: int | None
+    reached: int | None
+    epoch: int
+    newest_is_known: bool
+
+    @property
+    def newest(self) -> int:
+        """The highest live version."""
+        return self.live[-1]
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether all carriers share a lower version and not all have the newest."""
+        return bool(self.common) and self.common[-1] < self.newest
+
+    @property
+    def from_reached(self) -> int | None:
+        """The lowest live version that is not below the reached one; None: there is none."""
+        return next((v for v in self.live if v >= (self.reached or 0)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormRule:
+    """One row: its condition, the wanted version, whether it is remembered, and the sentence."""
+
+    name: str
+    holds: Callable[[FamilyNumbers], bool]
+    wanted: Callable[[FamilyNumbers], int | None]
+    remembered: bool
+    why: str
+
+
+FORM_RULES: Final = (
+    FormRule(
+        name="a finalized level",
+        holds=lambda n: n.level is not None and n.level in n.live,
+        wanted=lambda n: n.level,
+        remembered=True,
+        why="topology.version is finalized at {level}",
+    ),
+    FormRule(
+        name="a version that was never reached",
+        holds=lambda n: not n.newest_is_known and not n.is_held_back,
+        wanted=lambda n: n.newest,
+        remembered=True,
+        why="a live member carries version {newest}, which is reached from now on",
+    ),
+    FormRule(
+        name="reached, and carried",
+        holds=lambda n: n.reached is not None and n.from_reached is not None,
+        wanted=lambda n: n.from_reached,
+        remembered=False,
+        why="version {reached} was reached in epoch {epoch}",
+    ),
+    FormRule(
+        name="reached, and carried by no member",
+        holds=lambda n: n.reached is not None,
+        wanted=lambda _: None,
+        remembered=False,
+        why="version {reached} was reached in epoch {epoch}, and no member carries it or a later"
+        " one: start such a member, or go back with assignor features downgrade-topology",
+    ),
+    FormRule(
+        name="held back",
+        holds=lambda _: True,
+        wanted=lambda n: n.common[-1],
+        remembered=False,
+        why="all members carry version {common_newest}, and not all carry {newest}: the group"
+        " switches when all can, or when topology.version is raised",
+    ),
+)
+
+
+def form_rule(numbers: FamilyNumbers) -> FormRule:
+    """Return the row that decides the wanted version of a family."""
+    return next(rule for rule in FORM_RULES if rule.holds(numbers))
+
+
+def why_form(numbers: FamilyNumbers, rule: FormRule) -> str:
+    """Fill in the row's sentence."""
+    return rule.why.format(
+        level=numbers.level,
+        newest=numbers.newest,
+        reached=numbers.reached,
+        epoch=numbers.epoch,
+        common_newest=numbers.common[-1] if numbers.common else "none",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitNumbers:
+    """Inputs of a row of `UNIT_RULES`: a partition of a family, and the member that ran it.
+
+    Attributes:
+        is_wanted: there is a wanted form.
+        runs_wanted: a live member ran the wanted form of it.
+        runs_other: a live member ran another form of it, and can go on.
+        can_switch: that member carries the wanted form, too.
+        is_released: balance takes the partition from that member.
+    """
+
+    is_wanted: bool
+    runs_wanted: bool
+    runs_other: bool
+    can_switch: bool
+    is_released: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRule:
+    """One row: its condition, what becomes of the partition, and the sentence.
+
+    ``form`` is "wanted" (placed by the strategy on members with that form), "same" (stays on its
+    member in its form) or "none" (waits).
+    """
+
+    name: str
+    holds: Callable[[UnitNumbers], bool]
+    form: str
+    why: str
+
+
+UNIT_RULES: Final = (
+    UnitRule(
+        name="runs in the wanted form",
+        holds=lambda n: n.is_wanted and n.runs_wanted,
+        form="wanted",
+        why="a member runs it in the wanted form: it never returns by itself",
+    ),
+    UnitRule(
+        name="its member can switch",
+        holds=lambda n: n.is_wanted and n.runs_other and n.can_switch,
+        form="wanted",
+        why="the member that runs it carries the wanted form, too",
+    ),
+    UnitRule(
+        name="moved by balance",
+        holds=lambda n: n.is_wanted and n.runs_other and n.is_released,
+        form="wanted",
+        why="its member has more than its share: it moves, and changes its form with that",
+    ),
+    UnitRule(
+        name="stays with its member",
+        holds=lambda n: n.runs_other,
+        form="same",
+        why="its member goes on with the old form until it stops or balance moves the partition",
+    ),
+    UnitRule(
+        name="orphaned",
+        holds=lambda n: n.is_wanted,
+        form="wanted",
+        why="no live member runs it: it starts in the wanted form",
+    ),
+    UnitRule(
+        name="waits",
+        holds=lambda _: True,
+        form="none",
+        why="no live member carries the wanted form, and none runs another one",
+    ),
+)
+
+
+def unit_rule(numbers: UnitNumbers) -> UnitRule:
+    """Return the row that decides what becomes of a partition."""
+    return next(rule for rule in UNIT_RULES if rule.holds(numbers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberNumbers:
+    """Inputs of a row of `TOPOLOGY_MEMBER_RULES`: what the leader knows of a member's topology.
+
+    Attributes:
+        is_native: the member is of this project, and its native fields can be read.
+        beside_jvm: a JVM member is in the group.
+        is_group_topology: its fingerprint is the one that all members have to have beside JVM
+            members.
+        is_described: the leader knows what the member can run.
+        was_asked: the previous answer asked it to describe its topology.
+    """
+
+    is_native: bool
+    beside_jvm: bool
+    is_group_topology: bool
+    is_described: bool
+    was_asked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRule:
+    """One row: its condition, what the leader does with the member, and the sentence.
+
+    ``treatment`` is "carries" (gets what it can run), "jvm" (gets tasks of the group's topology),
+    "ask" (is asked to describe its topology, and gets nothing until then) or "refuse".
+    """
+
+    name: str
+    holds: Callable[[MemberNumbers], bool]
+    treatment: str
+    why: str
+
+
+_FIRST_BOUNCE = (
+    "first bounce all members to this release with the topology as it is, then change the topology"
+)
+
+TOPOLOGY_MEMBER_RULES: Final = (
+    MemberRule(
+        name="a JVM member",
+        holds=lambda n: not n.is_native and n.beside_jvm,
+        treatment="jvm",
+        why="its subscription carries no topology: it is taken to have that of the native members",
+    ),
+    MemberRule(
+        name="another topology beside JVM members",
+        holds=lambda n: n.beside_jvm and not n.is_group_topology,
+        treatment="refuse",
+        why="it has another topology than the JVM members of the group: replace the JVM members by"
+        " native ones with their topology, then change the topology",
+    ),
+    MemberRule(
+        name="a known topology",
+        holds=lambda n: n.is_described,
+        treatment="carries",
+        why="the leader knows which subtopologies it can run",
+    ),
+    MemberRule(
+        name="an unknown topology",
+        holds=lambda n: n.is_native and not n.was_asked,
+        treatment="ask",
+        why="the leader does not know its topology and asks for it, once",
+    ),
+    MemberRule(
+        name="a release that does not describe its topology",
+        holds=lambda _: True,
+        treatment="refuse",
+        why="its topology is not the leader's, and its release does not describe topologies: "
+        + _FIRST_BOUNCE,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerNumbers:
+    """Inputs of a row of `TOPOLOGY_ANSWER_RULES`: an answer, as its member sees it.
+
+    Attributes:
+        is_numbered: it says by which subtopologies its tasks are numbered.
+        has_tasks: it has active or standby tasks.
+        has_unknown_tasks: some of them are of subtopologies that the member has not.
+        is_plain: the member carries version 1 of its topology alone.
+        sizes_fit: the numbers of tasks are those of the member's own topology, as far as they are
+            told.
+    """
+
+    is_numbered: bool
+    has_tasks: bool
+    has_unknown_tasks: bool
+    is_plain: bool
+    sizes_fit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRule:
+    """One row: its condition, whether the member runs the answer's tasks, and the sentence."""
+
+    name: str
+    holds: Callable[[AnswerNumbers], bool]
+    accepted: bool
+    why: str
+
+
+TOPOLOGY_ANSWER_RULES: Final = (
+    AnswerRule(
+        name="a task that it cannot run",
+        holds=lambda n: n.has_unknown_tasks,
+        accepted=False,
+        why="the leader's answer has {tasks}, of a subtopology that this member has not; look at"
+        " the leader's log",
+    ),
+    AnswerRule(
+        name="numbered by content",
+        holds=lambda n: n.is_numbered,
+        accepted=True,
+        why="the answer says by which subtopologies its tasks are numbered",
+    ),
+    AnswerRule(
+        name="no tasks",
+        holds=lambda n: not n.has_tasks,
+        accepted=True,
+        why="the answer has no tasks",
+    ),
+    AnswerRule(
+        name="version 1, and the numbers fit",
+        holds=lambda n: n.is_plain and n.sizes_fit,
+        accepted=True,
+        why="the tasks are checked against the partitions of this member's topology",
+    ),
+    AnswerRule(
+        name="another topology",
+        holds=lambda n: n.is_plain,
+        accepted=False,
+        why="the leader numbers tasks by another topology, and this member runs none of them: "
+        + _FIRST_BOUNCE,
+    ),
+    AnswerRule(
+        name="a later version without numbers",
+        holds=lambda _: True,
+        accepted=False,
+        why="the leader does not say which topology its tasks belong to, and this member carries"
+        " topology version {versions}: " + _FIRST_BOUNCE,
+    ),
+)
+
+
+def answer_rule(numbers: AnswerNumbers) -> AnswerRule:
+    """Return the row that decides whether a member runs the tasks of an answer."""
+    return next(rule for rule in TOPOLOGY_ANSWER_RULES if rule.holds(numbers))
+
+
+def topology_member_rule(numbers: MemberNumbers) -> MemberRule:
+    """Return the row that decides what the leader does with a member."""
+    return next(rule for rule in TOPOLOGY_MEMBER_RULES if rule.holds(numbers))

@@ -1,0 +1,327 @@
+"""A rolling change of the topology with real member processes, on the embedded broker."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import UUID
+
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.structs import TopicPartition as ClientPartition
+
+from assignor.topology import content_fingerprint
+from system_tests.broker import running_broker
+from system_tests.errors import EnvironmentFailureError
+from system_tests.live.topologies.programs import (
+    APP,
+    EXTRA,
+    STORES,
+    WORDS,
+    ChangeKind,
+    MemberConfig,
+    program,
+)
+from system_tests.live.topologies.verdict import TopologyVerdict, broken_rules
+
+_KEYS = (b"be", b"not", b"or", b"to")
+_WAIT_S = 90.0
+_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyOptions:
+    """How a change is run.
+
+    Attributes:
+        kind: of the change.
+        partitions: of each source topic.
+        members: of the group.
+        rate: records per second and topic.
+        cooperative: members keep what does not move.
+        kill: SIGKILL the group's leader instead of stopping it, when its turn comes.
+    """
+
+    kind: ChangeKind
+    partitions: int = 4
+    members: int = 3
+    rate: float = 40.0
+    cooperative: bool = False
+    kill: bool = False
+
+
+class _Producer(threading.Thread):
+    """Writes words to all partitions of the source topics in turn, until it is stopped."""
+
+    def __init__(self, servers: str, topics: tuple[str, ...], options: TopologyOptions) -> None:
+        super().__init__(daemon=True)
+        self._producer = KafkaProducer(
+            bootstrap_servers=servers, acks="all", linger_ms=0, metrics_enabled=False
+        )
+        self._topics, self._options = topics, options
+        self._stopping = threading.Event()
+        self.written: dict[str, dict[int, int]] = {t: defaultdict(int) for t in topics}
+        self.failed = ""
+
+    def run(self) -> None:
+        number = 0
+        while not self._stopping.wait(1 / self._options.rate):
+            partition = number % self._options.partitions
+            key = _KEYS[number // self._options.partitions % len(_KEYS)]
+            for topic in self._topics:
+                self._producer.send(topic, key=key, partition=partition)
+                self.written[topic][partition] += 1
+            number += 1
+
+    def stop(self) -> Mapping[str, Mapping[int, int]]:
+        """Stop, and return how many records each partition has."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self.join()
+            self._producer.flush(30)
+            self._producer.close()
+        return self.written
+
+
+class _Member:
+    """A member process; its events are read on a thread."""
+
+    def __init__(self, config: MemberConfig) -> None:
+        self.config = config
+        self.errors: list[str] = []
+        self._log = Path(f"{config.state_dir}-{config.version}.log")
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "system_tests.live.topologies.programs", config.argument()],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        for line in self.process.stdout or ():
+            event = json.loads(line)
+            if event["event"] == "error":
+                self.errors.append(event["why"])
+
+    def last_line(self) -> str:
+        """The last line of its log."""
+        return self._log.read_text(errors="replace").strip().rpartition("\n")[2]
+
+    def stop(self, *, kill: bool = False) -> None:
+        """End the process and wait for it."""
+        if self.process.poll() is None:
+            (self.process.kill if kill else self.process.terminate)()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(30)
+        self._reader.join(10)
+
+
+def run_topology_change(
+    options: TopologyOptions, tell: Callable[[str], None] = lambda _: None
+) -> TopologyVerdict:
+    """Start a group with the old program, bounce it to the new one, and judge the changelogs.
+
+    Raises:
+        EnvironmentFailureError: the group does not settle, or a record is not counted, in time.
+    """
+    kind = options.kind
+    before, after = (program(kind, version).subtopologies(APP) for version in (1, 2))
+    with running_broker() as broker, TemporaryDirectory() as folder:
+        topics = tuple(sorted({*STORES[kind][0], *STORES[kind][1]} & {WORDS, EXTRA}))
+        for topic in topics:
+            broker.create_topic(topic, options.partitions)
+        [servers] = broker.bootstrap_servers[:1]
+        producer = _Producer(servers, topics, options)
+        producer.start()
+        group = _Group(options, broker, servers, Path(folder), tell)
+        try:
+            killed = group.change()
+            written = producer.stop()
+            counted = group.wait_until_counted(written)
+        finally:
+            group.stop()
+            producer.stop()
+        return TopologyVerdict(
+            kind=kind.value,
+            before=tuple(content_fingerprint(part).hex() for part in before),
+            after=tuple(content_fingerprint(part).hex() for part in after),
+            expected=_expected(kind, written),
+            found={
+                store: sum(map(len, partitions.values()))
+                for store, partitions in sorted(counted.items())
+            },
+            broken=broken_rules(kind, written, counted),
+            killed=killed,
+            errors=tuple(sorted({why for member in group.all for why in member.errors})),
+        )
+
+
+def _expected(kind: ChangeKind, written: Mapping[str, Mapping[int, int]]) -> dict[str, int | None]:
+    old, new = STORES[kind]
+    expected: dict[str, int | None] = {}
+    for topic in written:
+        before, after = old.get(topic, ()), new.get(topic, ())
+        for store in (*before, *after):
+            is_whole = store in after and (store in before or not before)
+            expected[store] = sum(written[topic].values()) if is_whole else None
+    return expected
+
+
+class _Group:
+    """The member processes of a change, and what it waits for."""
+
+    def __init__(
+        self,
+        options: TopologyOptions,
+        broker: Any,
+        servers: str,
+        folder: Path,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._options, self._broker, self._servers = options, broker, servers
+        self._folder, self._tell = folder, tell
+        self._members: dict[str, _Member] = {}
+        self.all: list[_Member] = []
+
+    def change(self) -> str:
+        """Run the old program, then bounce member by member; return who was killed."""
+        names = [f"member-{number}" for number in range(self._options.members)]
+        for name in names:
+            self._start(name, version=1)
+        self._wait_until_stable(len(names))
+        self._wait_for_progress()
+        killed = ""
+        for name in names:
+            is_leader = self._options.kill and not killed and name == self._leader()
+            self._tell(f"{'kill' if is_leader else 'stop'} {name}, start it with the new program")
+            self._members.pop(name).stop(kill=is_leader)
+            killed = name if is_leader else killed
+            if len(names) > 1:
+                self._wait_until_stable(len(names) - 1)
+            self._start(name, version=2)
+            self._wait_until_stable(len(names))
+            self._wait_for_progress()
+        return killed
+
+    def stop(self) -> None:
+        """End all processes."""
+        for member in self._members.values():
+            member.stop()
+        self._members.clear()
+
+    def wait_until_counted(
+        self, written: Mapping[str, Mapping[int, int]]
+    ) -> dict[str, dict[int, list[int]]]:
+        """Return the counted offsets of each store, once the new program has counted all."""
+        old, new = STORES[self._options.kind]
+        wanted = {store: topic for topic, stores in new.items() for store in stores}
+        stores = sorted({s for each in (old, new) for names in each.values() for s in names})
+        counted: dict[str, dict[int, list[int]]] = {}
+
+        def is_done() -> bool:
+            counted.clear()
+            counted.update({store: self._changelog(store) for store in stores})
+            return all(
+                (counted[store].get(partition) or [-1])[-1] >= count - 1
+                for store, topic in wanted.items()
+                for partition, count in written[topic].items()
+            )
+
+        self._wait(is_done, "the new program has not counted all records")
+        return counted
+
+    def _start(self, name: str, *, version: int) -> None:
+        number = int(name.rpartition("-")[2])
+        config = MemberConfig(
+            name=name,
+            kind=self._options.kind.value,
+            version=version,
+            servers=self._servers,
+            state_dir=str(self._folder / name),
+            process_id=str(UUID(int=number + 1)),
+            cooperative=self._options.cooperative,
+        )
+        self._members[name] = _Member(config)
+        self.all.append(self._members[name])
+
+    def _leader(self) -> str:
+        """Client id of the group's leader."""
+        group = self._broker.groups()[APP]
+        ids = {member.member_id: member.client_id for member in group.members}
+        return str(ids.get(group.leader_id, ""))
+
+    def _wait_until_stable(self, members: int) -> None:
+        def is_stable() -> bool:
+            group = self._broker.groups().get(APP)
+            return (
+                group is not None and str(group.state) == "Stable" and len(group.members) == members
+            )
+
+        self._wait(is_stable, f"the group has not settled with {members} members")
+
+    def _wait_for_progress(self) -> None:
+        """Wait until every partition that a live program reads is committed further than now."""
+        versions = {member.config.version for member in self._members.values()}
+        topics = {
+            topic for version in versions for topic in STORES[self._options.kind][version - 1]
+        }
+        ends = {
+            (topic, partition): end
+            for (topic, partition), end in self._broker.end_offsets().items()
+            if topic in topics
+        }
+
+        def has_progressed() -> bool:
+            committed = self._broker.committed(APP)
+            return all(
+                key in committed and committed[key].offset > end for key, end in ends.items()
+            )
+
+        self._wait(has_progressed, "a partition is not processed")
+
+    def _wait(self, is_done: Callable[[], bool], why: str) -> None:
+        deadline = time.monotonic() + _WAIT_S
+        while not is_done():
+            for name, member in self._members.items():
+                if member.process.poll() is not None:
+                    raise EnvironmentFailureError(f"{name} ended by itself: {member.last_line()}")
+            if time.monotonic() > deadline:
+                told = "; ".join(sorted({e for each in self.all for e in each.errors}))
+                raise EnvironmentFailureError(
+                    f"{why} in {_WAIT_S:.0f} s; members reported: {told or 'nothing'}"
+                )
+            time.sleep(_EVERY_S)
+
+    def _changelog(self, store: str) -> dict[int, list[int]]:
+        """Partition -> offsets of the counted input records, in the order of the changelog."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self._servers, auto_offset_reset="earliest", metrics_enabled=False
+        )
+        try:
+            topic = f"{APP}-{store}-changelog"
+            numbers = consumer.partitions_for_topic(topic) or set()
+            partitions = [ClientPartition(topic, number) for number in sorted(numbers)]
+            found: dict[int, list[int]] = {number: [] for number in numbers}
+            if not partitions:
+                return found
+            consumer.assign(partitions)
+            consumer.seek_to_beginning(*partitions)
+            ends = consumer.end_offsets(partitions)
+            while any(consumer.position(p) < ends[p] for p in partitions):
+                for partition, records in consumer.poll(timeout_ms=200).items():
+                    found[partition.partition] += [json.loads(r.value)["at"] for r in records]
+            return found
+        finally:
+            consumer.close()

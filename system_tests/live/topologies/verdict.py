@@ -1,0 +1,103 @@
+"""The oracle of a change of the topology: what the changelogs must contain, record by record.
+
+Each record of a changelog names the offset of the input record that it counts. So the changelogs
+show which form counted which input, whether any was counted twice or never, and in which order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from system_tests.live.topologies.programs import STORES, ChangeKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyVerdict:
+    """What a change came to.
+
+    Attributes:
+        kind: of the change.
+        before, after: fingerprints of the subtopologies of the two programs, in hexadecimal.
+        expected: store -> number of records that it must have counted; None: a part of the input.
+        found: store -> number of records that it counted.
+        broken: rules that do not hold, as sentences.
+        killed: member that was killed with SIGKILL; "" if none was.
+        errors: what members reported, without repetitions.
+    """
+
+    kind: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    expected: Mapping[str, int | None] = field(default_factory=dict)
+    found: Mapping[str, int] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()
+    killed: str = ""
+    errors: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether all rules hold."""
+        return not self.broken
+
+
+Counted = Mapping[str, Mapping[int, Sequence[int]]]
+"""Store -> partition -> offsets of the counted input records, in the order of the changelog."""
+
+
+def broken_rules(
+    kind: ChangeKind, written: Mapping[str, Mapping[int, int]], counted: Counted
+) -> tuple[str, ...]:
+    """Return the rules that do not hold.
+
+    Args:
+        kind: of the change.
+        written: topic -> partition -> number of records that were written.
+        counted: what the changelogs contain.
+    """
+    old, new = STORES[kind]
+    broken: list[str] = []
+    for topic, partitions in written.items():
+        before, after = set(old.get(topic, ())), set(new.get(topic, ()))
+        for partition, count in sorted(partitions.items()):
+            for store in sorted(before | after):
+                offsets = counted.get(store, {}).get(partition, ())
+                broken += _of_store(f"{store}-{partition}", offsets)
+                is_whole = store in after and (store in before or not before)
+                if is_whole and len(offsets) != count:
+                    broken.append(f"{store}-{partition} counted {len(offsets)} of {count} records")
+            broken += _of_switch(counted, partition, count, before, after)
+    return tuple(broken)
+
+
+def _of_store(name: str, offsets: Sequence[int]) -> list[str]:
+    """Each record is counted once, in order, without a gap: no two forms ran, none returned."""
+    if list(offsets) != sorted(set(offsets)):
+        return [f"{name} counted records twice or out of order: {_around(offsets)}"]
+    if offsets and offsets[-1] - offsets[0] + 1 != len(offsets):
+        return [f"{name} left out records between {offsets[0]} and {offsets[-1]}"]
+    return []
+
+
+def _around(offsets: Sequence[int]) -> str:
+    for before, after in pairwise(offsets):
+        if after <= before:
+            return f"{after} follows {before}"
+    return ""
+
+
+def _of_switch(
+    counted: Counted, partition: int, count: int, before: set[str], after: set[str]
+) -> list[str]:
+    """A renamed store counts on where the old one ended; a second one counts to the end."""
+    broken = []
+    for store in sorted(after - before) if before else ():
+        offsets = counted.get(store, {}).get(partition, ())
+        if not offsets or offsets[-1] != count - 1:
+            broken.append(f"{store}-{partition} does not count to record {count - 1}")
+        for gone in sorted(before - after):
+            last = [*counted.get(gone, {}).get(partition, ())][-1:] or [-1]
+            if offsets and offsets[0] != last[0] + 1:
+                broken.append(
+                    f"{store}-{partition} begins at {offsets[0]}, and {gone} ended at {last[0]}"
+                )
+    return broken

@@ -1,0 +1,170 @@
+"""The plan of a rolling change of the topology: what becomes of each subtopology and its state."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from assignor import Topology
+from assignor.topology import Change, SubtopologyChange, compare_topologies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtopologyPlan:
+    """What becomes of a subtopology.
+
+    Attributes:
+        kind: kept, added, removed, changed or renamed.
+        reads: its source topics, of the new topology if it is there.
+        old_numbers, new_numbers: its numbers in the two topologies.
+        kept: changelogs whose state the new form restores.
+        empty: changelogs whose state begins empty.
+        orphaned: changelogs that nothing reads any more.
+        left: repartition topics in which records may be left that nothing reads.
+        differs_in_sinks: the written topics differ; both versions run it until the bounce is over.
+        way_back: how to go back, and until when.
+    """
+
+    kind: str
+    reads: tuple[str, ...]
+    old_numbers: tuple[int, ...]
+    new_numbers: tuple[int, ...]
+    kept: tuple[str, ...]
+    empty: tuple[str, ...]
+    orphaned: tuple[str, ...]
+    left: tuple[str, ...]
+    differs_in_sinks: bool
+    way_back: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyPlan:
+    """The plan of a change.
+
+    Attributes:
+        old_version, new_version: of the two topologies.
+        subtopologies: in the order of the new topology, removed ones last.
+        steps: what to do, in order.
+        obstacles: why the change cannot be rolled out as it is; empty if it can.
+        warnings: state that the change loses.
+    """
+
+    old_version: int
+    new_version: int
+    subtopologies: tuple[SubtopologyPlan, ...]
+    steps: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+_WAYS_BACK = {
+    Change.KEPT: "nothing to do: all members run it",
+    Change.ADDED: "bounce back; its tasks end with the last member that has it",
+    Change.REMOVED: "bounce back; it goes on at its committed offsets while they are retained",
+    Change.CHANGED: (
+        "lower the reached version (assignor features downgrade-topology), then bounce back;"
+        " without that its partitions wait once they are orphaned"
+    ),
+    Change.RENAMED: (
+        "as for a changed one, and only until its first partition has run under the new names:"
+        " from then on the old state is stale"
+    ),
+}
+
+
+def topology_plan(old: Topology, new: Topology, application_id: str) -> TopologyPlan:
+    """Return the plan of a rolling change from one topology to another.
+
+    Raises:
+        TopologyError: a topology is invalid.
+    """
+    changes = compare_topologies(
+        old.subtopologies(application_id), new.subtopologies(application_id)
+    )
+    parts = tuple(map(_subtopology, changes))
+    changed = any(c.kind is not Change.KEPT for c in changes)
+    is_same_version = changed and new.version <= old.version
+    obstacle = (
+        f"the new topology has version {new.version}, the old one {old.version}: give the new one"
+        f" a higher version, Topology(version={old.version + 1})"
+    )
+    return TopologyPlan(
+        old_version=old.version,
+        new_version=new.version,
+        subtopologies=parts,
+        steps=tuple(_steps(old, new)) if changed else (),
+        obstacles=(obstacle,) if is_same_version else (),
+        warnings=tuple(_warnings(changes)),
+    )
+
+
+def _subtopology(change: SubtopologyChange) -> SubtopologyPlan:
+    of = change.new or change.old
+    sinks = [{t for part in side for t in part.sink_topics} for side in (change.old, change.new)]
+    return SubtopologyPlan(
+        kind=change.kind.value,
+        reads=tuple(sorted({topic for part in of for topic in part.source_topics})),
+        old_numbers=tuple(part.id for part in change.old),
+        new_numbers=tuple(part.id for part in change.new),
+        kept=change.kept_changelogs,
+        empty=change.new_changelogs if change.old else (),
+        orphaned=change.orphaned_changelogs,
+        left=change.left_repartition_topics,
+        differs_in_sinks=bool(change.old and change.new) and sinks[0] != sinks[1],
+        way_back=_WAYS_BACK[change.kind],
+    )
+
+
+def _steps(old: Topology, new: Topology) -> Iterator[str]:
+    if old.version == 1:
+        yield "bounce all members to this release, with the topology as it is"
+    yield (
+        f"bounce all members, one by one, to the program with version {new.version}; each costs two"
+        " rebalances, and a partition that changes its form is restored on its new member"
+    )
+    yield "check with assignor inspect that all members have the new version and no partition waits"
+
+
+def _warnings(changes: tuple[SubtopologyChange, ...]) -> Iterator[str]:
+    for change in changes:
+        if change.kind is Change.RENAMED and change.orphaned_changelogs:
+            yield (
+                f"state is lost: {', '.join(change.orphaned_changelogs)} is renamed to"
+                f" {', '.join(change.new_changelogs)}, which begins empty; keep the name of the"
+                " store to keep its state"
+            )
+        elif change.kind is Change.CHANGED and change.orphaned_changelogs:
+            topics = ", ".join(change.orphaned_changelogs)
+            yield f"state is dropped: nothing reads {topics} any more"
+        if change.left_repartition_topics:
+            yield (
+                f"records left in {', '.join(change.left_repartition_topics)} are not read any"
+                " more: stop what writes to it and let it drain first"
+            )
+
+
+def topology_lines(plan: TopologyPlan) -> Iterator[str]:
+    """Yield a plan as lines of text."""
+    yield f"topology version {plan.old_version} -> {plan.new_version}"
+    for obstacle in plan.obstacles:
+        yield f"  not as it is: {obstacle}"
+    for warning in plan.warnings:
+        yield f"  warning: {warning}"
+    for part in plan.subtopologies:
+        numbers = " and ".join(map(str, part.new_numbers or part.old_numbers))
+        yield ""
+        yield f"{part.kind}: subtopology {numbers}, reads {', '.join(part.reads)}"
+        if part.kind == Change.KEPT and part.old_numbers != part.new_numbers:
+            yield f"  number:    {part.old_numbers[0]} becomes {part.new_numbers[0]}"
+        for name, topics in (
+            ("kept", part.kept),
+            ("empty", part.empty),
+            ("orphaned", part.orphaned),
+            ("left", part.left),
+        ):
+            if topics:
+                yield f"  {name + ':':10} {', '.join(topics)}"
+        if part.differs_in_sinks:
+            yield "  writes:    other topics than before; both versions run it during the bounce"
+        yield f"  way back:  {part.way_back}"
+    for number, step in enumerate(plan.steps, 1):
+        yield ""
+        yield f"step {number}: {step}"

@@ -1,0 +1,35 @@
+"""Rolling changes of an application's topology with real processes: every record counts once."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def changed(kind, *options):
+    command = [sys.executable, "-c", "from system_tests.cli.main import main; main()", "live"]
+    command += ["--from", "native", "--to", "native", "--topology", kind, "--format", "json"]
+    run = subprocess.run(
+        [*command, "--partitions", "4", *options], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr + run.stdout
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("kind", ["add", "remove", "change", "rename"])
+def test_a_change_counts_every_record_once(kind):
+    verdict = changed(kind)
+    assert (verdict["broken"], verdict["errors"]) == ([], [])
+    assert verdict["before"] != verdict["after"]
+    whole = {store: n for store, n in verdict["expected"].items() if n is not None}
+    assert whole.items() <= verdict["found"].items()
+
+
+def test_a_change_survives_the_kill_of_the_leader_under_the_cooperative_protocol():
+    verdict = changed("change", "--kill", "leader", "--protocol", "cooperative")
+    assert verdict["broken"] == []
+    assert verdict["killed"]
+    assert verdict["found"]["counts"] == verdict["expected"]["counts"]
