@@ -5,6 +5,7 @@ from assignor.clients import require_client
 
 require_client("kafka-python")
 
+from assignor.adapters.kafka_python.application import StreamsApplication
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.kafka_python.changelogs import ChangelogReader, KafkaChangelogs
@@ -14,6 +15,7 @@ from assignor.adapters.kafka_python.processing import run_tasks
 __all__ = [
     "ChangelogReader",
     "KafkaChangelogs",
+    "StreamsApplication",
     "StreamsAssignor",
     "StreamsConsumer",
     "commit_next",

@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, overload
 
 from assignor.embedding.errors import StoreReadOnly
 from assignor.embedding.state_stores.records import RESERVED
@@ -140,7 +140,13 @@ class Store(Generic[_Key, _Value]):
         self._task = task
         self._batch = batch
 
-    def get(self, key: _Key, default: _Default | None = None) -> "_Value | _Default | None":
+    @overload
+    def get(self, key: _Key) -> _Value | None: ...
+
+    @overload
+    def get(self, key: _Key, default: _Default) -> _Value | _Default: ...
+
+    def get(self, key: _Key, default: _Default | None = None) -> _Value | _Default | None:
         """Return the value of a key, or `default`.
 
         Raises:

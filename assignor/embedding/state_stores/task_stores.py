@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 from assignor.embedding.errors import StoreNotHeld
 from assignor.embedding.running_tasks import RunningTasks, listed_tasks
@@ -16,16 +16,12 @@ from assignor.embedding.state_stores.held_input import HeldInput
 from assignor.embedding.state_stores.layout import AnyStore, store_layout
 from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalState
 from assignor.embedding.state_stores.records import PROCESS_BYTES
-from assignor.embedding.state_stores.stores import StateStore, Store
 from assignor.embedding.state_stores.takeover import Takeovers
 from assignor.embedding.state_stores.task_state import TaskState
 from assignor.embedding.state_stores.writing import COMMIT_SIZE, OpenBatch, write_batches
 from assignor.rebalance import PartitionsByTask
 from assignor.topology import Topology
 from encoding import TaskId, TopicPartition, task_order
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 _FOLLOW_S: Final = 0.1
 
@@ -38,9 +34,9 @@ class TaskStores(RunningTasks):
 
     State is exactly-once: the writes of a record and its input offset count together or not at all,
     also when the process is killed, when another member restores the task, and when a member that
-    was paused goes on writing. Outputs to other topics are at-least-once.
+    was paused continues to write. Outputs to other topics are at-least-once.
 
-    Use it on one thread, except for `stores[task]`, `local` and the callbacks of the listener.
+    Use it on one thread, except for `stores[task]`, `local_state` and the listener's callbacks.
 
     Args:
         topology: of the application.
@@ -70,7 +66,7 @@ class TaskStores(RunningTasks):
         access: ChangelogAccess,
         state_dir: str | Path | None = None,
         tell: Callable[[str], object] = lambda _: None,
-        restore_s: float = 1.0,
+        restore_s: float = 0.5,
         cleanup_delay_s: float = CLEANUP_DELAY_S,
     ) -> None:
         super().__init__(tell)
@@ -126,6 +122,8 @@ class TaskStores(RunningTasks):
             StoreError: a file of a store cannot be used.
             TopologyError: no source of the topology reads a topic of the batch.
         """
+        self._give_up_revoked()
+        # Records of the batch are those of the assignment after these revocations.
         self._held.hold(batch)
         try:
             self._follow_assignment()
@@ -177,29 +175,32 @@ class TaskStores(RunningTasks):
             )
         return TaskState(copy, self._layout, self._access)
 
-    def local(self, store: StateStore[_Key, _Value], partition: int) -> Store[_Key, _Value]:
-        """Return a store of an active or standby task, for reading.
+    def local_state(self, store: AnyStore, partition: int) -> TaskState:
+        """Return the stores of the task that has a partition of a store, for reading.
 
         Args:
             store: one of the given stores.
             partition: of the key; `hosts_for_key` has it.
 
         Raises:
-            StoreNotHeld: the task is not here.
+            StoreNotHeld: the task is neither active nor standby here.
             TopologyError: the store was not given.
         """
-        return self[self._layout.task_of_store(store, partition)][store]
+        return self[self._layout.task_of_store(store, partition)]
 
     # Steps of `process`
 
-    def _follow_assignment(self) -> None:
-        """Open and close copies, so that they are those of the assignment."""
+    def _give_up_revoked(self) -> None:
+        """Forget held records of revoked tasks, and claim the tasks again if they came back."""
         with suppress(Empty):
             while True:
                 task = self._revoked.get_nowait()
                 self._held.drop(task)
                 if task in self._copies:
                     self._copies[task].give_up()
+
+    def _follow_assignment(self) -> None:
+        """Open and close copies, so that they are those of the assignment."""
         active, standby = frozenset(self.active), frozenset(self.standby)
         for task in self._copies.keys() - active - standby:
             self._local.put_away(self._copies.pop(task))

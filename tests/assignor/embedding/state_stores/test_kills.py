@@ -31,7 +31,7 @@ DISKS = {
 
 
 class World:
-    """A cluster, and members with directories; `wrong` says what is not as the oracle has it."""
+    """A cluster, and members with directories."""
 
     def __init__(self, home):
         self.home = home
@@ -101,7 +101,8 @@ def wrong_after_kills(home, kind, *, disk, compact=False):
     ],
 )
 def test_a_kill_at_any_step_changes_no_count(tmp_path, disk, compact):
-    assert not list(wrong_after_kills(tmp_path / "home", DISKS[disk], disk=disk, compact=compact))
+    kills = wrong_after_kills(tmp_path / "home", DISKS[disk], disk=disk, compact=compact)
+    assert not list(kills)
 
 
 def test_the_steps_are_those_that_matter(tmp_path):
@@ -119,7 +120,7 @@ def test_the_steps_are_those_that_matter(tmp_path):
 
 
 def wrong_after_pauses(home, kind):
-    """Yield steps at which a pause, during which another member takes over, leads to a wrong result."""
+    """Yield steps at which a pause with a takeover by another member leads to a wrong result."""
     for at, name in enumerate(steps_of(home), start=1):
         world = World(home)
         members = []
