@@ -35,7 +35,13 @@ class Member:
         self.lines = []
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "assignor.examples.word_count", "--state-dir", str(state_dir)),
+                *(
+                    sys.executable,
+                    "-m",
+                    "assignor.examples.word_count",
+                    "--state-dir",
+                    str(state_dir),
+                ),
                 *("--bootstrap-server", servers),
                 *("--session-ms", str(SESSION_MS)),
             ],

@@ -19,6 +19,7 @@ from kafka.errors import (
 
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord
+from assignor.errors import ConfigError
 from assignor.stores import StoreError
 from encoding import TopicPartition
 
@@ -155,6 +156,7 @@ class KafkaChangelogs:
 
     Raises:
         ClusterUnavailable: no broker answered.
+        ConfigError: the client has no such setting.
         RebootstrapConfigError: a setting for rebootstrapping has an invalid value.
     """
 
@@ -169,6 +171,14 @@ class KafkaChangelogs:
             "transactional_id",
             "value_serializer",
         }
+        unknown = sorted(
+            settings.keys() - KafkaConsumer.DEFAULT_CONFIG.keys() - known - {*_RECOVERY}
+        )
+        if unknown:
+            raise ConfigError(
+                f"kafka-python has no setting {', '.join(unknown)}; use those of KafkaConsumer and "
+                "KafkaProducer"
+            )
         own = {name: value for name, value in settings.items() if name in known}
         self._reader = _asked("changelogs cannot be read", lambda: ChangelogReader(settings))
         try:
