@@ -170,8 +170,7 @@ class SqliteTable:
             ((key,) for key, value in writes.items() if value is None),
         )
 
-    @staticmethod
-    def _write_progress(connection: sqlite3.Connection, progress: Progress) -> None:
+    def _write_progress(self, connection: sqlite3.Connection, progress: Progress) -> None:
         connection.execute(
             "update progress set position = ?, epoch = ?, process = ?, last_commit = ?,"
             " saved_ms = ?",
