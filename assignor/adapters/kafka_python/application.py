@@ -4,14 +4,15 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from kafka import KafkaConsumer
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
+from assignor.adapters.kafka_python.consumer import ConsumerKeywords, streams_consumer
 from assignor.adapters.kafka_python.processing import run_tasks
+from assignor.adapters.membership import split_keywords
 from assignor.embedding import StateStore, TaskState, TaskStores
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError
@@ -21,7 +22,7 @@ from assignor.topology import Topology
 class StreamsApplication:
     """A member of a group that processes records into state stores; close it, or use it in `with`.
 
-    It is what `StreamsAssignor`, `KafkaConsumer`, `TaskStores` and `KafkaChangelogs` are together.
+    It is `streams_consumer`, `TaskStores`, `KafkaChangelogs` and `run_tasks` together.
 
     Args:
         topology: what the application processes.
@@ -30,14 +31,12 @@ class StreamsApplication:
         group_id: of the consumer; also the prefix of internal topics.
         bootstrap_servers: `host:port`, or several.
         stores: the state stores, as `SqliteStore` or `DictStore`.
-        state_dir: where files of stores and the process id are kept; one directory a process.
         tell: called with a sentence after each assignment, restoration and error.
-        options: keyword options of `StreamsAssignor`, such as `num_standby_replicas=1`, and
-            settings of `KafkaConsumer`, which the changelogs have too.
+        options: those of `streams_consumer`, such as `num_standby_replicas=1` and `state_dir=` (one
+            directory a process), and settings of `KafkaConsumer`, which the changelogs have, too.
 
     Attributes:
         stores: the state, also for queries on other threads.
-        assignor: the member.
         consumer: the client.
 
     Raises:
@@ -55,39 +54,40 @@ class StreamsApplication:
         group_id: str,
         bootstrap_servers: str | Sequence[str],
         stores: Sequence[StateStore[Any, Any]] = (),
-        state_dir: str | Path | None = None,
         tell: Callable[[str], object] = lambda _: None,
-        **options: Any,
+        **options: Unpack[ConsumerKeywords],
     ) -> None:
         self._handle = handle
-        self._endpoint: str | None = options.get("endpoint")
-        settings = {k: v for k, v in options.items() if k in KafkaConsumer.DEFAULT_CONFIG}
-        own = {k: v for k, v in options.items() if k not in settings}
-        settings["bootstrap_servers"] = bootstrap_servers
+        self._endpoint = options.get("endpoint")
+        _, settings = split_keywords(
+            options,
+            client=KafkaConsumer.DEFAULT_CONFIG,
+            fixed={"listener": "it is the state stores; subclass TaskStores to be called, too"},
+        )
         with ExitStack() as resources:
             self.stores = TaskStores(
                 topology,
                 stores,
                 application_id=group_id,
-                access=KafkaChangelogs(**settings),
-                state_dir=state_dir,
+                access=KafkaChangelogs(**settings | {"bootstrap_servers": bootstrap_servers}),
+                state_dir=options.get("state_dir"),
                 tell=tell,
             )
             resources.callback(self.stores.close)
-            self.assignor = StreamsAssignor(
-                topology, application_id=group_id, listener=self.stores, state_dir=state_dir, **own
-            )
-            resources.callback(self.assignor.close)
-            begin = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
-            self.consumer = KafkaConsumer(
-                *topology.source_topics(group_id),
-                **begin | settings,
+            options["listener"] = self.stores
+            self.consumer = streams_consumer(
+                topology,
                 group_id=group_id,
-                partition_assignment_strategy=[self.assignor],
+                bootstrap_servers=bootstrap_servers,
+                **options,
             )
             resources.callback(self.consumer.close)
-            self.assignor.attach(self.consumer)
             self._resources = resources.pop_all()
+
+    @property
+    def assignor(self) -> StreamsAssignor:
+        """The member: its tasks, and the hosts of a key."""
+        return self.consumer.assignor
 
     def run(self, stop: threading.Event | None = None) -> None:
         """Process records until the event is set, or the whole group was asked to stop.
@@ -100,7 +100,7 @@ class StreamsApplication:
             StoreError: a store cannot be used.
         """
         with signals_as_event() if stop is None else nullcontext(stop) as ended:
-            run_tasks(self.consumer, self.assignor, self.stores, self._handle, stop=ended)
+            run_tasks(self.consumer, self.stores, self._handle, stop=ended)
 
     def serve_queries(self, store: StateStore[Any, Any], answer: Answer) -> None:
         """Answer `GET /KEY` on the member's endpoint until the application is closed.

@@ -7,7 +7,6 @@ from typing import Any
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import POLL_MS, commit_next, polled
 from assignor.embedding import ClusterUnavailable, PollErrors, TaskState, TaskStores
 from assignor.errors import ConfigError
@@ -21,7 +20,6 @@ _LONGEST_PAUSE_S = 1.0
 
 def run_tasks(
     consumer: Any,
-    assignor: StreamsAssignor,
     stores: TaskStores,
     handle: Callable[[Any, TaskState], object],
     *,
@@ -33,9 +31,9 @@ def run_tasks(
     While the cluster cannot be reached, records are kept and tried again.
 
     Args:
-        consumer: a `KafkaConsumer` with this assignor attached, and `enable_auto_commit=False`.
-        assignor: its listener is `stores`.
-        stores: the state of the member's tasks.
+        consumer: of `streams_consumer`, or a `KafkaConsumer` with an assignor attached and
+            `enable_auto_commit=False`.
+        stores: the state of the member's tasks; the listener of the assignor.
         handle: called with each record and the stores of its task.
         timeout_ms: of each poll.
         stop: ends the loop when set.
@@ -50,7 +48,7 @@ def run_tasks(
             "the consumer commits records that are not processed yet; set enable_auto_commit=False"
         )
     ended, errors = stop or threading.Event(), PollErrors()
-    for batch in polled(consumer, assignor, timeout_ms=timeout_ms, stop=ended):
+    for batch in polled(consumer, timeout_ms=timeout_ms, stop=ended):
         try:
             commit_next(consumer, stores.process(batch, handle))
         except (ClusterUnavailable, KafkaError) as error:

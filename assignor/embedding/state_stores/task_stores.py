@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -100,6 +101,13 @@ class TaskStores(RunningTasks):
         """Return the changelog offsets of all copies here, for the leader."""
         return self._sums
 
+    def restoring_tasks(self) -> AbstractSet[TaskId]:
+        """Return the active tasks that are not restored."""
+        running = {
+            task for task, copy in self._copies.copy().items() if copy.phase is Phase.RUNNING
+        }
+        return self.active - running
+
     # On the application's thread
 
     def process(self, batch: Mapping[Any, Sequence[Any]], handle: Handler) -> dict[Any, int]:
@@ -140,9 +148,8 @@ class TaskStores(RunningTasks):
     @property
     def waiting(self) -> frozenset[TopicPartition]:
         """Input partitions of active tasks that are not restored: fetch nothing from them."""
-        running = {task for task, copy in self._copies.items() if copy.phase is Phase.RUNNING}
         inputs = self._inputs
-        return frozenset(p for task in self.active - running for p in inputs.get(task, ()))
+        return frozenset(p for task in self.restoring_tasks() for p in inputs.get(task, ()))
 
     def close(self) -> None:
         """Close stores, changelogs and directory; after the consumer's close."""
