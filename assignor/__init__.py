@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.embedding import (
+    BYTES,
+    JSON,
+    TEXT,
     ClusterUnavailable,
+    DictStore,
     InternalTopicSettings,
     KeyHosts,
     MemberStopped,
     Partitioner,
     ProcessDirectory,
     RunningTasks,
+    SqliteStore,
     StateDirectoryLocked,
+    TaskState,
+    TaskStores,
     partition_for_key,
 )
 from assignor.errors import (
@@ -104,9 +111,12 @@ if TYPE_CHECKING:  # loaded when first used
     from assignor.problems import read_problem
 
 __all__ = [
+    "BYTES",
+    "JSON",
     "LAG_RUNNING",
     "LAG_UNKNOWN",
     "NOBODY",
+    "TEXT",
     "AssignmentConfig",
     "AssignmentError",
     "ClientInput",
@@ -114,6 +124,7 @@ __all__ = [
     "ClusterUnavailable",
     "ConfigError",
     "CopartitionMismatch",
+    "DictStore",
     "GroupAnswer",
     "GroupMember",
     "GroupState",
@@ -147,6 +158,7 @@ __all__ = [
     "RepartitionTopic",
     "Routing",
     "RunningTasks",
+    "SqliteStore",
     "StateDirectoryLocked",
     "StoreError",
     "Strategy",
@@ -156,6 +168,8 @@ __all__ = [
     "TaskAssignmentError",
     "TaskId",
     "TaskPlan",
+    "TaskState",
+    "TaskStores",
     "TasksHeld",
     "TasksListener",
     "TopicPartition",

@@ -1,4 +1,4 @@
-"""Parts for an application that uses the assignor: internal topics, lags, process id, queries.
+"""Parts for an application that uses the assignor: topics, lags, process id, state, queries.
 
 The package is independent of the Kafka client: `ClusterAccess` is the interface, implemented in
 `assignor.adapters`. Blocking calls run on the thread of `LeaderProvider`, never on the client's.
@@ -12,6 +12,8 @@ from assignor.embedding.errors import (
     MemberStopped,
     PollErrors,
     StateDirectoryLocked,
+    StoreNotHeld,
+    StoreReadOnly,
     fatal_reason,
 )
 from assignor.embedding.internal_topics import (
@@ -27,14 +29,37 @@ from assignor.embedding.poll_pace import PollPace
 from assignor.embedding.process_id import ProcessDirectory
 from assignor.embedding.queries import KeyHosts, Partitioner, key_hosts, murmur2, partition_for_key
 from assignor.embedding.running_tasks import RunningTasks
+from assignor.embedding.state_stores import (
+    BYTES,
+    JSON,
+    TEXT,
+    ChangelogAccess,
+    ChangelogRecord,
+    DictStore,
+    FollowedStore,
+    NewRecord,
+    Serde,
+    SqliteStore,
+    StateStore,
+    Store,
+    TaskState,
+    TaskStores,
+)
 
 __all__ = [
+    "BYTES",
+    "JSON",
+    "TEXT",
     "AtHand",
+    "ChangelogAccess",
+    "ChangelogRecord",
     "ClusterAccess",
     "ClusterUnavailable",
     "ClusterWatch",
+    "DictStore",
     "ErrorPause",
     "ExistingTopic",
+    "FollowedStore",
     "InternalTopic",
     "InternalTopicSettings",
     "InternalTopicStatus",
@@ -42,12 +67,21 @@ __all__ = [
     "LeaderFacts",
     "LeaderProvider",
     "MemberStopped",
+    "NewRecord",
     "Partitioner",
     "PollErrors",
     "PollPace",
     "ProcessDirectory",
     "RunningTasks",
+    "Serde",
+    "SqliteStore",
     "StateDirectoryLocked",
+    "StateStore",
+    "Store",
+    "StoreNotHeld",
+    "StoreReadOnly",
+    "TaskState",
+    "TaskStores",
     "fatal_reason",
     "internal_topics",
     "key_hosts",

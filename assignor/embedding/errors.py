@@ -6,6 +6,8 @@ RebalanceError                 encoding: never raised itself
   - ClusterUnavailable         the cluster did not answer, or refused, within the deadline
   - StateDirectoryLocked       another process uses this state directory
   - MemberStopped              this member has left the group and cannot rejoin; restart it
+  - StoreNotHeld               a state store whose task is not on this member
+  - StoreReadOnly              a write to a state store outside the processing of a record
 ```
 """
 
@@ -40,6 +42,14 @@ class StateDirectoryLocked(EmbeddingError):
 
 class MemberStopped(EmbeddingError):
     """The member cannot continue, and a retry would fail; the message says what to do."""
+
+
+class StoreNotHeld(EmbeddingError):
+    """A state store was used whose task is not, or no longer, on this member."""
+
+
+class StoreReadOnly(EmbeddingError):
+    """A state store was written outside the function that processes records of its active task."""
 
 
 # Class name of Kafka's error in the clients -> what to do about it.

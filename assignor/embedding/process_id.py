@@ -33,8 +33,56 @@ _CONSERVATIVE = PersistedSettings()
 _TASK_DIR = re.compile("([0-9]{1,9})_([0-9]{1,9})")
 
 
-class ProcessDirectory:
-    """A locked state directory; close it after the process's last consumer.
+class LockedDirectory:
+    """A state directory that is locked for this process; its users each close it once.
+
+    Attributes:
+        path: the directory.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Create the directory if it is missing, and lock it.
+
+        Raises:
+            StateDirectoryLocked: another process uses the directory.
+            StoreError: the directory cannot be created or locked, or it is a dangling symbolic
+                link.
+        """
+        check_links(Path(path).absolute())
+        self.path = Path(path).resolve()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            # A singleton per path and process: it counts its users, so that consumers share it.
+            self._lock = FileLock(self.path / _LOCK, is_singleton=True, thread_local=False)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise StateDirectoryLocked(str(self.path)) from None
+        except OSError as error:
+            raise StoreError(f"state directory {self.path}: {error.strerror or error}") from error
+        self._closed = False
+
+    def task_dir(self, task: object) -> Path:
+        """Return the directory for a task's state, created if needed; named as in Kafka: `0_1`."""
+        place = self.path / str(task)
+        place.mkdir(exist_ok=True)
+        return place
+
+    def tasks(self) -> tuple[TaskId, ...]:
+        """Return the tasks that have a directory here, sorted, including those of earlier runs."""
+        found = (_TASK_DIR.fullmatch(place.name) for place in self.path.iterdir() if place.is_dir())
+        return tuple(
+            sorted(TaskId(int(match[1]), int(match[2])) for match in found if match is not None)
+        )
+
+    def close(self) -> None:
+        """Release the lock; other users in this process keep theirs."""
+        if not self._closed:
+            self._closed = True
+            self._lock.release()
+
+
+class ProcessDirectory(LockedDirectory):
+    """A locked state directory with the process id; close it after the process's last consumer.
 
     Attributes:
         path: the directory.
@@ -50,18 +98,7 @@ class ProcessDirectory:
                 dangling symbolic link, or the settings are below a version that was written in it
                 before. The lock is released.
         """
-        check_links(Path(path).absolute())
-        self.path = Path(path).resolve()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            # A singleton per path and process: it counts its users, so that consumers share it.
-            self._lock = FileLock(self.path / _LOCK, is_singleton=True, thread_local=False)
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise StateDirectoryLocked(str(self.path)) from None
-        except OSError as error:
-            raise StoreError(f"state directory {self.path}: {error.strerror or error}") from error
-        self._closed = False
+        super().__init__(path)
         self._writing = threading.Lock()
         self._followed: int | None = None
         try:
@@ -121,25 +158,6 @@ class ProcessDirectory:
                 self.stores.follow(persistent_version, now_ms=_now_ms())
                 self.stores.write_process(self._record)
                 self._followed = persistent_version
-
-    def task_dir(self, task: object) -> Path:
-        """Return the directory for a task's state, created if needed; named as in Kafka: `0_1`."""
-        place = self.path / str(task)
-        place.mkdir(exist_ok=True)
-        return place
-
-    def tasks(self) -> tuple[TaskId, ...]:
-        """Return the tasks that have a directory here, sorted, including those of earlier runs."""
-        found = (_TASK_DIR.fullmatch(place.name) for place in self.path.iterdir() if place.is_dir())
-        return tuple(
-            sorted(TaskId(int(match[1]), int(match[2])) for match in found if match is not None)
-        )
-
-    def close(self) -> None:
-        """Release the lock; other consumers of this process keep theirs."""
-        if not self._closed:
-            self._closed = True
-            self._lock.release()
 
     def _read(self) -> ProcessRecord:
         found = self.stores.read_process()

@@ -37,7 +37,7 @@ class RunningTasks(TasksListener):
         with self._lock:
             self.fresh = (self.fresh | (active.keys() - self.active)) & active.keys()
             self.active, self.standby = frozenset(active), frozenset(standby)
-        self._tell(f"active tasks: {_listed(active)}; standby tasks: {_listed(standby)}")
+        self._tell(f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}")
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Remove the tasks, after the current batch."""
@@ -71,5 +71,6 @@ class RunningTasks(TasksListener):
             yield self.active - self.fresh
 
 
-def _listed(tasks: Iterable[TaskId]) -> str:
+def listed_tasks(tasks: Iterable[TaskId]) -> str:
+    """Return tasks as text, sorted; `none` without any."""
     return " ".join(str(task) for task in sorted(tasks, key=task_order)) or "none"

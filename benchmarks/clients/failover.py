@@ -32,7 +32,14 @@ class Process:
     """A word count process, with (time, line) of its output."""
 
     def __init__(self, servers, state_dir, session_ms):
-        command = [sys.executable, "-u", "-m", "examples.word_count", "--state-dir", str(state_dir)]
+        command = [
+            sys.executable,
+            "-u",
+            "-m",
+            "assignor.examples.word_count",
+            "--state-dir",
+            str(state_dir),
+        ]
         command += ["--bootstrap-server", servers[0], "--session-ms", str(session_ms)]
         self.output = []
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -43,8 +50,8 @@ class Process:
             self.output.append((time.monotonic(), line.strip()))
 
     def tasks(self):
-        lines = [line for _, line in list(self.output) if line.startswith("runs ")]
-        runs, _, keeps = (lines or ["runs , keeps "])[-1].removeprefix("runs ").partition(", keeps")
+        lines = [line for _, line in list(self.output) if line.startswith("active tasks: ")]
+        runs, _, keeps = (lines or [""])[-1].partition("; standby tasks: ")
         return {t for t in runs.split() if "_" in t}, {t for t in keeps.split() if "_" in t}
 
 

@@ -1,6 +1,5 @@
 """The word count example: processes, state on disk, a broker, and SIGKILL."""
 
-import json
 import os
 import re
 import sqlite3
@@ -24,6 +23,7 @@ PARTITIONS = 4
 TASKS = {f"0_{number}" for number in range(PARTITIONS)}
 CHANGELOG = "word-count-counts-changelog"
 CHANGELOGS = [TopicPartition(CHANGELOG, number) for number in range(PARTITIONS)]
+RESERVED = b"\0assignor/"
 LIMIT_S = 240
 SESSION_MS = 1500
 
@@ -35,7 +35,13 @@ class Member:
         self.lines = []
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "examples.word_count", "--state-dir", str(state_dir)),
+                *(
+                    sys.executable,
+                    "-m",
+                    "assignor.examples.word_count",
+                    "--state-dir",
+                    str(state_dir),
+                ),
                 *("--bootstrap-server", servers),
                 *("--session-ms", str(SESSION_MS)),
             ],
@@ -61,9 +67,9 @@ class Member:
         return set(active.split()) & TASKS, set(standby.split()) & TASKS
 
     def took(self):
-        """Numbers of records to restore, for each time it took tasks over."""
-        lines = [line for line in list(self.lines) if line.startswith("took over")]
-        return [int(line.split(", ")[1].split()[0]) for line in lines]
+        """Numbers of changes that it read, for each time it took tasks over."""
+        lines = [line for line in list(self.lines) if line.startswith("restored tasks: ")]
+        return [int(line.split("; ")[1].split()[0]) for line in lines]
 
     def kill(self):
         self._process.kill()
@@ -110,10 +116,9 @@ class Application:
         while any(self._reader.position(partition) < ends[partition] for partition in CHANGELOGS):
             for records in self._reader.poll(timeout_ms=200).values():
                 for record in records:
-                    entry, word = json.loads(record.value), record.key.decode()
-                    known = self._latest.get(word, (-1, 0))
-                    self._latest[word] = max(known, (entry["at"], entry["count"]))
-        return Counter({word: count for word, (_, count) in self._latest.items()})
+                    if not record.key.startswith(RESERVED):
+                        self._latest[record.key.decode()] = int(record.value)
+        return Counter(self._latest)
 
     def until(self, holds, what):
         end = time.monotonic() + LIMIT_S
@@ -147,7 +152,8 @@ class Application:
                     suppress(sqlite3.OperationalError),
                     closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as state,
                 ):
-                    found.update(state.execute("select word, count from counts").fetchall())
+                    rows = state.execute("select key, value from items").fetchall()
+                    found.update((key.decode(), int(value)) for key, value in rows)
         return found
 
     def copied(self, times):

@@ -34,6 +34,20 @@ for name in {doors!r}:
     if heavy or others:
         sys.exit(f"{{name}} imports {{sorted(heavy)}} and starts {{others}} threads or processes")
 """
+# An application of the wheel, in an empty project.
+WORD_COUNT = """
+import subprocess, sys
+from system_tests.broker import BrokerConfig, running_broker
+with running_broker(BrokerConfig(topics={"words": 4})) as broker:
+    command = [sys.executable, "-u", "-m", "assignor.examples.word_count"]
+    command += ["--bootstrap-server", broker.bootstrap_servers[0]]
+    subprocess.run([*command, "--say", "to be or not to be"], check=True)
+    member = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    lines = iter(member.stdout.readline, "0_0 to 2\\n")
+    print(*lines, "to 2")
+    member.terminate()
+    sys.exit(member.wait())
+"""
 CLIENTS = {"kafka", "aiokafka", "confluent_kafka", "prometheus_client"}
 HEAVY = CLIENTS | {"pyspark", "pyarrow", "py4j", "plotly", "jpype", "pandas", "pytest"}
 # These need a client or an extra themselves, or are not shipped.
@@ -136,6 +150,9 @@ WITH = {
     "kafka": (
         _asks(_LIVE, "good: "),
         _asks("python -m system_tests.broker --help", "--topic"),
+        _asks("python -m assignor.examples.orders --help", "--write"),
+        _asks("python -m assignor.examples.old_group --help", "--release"),
+        Check(run="", code=WORD_COUNT, says="to 2"),
         _lacks(f"{_LIVE} --client mixed", "aiokafka"),
         Check(run=f"{_LIVE} --broker kafka:3.9", status=3, complains="extra"),
         Check(

@@ -19,11 +19,12 @@ ON_A_BROKER = {
     "clients/confluent_group.py": ["one read records", "two read records"],
     "clients/kafka_python_group.py": ["one runs", "two runs", "processed"],
 }
-# What a page of docs starts, and tests of the pages with it.
-ON_A_PAGE = {"old_group.py": "start-upgrade.md"}
-# Whole applications have tests of their own, in system_tests; tests/docs/test_pages.py runs
-# `old_group`.
-APPLICATIONS = {"old_group.py", "word_count.py"}
+# Applications are in the wheel. A page of docs starts each, and tests of the pages with it.
+APPLICATIONS = {
+    "old_group": "start-upgrade.md",
+    "orders": "embedding.md",
+    "word_count": "start-app.md",
+}
 LIMIT_S = 300  # much more than any needs, on any machine
 pytestmark = pytest.mark.timeout(LIMIT_S + 10)
 
@@ -43,13 +44,15 @@ def run(name):
 
 def test_every_example_has_its_line_here():
     found = {p.relative_to(ROOT / "examples").as_posix() for p in (ROOT / "examples").rglob("*.py")}
-    assert found == {*EXPECTED, *ON_A_BROKER, *ON_A_PAGE, *APPLICATIONS}
+    assert found == {*EXPECTED, *ON_A_BROKER}
+    shipped = {path.stem for path in (ROOT / "assignor/examples").glob("*.py")}
+    assert shipped == {"__init__", *APPLICATIONS}
 
 
-@pytest.mark.parametrize("name", ON_A_PAGE)
-def test_examples_that_a_page_needs_are_started_there(name):
-    page = (ROOT / "docs" / ON_A_PAGE[name]).read_text()
-    assert f"$ python -m examples.{name.removesuffix('.py')}" in page
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_applications_are_started_on_a_page(name):
+    page = (ROOT / "docs" / APPLICATIONS[name]).read_text()
+    assert f"python -m assignor.examples.{name} " in page
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -1,20 +1,25 @@
-"""The assignor in a kafka-python (3.0 or newer) consumer, with polling, topics and changelogs."""
+"""The assignor in a kafka-python (3.0 or newer) consumer, with polling, state and changelogs."""
 
 # ruff: noqa: E402 the release is checked before anything is imported from the library
 from assignor.clients import require_client
 
 require_client("kafka-python")
 
+from assignor.adapters.kafka_python.application import StreamsApplication
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.adapters.kafka_python.changelogs import ChangelogReader
+from assignor.adapters.kafka_python.changelogs import ChangelogReader, KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.kafka_python.polling import commit_next, polled
+from assignor.adapters.kafka_python.processing import run_tasks
 
 __all__ = [
     "ChangelogReader",
+    "KafkaChangelogs",
+    "StreamsApplication",
     "StreamsAssignor",
     "StreamsConsumer",
     "commit_next",
     "polled",
+    "run_tasks",
     "streams_consumer",
 ]

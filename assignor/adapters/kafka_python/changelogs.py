@@ -1,36 +1,33 @@
-"""State by its changelog, with kafka-python: restored to the end, or kept warm as a standby.
+"""Changelogs with kafka-python: read into stores, and written.
 
 A consumer of its own, without a group, follows the changelog partitions of some tasks and passes
-the records to their stores. Use it on one thread.
+the records to their stores. Use each object on one thread.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
+from kafka.errors import (
+    KafkaError,
+    LogTruncationError,
+    MessageSizeTooLargeError,
+    OffsetOutOfRangeError,
+)
 
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
+from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord
+from assignor.errors import ConfigError
+from assignor.stores import StoreError
 from encoding import TopicPartition
 
 _WAIT_MS = 100
+_MAX_POLL_RECORDS = 5000
+_ACKNOWLEDGED_S = 130.0
 _RECOVERY = ("metadata_recovery_strategy", "metadata_recovery_rebootstrap_trigger_ms")
-
-
-class RestoredStore(Protocol):
-    """A store that a changelog is read into.
-
-    Attributes:
-        changelog: the partition that has its records.
-        position: offset of the next record to read; only the store changes it.
-    """
-
-    changelog: TopicPartition
-    position: int
-
-    def restore(self, records: list[Any]) -> None:
-        """Apply `ConsumerRecord`s of the changelog, and set `position` to the offset after them."""
-        ...
+_Value = TypeVar("_Value")
 
 
 class ChangelogReader:
@@ -50,12 +47,18 @@ class ChangelogReader:
             "group_id",
             "group_instance_id",
             "kafka_client",
+            "key_deserializer",
             "metric_reporters",
             "partition_assignment_strategy",
+            "value_deserializer",
         }
         own = {name: value for name, value in settings.items() if name in known}
+        # Offsets that the partition does not have are no reason to read on elsewhere: the store has
+        # to know.
         self._consumer: Any = KafkaConsumer(
-            **own | {"enable_auto_commit": False, "auto_offset_reset": "earliest"}
+            **{"max_poll_records": _MAX_POLL_RECORDS}
+            | own
+            | {"enable_auto_commit": False, "auto_offset_reset": "none"}
         )
         recovery = {name: settings[name] for name in _RECOVERY if name in settings}
         try:
@@ -64,13 +67,16 @@ class ChangelogReader:
             self._consumer.close()
             raise
 
-    def read(self, stores: Iterable[RestoredStore], *, to_the_end: bool = False) -> int:
+    def read(
+        self, stores: Iterable[FollowedStore], *, to_the_end: bool = False, wait_s: float = 0.0
+    ) -> int:
         """Pass new records to the stores.
 
         Args:
             stores: at most one a changelog partition.
-            to_the_end: return when the stores have every record that existed at the call, as before
-                a task runs; else read what has arrived, as a standby does at intervals.
+            to_the_end: return when the stores have every record that existed at the call; else read
+                what has arrived, as a standby does at intervals.
+            wait_s: how long to wait for the first record, if not `to_the_end`.
 
         Returns:
             Number of records that were read.
@@ -78,17 +84,15 @@ class ChangelogReader:
         Raises:
             KafkaError: the cluster cannot be read.
         """
-        by_partition = {
-            ClientPartition(store.changelog.topic, store.changelog.partition): store
-            for store in stores
-        }
+        by_partition = {_client_partition(store.changelog): store for store in stores}
         self._follow(by_partition)
         if not by_partition:
             return 0
         ends = self._consumer.end_offsets(list(by_partition)) if to_the_end else {}
+        wait_ms = _WAIT_MS if to_the_end else round(wait_s * 1000)
         taken = 0
         while True:
-            batch = self._consumer.poll(timeout_ms=_WAIT_MS if to_the_end else 0)
+            batch = self._poll(by_partition, wait_ms)
             for partition, records in batch.items():
                 by_partition[partition].restore(records)
                 taken += len(records)
@@ -96,18 +100,170 @@ class ChangelogReader:
             if all(self._consumer.position(each) >= end for each, end in ends.items()):
                 return taken
 
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the offsets behind the last records.
+
+        Raises:
+            KafkaError: the cluster cannot be read.
+        """
+        if not partitions:
+            return {}
+        found = self._consumer.end_offsets([_client_partition(each) for each in partitions])
+        return {TopicPartition(*partition): offset for partition, offset in found.items()}
+
     def close(self) -> None:
         """Close the connections."""
         if self._supervisor is not None:
             self._supervisor.close()
         self._consumer.close()
 
-    def _follow(self, stores: Mapping[Any, RestoredStore]) -> None:
+    def _poll(self, stores: Mapping[Any, FollowedStore], wait_ms: int) -> Mapping[Any, list[Any]]:
+        try:
+            batch: Mapping[Any, list[Any]] = self._consumer.poll(timeout_ms=wait_ms)
+        except (OffsetOutOfRangeError, LogTruncationError):
+            self._begin(stores)
+            return {}
+        return batch
+
+    def _follow(self, stores: Mapping[Any, FollowedStore]) -> None:
         consumer = self._consumer
-        if consumer.assignment() != stores.keys():
+        before = consumer.assignment()
+        if before != stores.keys():
             consumer.assign(sorted(stores))
             for topic in sorted({partition.topic for partition in stores}):
                 # Fetches the metadata of a topic that is new; `end_offsets` fails without them.
                 consumer.partitions_for_topic(topic)
+            try:
+                self._begin({p: store for p, store in stores.items() if p not in before})
+            except BaseException:
+                # So that the next call begins with all of them again.
+                consumer.unsubscribe()
+                raise
+
+    def _begin(self, stores: Mapping[Any, FollowedStore]) -> None:
+        """Read partitions from where their stores are."""
+        if stores:
+            starts = self._consumer.beginning_offsets(list(stores))
+            ends = self._consumer.end_offsets(list(stores))
             for partition, store in stores.items():
-                consumer.seek(partition, store.position)
+                store.check_range(starts[partition], ends[partition])
+                self._consumer.seek(partition, max(store.position, starts[partition]))
+
+
+class KafkaChangelogs:
+    """`ChangelogAccess` by kafka-python: a `ChangelogReader`, and an idempotent producer.
+
+    Args:
+        settings: of a `KafkaConsumer` or a `KafkaProducer`, such as servers and security; those
+            that decide how state is read and written are left out. See `ChangelogReader`.
+
+    Raises:
+        ClusterUnavailable: no broker answered.
+        ConfigError: the client has no such setting.
+        RebootstrapConfigError: a setting for rebootstrapping has an invalid value.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        known = KafkaProducer.DEFAULT_CONFIG.keys() - {
+            "acks",
+            "enable_idempotence",
+            "kafka_client",
+            "key_serializer",
+            "metric_reporters",
+            "partitioner",
+            "transactional_id",
+            "value_serializer",
+        }
+        unknown = sorted(
+            settings.keys() - KafkaConsumer.DEFAULT_CONFIG.keys() - known - {*_RECOVERY}
+        )
+        if unknown:
+            raise ConfigError(
+                f"kafka-python has no setting {', '.join(unknown)}; use those of KafkaConsumer and "
+                "KafkaProducer"
+            )
+        own = {name: value for name, value in settings.items() if name in known}
+        self._reader = _asked("changelogs cannot be read", lambda: ChangelogReader(settings))
+        try:
+            self._producer: Any = _asked(
+                "changelogs cannot be written",
+                lambda: KafkaProducer(**own, acks="all", enable_idempotence=True),
+            )
+        except BaseException:
+            self._reader.close()
+            raise
+        self._supervisor = supervise_own(self._producer)
+        self._sent: list[Any] = []
+
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the offsets behind the last records."""
+        why = "the ends of changelogs cannot be read"
+        return _asked(why, lambda: self._reader.end_offsets(partitions))
+
+    def read(self, stores: Iterable[FollowedStore], *, wait_s: float = 0.0) -> int:
+        """Pass the records that have arrived to their stores; return their number."""
+        followed = list(stores)
+        why = "changelogs cannot be read"
+        return _asked(why, lambda: self._reader.read(followed, wait_s=wait_s))
+
+    def append(self, records: Sequence[NewRecord]) -> Sequence[int]:
+        """Write records, and return their offsets once all replicas in sync have them."""
+        return _asked("changelogs cannot be written", lambda: self._append(records))
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
+    ) -> None:
+        """Begin to write a record to any topic."""
+        why = f"topic {topic} cannot be written"
+        self._sent.append(
+            _asked(why, lambda: self._producer.send(topic, value, key, partition=partition))
+        )
+
+    def flush(self) -> None:
+        """Wait until all replicas in sync have every record of `send`."""
+        sent, self._sent = self._sent, []
+        _asked("outputs cannot be written", lambda: [each.get(_ACKNOWLEDGED_S) for each in sent])
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+        with suppress(KafkaError):
+            self._producer.close()
+        self._reader.close()
+
+    def _append(self, records: Sequence[NewRecord]) -> Sequence[int]:
+        sent = [
+            self._producer.send(
+                record.partition.topic,
+                record.value,
+                record.key,
+                headers=list(record.headers),
+                partition=record.partition.partition,
+            )
+            for record in records
+        ]
+        return [int(each.get(_ACKNOWLEDGED_S).offset) for each in sent]
+
+
+def _client_partition(partition: TopicPartition) -> Any:
+    return ClientPartition(partition.topic, partition.partition)
+
+
+def _asked(why: str, ask: Callable[[], _Value]) -> _Value:
+    """Return what a client's call returns.
+
+    Raises:
+        ClusterUnavailable: the call failed.
+        StoreError: a record is larger than the broker allows.
+    """
+    try:
+        return ask()
+    except MessageSizeTooLargeError as error:
+        raise StoreError(
+            f"{why}: a record is too large ({error}); write less for one input record, or raise "
+            "max_request_size of the producer and max.message.bytes of the topic"
+        ) from error
+    except (KafkaError, OSError) as error:
+        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise ClusterUnavailable(f"{why}: {problem}") from error

@@ -94,6 +94,9 @@ class Store:
         self.changelog = TopicPartition("state", partition)
         self.position, self.values = position, []
 
+    def check_range(self, start, end):
+        assert start <= self.position <= end
+
     def restore(self, records):
         self.values += [record.value for record in records]
         self.position = records[-1].offset + 1

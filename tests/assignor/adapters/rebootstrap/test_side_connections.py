@@ -115,6 +115,9 @@ class Store:
         self.changelog, self.position = TopicPartition(TOPIC, 0), 0
         self.values = []
 
+    def check_range(self, start, end):
+        assert start <= self.position <= end
+
     def restore(self, records):
         self.values += [record.value for record in records]
         self.position = records[-1].offset + 1

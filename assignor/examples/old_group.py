@@ -1,6 +1,6 @@
 """A group of members that behave like an old Kafka Streams release, to try commands on.
 
-python -m examples.old_group --release 3.1 --members 3    on the broker at localhost:9092
+python -m assignor.examples.old_group --release 3.1 --members 3    on the broker at localhost:9092
 """
 
 import threading

@@ -1,0 +1,156 @@
+"""An application in one object: consumer, assignor, state stores and changelogs."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any, Self, Unpack
+
+from kafka import KafkaConsumer
+
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
+from assignor.adapters.kafka_python.consumer import ConsumerKeywords, streams_consumer
+from assignor.adapters.kafka_python.processing import run_tasks
+from assignor.adapters.membership import split_keywords
+from assignor.embedding import StateStore, TaskState, TaskStores
+from assignor.embedding.query_server import Answer, QueryServer
+from assignor.errors import ConfigError
+from assignor.topology import Topology
+
+
+class StreamsApplication:
+    """A member of a group that processes records into state stores; close it, or use it in `with`.
+
+    It is `streams_consumer`, `TaskStores`, `KafkaChangelogs` and `run_tasks` together.
+
+    Args:
+        topology: what the application processes.
+        handle: called with each record and the stores of its task. It runs again for a record if
+            the member ends meanwhile, and has then had no effect on state.
+        group_id: of the consumer; also the prefix of internal topics.
+        bootstrap_servers: `host:port`, or several.
+        stores: the state stores, as `SqliteStore` or `DictStore`.
+        tell: called with a sentence after each assignment, restoration and error.
+        options: those of `streams_consumer`, such as `num_standby_replicas=1` and `state_dir=` (one
+            directory a process), and settings of `KafkaConsumer`, which the changelogs have, too.
+
+    Attributes:
+        stores: the state, also for queries on other threads.
+        consumer: the client.
+
+    Raises:
+        ConfigError, TopologyError, ReleaseError: an option is invalid; the message says why.
+        StateDirectoryLocked: another process uses the directory.
+        StoreError: the directory cannot be used.
+        ClusterUnavailable, KafkaError: no broker answered.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        handle: Callable[[Any, TaskState], object],
+        *,
+        group_id: str,
+        bootstrap_servers: str | Sequence[str],
+        stores: Sequence[StateStore[Any, Any]] = (),
+        tell: Callable[[str], object] = lambda _: None,
+        **options: Unpack[ConsumerKeywords],
+    ) -> None:
+        self._handle = handle
+        self._endpoint = options.get("endpoint")
+        _, settings = split_keywords(
+            options,
+            client=KafkaConsumer.DEFAULT_CONFIG,
+            fixed={"listener": "it is the state stores; subclass TaskStores to be called, too"},
+        )
+        with ExitStack() as resources:
+            self.stores = TaskStores(
+                topology,
+                stores,
+                application_id=group_id,
+                access=KafkaChangelogs(**settings | {"bootstrap_servers": bootstrap_servers}),
+                state_dir=options.get("state_dir"),
+                tell=tell,
+            )
+            resources.callback(self.stores.close)
+            options["listener"] = self.stores
+            self.consumer = streams_consumer(
+                topology,
+                group_id=group_id,
+                bootstrap_servers=bootstrap_servers,
+                **options,
+            )
+            resources.callback(self.consumer.close)
+            self._resources = resources.pop_all()
+
+    @property
+    def assignor(self) -> StreamsAssignor:
+        """The member: its tasks, and the hosts of a key."""
+        return self.consumer.assignor
+
+    def run(self, stop: threading.Event | None = None) -> None:
+        """Process records until the event is set, or the whole group was asked to stop.
+
+        Args:
+            stop: None: SIGTERM and SIGINT end it, on the main thread; the second one at once.
+
+        Raises:
+            MemberStopped: the member cannot go on; the message says why, and what to do.
+            StoreError: a store cannot be used.
+        """
+        with signals_as_event() if stop is None else nullcontext(stop) as ended:
+            run_tasks(self.consumer, self.stores, self._handle, stop=ended)
+
+    def serve_queries(self, store: StateStore[Any, Any], answer: Answer) -> None:
+        """Answer `GET /KEY` on the member's endpoint until the application is closed.
+
+        See `QueryServer`: any member answers, with the state of the one that has the key.
+
+        Args:
+            store: whose tasks have the keys.
+            answer: called with the key, and with the stores of its task; returns the body.
+
+        Raises:
+            ConfigError: the application was made without `endpoint=`.
+            OSError: the endpoint cannot be listened on.
+        """
+        if self._endpoint is None:
+            raise ConfigError("queries need an address to listen on; set endpoint='host:port'")
+        server = QueryServer(self._endpoint, self.assignor, self.stores, store, answer)
+        self._resources.callback(server.close)
+
+    def close(self) -> None:
+        """Leave the group, and release everything; twice is once."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        """Return the application."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+
+@contextmanager
+def signals_as_event() -> Iterator[threading.Event]:
+    """Yield an event that the first SIGTERM or SIGINT sets; no other thread can set handlers."""
+    event = threading.Event()
+    before: dict[int, Any] = {}
+
+    def restore() -> None:
+        while before:
+            signal.signal(*before.popitem())
+
+    def stop(*_: object) -> None:
+        restore()
+        event.set()
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before[number] = signal.signal(number, stop)
+    try:
+        yield event
+    finally:
+        restore()

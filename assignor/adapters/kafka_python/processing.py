@@ -1,0 +1,68 @@
+"""A consumer's records processed into state stores: poll, restore, process, commit."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+
+from assignor.adapters.kafka_python.polling import POLL_MS, commit_next, polled
+from assignor.embedding import ClusterUnavailable, PollErrors, TaskState, TaskStores
+from assignor.errors import ConfigError
+from assignor.logs import line_logger
+
+_log = line_logger(__name__)
+
+# The member has to poll at least once a session.
+_LONGEST_PAUSE_S = 1.0
+
+
+def run_tasks(
+    consumer: Any,
+    stores: TaskStores,
+    handle: Callable[[Any, TaskState], object],
+    *,
+    timeout_ms: int = POLL_MS,
+    stop: threading.Event | None = None,
+) -> None:
+    """Poll, restore tasks, process their records and commit, until the member has to stop.
+
+    While the cluster cannot be reached, records are kept and tried again.
+
+    Args:
+        consumer: of `streams_consumer`, or a `KafkaConsumer` with an assignor attached and
+            `enable_auto_commit=False`.
+        stores: the state of the member's tasks; the listener of the assignor.
+        handle: called with each record and the stores of its task.
+        timeout_ms: of each poll.
+        stop: ends the loop when set.
+
+    Raises:
+        ConfigError: the consumer commits by itself, and would commit what is not processed.
+        MemberStopped: the member cannot go on; the message says why, and what to do.
+        StoreError: a store cannot be used.
+    """
+    if consumer.config["enable_auto_commit"]:
+        raise ConfigError(
+            "the consumer commits records that are not processed yet; set enable_auto_commit=False"
+        )
+    ended, errors = stop or threading.Event(), PollErrors()
+    for batch in polled(consumer, timeout_ms=timeout_ms, stop=ended):
+        try:
+            commit_next(consumer, stores.process(batch, handle))
+        except (ClusterUnavailable, KafkaError) as error:
+            pause = errors.failed(error)
+            _log.warning("records are kept, and processed later: %s", error)
+            ended.wait(min(pause.wait_ms / 1000, _LONGEST_PAUSE_S))
+        else:
+            errors.succeeded()
+        _pause(consumer, stores)
+
+
+def _pause(consumer: Any, stores: TaskStores) -> None:
+    """Fetch nothing for tasks that are not restored, and the others again."""
+    waiting = {TopicPartition(*partition) for partition in stores.waiting}
+    assigned, paused = consumer.assignment(), consumer.paused()
+    consumer.pause(*sorted(waiting & assigned - paused))
+    consumer.resume(*sorted(paused & assigned - waiting))

@@ -1,0 +1,26 @@
+"""State stores of an application: changelogs, restoration, standbys, exactly-once state."""
+
+from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore
+from assignor.embedding.state_stores.records import ChangelogRecord, NewRecord
+from assignor.embedding.state_stores.serdes import BYTES, JSON, TEXT, Serde
+from assignor.embedding.state_stores.stores import DictStore, SqliteStore, StateStore, Store
+from assignor.embedding.state_stores.task_state import TaskState
+from assignor.embedding.state_stores.task_stores import Handler, TaskStores
+
+__all__ = [
+    "BYTES",
+    "JSON",
+    "TEXT",
+    "ChangelogAccess",
+    "ChangelogRecord",
+    "DictStore",
+    "FollowedStore",
+    "Handler",
+    "NewRecord",
+    "Serde",
+    "SqliteStore",
+    "StateStore",
+    "Store",
+    "TaskState",
+    "TaskStores",
+]

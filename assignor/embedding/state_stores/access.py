@@ -1,0 +1,77 @@
+"""What state stores need of a Kafka client: changelogs to read and to write, and a producer.
+
+`assignor.adapters.kafka_python.KafkaChangelogs` implements it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from assignor.embedding.state_stores.records import ChangelogRecord, NewRecord
+from encoding import TopicPartition
+
+
+class FollowedStore(Protocol):
+    """A copy that a changelog partition is read into."""
+
+    @property
+    def changelog(self) -> TopicPartition:
+        """The partition."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Offset of the next record to read; only the copy changes it."""
+        ...
+
+    def check_range(self, start: int, end: int) -> None:
+        """Take the offsets that the partition has; the copy may begin anew, at position 0.
+
+        Called before the partition is read from `position`, or from `start` if that is higher.
+        """
+        ...
+
+    def restore(self, records: Sequence[ChangelogRecord]) -> None:
+        """Apply records, and set `position` to the offset behind them."""
+        ...
+
+
+class ChangelogAccess(Protocol):
+    """Changelogs through a Kafka client; every method is called on the thread that processes.
+
+    Every method raises `ClusterUnavailable` where the cluster does not answer or refuses. A record
+    of a failed `append` may be in the log all the same, also later.
+    """
+
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the offsets behind the last records."""
+        ...
+
+    def read(self, stores: Iterable[FollowedStore], *, wait_s: float = 0.0) -> int:
+        """Pass the records that have arrived to their stores; return their number.
+
+        Args:
+            stores: all that are followed from now on; at most one a partition.
+            wait_s: how long to wait for the first record.
+        """
+        ...
+
+    def append(self, records: Sequence[NewRecord]) -> Sequence[int]:
+        """Write records, and return their offsets once all replicas in sync have them.
+
+        Records of one partition are written in the given order. An offset may be -1: not known.
+        """
+        ...
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
+    ) -> None:
+        """Begin to write a record to any topic; Kafka's default partitioner chooses for None."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until all replicas in sync have every record of `send`."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...

@@ -1,0 +1,81 @@
+"""A task on this member: its stores, how far its input is processed, and whether it may run."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from assignor.embedding.state_stores.records import NO_COMMIT, NOBODY, Commit, Owner
+from assignor.embedding.state_stores.replica import Replica
+from encoding import TaskId, TopicPartition
+
+
+class Phase(Enum):
+    """What a copy of a task does."""
+
+    FOLLOWING = "a standby"
+    BEHIND = "active, and its changelogs have more records"
+    RESTORING = "active, and reads up to offsets that are known"
+    CLAIMED = "active, and reads up to its own owner records"
+    RUNNING = "active and complete"
+
+
+class TaskCopy:
+    """A task on this member.
+
+    Args:
+        task: the task.
+        replicas: its stores, by name; a task without stores is always complete.
+
+    Attributes:
+        task, replicas: as given.
+        phase: what it does.
+        owner: this process's claim, from `CLAIMED` on.
+        targets: store -> offset up to which it reads, in `RESTORING` and `CLAIMED`.
+        commit: the last commit record, from `RUNNING` on; without its writes.
+    """
+
+    def __init__(self, task: TaskId, replicas: Mapping[str, Replica]) -> None:
+        self.task = task
+        self.replicas = dict(sorted(replicas.items()))
+        self.phase = Phase.FOLLOWING
+        self.owner: Owner = NOBODY
+        self.targets: Mapping[str, int] = {}
+        self.commit: Commit = NO_COMMIT
+
+    @property
+    def offset_sum(self) -> int:
+        """Sum of the positions of its changelogs, as the leader compares copies."""
+        return sum(replica.position for replica in self.replicas.values())
+
+    @property
+    def has_reached(self) -> bool:
+        """Whether every store has read up to its target."""
+        return all(self.replicas[name].position >= end for name, end in self.targets.items())
+
+    @property
+    def coordinator(self) -> Replica:
+        """The store whose changelog gets the commit records: the first one by name."""
+        return next(iter(self.replicas.values()))
+
+    @property
+    def inputs(self) -> Mapping[TopicPartition, int]:
+        """Input partition -> offset of the first record that is not processed."""
+        return self.commit.inputs
+
+    def activate(self) -> None:
+        """Begin to take the task over, unless that has begun."""
+        if self.phase is Phase.FOLLOWING:
+            self.phase = Phase.BEHIND if self.replicas else Phase.RUNNING
+
+    def give_up(self) -> None:
+        """Be a standby, until the task is taken over again."""
+        self.phase = Phase.FOLLOWING
+
+    def look_again(self) -> None:
+        """Read the changelogs again, and claim the task again: somebody else may have written."""
+        if self.replicas:
+            self.phase = Phase.BEHIND
+
+    def close(self) -> None:
+        """Close the stores."""
+        for replica in self.replicas.values():
+            replica.table.close()

@@ -1,0 +1,101 @@
+"""Which stores a task has, and which task has a store or reads a topic: from the topology."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assignor.embedding.state_stores.stores import StateStore
+from assignor.errors import TopologyError
+from assignor.topology import Topology
+from encoding import TaskId
+
+AnyStore = StateStore[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreLayout:
+    """The stores of an application.
+
+    Attributes:
+        stores: store -> its declaration.
+        changelogs: store -> its changelog topic.
+        subtopologies: store -> number of its subtopology.
+        readers: source topic -> number of the subtopology that reads it.
+    """
+
+    stores: Mapping[str, AnyStore]
+    changelogs: Mapping[str, str]
+    subtopologies: Mapping[str, int]
+    readers: Mapping[str, int]
+
+    def stores_of(self, task: TaskId) -> Mapping[str, AnyStore]:
+        """Return the stores of a task, by name."""
+        return {
+            name: store
+            for name, store in self.stores.items()
+            if self.subtopologies[name] == task.subtopology
+        }
+
+    def task_of_input(self, topic: str, partition: int) -> TaskId:
+        """Return the task that reads a partition.
+
+        Raises:
+            TopologyError: no source reads the topic.
+        """
+        if topic not in self.readers:
+            raise TopologyError(
+                f"no source of the topology reads topic {topic!r}; subscribe to source_topics()"
+            )
+        return TaskId(self.readers[topic], partition)
+
+    def task_of_store(self, store: AnyStore, partition: int) -> TaskId:
+        """Return the task that has a partition of a store.
+
+        Raises:
+            TopologyError: the store was not given.
+        """
+        return TaskId(self.subtopologies[self.checked(store)], partition)
+
+    def checked(self, store: AnyStore) -> str:
+        """Return the name of a store that was given.
+
+        Raises:
+            TopologyError: the store was not given.
+        """
+        if self.stores.get(store.name) != store:
+            listed = ", ".join(sorted(self.stores)) or "none"
+            raise TopologyError(
+                f"{store.name!r} is not among the given stores ({listed}); add it to `stores`"
+            )
+        return store.name
+
+
+def store_layout(
+    topology: Topology, application_id: str, stores: Sequence[AnyStore]
+) -> StoreLayout:
+    """Return the layout of an application's stores.
+
+    Raises:
+        TopologyError: a store is given twice, is not in the topology, or has no changelog of its
+            own.
+    """
+    parts = topology.subtopologies(application_id)
+    changelogs, subtopologies = {}, {}
+    for store in stores:
+        changelog = f"{application_id}-{store.name}-changelog"
+        topology.store_topics(store.name, application_id)
+        own = [p.id for p in parts if changelog in {*p.changelog_topics} - {*p.source_changelogs}]
+        if store.name in changelogs:
+            raise TopologyError(f"state store {store.name!r} is given twice; remove one")
+        if not own:
+            raise TopologyError(
+                f"state store {store.name!r} has no changelog of its own (logged=False, or "
+                "source_topic=), so its state cannot be restored here; remove that option"
+            )
+        changelogs[store.name], subtopologies[store.name] = changelog, own[0]
+    return StoreLayout(
+        stores={store.name: store for store in stores},
+        changelogs=changelogs,
+        subtopologies=subtopologies,
+        readers={topic: part.id for part in parts for topic in part.source_topics},
+    )

@@ -1,0 +1,164 @@
+"""Records of changelogs: keys and values, and what this package writes beside them.
+
+A changelog record of a running task has a header with its owner: who wrote it, and with which
+claim on the task. Two keys are reserved:
+
+- an *owner record* claims the task. From then on records of earlier owners do not count;
+- a *commit record* has everything that a batch of input wrote, in all stores of the task, and the
+  input offsets after the batch. It is one record, so it is in the log whole or not at all, and it
+  is acknowledged before any of its writes is sent as a record of its own.
+
+So each reader of the log computes the same state: the writes that it read, and then those of the
+last commit record, which may not have become records of their own.
+"""
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+import msgpack
+
+from assignor.stores import store_errors, text, whole_number
+from encoding import TopicPartition
+
+RESERVED: Final = b"\x00assignor/"
+OWNER_KEY: Final = RESERVED + b"owner"
+COMMIT_KEY: Final = RESERVED + b"commit"
+OWNER_HEADER: Final = "assignor.owner"
+PROCESS_BYTES: Final = 8
+
+_OWNER: Final = struct.Struct(f">Q{PROCESS_BYTES}s")
+_FORMAT: Final = 1
+# Kafka's offsets and these epochs fit in 63 bits; a header beyond is not one of this package.
+_EPOCH_LIMIT: Final = 1 << 62
+
+Writes = Mapping[bytes, bytes | None]
+"""Key -> value; None deletes the key."""
+
+
+class Owner(NamedTuple):
+    """Who wrote a record: the number of the claim on the task, and the process. Later ones win."""
+
+    epoch: int
+    process: bytes
+
+
+NOBODY: Final = Owner(0, b"")
+"""The owner of records without the header, such as those of other programs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRecord:
+    """A record to write; `headers` are pairs of a name and bytes."""
+
+    partition: TopicPartition
+    key: bytes
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class ChangelogRecord(Protocol):
+    """A record that was read, as kafka-python's and aiokafka's `ConsumerRecord`."""
+
+    @property
+    def offset(self) -> int:
+        """Its offset."""
+        ...
+
+    @property
+    def key(self) -> bytes | None:
+        """Its key."""
+        ...
+
+    @property
+    def value(self) -> bytes | None:
+        """Its value; None for a tombstone."""
+        ...
+
+    @property
+    def headers(self) -> Iterable[tuple[str, bytes]]:
+        """Its headers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A batch of input that is processed.
+
+    Attributes:
+        number: of the commit; each commit of a task has a higher one than those before.
+        inputs: input partition -> offset of the first record that is not processed.
+        writes: store -> what the batch wrote.
+    """
+
+    number: int = 0
+    inputs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    writes: Mapping[str, Writes] = field(default_factory=dict)
+
+
+NO_COMMIT: Final = Commit()
+
+
+def owned_record(
+    changelog: TopicPartition, key: bytes, value: bytes | None, owner: Owner
+) -> NewRecord:
+    """Return a record of a running task, with its owner in a header."""
+    headers = ((OWNER_HEADER, _OWNER.pack(*owner)),)
+    return NewRecord(partition=changelog, key=key, value=value, headers=headers)
+
+
+def owner_of(headers: Iterable[tuple[str, bytes]] | None) -> Owner:
+    """Return the owner that a record names; `NOBODY` if it names none that is valid."""
+    for name, value in headers or ():
+        if name == OWNER_HEADER and len(value) == _OWNER.size:
+            owner = Owner(*_OWNER.unpack(value))
+            return owner if 0 < owner.epoch < _EPOCH_LIMIT else NOBODY
+    return NOBODY
+
+
+def commit_bytes(commit: Commit) -> bytes:
+    """Return the value of a commit record."""
+    inputs = [[topic, number, offset] for (topic, number), offset in sorted(commit.inputs.items())]
+    writes = {store: list(found.items()) for store, found in sorted(commit.writes.items())}
+    packed: bytes = msgpack.packb([_FORMAT, commit.number, inputs, writes])
+    return packed
+
+
+def read_commit(value: bytes | None, *, name: str) -> Commit:
+    """Return the commit in the value of a commit record; `NO_COMMIT` for no value.
+
+    Args:
+        value: the bytes.
+        name: of the record, for messages.
+
+    Raises:
+        StoreError: the value is not valid.
+    """
+    if not value:
+        return NO_COMMIT
+    remedy = "does another program write to this changelog?"
+    with store_errors(name, problem="is not a valid commit record", remedy=remedy):
+        given = msgpack.unpackb(value)
+        if given[0] != _FORMAT:
+            raise ValueError(f"format {given[0]} is unknown; this release reads {_FORMAT}")
+        _, number, inputs, writes = given
+        return Commit(
+            number=whole_number(number, what="number"),
+            inputs={
+                TopicPartition(text(topic), whole_number(at, what="partition")): whole_number(
+                    offset, what="offset"
+                )
+                for topic, at, offset in inputs
+            },
+            writes={text(store): _checked_writes(pairs) for store, pairs in writes.items()},
+        )
+
+
+def _checked_writes(pairs: Sequence[Sequence[object]]) -> Writes:
+    writes: dict[bytes, bytes | None] = {}
+    for key, value in pairs:
+        if not isinstance(key, bytes) or not isinstance(value, bytes | None):
+            raise TypeError(f"{key!r} and {value!r} are no bytes")
+        writes[key] = value
+    return writes

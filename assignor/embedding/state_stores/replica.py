@@ -1,0 +1,184 @@
+"""One store of one task: its local copy, and the changelog records that it is made of."""
+
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from assignor.embedding.state_stores.records import (
+    COMMIT_KEY,
+    NOBODY,
+    OWNER_KEY,
+    ChangelogRecord,
+    Commit,
+    NewRecord,
+    Owner,
+    Writes,
+    owned_record,
+    owner_of,
+    read_commit,
+)
+from assignor.embedding.state_stores.tables import NO_PROGRESS, Progress, StateTable
+from assignor.logs import line_logger
+from encoding import TopicPartition
+
+_log = line_logger(__name__)
+
+REBUILD_AFTER_S: Final = 12 * 3600.0
+"""Age from which a copy that is behind is rebuilt.
+
+Brokers remove tombstones after `delete.retention.ms`, 24 hours by default. A copy that misses one
+would keep the key for ever.
+"""
+
+
+class Replica:
+    """A copy of one changelog partition, for `ChangelogAccess.read`.
+
+    Args:
+        name: of the store.
+        changelog: the partition.
+        table: the local copy.
+
+    Attributes:
+        name, changelog, table: as given.
+        restored: entries that `restore` has written or deleted.
+        unowned: keys of records that were read and do not count, because their owner had lost the
+            task; compaction may remove the records that they follow, so that these keys have to be
+            written again.
+    """
+
+    def __init__(self, name: str, changelog: TopicPartition, table: StateTable) -> None:
+        self.name = name
+        self.changelog = changelog
+        self.table = table
+        self.restored = 0
+        self.unowned: set[bytes] = set()
+
+    @property
+    def position(self) -> int:
+        """Offset of the next record to read."""
+        return self.table.progress.position
+
+    @property
+    def owner(self) -> Owner:
+        """Owner of the last record that counted."""
+        return self.table.progress.owner
+
+    @property
+    def commit(self) -> Commit:
+        """The last commit record that counted.
+
+        Raises:
+            StoreError: it is not valid.
+        """
+        name = f"a commit record of {self.changelog.topic}-{self.changelog.partition}"
+        return read_commit(self.table.progress.commit, name=name)
+
+    def check_range(self, start: int, end: int) -> None:
+        """Remove all entries if the changelog cannot complete them; called before it is read.
+
+        Args:
+            start: offset of the first record of the changelog.
+            end: offset behind its last record.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        progress = self.table.progress
+        age_s = time.time() - progress.saved_ms / 1000
+        if progress == NO_PROGRESS:
+            why = ""
+        elif progress.position > end:
+            why = f"the changelog ends at {end}: it was made anew, or has lost records"
+        elif progress.position < start:
+            why = f"the changelog begins at {start}"
+        elif progress.position < end and age_s > REBUILD_AFTER_S:
+            why = f"it is {age_s / 3600:.0f} hours old, and may lack deletions"
+        else:
+            why = ""
+        if why:
+            changelog = f"{self.changelog.topic}-{self.changelog.partition}"
+            _log.info(
+                "state of %s up to offset %s is rebuilt: %s", changelog, progress.position, why
+            )
+            self.table.clear()
+            self.unowned.clear()
+        if self.position < start:
+            self._apply({}, position=start, owner=NOBODY, commit=b"")
+
+    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+        """Apply records of the changelog, in one transaction.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        progress, writes = self.table.progress, dict[bytes, bytes | None]()
+        position, owner, commit = progress.position, progress.owner, progress.commit
+        for record in records:
+            if record.offset < position or record.key is None:
+                continue
+            position = record.offset + 1
+            found = owner_of(record.headers)
+            if found < owner:
+                self.unowned.add(record.key)
+                continue
+            owner = found
+            if record.key == COMMIT_KEY:
+                commit = record.value or b""
+            elif record.key != OWNER_KEY:
+                writes[record.key] = record.value
+        self._apply(writes, position=position, owner=owner, commit=commit)
+        self.restored += len(writes)
+
+    def missing(self, writes: Writes) -> dict[bytes, bytes | None]:
+        """Return the writes that differ from the entries."""
+        return {key: value for key, value in writes.items() if self.table.get(key) != value}
+
+    def repairs(self, writes: Writes) -> dict[bytes, bytes | None]:
+        """Return values of the keys in `unowned`, as they are after `writes`.
+
+        The commit record is among them if it is in `unowned`.
+        """
+        values = {
+            key: writes[key] if key in writes else self.table.get(key)
+            for key in sorted(self.unowned - {COMMIT_KEY, OWNER_KEY})
+        }
+        if COMMIT_KEY in self.unowned:
+            values[COMMIT_KEY] = self.table.progress.commit or None
+        return values
+
+    def new_records(self, writes: Writes, owner: Owner) -> list[NewRecord]:
+        """Return the records of writes."""
+        return [owned_record(self.changelog, key, value, owner) for key, value in writes.items()]
+
+    def is_next(self, offsets: Iterable[int], *, after: int = 0) -> bool:
+        """Return whether these are the next offsets, so that nobody else wrote in between.
+
+        Args:
+            offsets: where records were written.
+            after: how many records of this process are between `position` and these.
+        """
+        found = sorted(offsets)
+        first = self.position + after
+        return found == list(range(first, first + len(found)))
+
+    def written(self, writes: Writes, *, position: int, owner: Owner, commit: bytes = b"") -> None:
+        """Apply what this process wrote to the changelog.
+
+        Args:
+            writes: that are records of the changelog now.
+            position: offset behind the last of them.
+            owner: of these records.
+            commit: value of the commit record among them; empty without one.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        commit = commit or self.table.progress.commit
+        entries = {key: value for key, value in writes.items() if key != COMMIT_KEY}
+        self._apply(entries, position=position, owner=owner, commit=commit)
+
+    def _apply(self, writes: Writes, *, position: int, owner: Owner, commit: bytes) -> None:
+        saved_ms = time.time_ns() // 1_000_000
+        progress = Progress(position=position, owner=owner, commit=commit, saved_ms=saved_ms)
+        self.table.apply(writes, progress)

@@ -1,0 +1,221 @@
+"""A table in a SQLite file: entries and progress are committed in one transaction.
+
+The file is a copy of the changelog, so that it can be deleted at any time. It is written in WAL
+mode with `synchronous=NORMAL`: a killed process loses nothing, a power cut at most the last
+transactions, with their progress.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
+from assignor.embedding.state_stores.tables import NO_PROGRESS, Progress, not_held
+from assignor.stores import StoreError
+from encoding import TopicPartition
+
+SUFFIXES: Final = ("", "-wal", "-shm")
+"""Endings of the files of one table, after its name."""
+
+_PROGRAM: Final = 0x53524253
+_FORMAT: Final = 1
+_WAIT_S: Final = 2.0
+_PAGE: Final = 1000
+_LAST_BYTE: Final = b"\xff"
+_RESTORED: Final = "delete the file, and the state is restored from its changelog"
+_REMEDIES: Final = MappingProxyType(
+    {
+        sqlite3.SQLITE_BUSY: "is locked by another process; end that process",
+        sqlite3.SQLITE_LOCKED: "is locked by another process; end that process",
+        sqlite3.SQLITE_NOTADB: f"is damaged, or no SQLite file; {_RESTORED}",
+        sqlite3.SQLITE_CORRUPT: f"is damaged; {_RESTORED}",
+        sqlite3.SQLITE_FULL: "cannot be written: the disk is full; make room",
+        sqlite3.SQLITE_IOERR: "cannot be read or written; check the disk",
+        sqlite3.SQLITE_READONLY: "cannot be written; give this user the right to write",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the directory and its rights",
+    }
+)
+_CREATE: Final = (
+    "create table items (key blob primary key, value blob not null) without rowid",
+    """create table progress (
+        topic text not null, partition integer not null, position integer not null,
+        epoch integer not null, process blob not null, last_commit blob not null,
+        saved_ms integer not null
+    )""",
+    f"pragma application_id = {_PROGRAM}",
+    f"pragma user_version = {_FORMAT}",
+)
+
+
+class SqliteTable:
+    """A table in a file.
+
+    Args:
+        path: of the file, which is created if it is missing.
+        changelog: the partition that the table is a copy of.
+
+    Raises:
+        StoreError: the file is damaged, locked, of another program, of a later release or of
+            another changelog, or it cannot be opened.
+    """
+
+    def __init__(self, path: Path, changelog: TopicPartition) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        try:
+            with self._errors():
+                self._connection = sqlite3.connect(
+                    path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
+                )
+                self.progress = self._opened(self._connection, changelog)
+        except BaseException:
+            self.close()
+            raise
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key; None without one."""
+        rows = self._rows("select value from items where key = ?", (key,))
+        return rows[0][0] if rows else None
+
+    def items(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield the entries whose keys begin with `prefix`, by key, read in pages of 1,000."""
+        bound = _successor(prefix)
+        ends = "" if bound is None else "and key < ?"
+        bounds = () if bound is None else (bound,)
+        first, since = prefix, ">="
+        while True:
+            page = self._rows(
+                f"select key, value from items where key {since} ? {ends} "  # noqa: S608 no input
+                f"order by key limit {_PAGE}",
+                (first, *bounds),
+            )
+            yield from page
+            if len(page) < _PAGE:
+                return
+            first, since = page[-1][0], ">"
+
+    def apply(self, writes: Writes, progress: Progress) -> None:
+        """Store writes and progress in one transaction."""
+        with self._transaction() as connection:
+            self._write(connection, writes)
+            self._write_progress(connection, progress)
+        self.progress = progress
+
+    def clear(self) -> None:
+        """Remove all entries, and the progress, in one transaction."""
+        with self._transaction() as connection:
+            connection.execute("delete from items")
+            self._write_progress(connection, NO_PROGRESS)
+        self.progress = NO_PROGRESS
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):  # what is committed is in the file whatever happens here
+                connection.close()
+
+    def _opened(self, connection: sqlite3.Connection, changelog: TopicPartition) -> Progress:
+        """Check or create the tables, and return the progress."""
+        [(program,)] = connection.execute("pragma application_id")
+        [(version,)] = connection.execute("pragma user_version")
+        [(tables,)] = connection.execute("select count(*) from sqlite_master")
+        if (program, tables) == (0, 0):
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("begin immediate")
+            for statement in _CREATE:
+                connection.execute(statement)
+            connection.execute(
+                "insert into progress values (?, ?, 0, ?, ?, x'', 0)", (*changelog, *NOBODY)
+            )
+            connection.execute("commit")
+        elif program != _PROGRAM:
+            raise StoreError(
+                f"{self._path} is a SQLite file of another program; move it away, or choose "
+                "another state directory"
+            )
+        elif version != _FORMAT:
+            raise StoreError(
+                f"{self._path} has format {version}, this release reads {_FORMAT}; start the "
+                f"release that wrote it, or {_RESTORED}"
+            )
+        connection.execute("pragma synchronous = normal")
+        [row] = connection.execute(
+            "select topic, partition, position, epoch, process, last_commit, saved_ms from progress"
+        )
+        if (row[0], row[1]) != tuple(changelog):
+            raise StoreError(
+                f"{self._path} is a copy of {row[0]}-{row[1]}, not of {changelog.topic}-"
+                f"{changelog.partition}; {_RESTORED}"
+            )
+        return Progress(
+            position=row[2], owner=Owner(row[3], row[4]), commit=row[5], saved_ms=row[6]
+        )
+
+    @staticmethod
+    def _write(connection: sqlite3.Connection, writes: Writes) -> None:
+        connection.executemany(
+            "insert into items values (?, ?)"
+            " on conflict (key) do update set value = excluded.value",
+            ((key, value) for key, value in writes.items() if value is not None),
+        )
+        connection.executemany(
+            "delete from items where key = ?",
+            ((key,) for key, value in writes.items() if value is None),
+        )
+
+    def _write_progress(self, connection: sqlite3.Connection, progress: Progress) -> None:
+        connection.execute(
+            "update progress set position = ?, epoch = ?, process = ?, last_commit = ?,"
+            " saved_ms = ?",
+            (progress.position, *progress.owner, progress.commit, progress.saved_ms),
+        )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._errors():
+            connection = self._open()
+            connection.execute("begin immediate")
+            try:
+                yield connection
+                connection.execute("commit")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                raise
+
+    def _rows(self, query: str, values: Iterable[Any]) -> list[Any]:
+        with self._lock:
+            try:
+                return self._open().execute(query, tuple(values)).fetchall()
+            except sqlite3.Error as error:
+                raise self._error(error) from error
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise not_held(str(self._path))
+        return self._connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError) as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        remedy = _REMEDIES.get(code, f"cannot be used; {_RESTORED}")
+        return StoreError(f"state file {self._path} {remedy} ({error})")
+
+
+def _successor(prefix: bytes) -> bytes | None:
+    """Return the first key after all that begin with a prefix; None if there is no such key."""
+    stem = prefix.rstrip(_LAST_BYTE)
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

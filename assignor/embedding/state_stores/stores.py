@@ -1,0 +1,216 @@
+"""State stores as an application names and uses them.
+
+`SqliteStore` and `DictStore` say what a store of the topology is: where its entries are kept, and
+the types of its keys and values. A `Store` is such a store of one task: what the function that
+processes records gets, and what queries read.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar, overload
+
+from assignor.embedding.errors import StoreReadOnly
+from assignor.embedding.state_stores.records import RESERVED
+from assignor.embedding.state_stores.serdes import Serde
+from assignor.embedding.state_stores.sqlite import SUFFIXES, SqliteTable
+from assignor.embedding.state_stores.tables import DictTable, StateTable
+from encoding import TaskId, TopicPartition
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_Default = TypeVar("_Default")
+
+
+@dataclass(frozen=True, slots=True)
+class StateStore(Generic[_Key, _Value]):
+    """A state store of the topology; use `SqliteStore` or `DictStore`.
+
+    Attributes:
+        name: as in `Topology.add_state_store`.
+        key: serialiser of keys: `TEXT`, `JSON`, `BYTES` or a `Serde`.
+        value: serialiser of values.
+    """
+
+    name: str
+    key: Serde[_Key] = field(kw_only=True)
+    value: Serde[_Value] = field(kw_only=True)
+
+    def open_table(self, directory: Path | None, changelog: TopicPartition) -> StateTable:
+        """Return the local copy of a changelog partition.
+
+        Args:
+            directory: of the task; None without a state directory.
+            changelog: the partition.
+
+        Raises:
+            StoreError: the copy cannot be used; the message says why.
+        """
+        raise NotImplementedError
+
+    def files(self, directory: Path) -> tuple[Path, ...]:
+        """Return the files of a copy; the first one exists when the copy does."""
+        del directory
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteStore(StateStore[_Key, _Value]):
+    """A store in a SQLite file of the state directory: a restart continues where it ended."""
+
+    def open_table(self, directory: Path | None, changelog: TopicPartition) -> StateTable:
+        """Open the file, or create it."""
+        if directory is None:
+            raise ValueError(f"store {self.name} is kept in a file; give a state directory")
+        return SqliteTable(self.files(directory)[0], changelog)
+
+    def files(self, directory: Path) -> tuple[Path, ...]:
+        """Return the database, its log and its index."""
+        return tuple(directory / f"{self.name}.db{suffix}" for suffix in SUFFIXES)
+
+
+@dataclass(frozen=True, slots=True)
+class DictStore(StateStore[_Key, _Value]):
+    """A store in memory, which is restored from its changelog whenever a process starts."""
+
+    def open_table(self, directory: Path | None, changelog: TopicPartition) -> StateTable:
+        """Return an empty table."""
+        del directory
+        return DictTable(f"store {self.name} of {changelog.topic}-{changelog.partition}")
+
+
+class Batch:
+    """What the function that processes records has written to the stores of a task, so far.
+
+    Attributes:
+        task: the task.
+        is_open: whether the function runs, so that it may write.
+        writes: store -> key -> value.
+        size: bytes of all keys and values that were put.
+    """
+
+    def __init__(self, task: TaskId) -> None:
+        self.task = task
+        self.is_open = True
+        self.writes: dict[str, dict[bytes, bytes | None]] = {}
+        self.size = 0
+
+    def write(self, store: str, key: bytes, value: bytes | None) -> None:
+        """Record a write.
+
+        Raises:
+            StoreReadOnly: the batch is over.
+        """
+        if not self.is_open:
+            raise StoreReadOnly(
+                f"store {store} of task {self.task} cannot be written now: write only in the "
+                "function that processes a record, while it runs"
+            )
+        self.writes.setdefault(store, {})[key] = value
+        self.size += len(key) + len(value or b"")
+
+    def begin(self) -> None:
+        """Forget the writes."""
+        self.writes, self.size = {}, 0
+
+
+class Store(Generic[_Key, _Value]):
+    """A state store of one task.
+
+    The function that processes records reads what it has written; queries, on any thread, read what
+    is committed. Every method raises `StoreNotHeld` once the task has moved away.
+
+    Args:
+        declared: names and serialisers.
+        table: the committed entries.
+        task: the task.
+        batch: where writes go; None: the store is read-only.
+    """
+
+    def __init__(
+        self,
+        declared: StateStore[_Key, _Value],
+        table: StateTable,
+        task: TaskId,
+        batch: Batch | None = None,
+    ) -> None:
+        self._declared = declared
+        self._table = table
+        self._task = task
+        self._batch = batch
+
+    @overload
+    def get(self, key: _Key) -> _Value | None: ...
+
+    @overload
+    def get(self, key: _Key, default: _Default) -> _Value | _Default: ...
+
+    def get(self, key: _Key, default: _Default | None = None) -> _Value | _Default | None:
+        """Return the value of a key, or `default`.
+
+        Raises:
+            StoreNotHeld: the task has moved away.
+            StoreError: the file cannot be read.
+        """
+        encoded = self._declared.key.encode(key)
+        written = self._written()
+        found = written[encoded] if encoded in written else self._table.get(encoded)
+        return default if found is None else self._declared.value.decode(found)
+
+    def items(self, prefix: _Key | None = None) -> Iterator[tuple[_Key, _Value]]:
+        """Yield keys and values, ordered by the bytes of the keys.
+
+        Args:
+            prefix: yield only keys whose bytes begin with those of this key, which suits `TEXT` and
+                `BYTES`.
+
+        Raises:
+            StoreNotHeld: the task has moved away.
+            StoreError: the file cannot be read.
+        """
+        first = b"" if prefix is None else self._declared.key.encode(prefix)
+        for key, value in self._merged(first):
+            yield self._declared.key.decode(key), self._declared.value.decode(value)
+
+    def put(self, key: _Key, value: _Value) -> None:
+        """Set the value of a key.
+
+        Raises:
+            StoreReadOnly: this is a copy for queries, such as a standby, or the batch is over.
+            ValueError: the key begins with bytes that are reserved, or it is empty.
+        """
+        self._write(key, self._declared.value.encode(value))
+
+    def delete(self, key: _Key) -> None:
+        """Remove a key, if it exists.
+
+        Raises:
+            StoreReadOnly: this is a copy for queries, such as a standby, or the batch is over.
+            ValueError: the key begins with bytes that are reserved, or it is empty.
+        """
+        self._write(key, None)
+
+    def _write(self, key: _Key, value: bytes | None) -> None:
+        encoded = self._declared.key.encode(key)
+        if not encoded or encoded.startswith(RESERVED):
+            raise ValueError(
+                f"key {key!r} of store {self._declared.name} is empty, or begins with "
+                f"{RESERVED!r}, which is reserved; choose another key"
+            )
+        if self._batch is None:
+            raise StoreReadOnly(
+                f"store {self._declared.name} of task {self._task} is read-only here: only the "
+                "function that processes records of the active task writes to it"
+            )
+        self._batch.write(self._declared.name, encoded, value)
+
+    def _written(self) -> Mapping[bytes, bytes | None]:
+        return {} if self._batch is None else self._batch.writes.get(self._declared.name, {})
+
+    def _merged(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield committed entries with the writes of the batch over them."""
+        written = {k: v for k, v in self._written().items() if k.startswith(prefix)}
+        kept = ((k, v) for k, v in self._table.items(prefix) if k not in written)
+        own = ((k, v) for k, v in sorted(written.items()) if v is not None)
+        return heapq.merge(kept, own)

@@ -1,0 +1,146 @@
+"""Local copies of a store's state: what a copy has to do, and one in memory."""
+
+import threading
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import Final, Protocol
+
+from assignor.embedding.errors import StoreNotHeld
+from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How much of the changelog a copy has.
+
+    Attributes:
+        position: offset of the next record to read.
+        owner: of the last record that counted.
+        commit: value of the last commit record that counted; empty without one.
+        saved_ms: when the copy was last written, in ms since 1970; 0: never.
+    """
+
+    position: int = 0
+    owner: Owner = NOBODY
+    commit: bytes = b""
+    saved_ms: int = 0
+
+
+NO_PROGRESS: Final = Progress()
+
+
+class StateTable(Protocol):
+    """Keys and values of one store of one task, as bytes; methods may be called on any thread."""
+
+    @property
+    def progress(self) -> Progress:
+        """How much of the changelog is applied."""
+        ...
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key; None without one.
+
+        Raises:
+            StoreNotHeld: the table is closed.
+            StoreError: it cannot be read.
+        """
+        ...
+
+    def items(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield the entries whose keys begin with `prefix`, by key.
+
+        Raises:
+            StoreNotHeld: the table is closed.
+            StoreError: it cannot be read.
+        """
+        ...
+
+    def apply(self, writes: Writes, progress: Progress) -> None:
+        """Store writes and progress, both or neither.
+
+        Raises:
+            StoreNotHeld: the table is closed.
+            StoreError: it cannot be written; it has neither.
+        """
+        ...
+
+    def clear(self) -> None:
+        """Remove all entries, and the progress.
+
+        Raises:
+            StoreNotHeld: the table is closed.
+            StoreError: it cannot be written.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the table; twice is once."""
+        ...
+
+
+def not_held(name: str) -> StoreNotHeld:
+    """Return the error of a closed table."""
+    return StoreNotHeld(f"{name} is closed: its task is not on this member any more")
+
+
+class DictTable:
+    """A table in memory, which begins empty; its entries are lost with the process.
+
+    Args:
+        name: for messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._entries: dict[bytes, bytes] | None = {}
+        self._sorted: list[bytes] | None = []
+        self.progress = NO_PROGRESS
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key; None without one."""
+        with self._lock:
+            return self._open().get(key)
+
+    def items(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield the entries whose keys begin with `prefix`, by key, as of the call."""
+        with self._lock:
+            entries = self._open()
+            if self._sorted is None:
+                self._sorted = sorted(entries)
+            after = islice(self._sorted, bisect_left(self._sorted, prefix), None)
+            keys = takewhile(lambda key: key.startswith(prefix), after)
+            return iter([(key, entries[key]) for key in keys])
+
+    def apply(self, writes: Writes, progress: Progress) -> None:
+        """Store writes and progress."""
+        with self._lock:
+            entries = self._open()
+            for key, value in writes.items():
+                if value is None:
+                    if entries.pop(key, None) is not None:
+                        self._sorted = None
+                else:
+                    if key not in entries:
+                        self._sorted = None
+                    entries[key] = value
+            self.progress = progress
+
+    def clear(self) -> None:
+        """Remove all entries, and the progress."""
+        with self._lock:
+            self._open().clear()
+            self._sorted = []
+            self.progress = NO_PROGRESS
+
+    def close(self) -> None:
+        """Release the memory."""
+        with self._lock:
+            self._entries = self._sorted = None
+
+    def _open(self) -> dict[bytes, bytes]:
+        if self._entries is None:
+            raise not_held(self._name)
+        return self._entries

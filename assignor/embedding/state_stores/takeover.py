@@ -1,0 +1,154 @@
+"""How a task becomes active here: restore its stores, claim it, and complete the last commit.
+
+1. Read the changelogs up to their ends.
+2. Write an owner record to each, with an epoch above all that were read. Records that an earlier
+   owner writes behind it, because it was paused and does not know yet, do not count.
+3. Read on up to these owner records. What is before them counts, what is behind does not, so this
+   is the whole state. If another process claimed the task meanwhile, the later epoch wins.
+4. Write those writes of the last commit record as records of their own that are missing: the owner
+   ended in between. Write values again that records of an earlier owner have hidden.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from assignor.embedding.state_stores.access import ChangelogAccess
+from assignor.embedding.state_stores.copies import Phase, TaskCopy
+from assignor.embedding.state_stores.records import (
+    COMMIT_KEY,
+    OWNER_KEY,
+    NewRecord,
+    Owner,
+    Writes,
+    owned_record,
+)
+from assignor.embedding.state_stores.replica import Replica
+from assignor.logs import line_logger
+
+_log = line_logger(__name__)
+
+_WAIT_S: Final = 0.1
+# Ends of changelogs may be offsets without records, such as those of transactions.
+_QUIET_S: Final = 5.0
+_UNKNOWN: Final = -1
+
+
+class Takeovers:
+    """Takes tasks over, a bit at each call of `advance`.
+
+    Args:
+        access: to the changelogs.
+        process: of this process, in owner records.
+    """
+
+    def __init__(self, access: ChangelogAccess, process: bytes) -> None:
+        self._access = access
+        self._process = process
+        self._last_read_s = time.monotonic()
+
+    def advance(self, copies: Iterable[TaskCopy], *, limit_s: float) -> None:
+        """Take tasks over, until all are `RUNNING` or the time is over.
+
+        Raises:
+            ClusterUnavailable: the changelogs cannot be read or written; call it again.
+            StoreError: a copy or a commit record cannot be used.
+        """
+        until_s = time.monotonic() + limit_s
+        pending = [copy for copy in copies if copy.phase is not Phase.RUNNING]
+        while pending:
+            self._aim([copy for copy in pending if copy.phase is Phase.BEHIND])
+            left_s = max(0.0, until_s - time.monotonic())
+            waits = not all(copy.has_reached for copy in pending)
+            read = self._access.read(
+                [replica for copy in pending for replica in copy.replicas.values()],
+                wait_s=min(_WAIT_S, left_s) if waits else 0.0,
+            )
+            reached = [copy for copy in pending if copy.has_reached]
+            self._finish([copy for copy in reached if copy.phase is Phase.CLAIMED])
+            restored = pending if self._is_quiet(read) else reached
+            self._claim([copy for copy in restored if copy.phase is Phase.RESTORING])
+            pending = [copy for copy in pending if copy.phase is not Phase.RUNNING]
+            if time.monotonic() >= until_s:
+                return
+
+    def _is_quiet(self, read: int) -> bool:
+        """Whether no record has come for so long that no more are to be expected."""
+        now_s = time.monotonic()
+        if read:
+            self._last_read_s = now_s
+        return now_s - self._last_read_s > _QUIET_S
+
+    def _aim(self, copies: Sequence[TaskCopy]) -> None:
+        """Find out up to where to read."""
+        wanted = [replica.changelog for copy in copies for replica in copy.replicas.values()]
+        ends = self._access.end_offsets(wanted) if wanted else {}
+        for copy in copies:
+            copy.targets = {
+                name: ends[replica.changelog] for name, replica in copy.replicas.items()
+            }
+            copy.phase = Phase.RESTORING
+            self._last_read_s = time.monotonic()
+
+    def _claim(self, copies: Sequence[TaskCopy]) -> None:
+        """Write owner records, with an epoch above those that were read."""
+        for copy in copies:
+            epoch = 1 + max(replica.owner.epoch for replica in copy.replicas.values())
+            copy.owner = Owner(epoch, self._process)
+        claims = [(copy, replica) for copy in copies for replica in copy.replicas.values()]
+        offsets = self._access.append(
+            [owned_record(r.changelog, OWNER_KEY, b"", copy.owner) for copy, r in claims]
+        )
+        for copy in copies:
+            found = {
+                replica.name: offset + 1
+                for (claimed, replica), offset in zip(claims, offsets, strict=True)
+                if claimed is copy
+            }
+            is_known = _UNKNOWN + 1 not in found.values()
+            copy.targets = found if is_known else {}
+            copy.phase = Phase.CLAIMED if is_known else Phase.BEHIND
+
+    def _finish(self, copies: Sequence[TaskCopy]) -> None:
+        """Complete the last commits of tasks that are claimed."""
+        work: list[tuple[TaskCopy, Replica, Writes]] = []
+        for copy in copies:
+            replicas = copy.replicas.values()
+            if any(replica.owner != copy.owner for replica in replicas):
+                _log.info("task %s was claimed by another process meanwhile", copy.task)
+                copy.phase = Phase.BEHIND
+                continue
+            copy.phase = Phase.RUNNING
+            commit = max((replica.commit for replica in replicas), key=lambda found: found.number)
+            copy.commit = replace(commit, writes={})
+            for replica in replicas:
+                writes = replica.missing(commit.writes.get(replica.name, {}))
+                writes |= replica.repairs(writes)
+                if writes:
+                    work.append((copy, replica, writes))
+        self._write(work)
+
+    def _write(self, work: Sequence[tuple[TaskCopy, Replica, Writes]]) -> None:
+        """Write missing records; a task is looked at again if somebody else writes meanwhile."""
+        records = [replica.new_records(writes, copy.owner) for copy, replica, writes in work]
+        try:
+            found = appended(self._access, records)
+            for (copy, replica, writes), offsets in zip(work, found, strict=True):
+                if not replica.is_next(offsets):
+                    copy.look_again()
+                    continue
+                position = replica.position + len(offsets)
+                commit = writes.get(COMMIT_KEY) or b""
+                replica.written(writes, position=position, owner=copy.owner, commit=commit)
+                replica.unowned.clear()
+        except BaseException:
+            for copy, _, _ in work:
+                copy.look_again()
+            raise
+
+
+def appended(access: ChangelogAccess, groups: Sequence[Sequence[NewRecord]]) -> list[list[int]]:
+    """Append groups of records with one call; return the offsets of each group."""
+    offsets = iter(access.append([record for group in groups for record in group]))
+    return [[next(offsets) for _ in group] for group in groups]

@@ -1,0 +1,281 @@
+"""The state stores of a member: they follow its tasks, and records are processed into them."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Self
+
+from assignor.embedding.errors import StoreNotHeld
+from assignor.embedding.running_tasks import RunningTasks, listed_tasks
+from assignor.embedding.state_stores.access import ChangelogAccess
+from assignor.embedding.state_stores.copies import Phase, TaskCopy
+from assignor.embedding.state_stores.held_input import HeldInput
+from assignor.embedding.state_stores.layout import AnyStore, store_layout
+from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalState
+from assignor.embedding.state_stores.records import PROCESS_BYTES
+from assignor.embedding.state_stores.takeover import Takeovers
+from assignor.embedding.state_stores.task_state import TaskState
+from assignor.embedding.state_stores.writing import COMMIT_SIZE, OpenBatch, write_batches
+from assignor.rebalance import PartitionsByTask
+from assignor.topology import Topology
+from encoding import TaskId, TopicPartition, task_order
+
+_FOLLOW_S: Final = 0.1
+
+Handler = Callable[[Any, TaskState], object]
+"""Processes a record of a client with the stores of its task."""
+
+
+class TaskStores(RunningTasks):
+    """A listener that keeps the state stores of the member's tasks, with their changelogs.
+
+    State is exactly-once: the writes of a record and its input offset count together or not at all,
+    also when the process is killed, when another member restores the task, and when a member that
+    was paused continues to write. Outputs to other topics are at-least-once.
+
+    Use it on one thread, except for `stores[task]`, `local_state` and the listener's callbacks.
+
+    Args:
+        topology: of the application.
+        stores: the state stores, as `SqliteStore` or `DictStore`. Stores that the topology has
+            beside them are not touched.
+        application_id: the group id.
+        access: the changelogs and a producer, such as `KafkaChangelogs`; `close` closes it.
+        state_dir: directory of `SqliteStore`: the one that the assignor has. None: not needed.
+        tell: called with a sentence after each assignment, restoration and error.
+        restore_s: longest time that one call of `process` restores; the member does not poll
+            meanwhile, so that it has to be well below the session timeout.
+        cleanup_delay_s: how long files of tasks are kept that moved away.
+
+    Raises:
+        TopologyError: a store is not in the topology, or has no changelog of its own.
+        ConfigError: a store has files, and there is no `state_dir`.
+        StateDirectoryLocked: another process uses the directory.
+        StoreError: the directory cannot be used.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        stores: Sequence[AnyStore],
+        *,
+        application_id: str,
+        access: ChangelogAccess,
+        state_dir: str | Path | None = None,
+        tell: Callable[[str], object] = lambda _: None,
+        restore_s: float = 0.5,
+        cleanup_delay_s: float = CLEANUP_DELAY_S,
+    ) -> None:
+        super().__init__(tell)
+        self._layout = store_layout(topology, application_id, stores)
+        path = None if state_dir is None else Path(state_dir)
+        self._local = LocalState(self._layout, path, cleanup_delay_s)
+        self._access = access
+        self._restore_s = restore_s
+        self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
+        self._held = HeldInput(self._layout.task_of_input)
+        self._copies: dict[TaskId, TaskCopy] = {}
+        self._sums: Mapping[TaskId, int] = self._local.idle_sums
+        self._inputs: PartitionsByTask = {}
+        # Tasks that were revoked; they may have been assigned again since.
+        self._revoked: SimpleQueue[TaskId] = SimpleQueue()
+
+    # On the client's thread
+
+    def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Record the assignment."""
+        super().on_tasks_assigned(active, standby)
+        self._inputs = dict(active)
+
+    def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Remove the tasks, after the current batch; they are restored if they come again."""
+        super().on_tasks_revoked(active, standby)
+        for task in active:
+            self._revoked.put(task)
+
+    def task_offsets(self) -> Mapping[TaskId, int]:
+        """Return the changelog offsets of all copies here, for the leader."""
+        return self._sums
+
+    def restoring_tasks(self) -> AbstractSet[TaskId]:
+        """Return the active tasks that are not restored."""
+        running = {
+            task for task, copy in self._copies.copy().items() if copy.phase is Phase.RUNNING
+        }
+        return self.active - running
+
+    # On the application's thread
+
+    def process(self, batch: Mapping[Any, Sequence[Any]], handle: Handler) -> dict[Any, int]:
+        """Process a batch; follow the assignment, restore new tasks and update standbys.
+
+        Records of tasks that are not restored yet are kept for a later call: pause the partitions
+        of `waiting`. Records that the state has already are skipped.
+
+        Args:
+            batch: partition -> records, as the client polls them; empty batches too.
+            handle: called with each record and the stores of its task. If it raises, the batch has
+                no effect on state, and is processed again by the next call, or the next member.
+
+        Returns:
+            Partition -> offset to commit.
+
+        Raises:
+            ClusterUnavailable: the changelogs cannot be read or written. Nothing is lost: call
+                `process` again.
+            StoreError: a file of a store cannot be used.
+            TopologyError: no source of the topology reads a topic of the batch.
+        """
+        self._give_up_revoked()
+        # Records of the batch are those of the assignment after these revocations.
+        self._held.hold(batch)
+        try:
+            self._follow_assignment()
+            self._take_over()
+            running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
+            with self.working(running) as active:
+                done = self._run(sorted(active & running, key=task_order), handle)
+            self._follow_changelogs()
+        finally:
+            held = {task: copy.offset_sum for task, copy in self._copies.items() if copy.replicas}
+            self._sums = {**self._local.idle_sums, **held}
+        return done
+
+    @property
+    def waiting(self) -> frozenset[TopicPartition]:
+        """Input partitions of active tasks that are not restored: fetch nothing from them."""
+        inputs = self._inputs
+        return frozenset(p for task in self.restoring_tasks() for p in inputs.get(task, ()))
+
+    def close(self) -> None:
+        """Close stores, changelogs and directory; after the consumer's close."""
+        copies, self._copies = self._copies, {}
+        for copy in copies.values():
+            copy.close()
+        self._local.close()
+        self._access.close()
+
+    def __enter__(self) -> Self:
+        """Return the stores."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close them."""
+        self.close()
+
+    # On any thread
+
+    def __getitem__(self, task: TaskId) -> TaskState:
+        """Return the stores of an active or standby task, for reading.
+
+        Raises:
+            StoreNotHeld: the task is not here.
+        """
+        copy = self._copies.get(task)
+        if copy is None:
+            raise StoreNotHeld(
+                f"task {task} is not on this member; ask a host of `hosts_for_key` for its state"
+            )
+        return TaskState(copy, self._layout, self._access)
+
+    def local_state(self, store: AnyStore, partition: int) -> TaskState:
+        """Return the stores of the task that has a partition of a store, for reading.
+
+        Args:
+            store: one of the given stores.
+            partition: of the key; `hosts_for_key` has it.
+
+        Raises:
+            StoreNotHeld: the task is neither active nor standby here.
+            TopologyError: the store was not given.
+        """
+        return self[self._layout.task_of_store(store, partition)]
+
+    # Steps of `process`
+
+    def _give_up_revoked(self) -> None:
+        """Forget held records of revoked tasks, and claim the tasks again if they came back."""
+        with suppress(Empty):
+            while True:
+                task = self._revoked.get_nowait()
+                self._held.drop(task)
+                if task in self._copies:
+                    self._copies[task].give_up()
+
+    def _follow_assignment(self) -> None:
+        """Open and close copies, so that they are those of the assignment."""
+        active, standby = frozenset(self.active), frozenset(self.standby)
+        for task in self._copies.keys() - active - standby:
+            self._local.put_away(self._copies.pop(task))
+        for task in sorted((active | standby) - self._copies.keys(), key=task_order):
+            self._copies[task] = self._local.open(task)
+        for task in active:
+            self._copies[task].activate()
+        for task in standby - active:
+            self._copies[task].give_up()
+        self._held.keep_only(active)
+        self._local.remove_unused()
+
+    def _take_over(self) -> None:
+        """Restore and claim active tasks that do not run yet, for a limited time."""
+        pending = self._pending()
+        self._takeovers.advance(pending, limit_s=self._restore_s)
+        restored = [copy for copy in pending if copy.phase is Phase.RUNNING]
+        if restored:
+            changes = sum(
+                replica.restored for copy in restored for replica in copy.replicas.values()
+            )
+            self._tell(
+                f"restored tasks: {listed_tasks(copy.task for copy in restored)}; "
+                f"{changes} changes read"
+            )
+
+    def _run(self, tasks: Sequence[TaskId], handle: Handler) -> dict[Any, int]:
+        """Process what is held of these tasks; return what can be committed."""
+        opened = [OpenBatch(self._copies[task]) for task in tasks]
+        try:
+            for each in opened:
+                self._run_task(each, opened, handle)
+            write_batches(self._access, [each for each in opened if each.is_running])
+        finally:
+            for each in opened:
+                each.batch.is_open = False
+                each.batch.begin()
+        done: dict[Any, int] = {}
+        for task in (each.copy.task for each in opened if each.is_running):
+            done |= self._held.next_offsets(task)
+            self._held.drop(task)
+        return done
+
+    def _run_task(self, each: OpenBatch, opened: Sequence[OpenBatch], handle: Handler) -> None:
+        state = TaskState(each.copy, self._layout, self._access, each.batch)
+        for partition, offset, record in self._held.of_task(each.copy.task):
+            if offset < each.next_input(partition):
+                continue
+            handle(record, state)
+            each.inputs[partition] = offset + 1
+            if sum(other.batch.size for other in opened) > COMMIT_SIZE:
+                write_batches(self._access, [other for other in opened if other.is_running])
+                if not each.is_running:
+                    return
+
+    def _follow_changelogs(self) -> None:
+        """Update standbys, for a short time, unless active tasks are being restored."""
+        if self._pending():
+            return
+        following = [copy for copy in self._copies.values() if copy.phase is Phase.FOLLOWING]
+        replicas = [replica for copy in following for replica in copy.replicas.values()]
+        until_s = time.monotonic() + _FOLLOW_S
+        while self._access.read(replicas) and time.monotonic() < until_s:
+            pass
+
+    def _pending(self) -> list[TaskCopy]:
+        return [
+            copy
+            for copy in self._copies.values()
+            if copy.phase not in (Phase.FOLLOWING, Phase.RUNNING)
+        ]

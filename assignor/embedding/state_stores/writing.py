@@ -1,0 +1,152 @@
+"""How a batch of input becomes state: the order in which a kill at any moment loses nothing.
+
+1. Outputs to other topics are acknowledged. So they are sent at least once: state never has the
+   effect of a record whose outputs are lost.
+2. The commit record of each task is acknowledged. It has all writes and the input offsets, so the
+   batch counts from now on, whoever restores the task; before, nothing of it counts.
+3. The writes are acknowledged as records of their own, for which the changelog is compacted.
+4. The local copies get the writes, with their positions in the changelogs.
+
+Then the application commits the input offsets. Where it does not come to that, records are read
+again, and are recognised by the input offsets of the commit record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from assignor.embedding.state_stores.access import ChangelogAccess
+from assignor.embedding.state_stores.copies import Phase, TaskCopy
+from assignor.embedding.state_stores.records import (
+    COMMIT_KEY,
+    Commit,
+    NewRecord,
+    commit_bytes,
+    owned_record,
+)
+from assignor.embedding.state_stores.stores import Batch
+from assignor.embedding.state_stores.takeover import appended
+from encoding import TopicPartition
+
+COMMIT_SIZE: Final = 512 << 10
+"""Bytes of writes after which a batch is written early; Kafka's default limit is 1 MiB a record."""
+
+
+class OpenBatch:
+    """A batch of one task's input, while it is processed.
+
+    Args:
+        copy: the task, `RUNNING`.
+
+    Attributes:
+        copy: as given.
+        batch: what is written so far.
+        inputs: input partition -> offset of the first record that is not processed.
+    """
+
+    def __init__(self, copy: TaskCopy) -> None:
+        self.copy = copy
+        self.batch = Batch(copy.task)
+        self.inputs: dict[TopicPartition, int] = {}
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the task is still known to be this process's."""
+        return self.copy.phase is Phase.RUNNING
+
+    def next_input(self, partition: TopicPartition) -> int:
+        """Return the offset of the first record that is not processed."""
+        return self.inputs.get(partition, self.copy.inputs.get(partition, 0))
+
+    def next_commit(self) -> Commit:
+        """Return the commit of what is processed so far."""
+        inputs = {**self.copy.inputs, **self.inputs}
+        return Commit(
+            number=self.copy.commit.number + 1, inputs=inputs, writes=dict(self.batch.writes)
+        )
+
+
+class _Transaction:
+    """The writes of one batch on their way into changelogs and copies."""
+
+    def __init__(self, opened: OpenBatch) -> None:
+        self.opened = opened
+        self.commit = opened.next_commit()
+        self.value = commit_bytes(self.commit)
+
+    def commit_record(self) -> NewRecord:
+        """Return the commit record."""
+        copy = self.opened.copy
+        return owned_record(copy.coordinator.changelog, COMMIT_KEY, self.value, copy.owner)
+
+    def is_committed(self, offset: int) -> bool:
+        """Whether the commit record is the next record of its changelog."""
+        return self.opened.copy.coordinator.is_next([offset])
+
+    def records(self) -> list[list[NewRecord]]:
+        """Return the writes as records, by store."""
+        copy = self.opened.copy
+        return [
+            copy.replicas[name].new_records(writes, copy.owner)
+            for name, writes in self.commit.writes.items()
+        ]
+
+    def finish(self, offsets: Sequence[Sequence[int]]) -> None:
+        """Write the local copies, unless somebody else wrote to the changelogs meanwhile."""
+        copy, own = self.opened.copy, {self.opened.copy.coordinator.name: 1}
+        found = dict(zip(self.commit.writes, offsets, strict=True))
+        if not all(
+            copy.replicas[name].is_next(at, after=own.get(name, 0)) for name, at in found.items()
+        ):
+            copy.look_again()
+            return
+        for name in sorted({*found, *own}):
+            replica, after = copy.replicas[name], own.get(name, 0)
+            replica.written(
+                self.commit.writes.get(name, {}),
+                position=replica.position + after + len(found.get(name, ())),
+                owner=copy.owner,
+                commit=self.value if after else b"",
+            )
+        copy.commit = Commit(number=self.commit.number, inputs=self.commit.inputs)
+
+
+def write_batches(access: ChangelogAccess, opened: Sequence[OpenBatch]) -> None:
+    """Write what is processed so far; a task that somebody else claimed is `BEHIND` afterwards.
+
+    Raises:
+        ClusterUnavailable: the changelogs cannot be written; the tasks are `BEHIND`, because the
+            records may be in the log all the same.
+        StoreError: a local copy cannot be written; the tasks are `BEHIND`.
+    """
+    access.flush()
+    changed = []
+    for each in opened:
+        if each.batch.writes:
+            changed.append(_Transaction(each))
+        else:
+            each.copy.commit = replace(each.copy.commit, inputs={**each.copy.inputs, **each.inputs})
+    try:
+        _write(access, changed)
+    except BaseException:
+        for transaction in changed:
+            transaction.opened.copy.look_again()
+        raise
+    finally:
+        for transaction in changed:
+            transaction.opened.batch.begin()
+
+
+def _write(access: ChangelogAccess, transactions: Sequence[_Transaction]) -> None:
+    committed: list[_Transaction] = []
+    offsets = access.append([each.commit_record() for each in transactions])
+    for transaction, offset in zip(transactions, offsets, strict=True):
+        if transaction.is_committed(offset):
+            committed.append(transaction)
+        else:
+            transaction.opened.copy.look_again()
+    groups = [each.records() for each in committed]
+    written = iter(appended(access, [*chain.from_iterable(groups)]))
+    for transaction, group in zip(committed, groups, strict=True):
+        transaction.finish([next(written) for _ in group])

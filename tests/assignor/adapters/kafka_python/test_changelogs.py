@@ -1,0 +1,155 @@
+"""Changelogs through kafka-python, on a broker: append, follow, lose records, fail."""
+
+import logging
+from contextlib import closing
+
+import pytest
+
+from assignor import ConfigError, Topology
+from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
+from assignor.embedding import JSON, TEXT, ClusterUnavailable, DictStore, NewRecord
+from assignor.embedding.state_stores.records import Owner, owned_record
+from assignor.embedding.state_stores.replica import Replica
+from assignor.embedding.state_stores.tables import DictTable
+from assignor.stores import StoreError
+from encoding import TopicPartition
+from system_tests.broker import BrokerConfig, Fault, running_broker
+
+CHANGELOGS = [TopicPartition("app-counts-changelog", number) for number in range(2)]
+OWNER = Owner(1, b"12345678")
+FAST = {"request_timeout_ms": 1000, "delivery_timeout_ms": 2000, "max_block_ms": 2000}
+
+
+@pytest.fixture(scope="module")
+def broker():
+    topics = {"app-counts-changelog": 2, "out": 3}
+    with running_broker(BrokerConfig(topics=topics, max_batch_bytes=100_000)) as running:
+        yield running
+
+
+@pytest.fixture
+def changelogs(broker):
+    with closing(KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)) as made:
+        yield made
+
+
+def replicas():
+    return [Replica("counts", changelog, DictTable("counts")) for changelog in CHANGELOGS]
+
+
+def records(keys, changelog=CHANGELOGS[0]):
+    return [owned_record(changelog, key.encode(), b"1", OWNER) for key in keys]
+
+
+def read_all(changelogs, stores):
+    ends = changelogs.end_offsets([store.changelog for store in stores])
+    while any(store.position < ends[store.changelog] for store in stores):
+        changelogs.read(stores, wait_s=0.1)
+
+
+def test_records_get_the_next_offsets_and_are_read_with_their_owners(changelogs):
+    begin = changelogs.end_offsets(CHANGELOGS)
+    both = [*records("ab"), *records("c", CHANGELOGS[1])]
+    first, second = begin.values()
+    assert changelogs.append(both) == [first, first + 1, second]
+    assert changelogs.append([]) == []
+    stores = replicas()
+    read_all(changelogs, stores)
+    assert [store.position for store in stores] == [first + 2, second + 1]
+    assert [store.owner for store in stores] == [OWNER, OWNER]
+    assert stores[0].table.get(b"a") == b"1"
+    assert changelogs.read([]) == 0
+    # A store that is followed again is read from where it is.
+    changelogs.append(records("d"))
+    read_all(changelogs, stores)
+    assert stores[0].table.get(b"d") == b"1"
+
+
+def test_a_record_whose_acknowledgement_is_lost_is_written_once(broker, changelogs):
+    [first, _] = changelogs.end_offsets(CHANGELOGS).values()
+    broker.inject(Fault(api="Produce", lose_answer=True))
+    assert changelogs.append(records("ab")) == [first, first + 1]
+    assert changelogs.append(records("c")) == [first + 2]
+
+
+def test_outputs_are_acknowledged_by_flush(broker, changelogs):
+    changelogs.send("out", b"key", b"value", None)
+    changelogs.send("out", None, b"value", 2)
+    changelogs.flush()
+    changelogs.flush()
+    assert sum(n for (topic, _), n in broker.end_offsets().items() if topic == "out") == 2
+
+
+def test_a_changelog_that_lost_records_while_it_is_followed_is_read_anew(
+    broker, changelogs, caplog
+):
+    caplog.set_level(logging.INFO)
+    [store, _] = replicas()
+    changelogs.append(records("abc"))
+    read_all(changelogs, [store])
+
+    def lose(running):
+        log = running.cluster.catalog.log(*store.changelog)
+        log._batches.clear()
+        log._last_offsets.clear()
+        log.start_offset = log.end_offset = log.end_offset + 5
+
+    broker.call(lose)
+    changelogs.append(records("new"))
+    read_all(changelogs, [store])
+    assert sorted(dict(store.table.items())) == [b"e", b"n", b"w"]
+    assert "is rebuilt: the changelog begins at" in caplog.text
+
+
+def test_a_record_that_is_too_large_is_one_sentence(changelogs):
+    for size in (200_000, 2_000_000):
+        large = [NewRecord(partition=CHANGELOGS[0], key=b"a", value=bytes(size))]
+        with pytest.raises(StoreError, match=r"a record is too large .* raise max_request_size"):
+            changelogs.append(large)
+
+
+def test_a_cluster_that_is_gone_is_one_sentence():
+    with pytest.raises(ClusterUnavailable, match="changelogs cannot be read: "):
+        KafkaChangelogs(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=200)
+    with running_broker(BrokerConfig(topics={"app-counts-changelog": 2})) as broker:
+        made = KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers, **FAST)
+        made.append(records("a"))
+        broker.stop_node(1)
+        with closing(made), pytest.raises(ClusterUnavailable, match="changelogs cannot be written"):
+            made.append(records("b"))
+
+
+def test_a_setting_that_no_client_has_is_refused():
+    with pytest.raises(ConfigError, match="boostrap_servers"):
+        KafkaChangelogs(boostrap_servers="127.0.0.1:1")
+
+
+TOPOLOGY = (
+    Topology()
+    .add_source("read", topics=["words"])
+    .add_processor("count", parents=["read"])
+    .add_state_store("counts", processors=["count"])
+)
+COUNTS = DictStore("counts", key=TEXT, value=JSON)
+
+
+def test_a_consumer_that_commits_by_itself_is_refused():
+    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
+        settings = {"bootstrap_servers": broker.bootstrap_servers, "enable_auto_commit": True}
+        with (
+            StreamsApplication(
+                TOPOLOGY, print, group_id="app", stores=[COUNTS], **settings
+            ) as application,
+            pytest.raises(ConfigError, match="set enable_auto_commit=False"),
+        ):
+            application.run()
+
+
+def test_queries_need_an_endpoint():
+    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
+        settings = {"bootstrap_servers": broker.bootstrap_servers}
+        with (
+            StreamsApplication(TOPOLOGY, print, group_id="app", **settings) as application,
+            pytest.raises(ConfigError, match="set endpoint='host:port'"),
+        ):
+            application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))

@@ -1,0 +1,285 @@
+"""A process ends at any step, or is paused there while another one takes its task over.
+
+The oracle counts the input. It is compared with the state of the next member, with what a member
+without files restores from the changelogs, and with the outputs, none of which may be lost.
+"""
+
+import shutil
+from contextlib import suppress
+
+import pytest
+
+from assignor.embedding import DictStore, SqliteStore
+from assignor.embedding.state_stores import replica, writing
+from tests.assignor.embedding.state_stores.logs import (
+    WORDS,
+    Cluster,
+    Killed,
+    Member,
+    Steps,
+    restored,
+)
+
+# Where the task goes after the kill: to a process with the files of the killed one, to one without,
+# to one that keeps state in memory; and from there back to the files of the killed one.
+DISKS = {
+    "same disk": SqliteStore,
+    "other disk": SqliteStore,
+    "memory": DictStore,
+    "back again": SqliteStore,
+}
+
+
+class World:
+    """A cluster, and members with directories."""
+
+    def __init__(self, home):
+        self.home = home
+        shutil.rmtree(home, ignore_errors=True)
+        self.cluster = Cluster()
+        self.cluster.write(*WORDS, *WORDS[:2])
+
+    def member(self, name, *, kind=SqliteStore, steps=None):
+        state_dir = self.home / name
+        state_dir.mkdir(parents=True, exist_ok=True)
+        member = Member(self.cluster, kind=kind, state_dir=state_dir, steps=steps)
+        member.assign()
+        return member
+
+    def wrong(self, member):
+        expected = self.cluster.expected()
+        sent = {key.decode(): n for (_, key, _, _), n in self.cluster.outputs.items()}
+        found = {
+            "state": member.state() == expected,
+            "changelog": restored(self.cluster) == expected,
+            "outputs": all(sent.get(word, 0) >= n for word, n in expected["by-word"].items()),
+        }
+        return [name for name, holds in found.items() if not holds]
+
+
+def steps_of(home):
+    """Names of all steps of a member that is not disturbed."""
+    world = World(home)
+    steps = Steps()
+    member = world.member("one", steps=steps)
+    member.finish()
+    assert world.wrong(member) == []
+    member.stores.close()
+    return steps.names
+
+
+def wrong_after_kills(home, kind, *, disk, compact=False):
+    """Yield steps at which a kill leads to a wrong result, with what is wrong."""
+    for at, name in enumerate(steps_of(home), start=1):
+        world = World(home)
+        with suppress(Killed):
+            world.member("one", kind=kind, steps=Steps(at)).finish()
+        if compact:
+            for log in world.cluster.logs.values():
+                log.compact()
+        following = world.member("one" if disk == "same disk" else "two", kind=kind)
+        # Other batches than before: a copy that is ahead of its changelog is not right by chance.
+        world.cluster.write(*WORDS)
+        following.finish(records=9)
+        if disk == "back again":
+            following.stores.close()
+            following = world.member("one", kind=kind)
+        world.cluster.write(*WORDS)
+        following.finish()
+        wrong = world.wrong(following)
+        following.stores.close()
+        if wrong:
+            yield at, name, wrong
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize(
+    "disk",
+    [
+        disk if kind is DictStore else pytest.param(disk, marks=pytest.mark.slow)
+        for disk, kind in DISKS.items()
+    ],
+)
+def test_a_kill_at_any_step_changes_no_count(tmp_path, disk, compact):
+    kills = wrong_after_kills(tmp_path / "home", DISKS[disk], disk=disk, compact=compact)
+    assert not list(kills)
+
+
+def test_the_steps_are_those_that_matter(tmp_path):
+    assert set(steps_of(tmp_path / "home")) >= {
+        "end offsets",
+        "before handler",
+        "after handler",
+        "flush",
+        "append",
+        "appended",
+        "before local write",
+        "after local write",
+        "before commit",
+    }
+
+
+def wrong_after_pauses(home, kind):
+    """Yield steps at which a pause with a takeover by another member leads to a wrong result."""
+    for at, name in enumerate(steps_of(home), start=1):
+        world = World(home)
+        members = []
+
+        def take_over(world=world, members=members):
+            members.append(world.member("two", kind=kind))
+            members[0].poll()
+            world.cluster.write(*WORDS[:3])
+            members[0].poll()
+
+        paused = world.member("one", kind=kind, steps=Steps(at, then=take_over))
+        while not members:
+            paused.poll()
+        # Neither knows that the other one has the task.
+        paused.poll()
+        members[0].poll()
+        paused.revoke()
+        members[0].finish()
+        wrong = world.wrong(members[0])
+        for log in world.cluster.logs.values():
+            log.compact()
+        wrong += [f"{what}, compacted" for what in world.wrong(members[0])]
+        for member in (paused, *members):
+            member.stores.close()
+        if wrong:
+            yield at, name, wrong
+
+
+@pytest.mark.parametrize("kind", [pytest.param(SqliteStore, marks=pytest.mark.slow), DictStore])
+def test_a_member_that_was_paused_at_any_step_changes_no_count(tmp_path, kind):
+    assert not list(wrong_after_pauses(tmp_path / "home", kind))
+
+
+# What each step of the protocol is for: without it, some kill or pause leads to a wrong result.
+
+
+def checkpoint_before_produce(monkeypatch):
+    """The local copies get writes and positions before the changelogs do."""
+
+    def write(access, transactions):
+        for each in transactions:
+            copy = each.opened.copy
+            for name, writes in each.commit.writes.items():
+                store = copy.replicas[name]
+                count = len(writes) + (store is copy.coordinator)
+                store.written(
+                    writes,
+                    position=store.position + count,
+                    owner=copy.owner,
+                    commit=each.value if store is copy.coordinator else b"",
+                )
+            copy.commit = each.commit
+        access.append([each.commit_record() for each in transactions])
+        for each in transactions:
+            for records in each.records():
+                access.append(records)
+
+    monkeypatch.setattr(writing, "_write", write)
+
+
+def writes_before_the_commit_record(monkeypatch):
+    """Writes become records before the commit record that has all of them."""
+    kept = writing._Transaction
+
+    class Later(kept):
+        def is_committed(self, offset):
+            del offset
+            return True
+
+        def finish(self, offsets):
+            copy = self.opened.copy
+            for name, found in zip(self.commit.writes, offsets, strict=True):
+                store = copy.replicas[name]
+                store.written(
+                    self.commit.writes[name],
+                    position=max(found) + 1 + (store is copy.coordinator),
+                    owner=copy.owner,
+                    commit=self.value if store is copy.coordinator else b"",
+                )
+            copy.commit = self.commit
+
+    def write(access, transactions):
+        made = [Later(each.opened) for each in transactions]
+        for each in made:
+            written = [access.append(records) for records in each.records()]
+            access.append([each.commit_record()])
+            each.finish(written)
+
+    monkeypatch.setattr(writing, "_write", write)
+
+
+def commits_are_not_completed(monkeypatch):
+    monkeypatch.setattr(replica.Replica, "missing", lambda *_: {})
+
+
+def input_offsets_are_not_kept(monkeypatch):
+    monkeypatch.setattr(writing.OpenBatch, "next_input", lambda *_: 0)
+
+
+def outputs_after_the_commit_record(monkeypatch):
+    kept = writing._write
+
+    def write_batches(access, opened):
+        changed = [writing._Transaction(each) for each in opened if each.batch.writes]
+        kept(access, changed)
+        for each in changed:
+            each.opened.batch.begin()
+        access.flush()
+
+    monkeypatch.setattr("assignor.embedding.state_stores.task_stores.write_batches", write_batches)
+
+
+def records_of_earlier_owners_count(monkeypatch):
+    read, latest = replica.owner_of, [replica.NOBODY]
+
+    def owner_of(headers):
+        latest[0] = max(latest[0], read(headers))
+        return latest[0]
+
+    monkeypatch.setattr(replica, "owner_of", owner_of)
+
+
+def records_of_others_are_not_noticed(monkeypatch):
+    monkeypatch.setattr(replica.Replica, "is_next", lambda *_, **__: True)
+
+
+def hidden_values_are_not_repaired(monkeypatch):
+    monkeypatch.setattr(replica.Replica, "repairs", lambda *_: {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault",
+    [
+        checkpoint_before_produce,
+        writes_before_the_commit_record,
+        commits_are_not_completed,
+        input_offsets_are_not_kept,
+        outputs_after_the_commit_record,
+    ],
+)
+def test_a_wrong_order_is_found_by_kills(tmp_path, monkeypatch, fault):
+    fault(monkeypatch)
+    found = (
+        wrong
+        for disk in reversed(DISKS)
+        for wrong in wrong_after_kills(tmp_path / "home", DISKS[disk], disk=disk)
+    )
+    assert next(found, None) is not None
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        records_of_earlier_owners_count,
+        records_of_others_are_not_noticed,
+        hidden_values_are_not_repaired,
+    ],
+)
+def test_a_member_that_was_paused_is_found_by_pauses(tmp_path, monkeypatch, fault):
+    fault(monkeypatch)
+    assert next(wrong_after_pauses(tmp_path / "home", DictStore), None) is not None

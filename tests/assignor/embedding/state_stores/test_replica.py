@@ -1,0 +1,159 @@
+"""Records of a changelog become entries; a changelog that cannot complete them begins anew."""
+
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from assignor.embedding.state_stores.records import (
+    COMMIT_KEY,
+    NOBODY,
+    OWNER_HEADER,
+    OWNER_KEY,
+    Commit,
+    Owner,
+    commit_bytes,
+    owned_record,
+    owner_of,
+    read_commit,
+)
+from assignor.embedding.state_stores.replica import REBUILD_AFTER_S, Replica
+from assignor.embedding.state_stores.tables import DictTable
+from assignor.stores import StoreError
+from encoding import TopicPartition
+
+CHANGELOG = TopicPartition("app-counts-changelog", 1)
+FIRST, SECOND = Owner(1, b"11111111"), Owner(2, b"00000000")
+
+
+def record(offset, key, value, owner=FIRST):
+    made = owned_record(CHANGELOG, key, value, owner)
+    return SimpleNamespace(offset=offset, key=key, value=value, headers=list(made.headers))
+
+
+@pytest.fixture
+def replica():
+    return Replica("counts", CHANGELOG, DictTable("counts"))
+
+
+def test_writes_owners_and_commits_are_kept_apart(replica):
+    replica.restore(
+        [
+            record(3, OWNER_KEY, b""),
+            record(4, COMMIT_KEY, commit_bytes(Commit(number=5))),
+            record(5, b"one", b"1"),
+            record(7, b"two", b"2"),
+            record(9, b"one", None),
+        ]
+    )
+    assert dict(replica.table.items()) == {b"two": b"2"}
+    assert (replica.position, replica.owner, replica.commit.number) == (10, FIRST, 5)
+    assert (replica.restored, replica.unowned) == (2, set())
+
+
+def test_records_of_an_earlier_owner_do_not_count_and_are_remembered(replica):
+    commit = commit_bytes(Commit(number=5))
+    replica.restore([record(0, b"one", b"1"), record(1, OWNER_KEY, b"", SECOND)])
+    replica.restore([record(2, b"one", b"late"), record(3, COMMIT_KEY, commit)])
+    replica.restore([record(4, b"two", b"2", SECOND)])
+    assert dict(replica.table.items()) == {b"one": b"1", b"two": b"2"}
+    assert replica.commit == Commit()
+    assert replica.repairs({}) == {b"one": b"1", COMMIT_KEY: None}
+    assert replica.repairs({b"one": b"newer"})[b"one"] == b"newer"
+
+
+def test_records_of_other_programs_count_until_a_task_has_run(replica):
+    plain = SimpleNamespace(offset=0, key=b"one", value=b"1", headers=())
+    replica.restore([plain, record(1, OWNER_KEY, b"")])
+    replica.restore([SimpleNamespace(offset=2, key=b"one", value=b"2", headers=None)])
+    replica.restore([SimpleNamespace(offset=3, key=None, value=b"2", headers=())])
+    assert dict(replica.table.items()) == {b"one": b"1"}
+    assert replica.unowned == {b"one"}
+
+
+def test_records_below_the_position_are_skipped(replica):
+    replica.restore([record(5, b"one", b"1")])
+    replica.restore([record(2, b"one", b"old"), record(6, b"two", b"2")])
+    assert dict(replica.table.items()) == {b"one": b"1", b"two": b"2"}
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"1234567", bytes(16), b"\xff" * 16, b"\x00" * 7 + b"\x01" + b"1234567"]
+)
+def test_an_owner_that_makes_no_sense_is_nobody(value):
+    assert owner_of([("other", b""), (OWNER_HEADER, value)]) == NOBODY
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "position"),
+    [(0, 10, 10), (0, 12, 10), (10, 10, 10), (0, 9, 0), (11, 12, 11), (0, 0, 0), (3, 5, 3)],
+)
+def test_a_copy_that_the_changelog_cannot_complete_is_rebuilt(replica, start, end, position):
+    replica.restore([record(9, b"one", b"1")])
+    replica.check_range(start, end)
+    assert replica.position == position
+    assert dict(replica.table.items()) == ({b"one": b"1"} if position == 10 else {})
+
+
+def test_a_new_copy_begins_where_the_changelog_does(replica):
+    replica.check_range(7, 7)
+    assert replica.position == 7
+    replica.check_range(7, 9)
+    assert replica.position == 7
+
+
+@pytest.mark.parametrize(("end", "is_kept"), [(10, True), (11, False)])
+def test_a_copy_that_may_have_missed_tombstones_is_rebuilt(replica, end, is_kept):
+    replica.restore([record(9, b"one", b"1")])
+    hours_ago_ms = round((time.time() - REBUILD_AFTER_S - 60) * 1000)
+    replica.table.progress = replace(replica.table.progress, saved_ms=hours_ago_ms)
+    replica.check_range(0, end)
+    assert (replica.table.get(b"one") == b"1") is is_kept
+
+
+def test_offsets_in_between_are_noticed(replica):
+    replica.restore([record(9, b"one", b"1")])
+    assert replica.is_next([])
+    assert replica.is_next([10, 11])
+    assert replica.is_next([12, 11], after=1)
+    assert not replica.is_next([11])
+    assert not replica.is_next([10, 12])
+    assert not replica.is_next([-1])
+    assert not replica.is_next([10, 10])
+
+
+COMMIT = Commit(
+    number=3,
+    inputs={TopicPartition("orders", 1): 12},
+    writes={"counts": {b"one": b"1", b"two": None}},
+)
+
+
+def test_commits_are_read_as_they_were_written():
+    assert read_commit(commit_bytes(COMMIT), name="record") == COMMIT
+    assert read_commit(b"", name="record") == Commit()
+    assert read_commit(None, name="record") == Commit()
+
+
+@pytest.mark.parametrize("at", range(len(commit_bytes(COMMIT))))
+def test_a_truncated_commit_is_one_sentence(at):
+    if at:
+        with pytest.raises(StoreError, match="record is not a valid commit record"):
+            read_commit(commit_bytes(COMMIT)[:at], name="record")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\xc0",
+        b"\x94\x02\x00\x90\x80",
+        b"\x94\x01\xff\x90\x80",
+        b"\x94\x01\x00\x91\x93\xa1a\x00\xff\x80",
+        b"\x94\x01\x00\x90\x81\xa1a\x91\x92\xa1a\xc0",
+        b"\x94\x01\x00\x90\x81\x01\x90",
+    ],
+)
+def test_a_commit_of_another_program_is_one_sentence(value):
+    with pytest.raises(StoreError, match="does another program write to this changelog"):
+        read_commit(value, name="record")

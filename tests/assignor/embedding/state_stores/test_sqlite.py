@@ -1,0 +1,181 @@
+"""A store's file: damaged, foreign, locked, of another task; both writes or neither."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from assignor.embedding import StoreNotHeld
+from assignor.embedding.state_stores.records import Owner
+from assignor.embedding.state_stores.sqlite import SqliteTable
+from assignor.embedding.state_stores.tables import DictTable, Progress
+from assignor.stores import StoreError
+from encoding import TopicPartition
+
+CHANGELOG = TopicPartition("app-counts-changelog", 1)
+AT = Progress(position=7, owner=Owner(3, b"12345678"), commit=b"commit", saved_ms=12)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "counts.db"
+
+
+@pytest.fixture(params=["sqlite", "dict"])
+def table(request, path):
+    made = SqliteTable(path, CHANGELOG) if request.param == "sqlite" else DictTable("counts")
+    yield made
+    made.close()
+
+
+def test_entries_are_ordered_by_key_and_found_by_prefix(table):
+    keys = [bytes([first, *rest]) for first in (1, 254, 255) for rest in ((), (0,), (255, 255))]
+    table.apply({key: key[:1] for key in reversed(keys)}, AT)
+    assert [key for key, _ in table.items()] == sorted(keys)
+    for prefix in (b"\x01", b"\xff", b"\xff\xff", b"\xfe\xff", b"\x02", b""):
+        assert [key for key, _ in table.items(prefix)] == [
+            key for key in sorted(keys) if key.startswith(prefix)
+        ]
+    assert table.get(b"\xff") == b"\xff"
+    assert table.get(b"\x02") is None
+
+
+def test_many_entries_are_read_page_by_page(table):
+    entries = {f"{number:05}".encode(): b"" for number in range(2500)}
+    table.apply(entries, AT)
+    assert dict(table.items()) == entries
+    assert len(list(table.items(b"00"))) == 1000
+
+
+def test_deleted_keys_are_gone_and_an_empty_value_is_a_value(table):
+    table.apply({b"one": b"", b"two": b"2"}, AT)
+    table.apply({b"two": None, b"none": None}, AT)
+    assert dict(table.items()) == {b"one": b""}
+    table.clear()
+    assert dict(table.items()) == {}
+    assert table.progress == Progress()
+
+
+def test_a_closed_table_says_so(table):
+    table.close()
+    table.close()
+    for use in (
+        lambda: table.get(b""),
+        lambda: list(table.items()),
+        lambda: table.apply({}, AT),
+        table.clear,
+    ):
+        with pytest.raises(
+            StoreNotHeld, match="is closed: its task is not on this member any more"
+        ):
+            use()
+
+
+def test_entries_and_progress_survive_the_process(path):
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        table.apply({b"one": b"1"}, AT)
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        assert dict(table.items()) == {b"one": b"1"}
+        assert table.progress == AT
+
+
+def test_a_failed_write_leaves_entries_and_progress_as_they_were(path):
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        table.apply({b"one": b"1"}, AT)
+        with pytest.raises(StoreError, match="cannot be used"):
+            table.apply({b"one": b"2", b"two": "\ud800"}, Progress(position=9))
+        assert dict(table.items()) == {b"one": b"1"}
+        assert table.progress == AT
+        table.apply({b"one": b"3"}, Progress(position=9))
+        assert table.progress.position == 9
+
+
+def damaged_header(path):
+    with path.open("r+b") as file:
+        file.write(b"not a database")
+
+
+def damaged_page(path):
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(path.stat().st_size - 4096))
+
+
+def text_file(path):
+    path.unlink()
+    path.write_text("a text\n" * 1000)
+
+
+def foreign(path):
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table items (name)")
+
+
+def later_release(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("pragma user_version = 2")
+
+
+def other_changelog(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("update progress set partition = 2")
+        connection.commit()
+
+
+def no_progress(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("delete from progress")
+        connection.commit()
+
+
+def directory(path):
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (damaged_header, r"counts\.db is damaged, or no SQLite file; delete the file, and the"),
+        (damaged_page, r"counts\.db is damaged; delete the file, and the state is restored"),
+        (text_file, r"counts\.db is damaged, or no SQLite file"),
+        (foreign, r"counts\.db is a SQLite file of another program; move it away"),
+        (later_release, r"counts\.db has format 2, this release reads 1; start the release"),
+        (other_changelog, r"is a copy of app-counts-changelog-2, not of app-counts-changelog-1"),
+        (no_progress, r"counts\.db cannot be used; delete the file"),
+        (directory, r"counts\.db cannot be opened; check the directory"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_sentence(path, damage, message):
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        table.apply({f"{number}".encode(): bytes(100) for number in range(500)}, AT)
+    damage(path)
+    with pytest.raises(StoreError, match=message):
+        list(SqliteTable(path, CHANGELOG).items())
+
+
+def test_a_file_that_another_process_locks_is_one_sentence(path, monkeypatch):
+    monkeypatch.setattr("assignor.embedding.state_stores.sqlite._WAIT_S", 0.0)
+    with closing(SqliteTable(path, CHANGELOG)) as table, closing(sqlite3.connect(path)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(StoreError, match=r"counts\.db is locked by another process; end that"):
+            table.apply({}, AT)
+        other.rollback()
+        table.apply({b"one": b"1"}, AT)
+
+
+def test_a_missing_directory_is_one_sentence(tmp_path):
+    with pytest.raises(StoreError, match="cannot be opened; check the directory and its rights"):
+        SqliteTable(tmp_path / "gone" / "counts.db", CHANGELOG)
+
+
+def test_other_programs_read_the_file_meanwhile(path):
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        table.apply({b"one": b"1"}, AT)
+        uri = f"file:{path}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as other:
+            cursor = other.execute("select key, value from items")
+            table.apply({b"one": b"2"}, AT)
+            assert cursor.fetchall() == [(b"one", b"1")]

@@ -1,0 +1,379 @@
+"""Stores follow the tasks of a member: opened, restored, updated, given up, removed; and misuse."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from assignor import ConfigError, Topology, TopologyError
+from assignor.embedding import (
+    JSON,
+    TEXT,
+    ClusterUnavailable,
+    DictStore,
+    SqliteStore,
+    StoreNotHeld,
+    StoreReadOnly,
+    TaskStores,
+)
+from assignor.embedding.process_id import ProcessDirectory
+from assignor.stores import StoreError
+from encoding import TopicPartition
+from tests.assignor.embedding.state_stores.logs import (
+    CHANGELOGS,
+    INPUTS,
+    TASK,
+    WORDS,
+    Access,
+    Cluster,
+    Member,
+    Steps,
+    restored,
+)
+
+OTHER = DictStore("other", key=TEXT, value=JSON)
+
+
+@pytest.fixture
+def cluster():
+    made = Cluster()
+    made.write(*WORDS, *WORDS[:4])
+    return made
+
+
+@pytest.fixture
+def member(cluster, tmp_path):
+    members = []
+
+    def make(name="one", **settings):
+        state_dir = tmp_path / name
+        state_dir.mkdir(exist_ok=True)
+        members.append(Member(cluster, state_dir=state_dir, **settings))
+        return members[-1]
+
+    yield make
+    for made in members:
+        made.stores.close()
+
+
+def test_a_standby_follows_and_takes_over_without_reading_again(cluster, member):
+    active, standby = member("one"), member("two", kind=DictStore)
+    active.assign()
+    standby.assign(active=False)
+    active.finish()
+    standby.poll()
+    assert standby.state() == cluster.expected()
+    assert standby.stores.task_offsets() == active.stores.task_offsets()
+    assert active.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    read = sum(replica.restored for replica in standby.stores._copies[TASK].replicas.values())
+    active.stores.close()
+    standby.assign()
+    cluster.write("one")
+    standby.finish()
+    assert standby.state() == restored(cluster) == cluster.expected()
+    assert standby.sentences[-1] == f"restored tasks: 0_0; {read} changes read"
+
+
+def test_an_active_task_that_becomes_a_standby_follows_the_new_owner(cluster, member):
+    first, second = member("one"), member("two")
+    first.assign()
+    first.finish()
+    first.revoke()
+    first.assign(active=False)
+    second.assign()
+    cluster.write("one", "two")
+    second.finish()
+    first.poll()
+    assert first.state() == cluster.expected()
+    with pytest.raises(StoreReadOnly):
+        first.stores[TASK][first.words].put("one", 1)
+
+
+def test_records_that_come_with_a_new_assignment_are_not_lost(cluster, member):
+    one = member()
+    one.assign()
+    one.finish()
+    one.revoke()
+    one.assign()
+    cluster.write("till")
+    # The client's poll returns them in the call in which the rebalance happened.
+    batch = {INPUTS[0]: cluster.input[INPUTS[0]][-1:], INPUTS[1]: []}
+    done = one.stores.process(batch, one.count)
+    assert done == {INPUTS[0]: len(cluster.input[INPUTS[0]])}
+    assert one.state() == cluster.expected()
+
+
+def test_a_task_that_moved_away_is_closed_and_its_files_are_kept_for_a_while(
+    cluster, member, tmp_path
+):
+    one = member()
+    one.assign()
+    one.finish()
+    kept = one.stores[TASK][one.words]
+    position = one.stores.task_offsets()
+    one.revoke()
+    one.stores.on_tasks_assigned({}, {})
+    one.stores.process({}, one.count)
+    assert one.stores.task_offsets() == position
+    with pytest.raises(StoreNotHeld, match="its task is not on this member any more"):
+        kept.get("one")
+    with pytest.raises(StoreNotHeld, match=r"task 0_0 is not on this member; ask a host of"):
+        one.stores[TASK]
+    with pytest.raises(StoreNotHeld, match=r"task 0_3 is not on this member"):
+        one.stores.local_state(one.words, 3)
+    assert (tmp_path / "one/0_0/by-word.db").exists()
+    one.stores._local._cleanup_delay_s = 0.0
+    one.stores.process({}, one.count)
+    one.stores.process({}, one.count)
+    assert not (tmp_path / "one/0_0").exists()
+    assert one.stores.task_offsets() == {}
+
+
+def test_a_restarted_process_tells_the_leader_what_it_has(cluster, member):
+    one = member()
+    one.assign()
+    one.finish()
+    position = one.stores.task_offsets()
+    assert sum(position.values()) == sum(cluster.logs[each].end for each in CHANGELOGS)
+    one.stores.close()
+    again = member()
+    assert again.stores.task_offsets() == position
+    again.assign()
+    again.finish()
+    assert again.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+
+
+def test_a_file_that_cannot_be_used_is_told_at_the_start_and_raised_when_it_is_needed(
+    cluster, member, tmp_path, caplog
+):
+    one = member()
+    one.assign()
+    one.finish()
+    one.stores.close()
+    (tmp_path / "one/0_0/by-word.db").write_bytes(b"no database" * 100)
+    again = member()
+    assert "by-word.db is damaged, or no SQLite file" in caplog.text
+    again.assign()
+    with pytest.raises(StoreError, match=r"by-word\.db is damaged, or no SQLite file"):
+        again.poll()
+    for file in (tmp_path / "one/0_0").glob("by-word.db*"):
+        file.unlink()
+    again.finish()
+    assert again.state() == cluster.expected()
+
+
+@pytest.mark.parametrize("change", ["truncated", "made anew"])
+def test_a_changelog_that_lost_records_is_noticed(cluster, member, change):
+    one = member(kind=SqliteStore)
+    one.assign()
+    one.finish()
+    one.stores.close()
+    for log in cluster.logs.values():
+        if change == "truncated":
+            log.start, log.records = log.end + 3, []
+            log.end = log.start
+        else:
+            log.end, log.records = 0, []
+    again = member()
+    again.assign()
+    again.poll()
+    assert again.state() == {"by-word": {}, "by-letter": {}}
+    assert not again.stores.waiting
+
+
+def test_records_wait_until_their_task_is_restored(cluster, member):
+    one = member()
+    one.assign()
+    assert one.stores.waiting == frozenset(INPUTS)
+    one.stores._restore_s = -1.0  # a step at a time
+    batch = {INPUTS[0]: cluster.input[INPUTS[0]][:2]}
+    assert one.stores.process(batch, one.count) == {}
+    assert one.stores.waiting == frozenset(INPUTS)
+    assert one.stores.process({}, one.count) == {INPUTS[0]: 2}
+    assert one.stores.waiting == frozenset()
+
+
+def test_partitions_are_merged_by_time(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    seen = []
+    one.stores.process(
+        {each: cluster.input[each] for each in INPUTS}, lambda record, _: seen.append(record.word)
+    )
+    assert seen == [*WORDS, *WORDS[:4]]
+
+
+def test_records_of_confluent_kafka_have_methods(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    records = [
+        SimpleNamespace(word=word, offset=lambda at=at: at, timestamp=lambda at=at: (1, at))
+        for at, word in enumerate(["one", "two"])
+    ]
+    partition = SimpleNamespace(topic="orders", partition=0)
+    hashable = type("Partition", (), vars(partition))
+    assert one.stores.process({hashable: records}, one.count) == {hashable: 2}
+    assert one.state()["by-word"] == {"one": 1, "two": 1}
+
+
+def test_a_function_that_raises_has_no_effect_and_the_batch_comes_again(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+
+    def fail(record, state):
+        one.count(record, state)
+        if record.word == WORDS[2]:
+            raise ZeroDivisionError
+
+    batch = {INPUTS[0]: cluster.input[INPUTS[0]][:3], INPUTS[1]: cluster.input[INPUTS[1]][:3]}
+    with pytest.raises(ZeroDivisionError):
+        one.stores.process(batch, fail)
+    assert one.state() == {"by-word": {}, "by-letter": {}}
+    assert one.stores.process({}, one.count) == dict.fromkeys(INPUTS, 3)
+    assert one.state()["by-word"] == dict.fromkeys(WORDS[:6], 1)
+
+
+def test_a_cluster_that_does_not_answer_costs_no_record(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    one.access.broken = ClusterUnavailable("gone")
+    batch = {each: cluster.input[each] for each in INPUTS}
+    for given in (batch, {}):
+        with pytest.raises(ClusterUnavailable):
+            one.stores.process(given, one.count)
+        assert one.stores.waiting == frozenset(INPUTS)
+    one.access.broken = None
+    assert one.stores.process({}, one.count) == {each: len(cluster.input[each]) for each in INPUTS}
+    assert one.state() == restored(cluster) == cluster.expected()
+
+
+def test_a_large_batch_is_written_in_parts(cluster, member, monkeypatch):
+    monkeypatch.setattr("assignor.embedding.state_stores.task_stores.COMMIT_SIZE", 1)
+    one = member()
+    one.assign()
+    one.finish()
+    assert one.state() == restored(cluster) == cluster.expected()
+    commits = [record for record in cluster.logs[CHANGELOGS[0]].records if b"commit" in record.key]
+    assert len(commits) == 12
+
+
+def ignore(*_):
+    """Process a record without an effect."""
+
+
+def test_records_without_writes_need_no_commit_record(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    ends = {each: cluster.logs[each].end for each in CHANGELOGS}
+    batch = {INPUTS[0]: cluster.input[INPUTS[0]]}
+    assert one.stores.process(batch, ignore) == {INPUTS[0]: 6}
+    assert {each: cluster.logs[each].end for each in CHANGELOGS} == ends
+    # They are not processed twice here.
+    assert one.stores.process(batch, one.count) == {INPUTS[0]: 6}
+    assert one.state()["by-word"] == {}
+
+
+def test_a_task_without_stores_runs_at_once():
+    topology = (
+        Topology()
+        .add_source("read", topics=["orders"])
+        .add_processor("pass", parents=["read"])
+        .add_source("other", topics=["visits"])
+        .add_processor("count", parents=["other"])
+        .add_state_store("counts", processors=["count"])
+    )
+    counts = DictStore("counts", key=TEXT, value=JSON)
+    cluster = Cluster()
+    cluster.write(*WORDS)
+    with TaskStores(
+        topology, [counts], application_id="app", access=Access(cluster, Steps())
+    ) as stores:
+        [task] = {stores._layout.task_of_input("orders", 0)}
+        stores.on_tasks_assigned({task: (INPUTS[0],)}, {})
+        seen = []
+
+        def handle(record, state):
+            seen.append(record.word)
+            with pytest.raises(TopologyError, match=r"has no store 'counts'; its stores: none"):
+                state[counts]
+
+        batch = {INPUTS[0]: cluster.input[INPUTS[0]][:2]}
+        assert stores.process(batch, handle) == {INPUTS[0]: 2}
+        assert len(seen) == 2
+        assert not cluster.logs
+
+
+def test_stores_that_do_not_fit_the_topology_are_refused(tmp_path):
+    def make(topology, *stores, **settings):
+        access = Access(Cluster(), Steps())
+        return TaskStores(topology, stores, application_id="app", access=access, **settings)
+
+    counts = SqliteStore("counts", key=TEXT, value=JSON)
+    base = Topology().add_source("r", topics=["t"]).add_processor("p", parents=["r"])
+    with pytest.raises(TopologyError, match=r"there is no state store 'counts'; choose from none"):
+        make(base, counts)
+    base.add_state_store("cache", processors=["p"], logged=False)
+    base.add_state_store("table", processors=["p"], source_topic="t")
+    base.add_state_store("counts", processors=["p"])
+    for name in ("cache", "table"):
+        with pytest.raises(TopologyError, match=f"'{name}' has no changelog of its own"):
+            make(base, DictStore(name, key=TEXT, value=JSON))
+    with pytest.raises(TopologyError, match="'counts' is given twice"):
+        make(base, counts, counts)
+    with pytest.raises(ConfigError, match=r"store 'counts' is kept in files; set state_dir="):
+        make(base, counts)
+    make(base, counts, state_dir=tmp_path).close()
+
+
+def test_a_store_that_was_not_given_is_refused(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    with pytest.raises(TopologyError, match=r"'other' is not among the given stores \(by-letter, "):
+        one.stores[TASK][OTHER]
+    with pytest.raises(TopologyError, match="'other' is not among the given stores"):
+        one.stores.local_state(OTHER, 0)
+    with pytest.raises(TopologyError, match="no source of the topology reads topic 'else'"):
+        one.stores.process({TopicPartition("else", 0): [object()]}, one.count)
+
+
+def test_a_state_that_is_kept_beyond_its_record_is_refused(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    kept = []
+    one.stores.process(
+        {INPUTS[0]: cluster.input[INPUTS[0]][:1]}, lambda _, state: kept.append(state)
+    )
+    [state] = kept
+    with pytest.raises(StoreReadOnly, match="write only in the function that processes a record"):
+        state[one.words].put("one", 1)
+    with pytest.raises(StoreReadOnly, match="task 0_0 sends nothing to out now"):
+        state.send("out", key=b"")
+    with pytest.raises(StoreReadOnly, match="sends nothing"):
+        one.stores[TASK].send("out", key=b"")
+    assert state[one.words].get("one") is None
+
+
+def test_the_state_directory_is_shared_with_the_assignor_and_with_no_other_process(
+    tmp_path, member
+):
+    one = member()
+    ProcessDirectory(tmp_path / "one").close()
+    code = (
+        "from assignor.embedding import ProcessDirectory, StateDirectoryLocked\n"
+        "try:\n"
+        f"    ProcessDirectory({str(tmp_path / 'one')!r})\n"
+        "except StateDirectoryLocked:\n"
+        "    print('locked')\n"
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"locked\n"
+    one.stores.close()
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b""
