@@ -3,7 +3,7 @@
 import logging
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Self, Unpack
 
 import confluent_kafka
@@ -27,6 +27,7 @@ from assignor.topology import Topology
 _SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 _CLOSED: Final = "Consumer closed"
+_poll: Final = confluent_kafka.Consumer.poll
 
 
 class Consumer(confluent_kafka.Consumer):
@@ -135,7 +136,7 @@ class Consumer(confluent_kafka.Consumer):
         if fatal is not None:
             raise refused(KafkaError._FATAL, f"Failed to set subscription: {fatal.str()}")
         self._serving.callbacks = dict(zip(Change, given.values(), strict=True))
-        self._mailbox.polled_s = time.monotonic()
+        self._mailbox.has_polled = True
         self._member.subscribe(wanted)
 
     def unsubscribe(self) -> None:
@@ -161,34 +162,33 @@ class Consumer(confluent_kafka.Consumer):
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return a record, an error, or None after `timeout` seconds; call back for rebalances."""
+        # The short way: a record has been fetched, and there is nothing else to do.
         mailbox = self._mailbox
-        end_s = None
-        while True:
-            if mailbox.events:
-                message = self._serving.serve(self)
-                if message is not None:
-                    return message
-            now_s = mailbox.polled_s = time.monotonic()
-            if 0 <= timeout <= _SLICE_S:
-                return super().poll(timeout)
-            end_s = now_s + timeout if end_s is None else end_s
-            left_s = _SLICE_S if timeout < 0 else end_s - now_s
-            message = super().poll(max(0.0, min(_SLICE_S, left_s)))
-            if message is not None or left_s < _SLICE_S:
+        mailbox.has_polled = True
+        if not mailbox.events:
+            message = _poll(self, 0.0)
+            if message is not None or timeout == 0:
                 return message
+        found = self._waited_for(timeout, lambda wait_s: _one(super(Consumer, self).poll(wait_s)))
+        return found[0] if found else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to `num_messages` records and errors; call back for rebalances."""
+        return self._waited_for(
+            timeout, lambda wait_s: super(Consumer, self).consume(num_messages, wait_s)
+        )
+
+    def _waited_for(self, timeout: float, read: Callable[[float], list[Message]]) -> list[Message]:
+        """Return what is read within `timeout` seconds, looking for events in between."""
         mailbox = self._mailbox
         end_s = time.monotonic() + timeout
         while True:
-            if mailbox.events:
-                message = self._serving.serve(self)
-                if message is not None:
-                    return [message]
-            now_s = mailbox.polled_s = time.monotonic()
-            left_s = _SLICE_S if timeout < 0 else end_s - now_s
-            messages = super().consume(num_messages, max(0.0, min(_SLICE_S, left_s)))
+            mailbox.has_polled = True
+            message = self._serving.serve(self) if mailbox.events else None
+            if message is not None:
+                return [message]
+            left_s = _SLICE_S if timeout < 0 else end_s - time.monotonic()
+            messages = read(max(0.0, min(_SLICE_S, left_s)))
             if messages or left_s < _SLICE_S:
                 return messages
 
@@ -344,6 +344,10 @@ class Consumer(confluent_kafka.Consumer):
                 "incremental_assign() or incremental_unassign() when rebalance protocol type is "
                 "COOPERATIVE",
             )
+
+
+def _one(message: Message | None) -> list[Message]:
+    return [] if message is None else [message]
 
 
 def _abandoned(member: GroupMember, assignor: StreamsAssignor) -> None:

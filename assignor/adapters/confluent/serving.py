@@ -1,7 +1,6 @@
 """What the application's thread does for the member in `poll`, `consume` and `close`."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
@@ -83,14 +82,14 @@ class Serving:
         if not self._one_thread.acquire(blocking=False):
             return None  # called in a callback, or beside another thread
         try:
-            self._mailbox.polled_s = float("inf")
+            self._mailbox.is_serving = True
             while (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
                     return Message(error=event.error)
                 self._take(consumer, event)
             return None
         finally:
-            self._mailbox.polled_s = time.monotonic()
+            self._mailbox.has_polled, self._mailbox.is_serving = True, False
             self._one_thread.release()
 
     def _take(self, consumer: Reader, event: Event) -> None:
