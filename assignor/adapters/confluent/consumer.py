@@ -1,9 +1,8 @@
 """`confluent_kafka.Consumer` whose group assigns the tasks of a topology. See the package."""
 
 import logging
-import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Self, Unpack
 
 import confluent_kafka
@@ -16,7 +15,7 @@ from assignor.adapters.confluent.events import Change, Mailbox
 from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
 from assignor.adapters.confluent.offsets import offset_after, partition_of
-from assignor.adapters.confluent.serving import RebalanceCallback, Serving
+from assignor.adapters.confluent.serving import SLICE_S, RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
@@ -24,10 +23,9 @@ from assignor.adapters.membership import MemberKeywords
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
 
-_SLICE_S: Final = 0.1
-"""How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 _CLOSED: Final = "Consumer closed"
 _poll: Final = confluent_kafka.Consumer.poll
+_consume: Final = confluent_kafka.Consumer.consume
 
 
 class Consumer(confluent_kafka.Consumer):
@@ -169,28 +167,20 @@ class Consumer(confluent_kafka.Consumer):
             message = _poll(self, 0.0)
             if message is not None or timeout == 0:
                 return message
-        found = self._waited_for(timeout, lambda wait_s: _one(super(Consumer, self).poll(wait_s)))
+
+        def read(wait_s: float) -> list[Message]:
+            message = _poll(self, wait_s)
+            return [] if message is None else [message]
+
+        found = self._serving.read_within(self, timeout, read)
         return found[0] if found else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to `num_messages` records and errors; call back for rebalances."""
-        return self._waited_for(
-            timeout, lambda wait_s: super(Consumer, self).consume(num_messages, wait_s)
+        self._check_open()
+        return self._serving.read_within(
+            self, timeout, lambda wait_s: _consume(self, num_messages, wait_s)
         )
-
-    def _waited_for(self, timeout: float, read: Callable[[float], list[Message]]) -> list[Message]:
-        """Return what is read within `timeout` seconds, looking for events in between."""
-        mailbox = self._mailbox
-        end_s = time.monotonic() + timeout
-        while True:
-            mailbox.has_polled = True
-            message = self._serving.serve(self) if mailbox.events else None
-            if message is not None:
-                return [message]
-            left_s = _SLICE_S if timeout < 0 else end_s - time.monotonic()
-            messages = read(max(0.0, min(_SLICE_S, left_s)))
-            if messages or left_s < _SLICE_S:
-                return messages
 
     # Partitions
 
@@ -310,7 +300,7 @@ class Consumer(confluent_kafka.Consumer):
                 self._serving.serve(self)
             except BaseException as error:  # noqa: BLE001 raised below
                 failure = failure or error
-            self._mailbox.wait(_SLICE_S)
+            self._mailbox.wait(SLICE_S)
         self._is_open = False
         self._abandon.detach()
         try:
@@ -344,10 +334,6 @@ class Consumer(confluent_kafka.Consumer):
                 "incremental_assign() or incremental_unassign() when rebalance protocol type is "
                 "COOPERATIVE",
             )
-
-
-def _one(message: Message | None) -> list[Message]:
-    return [] if message is None else [message]
 
 
 def _abandoned(member: GroupMember, assignor: StreamsAssignor) -> None:
