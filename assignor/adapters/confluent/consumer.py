@@ -1,7 +1,6 @@
 """`confluent_kafka.Consumer` whose group assigns the tasks of a topology. See the package."""
 
 import logging
-import time
 import weakref
 from collections.abc import Mapping
 from typing import Any, Final, Self, Unpack
@@ -16,7 +15,7 @@ from assignor.adapters.confluent.events import Change, Mailbox
 from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
 from assignor.adapters.confluent.offsets import offset_after, partition_of
-from assignor.adapters.confluent.serving import RebalanceCallback, Serving
+from assignor.adapters.confluent.serving import SLICE_S, RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
@@ -24,9 +23,9 @@ from assignor.adapters.membership import MemberKeywords
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
 
-_SLICE_S: Final = 0.1
-"""How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 _CLOSED: Final = "Consumer closed"
+_poll: Final = confluent_kafka.Consumer.poll
+_consume: Final = confluent_kafka.Consumer.consume
 
 
 class Consumer(confluent_kafka.Consumer):
@@ -135,7 +134,7 @@ class Consumer(confluent_kafka.Consumer):
         if fatal is not None:
             raise refused(KafkaError._FATAL, f"Failed to set subscription: {fatal.str()}")
         self._serving.callbacks = dict(zip(Change, given.values(), strict=True))
-        self._mailbox.polled_s = time.monotonic()
+        self._mailbox.has_polled = True
         self._member.subscribe(wanted)
 
     def unsubscribe(self) -> None:
@@ -161,36 +160,27 @@ class Consumer(confluent_kafka.Consumer):
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return a record, an error, or None after `timeout` seconds; call back for rebalances."""
+        # The short way: a record has been fetched, and there is nothing else to do.
         mailbox = self._mailbox
-        end_s = None
-        while True:
-            if mailbox.events:
-                message = self._serving.serve(self)
-                if message is not None:
-                    return message
-            now_s = mailbox.polled_s = time.monotonic()
-            if 0 <= timeout <= _SLICE_S:
-                return super().poll(timeout)
-            end_s = now_s + timeout if end_s is None else end_s
-            left_s = _SLICE_S if timeout < 0 else end_s - now_s
-            message = super().poll(max(0.0, min(_SLICE_S, left_s)))
-            if message is not None or left_s < _SLICE_S:
+        mailbox.has_polled = True
+        if not mailbox.events:
+            message = _poll(self, 0.0)
+            if message is not None or timeout == 0:
                 return message
+
+        def read(wait_s: float) -> list[Message]:
+            message = _poll(self, wait_s)
+            return [] if message is None else [message]
+
+        found = self._serving.read_within(self, timeout, read)
+        return found[0] if found else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to `num_messages` records and errors; call back for rebalances."""
-        mailbox = self._mailbox
-        end_s = time.monotonic() + timeout
-        while True:
-            if mailbox.events:
-                message = self._serving.serve(self)
-                if message is not None:
-                    return [message]
-            now_s = mailbox.polled_s = time.monotonic()
-            left_s = _SLICE_S if timeout < 0 else end_s - now_s
-            messages = super().consume(num_messages, max(0.0, min(_SLICE_S, left_s)))
-            if messages or left_s < _SLICE_S:
-                return messages
+        self._check_open()
+        return self._serving.read_within(
+            self, timeout, lambda wait_s: _consume(self, num_messages, wait_s)
+        )
 
     # Partitions
 
@@ -310,7 +300,7 @@ class Consumer(confluent_kafka.Consumer):
                 self._serving.serve(self)
             except BaseException as error:  # noqa: BLE001 raised below
                 failure = failure or error
-            self._mailbox.wait(_SLICE_S)
+            self._mailbox.wait(SLICE_S)
         self._is_open = False
         self._abandon.detach()
         try:

@@ -75,14 +75,25 @@ class Mailbox:
     Attributes:
         events: the events that wait. `poll` looks at it without a lock: an event that it does not
             see yet is taken by the next call.
-        polled_s: when the application last called `poll` or `consume` (`time.monotonic()`);
-            infinite while it is inside a callback, as librdkafka counts.
+        has_polled: set by every `poll` and `consume`, reset by `idle_s`.
+        is_serving: the application's thread is inside a callback, which counts as polling, as in
+            librdkafka.
     """
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
-        self.polled_s = time.monotonic()
+        self.has_polled = True
+        self.is_serving = False
+        self._polled_s = time.monotonic()
         self._posted = threading.Condition()
+
+    def idle_s(self) -> float:
+        """Return the seconds since the application last polled, as far as it has been looked."""
+        now_s = time.monotonic()
+        if self.has_polled or self.is_serving:
+            self.has_polled = False
+            self._polled_s = now_s
+        return now_s - self._polled_s
 
     def post(self, event: Event) -> None:
         """Add an event."""

@@ -49,7 +49,7 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
         self._settings = settings
         self._mailbox = mailbox
         self._committer, self._stored = commits.committer, commits.stored
-        self._left_s: float | None = None
+        self._has_left = False
         self.is_abandoned = False
 
     # The poll interval; on any thread
@@ -57,18 +57,18 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
     @property
     def waits_for_poll(self) -> bool:
         """Whether the member has left for the poll interval and the application still works."""
-        if self._left_s is not None and self._mailbox.polled_s > self._left_s:
-            self._left_s = None
-        return self._left_s is not None
+        if self._has_left and self._mailbox.idle_s() <= 0:
+            self._has_left = False
+        return self._has_left
 
     def late_s(self) -> float:
         """Return by how much the application exceeds its poll interval; not positive: not at all.
 
         It counts once: after the member has left it is not late again before it polls.
         """
-        if self._left_s is not None:
+        if self._has_left:
             return 0.0
-        return time.monotonic() - self._mailbox.polled_s - self._settings.max_poll_interval_s
+        return self._mailbox.idle_s() - self._settings.max_poll_interval_s
 
     def post(self, change: Change, served: Callable[[], object] = lambda: None) -> bool:
         """Have all partitions of the member change; return whether there is one."""
@@ -128,7 +128,7 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
         late_s = self.late_s()
         if late_s <= 0 or self.is_abandoned:
             return
-        self._left_s = time.monotonic()
+        self._has_left = True
         sentence = (
             f"Application maximum poll interval ({self._settings.max_poll_interval_s * 1000:.0f}ms)"
             f" exceeded by {late_s * 1000:.0f}ms"

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol
+from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Position
@@ -23,6 +23,8 @@ from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.settings import Settings
 from encoding import TopicPartition
 
+SLICE_S: Final = 0.1
+"""How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
 
 
@@ -83,15 +85,36 @@ class Serving:
         if not self._one_thread.acquire(blocking=False):
             return None  # called in a callback, or beside another thread
         try:
-            self._mailbox.polled_s = float("inf")
+            self._mailbox.is_serving = True
             while (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
                     return Message(error=event.error)
                 self._take(consumer, event)
             return None
         finally:
-            self._mailbox.polled_s = time.monotonic()
+            self._mailbox.has_polled, self._mailbox.is_serving = True, False
             self._one_thread.release()
+
+    def read_within(
+        self, consumer: Reader, timeout: float, read: Callable[[float], list[Message]]
+    ) -> list[Message]:
+        """Return what `read` returns within `timeout` seconds, and take events in between.
+
+        Args:
+            consumer: of the application.
+            timeout: seconds; negative: without an end.
+            read: reads for at most so many seconds.
+        """
+        end_s = time.monotonic() + timeout
+        while True:
+            self._mailbox.has_polled = True
+            message = self.serve(consumer) if self._mailbox.events else None
+            if message is not None:
+                return [message]
+            left_s = SLICE_S if timeout < 0 else end_s - time.monotonic()
+            messages = read(max(0.0, min(SLICE_S, left_s)))
+            if messages or left_s < SLICE_S:
+                return messages
 
     def _take(self, consumer: Reader, event: Event) -> None:
         if isinstance(event, Rebalanced):

@@ -1,4 +1,4 @@
-"""Rolling bounces of members on aiokafka, of both clients in one group, and of cooperative ones."""
+"""Rolling bounces of members on each client, of two clients in a group, of cooperative ones."""
 
 import sys
 
@@ -28,6 +28,24 @@ def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
     checks = {check["name"]: check for check in run.report["checks"]}
     assert checks["versions"]["ok"], checks["versions"]["sentence"]
     assert checks["records"]["numbers"]["missing"] == 0
+
+
+def test_a_group_on_confluent_kafka_is_upgraded_and_survives_the_death_of_its_leader(bounce):
+    run = bounce(
+        "--from 3.1 --to native --client confluent --kill leader --session-timeout-ms 6000"
+    )
+    assert run.report["failure"] is None
+    assert [member["client"] for member in run.report["members"]] == ["confluent"] * 3
+    checks = {check["name"]: check for check in run.report["checks"]}
+    assert checks["versions"]["ok"], checks["versions"]["sentence"]
+    assert checks["owners"]["ok"], checks["owners"]["sentence"]
+    assert checks["records"]["numbers"]["missing"] == 0
+
+
+def test_cooperative_members_on_confluent_kafka_are_bounced(bounce):
+    run = bounce("--from native --to next --protocol cooperative --client confluent")
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["version"] == 0
 
 
 def test_from_eager_to_cooperative_in_two_bounces(bounce):

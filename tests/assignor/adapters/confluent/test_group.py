@@ -3,18 +3,22 @@
 import threading
 import time
 
+import confluent_kafka
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from assignor import TasksListener, Topology
 from system_tests.broker import Fault
 from tests.assignor.adapters.confluent.harness import (
+    GROUP,
+    SHORT,
     Calls,
     committed,
     fill,
     numbers,
     poll_until,
     read,
+    servers_of,
 )
 
 
@@ -74,7 +78,7 @@ def test_records_of_kept_partitions_go_on_while_the_group_rebalances(broker, con
 
 
 def state(broker):
-    return broker.groups()["words-group"].state.value
+    return broker.groups()[GROUP].state.value
 
 
 def position(consumer, partitions):
@@ -189,7 +193,7 @@ def test_unsubscribe_leaves_the_group_and_poll_calls_on_revoke(broker, consumer)
     poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
     member.unsubscribe()
     poll_until(lambda: calls.owned == [], member)
-    poll_until(lambda: not broker.groups()["words-group"].members, member)
+    poll_until(lambda: not broker.groups()[GROUP].members, member)
     assert member.assignment() == []
     member.subscribe(["words"], **calls.callbacks)
     poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
@@ -266,12 +270,12 @@ def test_a_static_member_that_returns_keeps_its_partitions_without_a_rebalance(b
     member = consumer(static)
     member.subscribe(["words"], **first.callbacks)
     poll_until(lambda: first.owned == [0, 1, 2, 3], member)
-    generation = broker.groups()["words-group"].generation
+    generation = broker.groups()[GROUP].generation
     member.close()
     member = consumer(static)
     member.subscribe(["words"], **second.callbacks)
     poll_until(lambda: second.owned == [0, 1, 2, 3], member)
-    assert broker.groups()["words-group"].generation == generation
+    assert broker.groups()[GROUP].generation == generation
 
 
 def test_a_poll_without_timeout_waits_for_the_first_record(broker, consumer):
@@ -287,3 +291,30 @@ def test_a_poll_without_timeout_waits_for_the_first_record(broker, consumer):
     assert member.poll(0) is None
     assert member.consume(10, 0.3) == []
     assert 0.2 < time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
+def test_a_group_of_plain_consumers_is_bounced_to_tasks(broker, consumer, strategy):
+    """The coordinator selects the assignor of tasks once every member lists it."""
+    old = confluent_kafka.Consumer(
+        {
+            **SHORT,
+            "bootstrap.servers": servers_of(broker),
+            "partition.assignment.strategy": strategy,
+        }
+    )
+    old.subscribe(["words"])
+    poll_until(lambda: len(old.assignment()) == 4, old)
+    first, second = Calls(), Calls()
+    one = consumer({"partition.assignment.strategy": strategy})
+    one.subscribe(["words"], **first.callbacks)
+    poll_until(lambda: len(first.owned) == 2 and len(old.assignment()) == 2, old, one)
+    assert broker.groups()[GROUP].protocol_name == strategy
+    assert not one.assignor.tasks.active
+    old.close()
+    poll_until(lambda: first.owned == [0, 1, 2, 3] and one.assignor.tasks.active, one)
+    assert broker.groups()[GROUP].protocol_name == "stream"
+    two = consumer({"partition.assignment.strategy": strategy})
+    two.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, one, two)
+    assert len(one.assignor.tasks.active) == len(two.assignor.tasks.active) == 2
