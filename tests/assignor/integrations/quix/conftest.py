@@ -1,0 +1,52 @@
+"""A broker, and Quix applications that count words on it."""
+
+import pytest
+from quixstreams import Application
+
+from system_tests.broker import BrokerConfig, running_broker
+
+
+@pytest.fixture
+def broker():
+    with running_broker(BrokerConfig(topics={"words": 4, "other": 4, "counts": 4})) as running:
+        yield running
+
+
+@pytest.fixture
+def application(broker, tmp_path):
+    """Make an application of the group `app`, with a state directory by its name."""
+
+    def make(name="one", **settings):
+        return Application(
+            broker_address=broker.bootstrap_servers[0],
+            **{
+                "consumer_group": "app",
+                "auto_offset_reset": "earliest",
+                "state_dir": tmp_path / name,
+                "loglevel": None,
+                "consumer_extra_config": {"session.timeout.ms": 6000},
+                "consumer_poll_timeout": 0.1,
+            }
+            | settings,
+        )
+
+    return make
+
+
+@pytest.fixture
+def counting(application):
+    """Make an application that counts the words of the topic `words` by key."""
+
+    def make(name="one", **settings):
+        made = application(name, **settings)
+        words = made.topic("words", key_deserializer="str", value_deserializer="bytes")
+        counts = made.topic("counts", key_serializer="str", value_serializer="json")
+
+        def count(_, state):
+            state.set("count", state.get("count", 0) + 1)
+            return {"count": state.get("count")}
+
+        made.dataframe(words).apply(count, stateful=True).to_topic(counts)
+        return made
+
+    return make
