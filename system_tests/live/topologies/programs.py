@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -131,7 +131,10 @@ class Store:
             sent.append(producer.send(topic, value, record.key, partition=partition))
         self.save(max([future.get(30).offset + 1 for future in sent], default=self.position))
 
-    def restore(self, records: list[Any]) -> None:
+    def check_range(self, start: int, end: int) -> None:
+        """Nothing deletes from these changelogs."""
+
+    def restore(self, records: Sequence[Any]) -> None:
         """Apply records of the changelog."""
         for record in records:
             self.put(record.key.decode(), **json.loads(record.value))
