@@ -23,7 +23,7 @@ ON_A_BROKER = {
 ON_A_PAGE = {"old_group.py": "start-upgrade.md"}
 # Whole applications have tests of their own, in system_tests; tests/docs/test_pages.py runs
 # `old_group`.
-APPLICATIONS = {"old_group.py", "word_count.py"}
+APPLICATIONS = {"old_group.py", "quix_counts.py", "word_count.py"}
 LIMIT_S = 300  # much more than any needs, on any machine
 pytestmark = pytest.mark.timeout(LIMIT_S + 10)
 
