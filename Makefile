@@ -10,7 +10,7 @@ CORES ?= 2
 # A third of the time of a short process is the reading of sources that nobody compiled before.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: venv demo test test-real test-dist nightly check lint bench bench-codec bench-assign bench-sim \
+.PHONY: venv demo test test-quix test-real test-dist nightly check lint bench bench-codec bench-assign bench-sim \
     bench-spark dist fuzz lock mutate docs clean
 
 venv: $(READY)
@@ -38,6 +38,16 @@ LOCK_PYTHONS ?= python3.11 python3.12 python3.13
 
 lock: $(READY)
 	$(BIN)/python -m tests.distribution.lock $(LOCK_PYTHONS)
+
+# Quix Streams requires an older confluent-kafka than requirements.lock has.
+QUIX := .venv-quix
+
+test-quix:
+	$(PYTHON) -m venv $(QUIX)
+	$(QUIX)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[quix,real]' \
+	    hypothesis pytest pytest-timeout pytest-xdist
+	$(QUIX)/bin/python -m pytest -n $(CORES) -m "not real" tests/assignor/integrations/quix \
+	    system_tests/scenarios/test_quix.py
 
 # What the extra `kafka` needs, and nothing else: the rest comes with the first other target.
 DEMO := $(VENV)/.demo

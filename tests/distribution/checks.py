@@ -55,6 +55,8 @@ MADE_OF_A_CLIENT = (
     "assignor.adapters.admin",
     "assignor.adapters.aiokafka",
     "assignor.adapters.kafka_python",
+    "assignor.adapters.confluent",
+    "assignor.integrations.quix",
     "spark_assign.batch",
     "spark_assign.huge",
     "spark_assign.tables",

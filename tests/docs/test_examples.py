@@ -19,6 +19,8 @@ ON_A_BROKER = {
     "clients/confluent_group.py": ["one read records", "two read records"],
     "clients/kafka_python_group.py": ["one runs", "two runs", "processed"],
 }
+# Files that a page names.
+ON_A_PAGE = {"quix_counts.py": "integrations.md", "topologies.py": "change-topology.md"}
 # Applications are in the wheel. A page of docs starts each, and tests of the pages with it.
 APPLICATIONS = {
     "old_group": "start-upgrade.md",
@@ -44,7 +46,9 @@ def run(name):
 
 def test_every_example_has_its_line_here():
     found = {p.relative_to(ROOT / "examples").as_posix() for p in (ROOT / "examples").rglob("*.py")}
-    assert found == {*EXPECTED, *ON_A_BROKER}
+    assert found == {*EXPECTED, *ON_A_BROKER, *ON_A_PAGE}
+    named = {n: (ROOT / "docs" / page).read_text() for n, page in ON_A_PAGE.items()}
+    assert [n for n, page in named.items() if n.removesuffix(".py") not in page] == []
     shipped = {path.stem for path in (ROOT / "assignor/examples").glob("*.py")}
     assert shipped == {"__init__", *APPLICATIONS}
 

@@ -21,6 +21,7 @@ EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
         "py4j": "spark",
         "pyarrow": "spark",
         "pyspark": "spark",
+        "quixstreams": "quix",
     }
 )
 """Import name -> the extra that installs it."""

@@ -8,12 +8,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
-APP = Path(__file__).resolve().parents[3] / "examples" / "quix_counts.py"
+ROOT = Path(__file__).resolve().parents[3]
+APP = ROOT / "examples" / "quix_counts.py"
 LIMIT_S = 420
 QUIET_S = 6
 WORDS_PER_S = 100
@@ -28,22 +30,27 @@ class Process:
 
     def __init__(self, name, servers, home, assignor, options):
         self.name, self.reports = name, []
-        self._log = (home / f"{name}.log").open("a", encoding="utf-8")
         settings = [f"{key}={number}" for key, number in options.items()]
         command = [sys.executable, "-m", "benchmarks.clients.quix.member", assignor, *settings]
-        self._process = subprocess.Popen(
-            [*command, str(APP)],
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-            env=os.environ
-            | {"Quix__Broker__Address": servers, "Quix__State__Dir": str(home / name)},
-        )
-        threading.Thread(target=self._read, daemon=True).start()
+        with (home / f"{name}.log").open("a", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                [*command, str(APP)],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ
+                | {"Quix__Broker__Address": servers, "Quix__State__Dir": str(home / name)},
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self):
-        for line in self._process.stdout:
-            self.reports.append((self.name, json.loads(line)))
+        with self._process.stdout as output:
+            for line in output:
+                # A process that is killed may leave half a line.
+                with suppress(json.JSONDecodeError):
+                    self.reports.append((self.name, json.loads(line)))
 
     @property
     def lives(self):
@@ -55,6 +62,7 @@ class Process:
     def kill(self):
         self._process.kill()
         self._process.wait()
+        self._reader.join()
 
     def stop(self):
         self._process.terminate()
@@ -62,7 +70,7 @@ class Process:
             self._process.wait(60)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._log.close()
+        self._reader.join()
 
 
 class Outcome:
