@@ -87,6 +87,11 @@ PARTS = (
         quick=("--seconds", "5", "--rounds", "2"),
     ),
     Part(
+        name="consumers",
+        run=("-m", "benchmarks.clients.consumers"),
+        quick=("--records", "20000", "--rounds", "1"),
+    ),
+    Part(
         name="polls",
         run=("-m", "benchmarks.clients.polls"),
         quick=("--seconds", "8", "--joins", "1"),

@@ -16,7 +16,16 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LINES = 200
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 # Folders of the assignor that talk to a client, a terminal, a disk or a log.
-WITH_IO = {"adapters", "cli", "embedding", "integrations", "levels", "observe", "stores"}
+WITH_IO = {
+    "adapters",
+    "cli",
+    "embedding",
+    "examples",
+    "integrations",
+    "levels",
+    "observe",
+    "stores",
+}
 
 SECTIONS = re.split(r"^#{2,3} (.+)$", PAGE, flags=re.MULTILINE)
 TEXT_BY_SECTION = {"": SECTIONS[0], **dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))}

@@ -1,9 +1,9 @@
 """The assignor in an aiokafka consumer, with polling and cluster access."""
 
 # ruff: noqa: E402 the release is checked before anything is imported from the library
-from assignor.clients import require_client
+from assignor.clients import require_client as _require_client
 
-require_client("aiokafka")
+_require_client("aiokafka")
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.consumer import StreamsConsumer, streams_consumer

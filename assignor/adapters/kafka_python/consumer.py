@@ -67,11 +67,9 @@ def streams_consumer(
     It is subscribed to the topology's source topics, repartition topics included. `.assignor` is
     its `StreamsAssignor`; closing the consumer closes it, too.
 
-    Three settings of the client have other defaults here, which are those of Kafka Streams:
-    `enable_auto_commit=False` (commit what is processed, with `commit_next` or `consumer.commit`),
-    `auto_offset_reset="earliest"` (no record from before the first commit is skipped) and
-    `allow_auto_create_topics=False` (the leader creates repartition topics with the right number of
-    partitions). Without `rack`, `client_rack` is the rack of the assignor.
+    Three defaults are those of Kafka Streams: `enable_auto_commit=False` (commit what is processed,
+    with `commit_next`), `auto_offset_reset="earliest"` and `allow_auto_create_topics=False` (the
+    leader creates repartition topics). Without `rack`, `client_rack` is the rack of the assignor.
 
     Args:
         topology: what the application processes.

@@ -25,7 +25,7 @@ from encoding import TopicPartition
 RESERVED: Final = b"\x00assignor/"
 OWNER_KEY: Final = RESERVED + b"owner"
 COMMIT_KEY: Final = RESERVED + b"commit"
-OWNER_HEADER: Final = "assignor.owner"
+OWNER_HEADER: Final = "assignor-owner"
 PROCESS_BYTES: Final = 8
 
 _OWNER: Final = struct.Struct(f">Q{PROCESS_BYTES}s")
