@@ -1,0 +1,84 @@
+"""What cannot work is one sentence: stores, directories, and uses at the wrong time."""
+
+import subprocess
+import sys
+
+import pytest
+
+from assignor import ConfigError, Topology, TopologyError
+from assignor.embedding import JSON, TEXT, DictStore, SqliteStore, StoreReadOnly, TaskStores
+from assignor.embedding.process_id import ProcessDirectory
+from encoding import TopicPartition
+from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, Access, Cluster, Steps
+
+OTHER = DictStore("other", key=TEXT, value=JSON)
+
+
+def test_stores_that_do_not_fit_the_topology_are_refused(tmp_path):
+    def make(topology, *stores, **settings):
+        access = Access(Cluster(), Steps())
+        return TaskStores(topology, stores, application_id="app", access=access, **settings)
+
+    counts = SqliteStore("counts", key=TEXT, value=JSON)
+    base = Topology().add_source("r", topics=["t"]).add_processor("p", parents=["r"])
+    with pytest.raises(TopologyError, match=r"there is no state store 'counts'; choose from none"):
+        make(base, counts)
+    base.add_state_store("cache", processors=["p"], logged=False)
+    base.add_state_store("table", processors=["p"], source_topic="t")
+    base.add_state_store("counts", processors=["p"])
+    for name in ("cache", "table"):
+        with pytest.raises(TopologyError, match=f"'{name}' has no changelog of its own"):
+            make(base, DictStore(name, key=TEXT, value=JSON))
+    with pytest.raises(TopologyError, match="'counts' is given twice"):
+        make(base, counts, counts)
+    with pytest.raises(ConfigError, match=r"store 'counts' is kept in files; set state_dir="):
+        make(base, counts)
+    make(base, counts, state_dir=tmp_path).close()
+
+
+def test_a_store_that_was_not_given_is_refused(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    with pytest.raises(TopologyError, match=r"'other' is not among the given stores \(by-letter, "):
+        one.stores[TASK][OTHER]
+    with pytest.raises(TopologyError, match="'other' is not among the given stores"):
+        one.stores.local_state(OTHER, 0)
+    with pytest.raises(TopologyError, match="no source of the topology reads topic 'else'"):
+        one.stores.process({TopicPartition("else", 0): [object()]}, one.count)
+
+
+def test_a_state_that_is_kept_beyond_its_record_is_refused(cluster, member):
+    one = member()
+    one.assign()
+    one.poll()
+    kept = []
+    one.stores.process(
+        {INPUTS[0]: cluster.input[INPUTS[0]][:1]}, lambda _, state: kept.append(state)
+    )
+    [state] = kept
+    with pytest.raises(StoreReadOnly, match="write only in the function that processes a record"):
+        state[one.words].put("one", 1)
+    with pytest.raises(StoreReadOnly, match="task 0_0 sends nothing to out now"):
+        state.send("out", key=b"")
+    with pytest.raises(StoreReadOnly, match="sends nothing"):
+        one.stores[TASK].send("out", key=b"")
+    assert state[one.words].get("one") is None
+
+
+def test_the_state_directory_is_shared_with_the_assignor_and_with_no_other_process(
+    tmp_path, member
+):
+    one = member()
+    ProcessDirectory(tmp_path / "one").close()
+    code = (
+        "from assignor.embedding import ProcessDirectory, StateDirectoryLocked\n"
+        "try:\n"
+        f"    ProcessDirectory({str(tmp_path / 'one')!r})\n"
+        "except StateDirectoryLocked:\n"
+        "    print('locked')\n"
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"locked\n"
+    one.stores.close()
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b""
