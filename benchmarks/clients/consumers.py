@@ -95,7 +95,7 @@ def read_by_librdkafka(client, call, servers, topic, records, *, fetched_before)
 
 
 def read_by_kafka_python(servers, topic, records):
-    assignor = StreamsAssignor(topology_of(topic), application_id="bench")
+    assignor = StreamsAssignor(topology_of(topic))
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=servers,
@@ -131,7 +131,7 @@ def rate(**wanted):
     ended = subprocess.run(
         [*command, json.dumps(wanted)],
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         timeout=TIMEOUT_S,
     )

@@ -20,8 +20,10 @@ from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import MemberKeywords
+from assignor.errors import ConfigError
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
+from encoding import shown
 
 _CLOSED: Final = "Consumer closed"
 _poll: Final = confluent_kafka.Consumer.poll
@@ -37,7 +39,7 @@ class Consumer(confluent_kafka.Consumer):
     Args:
         config: of `confluent_kafka.Consumer`; `group.id` and `bootstrap.servers` are needed.
         topology: what the application processes.
-        application_id: prefix of internal topics; the group id by default.
+        application_id: the group id, and so the prefix of internal topics; leave it out.
         logger: librdkafka's log goes here, as in confluent-kafka.
         options: of `StreamsAssignor`: `num_standby_replicas`, `listener`, `state_dir` and others.
             `rebalance_protocol` is "cooperative" by default. A `listener` is called by `poll`.
@@ -65,6 +67,11 @@ class Consumer(confluent_kafka.Consumer):
         if not isinstance(config, Mapping):
             raise TypeError("expected configuration dict")
         settings = divided(config)
+        if application_id not in {None, settings.group_id}:
+            raise ConfigError(
+                f"application_id={shown(repr(application_id))} is unlike "
+                f"group.id={shown(repr(settings.group_id))}; leave application_id out"
+            )
         reader = dict(settings.reader)
         if logger is not None:
             reader["logger"] = logger
@@ -72,7 +79,7 @@ class Consumer(confluent_kafka.Consumer):
         self._settings = settings
         self._mailbox = Mailbox()
         self._topology = topology
-        self._application_id = application_id or settings.group_id
+        self._application_id = settings.group_id
         self._assignor = self._new_assignor(options)
         self._commits = Commits(settings, self._mailbox)
         self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits)

@@ -124,6 +124,8 @@ def test_group_id_and_callables_are_checked_as_in_confluent_kafka():
 def test_options_of_the_assignor_are_checked(tmp_path):
     with pytest.raises(ConfigError):
         Consumer(BASE, topology=TOPOLOGY, num_standby_replicas=-1)
+    with pytest.raises(ConfigError, match=r"application_id='other' is unlike group.id='g'"):
+        Consumer(BASE, topology=TOPOLOGY, application_id="other")
     with Consumer(BASE, topology=TOPOLOGY, state_dir=tmp_path) as consumer:
         assert consumer.assignor.directory is not None
 
