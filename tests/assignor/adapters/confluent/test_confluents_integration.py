@@ -1,18 +1,13 @@
-"""Integration tests of confluent-kafka-python (Apache License 2.0) with this package's consumer.
+"""Integration tests of confluent-kafka-python (Apache License 2.0), with this package's consumer.
 
-From `tests/integration/consumer/` of its version 2.15, changed as in test_confluents_own.py.
+From `tests/integration/consumer/` of its version 2.15. Names are kept. What is changed: a topology
+is given, the broker is embedded, topics are those of the topology, and waits are shorter.
 """
 
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    OFFSET_END,
-    KafkaError,
-    KafkaException,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
 from assignor import Topology
 from tests.assignor.adapters.confluent.harness import LIMIT_S, fill, next_error, poll_until

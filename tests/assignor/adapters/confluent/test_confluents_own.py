@@ -1,7 +1,7 @@
-"""Unit tests of confluent-kafka-python (Apache License 2.0), run with this package's consumer.
+"""Tests of confluent-kafka-python (Apache License 2.0), run with this package's consumer.
 
 From `tests/test_Consumer.py` of its version 2.15. Names are kept. What is changed: a topology is
-given, there is an embedded broker, topics are those of the topology, and waits are shorter.
+given, no broker answers at the configured address, and topics are those of the topology.
 """
 
 from functools import partial
@@ -22,7 +22,6 @@ from tests.assignor.embedding.clusters import until
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 TOPOLOGY = Topology().add_source("test", topics=["test"])
-TWO = Topology().add_source("s1", topics=["words"]).add_source("s2", topics=["other"])
 
 
 def consumer_of(config):
