@@ -80,7 +80,7 @@ class Release:
             configured.
         upgrade_from_rows: every value that it knows, in order of release.
         open_issues: ids of the known issues that are open in it.
-        native_versions: native versions that it writes, ascending; empty for Kafka's releases.
+        native_versions: native versions that it writes, ascending; Kafka's releases have none.
     """
 
     name: str
@@ -182,12 +182,11 @@ def _order(name: str) -> tuple[int, ...]:
 
 def _at(rows: Iterable[tuple[str, str | None, _Value]], *, name: str, series: str) -> _Value:
     """Return the value of the last row that holds for the patch ``name`` of ``series``."""
-    found = [
+    return [
         value
         for since, only_series, value in rows
         if _order(since) <= _order(name) and only_series in (None, series)
-    ]
-    return found[-1]
+    ][-1]
 
 
 def _is_open(issue: data.IssueRow, *, name: str, series: str) -> bool:

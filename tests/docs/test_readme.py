@@ -27,5 +27,5 @@ def test_long_blocks_run(block, tmp_path):
 
 
 def test_there_are_blocks():
-    assert {block.kind for block in blocks(README)} >= {"console", "python", "sh"}
+    assert {block.kind for block in blocks(README)} >= {"console", "python"}
     assert LONG

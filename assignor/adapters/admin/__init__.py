@@ -1,9 +1,9 @@
 """Requests to live clusters with kafka-python: groups, offsets, feature levels, level topics."""
 
 # ruff: noqa: E402 the release is checked before anything is imported from the library
-from assignor.clients import require_client as _require_client
+import assignor.clients
 
-_require_client("kafka-python")
+assignor.clients.require_client("kafka-python")
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Target, open_admin
 from assignor.adapters.admin.features import read_all_features, read_features, update_features

@@ -1,9 +1,9 @@
 """The assignor in an aiokafka consumer, with polling and cluster access."""
 
 # ruff: noqa: E402 the release is checked before anything is imported from the library
-from assignor.clients import require_client as _require_client
+import assignor.clients
 
-_require_client("aiokafka")
+assignor.clients.require_client("aiokafka")
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.consumer import StreamsConsumer, streams_consumer

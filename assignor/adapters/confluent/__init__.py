@@ -31,10 +31,10 @@ loop. No lock is held while the application or a client is called.
 """
 
 # ruff: noqa: E402 the release is checked before anything is imported from the library
-from assignor.clients import require_client as _require_client
+import assignor.clients
 
-_require_client("confluent-kafka")
-_require_client("kafka-python", extra="confluent")
+assignor.clients.require_client("confluent-kafka")
+assignor.clients.require_client("kafka-python", extra="confluent")
 
 from assignor.adapters.confluent.consumer import Consumer
 

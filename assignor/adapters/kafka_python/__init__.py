@@ -1,9 +1,9 @@
 """The assignor in a kafka-python (3.0 or newer) consumer, with polling, state and changelogs."""
 
 # ruff: noqa: E402 the release is checked before anything is imported from the library
-from assignor.clients import require_client as _require_client
+import assignor.clients
 
-_require_client("kafka-python")
+assignor.clients.require_client("kafka-python")
 
 from assignor.adapters.kafka_python.application import StreamsApplication
 from assignor.adapters.kafka_python.assignor import StreamsAssignor

@@ -1,7 +1,7 @@
 """A ready consumer: a `KafkaConsumer` with a `StreamsAssignor`, attached, closed as one."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
 
@@ -9,6 +9,17 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
 from assignor.topology import Topology
+
+# Keyword -> why it cannot be given.
+_FIXED: Final = {
+    "application_id": "it is the group_id",
+    "partition_assignment_strategy": "give further assignors as fallback_assignors",
+}
+_DEFAULTS: Final = {
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "allow_auto_create_topics": False,
+}
 
 
 class ConsumerKeywords(MemberKeywords, ConsumerSettings, total=False):
@@ -91,18 +102,10 @@ def streams_consumer(
     own, settings = split_keywords(
         options,
         client=KafkaConsumer.DEFAULT_CONFIG,
-        fixed={
-            "application_id": "it is the group_id",
-            "partition_assignment_strategy": "give further assignors as fallback_assignors",
-        },
+        fixed=_FIXED,
     )
     own.setdefault("rack", settings.get("client_rack") or None)
     assignor = StreamsAssignor(topology, application_id=group_id, **own)
-    defaults = {
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "allow_auto_create_topics": False,
-    }
     try:
         return StreamsConsumer(
             assignor,
@@ -110,7 +113,7 @@ def streams_consumer(
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
             partition_assignment_strategy=[assignor, *fallback_assignors],
-            **defaults | settings,
+            **_DEFAULTS | settings,
         )
     except BaseException:
         assignor.close()

@@ -52,7 +52,8 @@ def documented(*, rest: str | None = None) -> Callable[[_Function], _Function]:
     """Return a decorator that names each option in a signature, in place of its `**options`.
 
     Args:
-        rest: name of a last parameter for further keywords; None: there are none.
+        rest: name of a last parameter for further keywords, of a function whose docstring explains
+            the options, too; None: there are none, and the docstring of the class does.
     """
     options = [
         inspect.Parameter(
@@ -71,6 +72,8 @@ def documented(*, rest: str | None = None) -> Callable[[_Function], _Function]:
         function.__signature__ = signature.replace(  # type: ignore[attr-defined] # for `inspect`
             parameters=[*own, *options, *others]
         )
+        if rest is not None and function.__doc__:
+            function.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{options_section()}\n"
         return function
 
     return decorate

@@ -75,6 +75,23 @@ def test_what_would_come_again_ends_the_loop_with_what_to_do(consumer, member, w
         batches(consumer, member, until=None)
 
 
+def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog):
+    consumer = Consumer({}, {}, {})
+    consumer._max_poll_interval_ms = 10
+
+    async def collect():
+        count = 0
+        async for _ in polled(consumer, assignor()):
+            count += 1
+            await asyncio.sleep(0.05 * (count == 2))
+            if count == 3:
+                break
+
+    asyncio.run(collect())
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "s passed between two polls, above max_poll_interval_ms=10: " in line
+
+
 def test_an_unknown_error_of_a_dynamic_member_is_waited_for():
     unknown = kafka_errors.KafkaError("UnknownError()")
     assert batches(Consumer(unknown, {"p": [1]}), assignor(), until={"p": [1]}) == [{"p": [1]}]

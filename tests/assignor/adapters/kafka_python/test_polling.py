@@ -56,6 +56,18 @@ def test_batches_are_returned_until_the_stop():
     assert seen == [{}, {"p": [1]}]
 
 
+def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog):
+    consumer, stop = Consumer({}, {}, {}, {}), threading.Event()
+    consumer.config |= {"session_timeout_ms": 10, "max_poll_interval_ms": 60_000}
+    for number, _ in enumerate(polled(consumer, assignor(), stop=stop)):
+        if number == 1:
+            stop.wait(0.05)
+        if number == 3:
+            stop.set()
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "s passed between two polls, above session_timeout_ms=10: " in line
+
+
 def test_a_fatal_error_ends_the_loop_after_one_poll():
     consumer = Consumer(kafka_errors.FencedInstanceIdError(), {"p": [1]})
     with pytest.raises(MemberStopped, match=r"group\.instance\.id"):

@@ -1,14 +1,24 @@
-"""Keyword options of a `StreamsAssignor`: their names, defaults and groups."""
+"""Keyword options of a `StreamsAssignor`: their names, defaults, groups and help texts."""
 
-from dataclasses import fields, is_dataclass
+import inspect
+import pydoc
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from typing import get_type_hints
 
 import pytest
 
-from assignor import AssignmentConfig, ConfigError, Topology
+from assignor import AssignmentConfig, ConfigError, LoggingHook, RunningTasks, Topology
 from assignor.adapters.aiokafka import StreamsAssignor as AiokafkaAssignor
 from assignor.adapters.kafka_python import StreamsAssignor
-from assignor.adapters.membership import OPTION_GROUPS, MemberKeywords, member_options
+from assignor.adapters.membership import (
+    OPTION_GROUPS,
+    MemberKeywords,
+    member_options,
+    option_fields,
+)
+from assignor.adapters.membership.signatures import option_texts
 from assignor.embedding import InternalTopicSettings
 
 TOPOLOGY = Topology().add_source("lines", topics=["lines"])
@@ -43,14 +53,65 @@ def test_options_have_these_names_and_defaults_and_each_is_in_one_group():
     assert dict(found) == DEFAULTS
 
 
+# A list is taken for a tuple, too.
+WIDER = {"rack_aware_assignment_tags": Sequence[str]}
+
+
 def test_keywords_have_the_types_of_the_options_and_settings():
-    options = {}
-    for kind in OPTION_GROUPS.values():
-        options |= get_type_hints(kind)
-    keywords = get_type_hints(MemberKeywords)
-    settings = {field.name for field in fields(AssignmentConfig)}
-    assert {name: keywords[name] for name in keywords if name not in settings} == options
-    assert keywords.keys() == options.keys() | settings
+    declared = {option.name: option.type for option in option_fields()} | WIDER
+    assert get_type_hints(MemberKeywords) == declared
+    assert {f.name for f in fields(AssignmentConfig)} <= declared.keys()
+
+
+@pytest.mark.parametrize("kind", [StreamsAssignor, AiokafkaAssignor])
+def test_every_option_is_in_signature_and_help_with_text_and_default(kind):
+    parameters = inspect.signature(kind).parameters
+    assert list(parameters)[:2] == ["topology", "application_id"]
+    assert parameters["application_id"].default is None
+    text = pydoc.render_doc(kind, renderer=pydoc.plaintext)
+    for option in option_fields():
+        assert option.default is not MISSING
+        assert parameters[option.name].default == option.default
+        assert parameters[option.name].annotation == option.type
+        assert parameters[option.name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert len(option_texts()[option.name]) > 10
+        assert f"{option.name}: {option_texts()[option.name].split()[0]}" in text
+    assert len(parameters) == len(option_fields()) + 2
+
+
+@pytest.mark.parametrize("kind", [StreamsAssignor, AiokafkaAssignor])
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"listner": None}, "did you mean listener"),
+        ({"num_standby_replica": 1}, "did you mean num_standby_replicas"),
+        ({"state_directory": "s"}, "did you mean state_dir"),
+        ({"num.standby.replicas": 1}, "did you mean num_standby_replicas"),
+        ({"zzz": 1}, "known: acceptable_recovery_lag, "),
+        ({"rebalance_protocol": "coperative"}, "'eager', 'cooperative'"),
+        ({"listener": RunningTasks}, "give an instance of a subclass of assignor.TasksListener"),
+        ({"listener": object()}, "assignor.TasksListener"),
+        ({"hooks": LoggingHook()}, "a list of instances of assignor.RebalanceHook"),
+        ({"hooks": [LoggingHook]}, "a list of instances"),
+        ({"observer": "print"}, "a function"),
+        ({"internal_topics": {"replication_factor": 3}}, "assignor.InternalTopicSettings"),
+        ({"internal_topics": True}, "assignor.InternalTopicSettings"),
+        ({"state_dir": 7}, "a path"),
+        ({"level_poll_s": 0}, "seconds, above 0"),
+        ({"level_poll_s": float("nan")}, "seconds, above 0"),
+        ({"hold_back": "yes"}, "True or False"),
+        ({"num_standby_replicas": "1"}, "a whole number"),
+    ],
+)
+def test_a_wrong_option_is_refused_at_once(kind, options, why):
+    with pytest.raises(ConfigError, match=re.escape(why)) as raised:
+        kind(TOPOLOGY, **options)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_topology_of_another_kind_is_refused():
+    with pytest.raises(ConfigError, match=r"give an assignor\.Topology"):
+        StreamsAssignor({"words": 4})
 
 
 def test_keywords_are_grouped_and_the_others_are_settings():

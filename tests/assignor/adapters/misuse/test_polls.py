@@ -1,0 +1,96 @@
+"""Polls of kafka-python, however short, and pauses between them: what they cost a group."""
+
+import threading
+import time
+
+import pytest
+
+from assignor import RebalanceHook, Topology
+from assignor.adapters.kafka_python import assignor as kafka_assignor
+from assignor.adapters.kafka_python import polled, streams_consumer
+from system_tests.broker import BrokerConfig, running_broker
+
+pytestmark = pytest.mark.loop
+TOPOLOGY = Topology().add_source("lines", topics=["lines"])
+MEMBERS = 3
+LIMIT_S = 120
+
+
+class Last(RebalanceHook):
+    """Keeps the generation, and the number of tasks in it."""
+
+    generation = tasks = 0
+
+    def on_rebalance_end(self, end):
+        self.generation, self.tasks = end.generation, len(end.active_tasks)
+
+
+def run(servers, hook, stop, timeout_ms):
+    with streams_consumer(
+        TOPOLOGY,
+        group_id="app",
+        bootstrap_servers=servers,
+        hooks=[hook],
+        session_timeout_ms=60_000,
+        heartbeat_interval_ms=100,
+    ) as consumer:
+        while not stop.is_set():
+            consumer.poll(timeout_ms=timeout_ms)
+            stop.wait(0.01)
+
+
+def generations(timeout_ms, is_over):
+    """The generations of members that poll with this timeout, at the moment when it is over."""
+    hooks, stop = [Last() for _ in range(MEMBERS)], threading.Event()
+    with running_broker(BrokerConfig(topics={"lines": 2 * MEMBERS})) as broker:
+        threads = [
+            threading.Thread(target=run, args=(broker.bootstrap_servers, hook, stop, timeout_ms))
+            for hook in hooks
+        ]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + LIMIT_S
+        while not is_over(hooks) and time.monotonic() < end:
+            time.sleep(0.01)
+        found = [hook.generation for hook in hooks]
+        stop.set()
+        for thread in threads:
+            thread.join()
+    return found
+
+
+def are_settled(hooks):
+    return len({hook.generation for hook in hooks}) == 1 and all(h.tasks == 2 for h in hooks)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, 10, 1000])
+def test_a_group_settles_whatever_the_timeout_of_polls_is(timeout_ms):
+    found = generations(timeout_ms, are_settled)
+    assert len(set(found)) == 1
+    assert found[0] <= 2 * MEMBERS
+
+
+def test_without_the_kept_answer_short_polls_join_again_and_again(monkeypatch):
+    """The defect of the client that `attach` works around: if this ends, so can the workaround."""
+    monkeypatch.setattr(kafka_assignor, "keep_joins", lambda *_: None)
+    found = generations(0, lambda hooks: max(hook.generation for hook in hooks) > 20)
+    assert max(found) > 20
+
+
+def test_a_pause_longer_than_the_session_is_told_with_its_figures(caplog):
+    with running_broker(BrokerConfig(topics={"lines": 2})) as broker:
+        consumer = streams_consumer(
+            TOPOLOGY,
+            group_id="app",
+            bootstrap_servers=broker.bootstrap_servers,
+            session_timeout_ms=500,
+            heartbeat_interval_ms=100,
+        )
+        with consumer:
+            for _ in polled(consumer, timeout_ms=100):
+                if any("between two polls" in line for line in caplog.messages):
+                    break
+                if consumer.assignor.tasks.active:
+                    time.sleep(0.6)
+    [line] = [line for line in caplog.messages if "between two polls" in line]
+    assert "above session_timeout_ms=500" in line
