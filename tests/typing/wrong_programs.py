@@ -60,7 +60,7 @@ def kinds() -> None:
     AsyncAssignor(TOPOLOGY, hooks=RunningTasks())
     # refused: arg-type: "state_dir"
     AsyncAssignor(TOPOLOGY, state_dir=[Path("state")])
-    # refused: arg-type: "Topology"
+    # refused: arg-type: "Topology | None"
     StreamsAssignor({"words": 4})
     # refused: arg-type: "group_id"
     streams_consumer(TOPOLOGY, group_id=None, bootstrap_servers=HOST)
@@ -73,9 +73,9 @@ def kinds() -> None:
 def missing() -> None:
     """An argument is missing."""
     # refused: call-arg: "topology"
-    StreamsAssignor()
+    streams_consumer(group_id="g", bootstrap_servers=HOST)
     # refused: call-arg: "topology"
-    StreamsAssignor(listener=RunningTasks())
+    async_consumer(group_id="g", bootstrap_servers=HOST, listener=RunningTasks())
     # refused: call-arg: "group_id"
     streams_consumer(TOPOLOGY, bootstrap_servers=HOST)
     # refused: call-arg: "bootstrap_servers"
