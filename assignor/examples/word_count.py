@@ -15,9 +15,8 @@ import click
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from assignor import JSON, TEXT, SqliteStore, TaskState, Topology
+from assignor import JSON, TEXT, RebalanceError, SqliteStore, TaskState, Topology
 from assignor.adapters.kafka_python import StreamsApplication
-from encoding import RebalanceError
 
 TOPOLOGY = (
     Topology()

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 
 from assignor import PartitionsByTask, TasksListener, Topology
-from assignor.adapters.aiokafka import StreamsAssignor
+from assignor.adapters.aiokafka import commit_next, polled, streams_consumer
 from system_tests.broker import BrokerConfig, EmbeddedBroker
 
 RECORDS = 8
@@ -27,24 +27,22 @@ class App(TasksListener):
 
 
 async def consume(name: str, bootstrap: list[str]) -> None:
-    """Run one member: always have a call of getmany pending, process, commit."""
-    topology = Topology().add_source("words", topics=["words"])
-    assignor = StreamsAssignor(topology, application_id="word-count", listener=App(name))
-    consumer = AIOKafkaConsumer(
-        "words",
-        bootstrap_servers=bootstrap,
+    """Run one member: poll, process, commit."""
+    async with streams_consumer(
+        Topology().add_source("words", topics=["words"]),
         group_id="word-count",
-        partition_assignment_strategy=[assignor],
-        auto_offset_reset="earliest",
+        bootstrap_servers=bootstrap,
+        listener=App(name),
         heartbeat_interval_ms=200,
         session_timeout_ms=3000,
-    )
-    assignor.attach(consumer)  # before it starts
-    async with consumer:
-        while len(PROCESSED) < RECORDS or not all(map(RUNNING.get, ("one", "two"))):
-            for partition, records in (await consumer.getmany(timeout_ms=1000)).items():
+    ) as consumer:
+        async for batch in polled(consumer):
+            for partition, records in batch.items():
                 PROCESSED.extend(record.value for record in records)
                 print(f"{name} processed {len(records)} of partition {partition.partition}")
+            await commit_next(consumer)
+            if len(PROCESSED) >= RECORDS and all(map(RUNNING.get, ("one", "two"))):
+                break
 
 
 async def main() -> None:

@@ -2,10 +2,10 @@
 
 import threading
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 
 from assignor import PartitionsByTask, TasksListener, Topology
-from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.kafka_python import commit_next, polled, streams_consumer
 from system_tests.broker import BrokerConfig, running_broker
 
 RECORDS = 8
@@ -27,24 +27,22 @@ class App(TasksListener):
 
 
 def consume(name: str, bootstrap: list[str]) -> None:
-    """Run one member: poll and process; the client commits offsets."""
-    topology = Topology().add_source("words", topics=["words"])
-    assignor = StreamsAssignor(topology, application_id="word-count", listener=App(name))
-    consumer = KafkaConsumer(
-        "words",
-        bootstrap_servers=bootstrap,
+    """Run one member: poll, process, commit."""
+    with streams_consumer(
+        Topology().add_source("words", topics=["words"]),
         group_id="word-count",
-        partition_assignment_strategy=[assignor],
-        auto_offset_reset="earliest",
+        bootstrap_servers=bootstrap,
+        listener=App(name),
         heartbeat_interval_ms=200,
         session_timeout_ms=3000,
-    )
-    assignor.attach(consumer)
-    while len(PROCESSED) < RECORDS or not all(map(RUNNING.get, ("one", "two"))):
-        for partition, records in consumer.poll(timeout_ms=1000).items():
-            PROCESSED.extend(record.value for record in records)
-            print(f"{name} processed {len(records)} of partition {partition.partition}")
-    consumer.close()
+    ) as consumer:
+        for batch in polled(consumer):
+            for partition, records in batch.items():
+                PROCESSED.extend(record.value for record in records)
+                print(f"{name} processed {len(records)} of partition {partition.partition}")
+            commit_next(consumer)
+            if len(PROCESSED) >= RECORDS and all(map(RUNNING.get, ("one", "two"))):
+                break
 
 
 with running_broker(BrokerConfig(topics={"words": 4})) as broker:

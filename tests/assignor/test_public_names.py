@@ -61,12 +61,13 @@ def programs():
         for block in blocks(page):
             if block.kind == "python":
                 yield str(block), block.body
-    for example in sorted((ROOT / "examples").rglob("*.py")):
+    folders = ROOT / "examples", ROOT / "assignor/examples"
+    for example in sorted(path for folder in folders for path in folder.rglob("*.py")):
         yield example.relative_to(ROOT).as_posix(), example.read_text(encoding="utf-8")
 
 
-# An example of the codecs alone, and one of names that `assignor` has since.
-OTHERS = {"examples/decode_bytes.py", "examples/word_count.py"}
+# An example of the codecs alone.
+OTHERS = {"examples/decode_bytes.py"}
 
 
 def test_pages_and_examples_import_from_one_place():

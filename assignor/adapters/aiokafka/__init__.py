@@ -7,11 +7,12 @@ assignor.clients.require_client("aiokafka")
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.consumer import StreamsConsumer, streams_consumer
-from assignor.adapters.aiokafka.polling import polled
+from assignor.adapters.aiokafka.polling import commit_next, polled
 
 __all__ = [
     "StreamsAssignor",
     "StreamsConsumer",
+    "commit_next",
     "polled",
     "streams_consumer",
 ]

@@ -82,7 +82,7 @@ def streams_consumer(
     `StreamsAssignor`; stopping the consumer closes it, too.
 
     Two settings of the client have other defaults here, which are those of Kafka Streams:
-    `enable_auto_commit=False` (commit what is processed, with `consumer.commit`) and
+    `enable_auto_commit=False` (commit what is processed, with `commit_next`) and
     `auto_offset_reset="earliest"` (no record from before the first commit is skipped). Without
     `rack`, `client_rack` is the rack of the assignor. There are no fallback assignors: aiokafka
     joins once for each assignor.

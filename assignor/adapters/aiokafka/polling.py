@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
@@ -84,6 +84,27 @@ async def polled(
             raise MemberStopped(why)
         pace.poll_ended()
         yield batch
+
+
+async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
+    """Commit what is processed; return False if other members own some of the partitions now.
+
+    They process again what was not committed. aiokafka rebalances while the application works, so
+    this may happen at every commit.
+
+    Args:
+        consumer: a started `AIOKafkaConsumer`.
+        next_offsets: partition -> offset of the first record that is not processed; default: all
+            records that polls returned are processed.
+    """
+    if not (consumer.assignment() if next_offsets is None else next_offsets):
+        return True
+    try:
+        await consumer.commit(next_offsets)
+    except (CommitFailedError, IllegalStateError) as error:
+        _log.info("not committed: %s", " ".join(str(error).split()))
+        return False
+    return True
 
 
 def _patience_s(consumer: Any) -> float:

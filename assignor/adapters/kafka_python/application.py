@@ -12,7 +12,7 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import ConsumerKeywords, streams_consumer
 from assignor.adapters.kafka_python.processing import run_tasks
-from assignor.adapters.membership import split_keywords
+from assignor.adapters.membership import documented, split_keywords
 from assignor.embedding import StateStore, TaskState, TaskStores
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError
@@ -32,8 +32,9 @@ class StreamsApplication:
         bootstrap_servers: `host:port`, or several.
         stores: the state stores, as `SqliteStore` or `DictStore`.
         tell: called with a sentence after each assignment, restoration and error.
-        options: those of `streams_consumer`, such as `num_standby_replicas=1` and `state_dir=` (one
-            directory a process), and settings of `KafkaConsumer`, which the changelogs have, too.
+        options: those that `help(streams_consumer)` explains, such as `num_standby_replicas=1` and
+            `state_dir=` (one directory a process), and settings of `KafkaConsumer`, which the
+            changelogs have, too.
 
     Attributes:
         stores: the state, also for queries on other threads.
@@ -46,6 +47,7 @@ class StreamsApplication:
         ClusterUnavailable, KafkaError: no broker answered.
     """
 
+    @documented(rest="client_options")
     def __init__(
         self,
         topology: Topology,

@@ -10,6 +10,7 @@ from assignor import ConfigError, Topology
 from assignor.adapters.aiokafka import (
     StreamsAssignor,
     StreamsConsumer,
+    commit_next,
     polled,
     streams_consumer,
 )
@@ -62,6 +63,8 @@ def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(serv
                     break
             partitions = consumer.assignment()
             assert {await consumer.committed(each) for each in partitions} == {None}
+            assert await commit_next(consumer)
+            assert {await consumer.committed(each) for each in partitions} == {1}
             assert len(consumer.assignor.tasks.active) == 3
         assert seen == [b"hello"] * 3
 

@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import errors as kafka_errors
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.polling import polled
+from assignor.adapters.aiokafka.polling import commit_next, polled
 from assignor.embedding import MemberStopped, RunningTasks
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
@@ -117,6 +117,39 @@ def test_a_refused_member_leaves_the_group_before_the_loop_ends():
     with pytest.raises(MemberStopped, match="no level fits"):
         batches(consumer, assignor(failed="no level fits"), until=None)
     assert consumer.has_left
+
+
+class Committer:
+    """Commits, or raises what is given."""
+
+    def __init__(self, error=None, assigned=("p",)):
+        self.error, self.assigned, self.commits = error, assigned, []
+
+    def assignment(self):
+        return set(self.assigned)
+
+    async def commit(self, offsets):
+        if self.error is not None:
+            raise self.error
+        self.commits.append(offsets)
+
+
+@pytest.mark.parametrize("offsets", [None, {"p": 7}])
+def test_what_is_processed_is_committed_unless_others_own_it_now(offsets):
+    consumer = Committer()
+    assert asyncio.run(commit_next(consumer, offsets))
+    assert consumer.commits == [offsets]
+    for error in (kafka_errors.CommitFailedError(), kafka_errors.IllegalStateError("gone")):
+        assert not asyncio.run(commit_next(Committer(error), offsets))
+    with pytest.raises(kafka_errors.KafkaConnectionError):
+        asyncio.run(commit_next(Committer(kafka_errors.KafkaConnectionError()), offsets))
+
+
+def test_nothing_to_commit_asks_nobody():
+    assert asyncio.run(commit_next(None, {}))
+    consumer = Committer(assigned=())
+    assert asyncio.run(commit_next(consumer))
+    assert consumer.commits == []
 
 
 def test_the_groups_end_is_the_loops_end():
