@@ -1,4 +1,4 @@
-"""librdkafka as the data plane: which records count as processed, and when that is committed."""
+"""librdkafka fetches records: which count as processed, and when offsets are committed."""
 
 import queue
 import threading
@@ -18,7 +18,7 @@ A, B = TopicPartition("words", 0), TopicPartition("words", 1)
 
 
 class Librdkafka:
-    """Stands for confluent-kafka's consumer: hands out batches that a test puts in."""
+    """A fake of confluent-kafka's consumer: returns batches that the test provides."""
 
     def __init__(self, settings):
         self.settings = settings
@@ -42,7 +42,7 @@ class Librdkafka:
 
 
 class Member:
-    """Stands for kafka-python's consumer."""
+    """A fake of kafka-python's consumer."""
 
     def __init__(self, servers=("a:1", "b:2")):
         self.config = {
@@ -91,7 +91,7 @@ def reading(monkeypatch):
 
 
 def settled(reading):
-    """The reading thread has taken in all that was put before."""
+    """Wait until the reading thread has consumed all batches."""
     reading.reader._thread.submit(lambda: None).result(LIMIT_S)
 
 
