@@ -31,6 +31,13 @@ class _Store:
         return self.changelog_topic or f"{application_id}-{self.name}-changelog"
 
 
+def _names(given: Iterable[str], *, node: str) -> tuple[str, ...]:
+    """Return names as they were given; a string, which has letters, is refused."""
+    if isinstance(given, str):
+        raise TopologyError(f"{node!r} is given {given!r}, one string; give a list: [{given!r}]")
+    return tuple(given)
+
+
 @dataclass(slots=True)
 class Topology:
     """Builder of a processing topology, with the terms of Kafka Streams' `Topology`.
@@ -76,7 +83,7 @@ class Topology:
         Raises:
             TopologyError: the name is used, no topic is given, or another source reads a topic.
         """
-        names = tuple(topics)
+        names = _names(topics, node=name)
         if not names:
             raise TopologyError(f"source {name!r} reads no topic; give it at least one")
         for topic in names:
@@ -97,7 +104,7 @@ class Topology:
         Raises:
             TopologyError: the name is used, or a parent is missing, unknown or a sink.
         """
-        self._add_child(name, tuple(parents))
+        self._add_child(name, _names(parents, node=name))
         return self
 
     def add_sink(self, name: str, *, topic: str, parents: Iterable[str]) -> "Topology":
@@ -107,7 +114,7 @@ class Topology:
             TopologyError: as in `add_processor`, or the topic name is invalid.
         """
         self._check_topic(topic, node=name)
-        self._add_child(name, tuple(parents))
+        self._add_child(name, _names(parents, node=name))
         self._topic_by_sink[name] = topic
         return self
 
@@ -156,7 +163,7 @@ class Topology:
                 source or a sink; the retention is below 1 ms; or `changelog_topic` is invalid or
                 given beside `source_topic`.
         """
-        users = tuple(processors)
+        users = _names(processors, node=name)
         if name in self._stores:
             raise TopologyError(f"state store {name!r} is added twice; remove one")
         if not users:

@@ -70,7 +70,7 @@ PROGRAM live --from 3.1 --to native --members 4 --client mixed
 PROGRAM live --from 2.3 --to native --protocol cooperative
 PROGRAM live --from 3.1 --to native --replace-brokers
 PROGRAM live --from native --to next --static  # without a rebalance
-PROGRAM live --from native --to native --topology change  # another topology
+PROGRAM live --from native --to native --topology change
 """
 _EXITS = {
     0: "good: every check holds",

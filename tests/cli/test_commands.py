@@ -44,6 +44,8 @@ OTHER_VALUE = {
     ("--members", "assignor negotiate"): "who they are, since nothing else is known of them",
     ("--out", "rolling-bounce soak"): "a file; Spark writes folders",
     ("--problem", "rolling-bounce plan"): "a saved file, no stream",
+    ("--topology", "rolling-bounce live"): "what the new one changes",
+    ("--topology", "rolling-bounce plan"): "the old one and the new one",
     ("--strategy", "spark-assign group"): "the collapsed job has two of its own",
 }
 
@@ -143,6 +145,8 @@ NOT_RUN = (
     (r"PROGRAM matrix(?! --from 2\.3\.1)", "takes minutes: test_matrix"),
     (r"--report", "needs the extra `report`: tests/system_tests/report"),
     (r"--minutes", "takes minutes"),
+    (r"--state-dir", "needs a member's directory: tests/assignor/cli/features/test_topologies.py"),
+    (r"--topology", "needs an application: docs/change-topology.md"),
 )
 STATUS = {
     "2/2,3/3": 1,

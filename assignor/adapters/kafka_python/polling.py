@@ -15,7 +15,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kafka.errors import CommitFailedError, FencedInstanceIdError, KafkaError
+from kafka.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    KafkaError,
+    RebalanceInProgressError,
+)
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
@@ -109,9 +114,10 @@ def _leave(consumer: Any) -> None:
 
 
 def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
-    """Commit what is processed; return False if the group has removed this member.
+    """Commit what is processed; return False if a rebalance prevents it.
 
-    Then other members own the partitions, and process again what was not committed.
+    If the group has removed this member, other members own the partitions, and process again what
+    was not committed. If the rebalance is still running, commit again after the next poll.
 
     Args:
         consumer: a `KafkaConsumer`.
@@ -125,7 +131,7 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
     }
     try:
         consumer.commit(offsets)
-    except CommitFailedError as error:
+    except (CommitFailedError, RebalanceInProgressError) as error:
         _log.info("not committed: %s", error)
         return False
     return True

@@ -28,7 +28,8 @@ orphaned or moved by balance. Then bounce the others back.
     help=_HELP,
     short_help="Take a group back to an older topology of its application.",
     examples="""
-PROGRAM features downgrade-topology --state-dir state/one --topology app:FIRST --application-id app
+PROGRAM features downgrade-topology --state-dir state/one \\
+    --topology app:FIRST --application-id app
 """,
     exits={0: "the state directory says so now"},
 )

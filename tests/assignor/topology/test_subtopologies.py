@@ -147,3 +147,10 @@ def test_a_retention_below_a_millisecond_is_refused():
     topology = Topology().add_source("a", topics=["a"]).add_processor("p", parents=["a"])
     with pytest.raises(TopologyError, match="retention of 0 ms"):
         topology.add_state_store("s", processors=["p"], retention_ms=0)
+
+
+def test_a_string_in_place_of_a_list_is_refused():
+    with pytest.raises(TopologyError, match=r"one string; give a list: \['words'\]"):
+        Topology().add_source("read", topics="words")
+    with pytest.raises(TopologyError, match=r"give a list: \['read'\]"):
+        Topology().add_source("read", topics=["words"]).add_processor("p", parents="read")

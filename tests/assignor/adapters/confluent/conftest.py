@@ -1,10 +1,37 @@
 """A broker, and consumers that are closed in the end."""
 
+import gc
+import threading
+import weakref
+from contextlib import suppress
+
 import pytest
+from confluent_kafka import KafkaException
 
 from assignor.adapters.confluent import Consumer
 from system_tests.broker import BrokerConfig, running_broker
-from tests.assignor.adapters.confluent.harness import SHORT, TOPOLOGY, servers_of
+from tests.assignor.adapters.confluent.harness import LIMIT_S, SHORT, TOPOLOGY, servers_of
+
+
+@pytest.fixture(autouse=True)
+def _closed(monkeypatch):
+    """Close every consumer, so that no thread goes on beside later tests."""
+    made, begin = [], Consumer.__init__
+
+    def recording(self, *arguments, **options):
+        begin(self, *arguments, **options)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(Consumer, "__init__", recording)
+    yield
+    for each in filter(None, (reference() for reference in made)):
+        with suppress(RuntimeError, KafkaException):
+            each.close()
+    gc.collect()
+    waiting = [t for t in threading.enumerate() if t.name.startswith("member-")]
+    for thread in waiting:
+        thread.join(LIMIT_S)
+    assert not [thread.name for thread in waiting if thread.is_alive()]
 
 
 @pytest.fixture

@@ -180,4 +180,5 @@ def test_its_signature_names_every_option_of_the_assignor():
     assert set(names[4:-1]) == set(inspect.signature(StreamsAssignor).parameters) - {
         "topology",
         "application_id",
+        "topologies",
     }

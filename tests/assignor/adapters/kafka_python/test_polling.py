@@ -149,7 +149,8 @@ def test_what_is_processed_is_committed_unless_the_group_went_on():
     consumer = Consumer()
     assert commit_next(consumer, {"p": 7})
     assert consumer.committed == {"p": 7}
-    assert not commit_next(Consumer(kafka_errors.CommitFailedError()), {"p": 7})
+    for why in (kafka_errors.CommitFailedError(), kafka_errors.RebalanceInProgressError()):
+        assert not commit_next(Consumer(why), {"p": 7})
     with pytest.raises(kafka_errors.KafkaConnectionError):
         commit_next(Consumer(kafka_errors.KafkaConnectionError()), {"p": 7})
 
