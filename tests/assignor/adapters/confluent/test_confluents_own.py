@@ -4,6 +4,7 @@ From `tests/test_Consumer.py` of its version 2.15. Names are kept. What is chang
 given, no broker answers at the configured address, and topics are those of the topology.
 """
 
+import gc
 from functools import partial
 
 import pytest
@@ -18,20 +19,43 @@ from confluent_kafka import (
 
 from assignor import Topology
 from assignor.adapters.confluent import Consumer
+from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.adapters.confluent.harness import servers_of
 from tests.assignor.embedding.clusters import until
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+CONFIG = {"log_level": 0}
 TOPOLOGY = Topology().add_source("test", topics=["test"])
 
 
+@pytest.fixture(autouse=True)
+def _closed():
+    """Consumers here are closed by their tests, or forgotten and closed in the background."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers():
+    """A broker, where the original has none: without one a member takes long to close."""
+    with running_broker(BrokerConfig(topics={"test": 1})) as broker:
+        CONFIG["bootstrap.servers"] = servers_of(broker)
+        yield
+
+
 def consumer_of(config):
+    return Consumer(CONFIG | config, topology=TOPOLOGY)
+
+
+def lonely_consumer_of(config):
+    """A consumer that finds no broker; the tests close it."""
     return Consumer(NOWHERE | config, topology=TOPOLOGY)
 
 
 def test_basic_api():
     with pytest.raises(TypeError, match="expected configuration dict"):
         Consumer(topology=TOPOLOGY)
-    kc = consumer_of(
+    kc = lonely_consumer_of(
         {
             "group.id": "test",
             "socket.timeout.ms": "100",
@@ -168,13 +192,13 @@ def test_subclassing():
             assert isinstance(somearg, str)
             super().poll(timeout=0.0001)
 
-    sc = SubConsumer(NOWHERE | {"group.id": "test", "session.timeout.ms": "90"}, topology=TOPOLOGY)
+    sc = SubConsumer(CONFIG | {"group.id": "test", "session.timeout.ms": "90"}, topology=TOPOLOGY)
     sc.poll("astring")
     sc.close()
 
 
 def test_offsets_for_times():
-    c = consumer_of(STORES)
+    c = lonely_consumer_of(STORES)
     with pytest.raises(KafkaException) as ex:
         c.offsets_for_times([TopicPartition("test", 0, 100)], timeout=0.1)
     assert ex.value.args[0].code() in (
@@ -257,7 +281,7 @@ def test_callback_exception_no_system_error(error):
 
     common = {"group.id": "test", "socket.timeout.ms": 100, "session.timeout.ms": 1000}
     for callback in ({"error_cb": raises}, {"stats_cb": raises, "statistics.interval.ms": 50}):
-        consumer = consumer_of(common | callback)
+        consumer = lonely_consumer_of(common | callback)
         consumer.subscribe(["test"])
         with pytest.raises(error, match="from the callback"):
             until(partial(consumer.consume, timeout=0.1))
@@ -265,7 +289,7 @@ def test_callback_exception_no_system_error(error):
 
 
 def test_consumer_context_manager_basic():
-    config = NOWHERE | {"group.id": "test", "socket.timeout.ms": 10, "session.timeout.ms": 100}
+    config = CONFIG | {"group.id": "test", "socket.timeout.ms": 10, "session.timeout.ms": 100}
     consumer = Consumer(config, topology=TOPOLOGY)
     assert consumer.__enter__() is consumer
     assert consumer.__exit__(None, None, None) is None
