@@ -60,7 +60,7 @@ _CONTENT = """### Content of a metadata log, by level
 The simulated cluster writes these entries. On an unsafe downgrade, the snapshot omits what the
 lower level does not know, and reports it."""
 
-_OURS = """## Native features
+_NATIVE = """## Native features
 
 The levels of `assignment.protocol` are the versions of the protocol: the finalized level limits the
 version that members write. All its levels are compatible back, because every rebalance writes all
@@ -122,7 +122,7 @@ def render() -> str:
         *(_feature(feature) for feature in KAFKA_FEATURES),
         _RELEASES + "\n\n" + _releases(),
         _CONTENT + "\n\n" + _content(),
-        _OURS,
+        _NATIVE,
         *(_feature(feature) for feature in NATIVE_FEATURES),
         _UPDATES,
         _rules(REQUEST_RULES, "error"),

@@ -1,4 +1,4 @@
-"""A module that ends the process where it is imported."""
+"""A module that exits the process on import."""
 
 import sys
 

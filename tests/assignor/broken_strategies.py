@@ -1,4 +1,4 @@
-"""Strategies that fail, or answer with something else than an assignment that is valid."""
+"""Strategies that raise, or return something else than a valid assignment."""
 
 import sys
 
@@ -149,7 +149,7 @@ def writes_into_the_state(state):
 
 
 def numpy_numbers(state):
-    """Valid: numbers, lists and flags of numpy's own types, not sorted."""
+    """A valid assignment with unsorted numpy types."""
     active = np.zeros(len(state.tasks), dtype=np.uint16)
     pairs = [[np.int64(1), np.uint8(1)], (np.int32(0), 1)]
     return TaskAssignment(active=active, standbys=pairs, followup=np.False_, warnings=["odd"])
@@ -193,6 +193,6 @@ ANSWERING = {
 
 
 def as_a_client_says(state):
-    """The strategy of this module that a client is named after, else a good one."""
+    """Return the strategy that a client is named after, else a valid one."""
     named = [name for name in state.clients if name in RAISING | ANSWERING]
     return globals()[named[0]](state) if named else good(state)

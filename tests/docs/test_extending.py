@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT
 PAGE = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
 TABLE = PAGE.partition("### KIP-924's names")[2].partition("\n\n#")[0]
 ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines() if line.startswith("| `")]
-OURS = sorted({name for row in ROWS for name in re.findall(r"`(assignor\.[\w.]+)`", row[1])})
+NAMES = sorted({name for row in ROWS for name in re.findall(r"`(assignor\.[\w.]+)`", row[1])})
 HELPERS = PAGE.partition("| helper | import | does |")[2].partition("\n\n")[0]
 # helper -> its import statement
 IMPORTS = dict(re.findall(r"^\| (.+?) \| `(from [^`]+)` \|", HELPERS, re.MULTILINE))
@@ -43,7 +43,7 @@ def found(dotted):
     raise AssertionError(dotted)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_name_can_be_imported(name):
     assert found(name) is not None
 
@@ -51,7 +51,7 @@ def test_every_name_can_be_imported(name):
 def test_every_type_of_kip_924_has_a_row():
     cells = " ".join(row[0] for row in ROWS)
     assert [name for name in OF_KAFKA if not re.search(rf"\b{name}\b", cells)] == []
-    assert len(OURS) > 20
+    assert len(NAMES) > 20
 
 
 def test_the_number_of_native_codes_is_right():

@@ -104,8 +104,8 @@ def wrong_with(command):
     if words[:2] == ["python", "-m"] and len(words) > 2:
         name = words[2]
         top = name.split(".")[0]
-        is_ours = (ROOT / top).is_dir()
-        return f"no module {name}" if is_ours and not importlib.util.find_spec(name) else None
+        is_package = (ROOT / top).is_dir()
+        return f"no module {name}" if is_package and not importlib.util.find_spec(name) else None
     if words[:1] == ["make"] and len(words) > 1 and words[1].islower():
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         return None if words[1] in targets else f"no target {words[1]}"

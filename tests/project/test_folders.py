@@ -108,7 +108,7 @@ def test_modules_that_docstrings_name_exist():
 
 
 def names_in_strings():
-    """File -> dotted names below our packages that a string or a comment holds."""
+    """File -> dotted names below the packages in strings and comments."""
     dotted = re.compile(rf"(?<![\w./])(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+")
     for folder in sorted(FOLDERS):
         for path in sorted((ROOT / folder).glob("*.py")):
@@ -120,7 +120,7 @@ def names_in_strings():
 
 
 def exists(name):
-    """Whether a dotted name is a module of ours, or what a module or its class defines."""
+    """Whether a dotted name is a module of the project, or defined in a module or its class."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         if module_spec(".".join(parts[:end])) is not None:

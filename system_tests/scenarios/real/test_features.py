@@ -60,7 +60,7 @@ def features(command, *options, servers):
 
 
 def levels(servers, *options):
-    """Finalized levels and supported ranges, as our `describe` prints them."""
+    """Finalized levels and supported ranges, in the output of `describe`."""
     status, out, err = features("describe", "--format", "json", *options, servers=servers)
     assert (status, err) == (0, "")
     return json.loads(out)

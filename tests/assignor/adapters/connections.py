@@ -1,4 +1,4 @@
-"""A command that connects, and servers that are not what it hopes for."""
+"""A command that connects, and servers that misbehave."""
 
 import socket
 import threading
@@ -28,7 +28,7 @@ def run(*words):
 
 @contextmanager
 def listener(on_connection):
-    """A server that does to each connection what a test says; the client may leave at any time."""
+    """A server that calls a function of the test for each connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         held = []
 
@@ -42,7 +42,7 @@ def listener(on_connection):
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
-        # Shut down before they are closed: only that wakes a thread that accepts or receives.
+        # Shut down before closing: only this wakes a thread that accepts or receives.
         server.shutdown(socket.SHUT_RDWR)
         for connection in held:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Members on their adapters without a client: a listener that keeps its calls; wire values."""
+"""Members on adapters without a client: a listener that records its calls; wire values."""
 
 from types import SimpleNamespace
 from uuid import UUID
@@ -15,7 +15,7 @@ from tests.assignor.rebalance.groups import TOPOLOGY
 
 
 class Listener(TasksListener):
-    """Keeps its calls, with the active tasks."""
+    """A listener that records its calls, with the active tasks."""
 
     def __init__(self):
         self.calls = []
@@ -34,14 +34,14 @@ class Listener(TasksListener):
 
 
 def cluster(**counts):
-    """Topics as either client knows them."""
+    """Topics as metadata of either client."""
     return SimpleNamespace(
         partitions_for_topic=lambda topic: set(range(counts[topic])) if topic in counts else None
     )
 
 
 class Coordinator:
-    """Stands for kafka-python's coordinator: counts requests, can be busy or out of the group."""
+    """A fake of kafka-python's coordinator: counts requests; can be busy or without membership."""
 
     def __init__(self, group_id="app"):
         self.group_id = group_id
@@ -57,7 +57,7 @@ class Coordinator:
 
 
 class Timers:
-    """Starts timers that a test fires; with `is_late`, none can be cancelled any more."""
+    """Timers that a test fires; with `is_late`, a timer can no longer be cancelled."""
 
     def __init__(self):
         self.calls = []
@@ -72,14 +72,14 @@ class Timers:
             self.calls.remove(call)
 
     def fire(self):
-        """Fire all that were started until now."""
+        """Fire all timers that were started so far."""
         for call in tuple(self.calls):
             self.calls.remove(call)
             call()
 
 
 def followups(coordinator):
-    """A timer for follow-ups, and how to fire it."""
+    """A timer for follow-ups, and a function that fires it."""
     timers = Timers()
     return FollowupTimer(
         coordinator.request_rejoin, coordinator.rebalance_in_progress, timers
@@ -96,7 +96,7 @@ def made(*, number=1, release="native", topology=TOPOLOGY, coordinator=None, **o
 
 
 def joined(assignor, name, topic="lines"):
-    """What the JoinGroup response shows the leader: bytes on the wire, decoded by the client."""
+    """The members of a JoinGroup response: bytes of the wire, decoded by the client."""
     wire = assignor.metadata({topic}).encode()
     return SimpleNamespace(member_id=name, metadata=ConsumerProtocolSubscription.decode(wire))
 

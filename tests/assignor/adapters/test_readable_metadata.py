@@ -1,4 +1,4 @@
-"""Metadata of members that the clients of their leader would raise for."""
+"""Metadata of members that the client of a leader cannot decode."""
 
 import asyncio
 from types import SimpleNamespace

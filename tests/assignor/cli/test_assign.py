@@ -1,4 +1,4 @@
-"""`assignor assign`: a stream of problems, answered in order, whatever is in it."""
+"""`assignor assign`: a stream of problems, answered in order, with an error for invalid ones."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`assignor assign`, with and without `--simulate`: bad strategies and files are one sentence."""
+"""`assignor assign`, also with `--simulate`: broken strategies and files are one sentence."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`assignor decode` and `assignor encode`, as a user and as a program would call them."""
+"""`assignor decode` and `assignor encode`, called by users and by programs."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def call(command, *arguments, stdin=None):
 
 
 def ask(command, *questions):
-    """Answers to questions, one per line; text questions go in as they are."""
+    """Return the answers to questions, one per line; texts are passed unchanged."""
     lines = [q if isinstance(q, str | bytes) else json.dumps(q) for q in questions]
     raw = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
     result = call(command, "--jsonl", "-", stdin=raw)
@@ -226,7 +226,7 @@ def test_encode_reports_what_it_cannot_write_and_continues():
 
 
 def test_answers_are_flushed_one_by_one():
-    """A program asks, waits for the answer, and asks again."""
+    """A program sends a question, waits for the answer, and sends the next one."""
     code = "from assignor.cli import main; main()"
     command = [sys.executable, "-c", code, "decode", "--jsonl", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

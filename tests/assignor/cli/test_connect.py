@@ -107,7 +107,7 @@ def test_a_failed_start_leaves_no_thread_behind():
 
 
 def connecting_commands(group=main, words=()):
-    """(words of a command, the command) for each that connects to a broker."""
+    """Yield (words, command) for each command that connects to a broker."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -128,7 +128,7 @@ def test_all_commands_about_a_cluster_connect():
 @pytest.mark.kip("778-18", "core")
 @pytest.mark.parametrize("words", [words for words, _ in connecting_commands()], ids=" ".join)
 def test_every_command_takes_a_command_config_and_names_keys_that_it_does_not_know(words, tmp_path):
-    """Of a file with a wrong key nothing is used; of a right one the servers are."""
+    """A file with an unknown key is rejected; from a valid one the servers are used."""
     rest = ("--all",) if words == ("inspect",) else ()
     config = ("--command-config", str(properties(tmp_path, sasl_mechanisms="PLAIN")))
     done = CliRunner().invoke(main, [*words, *config, *rest])

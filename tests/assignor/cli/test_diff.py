@@ -1,4 +1,4 @@
-"""`assignor diff`: what moves when one client joins, as a user reads it."""
+"""`assignor diff` of a join of one client, as text."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`assignor explain`: read as a user, on a join of one client."""
+"""`assignor explain` of a join of one client, as text."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Commands whose library is not installed end in the name of the extra that brings it."""
+"""Commands without their library end with a sentence that names the extra."""
 
 import subprocess
 import sys

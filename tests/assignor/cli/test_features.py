@@ -34,7 +34,7 @@ def broker():
 
 @pytest.fixture
 def features(broker):
-    """Run a subcommand against the broker: status, stdout, stderr."""
+    """Run a subcommand against the broker; return status, stdout, stderr."""
 
     cluster = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
 
@@ -278,7 +278,7 @@ def test_records_of_the_topic_are_written_in_the_format_of_the_finalized_level(b
 
 @pytest.mark.kip("584-14", "loop")
 def test_a_minimum_that_a_leader_raised_is_changed_by_no_update(broker, features):
-    """The leader's way is that of a member's level source."""
+    """A leader raises it through its level source."""
     where = ("--group", "g")
     source = GroupLevels(broker.bootstrap_servers[0], "g", timeout_ms=60_000)
     member = NodeSupport(

@@ -1,4 +1,4 @@
-"""Groups in which one member says anything: the others are shown as before, on printable lines."""
+"""Groups in which one member writes anything: the others are shown as before, printable."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ HONEST = (
     member("second", active=[T10], standby=[T00], sums={T00: 7}),
 )
 PLAIN = st.text(max_size=20)
-# What a terminal or rich would obey, a line break or enough columns for one, then a forged line.
+# Terminal or rich markup, a line break or enough columns for one, then a forged line.
 TEXTS = st.one_of(
     PLAIN,
     st.sampled_from(
@@ -36,7 +36,7 @@ OFFSETS = st.dictionaries(st.sampled_from([T00, T01, T10]), INT64, max_size=3)
 
 @st.composite
 def hostile_members(draw):
-    """A member with arbitrary values in every field that Kafka's layouts let it choose."""
+    """A member with arbitrary values in every field of Kafka's layouts."""
     native = draw(st.none() | st.builds(NativeSubscription, rack=UTF8, pinned_version=st.just(3)))
     answer = {"next_rebalance_ms": draw(INT64), "error_code": draw(INT32)}
     if draw(st.booleans()):
@@ -79,7 +79,7 @@ def mutated(draw, data):
 
 @st.composite
 def facts(draw):
-    """Facts of a cluster in which topics are called anything."""
+    """Facts of a cluster with arbitrary topic names."""
     names = ["in", *draw(st.lists(TEXTS.map("app-{}-changelog".format), max_size=2))]
     return ClusterFacts(
         topics={name: TopicFacts(partitions=2) for name in names},

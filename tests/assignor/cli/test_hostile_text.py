@@ -1,4 +1,4 @@
-"""Foreign text in the output of commands: one printable line, no markup, no other line lost."""
+"""Foreign text in the output of commands: printable, on one line, without markup."""
 
 import json
 from contextlib import contextmanager
@@ -120,7 +120,7 @@ def test_a_long_name_is_cut_and_shows_its_length():
 
 
 class Unlucky:
-    """Any attribute but the name fails, as a defect in the inspection would."""
+    """A group whose attributes raise, except its name, like a defect in the inspection."""
 
     described = group_of(group_id="unlucky\n[red]")
 

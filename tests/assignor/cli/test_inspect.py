@@ -1,4 +1,4 @@
-"""The command on captured groups that are put onto an embedded broker, byte for byte."""
+"""`assignor inspect` of captured groups that are replayed onto an embedded broker."""
 
 import json
 import socket
@@ -86,9 +86,9 @@ def test_the_document_has_it_all(placed, pinned):
     assert found["leader"]["candidates"] == ["jvm0", "jvm1"]
     assert found["record"]["limit"] == 1_048_588
     assert [client["client"] for client in found["clients"]] == ["jvm0", "jvm1", "old", "ours"]
-    ours = found["clients"][-1]["members"][0]
-    assert (ours["used"], ours["supported"], ours["native"]) == (11, 11, 101)
-    assert ours["answer"]["version"] == 2
+    native = found["clients"][-1]["members"][0]
+    assert (native["used"], native["supported"], native["native"]) == (11, 11, 101)
+    assert native["answer"]["version"] == 2
     assert found["next_rebalance_ms"] is None
     old = found["clients"][2]["members"][0]
     assert old["supported"] == -1
@@ -255,7 +255,7 @@ def test_a_group_that_rebalances_is_waited_for_and_then_shown_as_it_is():
     with running_broker(PLACING) as broker:
         group, _ = captured("natives")
         place(broker, group)
-        # One more joins and nobody else comes back: the group waits for them.
+        # One more member joins and no other rejoins: the group waits for them.
         knock(broker, group_of(member("late"), group_id=group.group_id))
         done = inspect(broker, "--group", group.group_id, "--timeout", "1")
     assert done.exit_code == 0

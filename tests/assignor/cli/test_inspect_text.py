@@ -1,4 +1,4 @@
-"""What people see, character by character, in narrow and in wide terminals."""
+"""The text output, character by character, in narrow and wide terminals."""
 
 from pathlib import Path
 from uuid import UUID
@@ -28,7 +28,7 @@ def group(look, width, *, now_ms=0, tasks=False):
 
 
 def threads():
-    """A process with two threads and a copy that warms up, and a JVM member without tasks."""
+    """A group: a process with two threads and a warm-up, and a JVM member without tasks."""
     native = NativeSubscription(rack="r1")
     common = {"process": 1, "user_endpoint": "h:1", "native": native, "client_tags": {"zone": "z"}}
     warm = NativeAssignment(warmup_tasks=(T00,), next_version=101)

@@ -1,4 +1,4 @@
-"""The command against sizes worked out by hand, and against the encoders."""
+"""`assignor size` compared with sizes computed by hand, and with the encoders."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""With `weights`, commands print the work of each client beside its number of tasks."""
+"""With `weights`, commands print the work of each client besides its number of tasks."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A cluster in memory, that can be slow or broken, for the thread that looks at it."""
+"""A cluster in memory, which can be slow or fail, for tests of the cluster thread."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ LIMIT_S = 120
 
 
 class Cluster:
-    """Topics by name; answers like an admin client, counts, fails when told."""
+    """Topics by name; answers like an admin client, counts requests, fails on demand."""
 
     def __init__(self, **topics):
         self.topics = dict(topics)
@@ -58,5 +58,5 @@ class Cluster:
 def until(holds):
     end = time.monotonic() + LIMIT_S
     while not holds():
-        assert time.monotonic() < end, "it never came"
+        assert time.monotonic() < end, "not in time"
         time.sleep(0.005)

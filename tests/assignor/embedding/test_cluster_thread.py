@@ -1,4 +1,4 @@
-"""The thread that looks at the cluster: a cluster in memory, that can be slow or broken."""
+"""The thread that queries the cluster, with a cluster in memory that can be slow or fail."""
 
 import threading
 
@@ -62,7 +62,7 @@ def test_a_leader_whose_answer_is_still_right_is_left_alone(provider_of):
 
 
 def test_a_topic_that_was_there_in_time_is_not_missed(provider_of):
-    """The look ends between the reading of the facts and the answer."""
+    """The query ends between the reading of the facts and the answer."""
     cluster, ready = Cluster(words=4, **{CHANGELOG: 4}), threading.Event()
     provider = provider_of(cluster, on_ready=ready.set)
     before = provider.facts()
@@ -125,7 +125,7 @@ def test_reading_and_asking_never_wait_for_a_slow_cluster(provider_of):
     cluster.gate.clear()
     provider = provider_of(cluster)
     provider.join()
-    # All of this happens while the one look is held up.
+    # All of this happens during one slow query.
     for _ in range(1000):
         provider.lead(provider.facts(), waits=True)
         provider.join()

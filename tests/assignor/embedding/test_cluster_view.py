@@ -1,4 +1,4 @@
-"""What a leader has at hand: with and without a cluster to look at."""
+"""The facts of a leader, with and without a connection to the cluster."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Errors of poll: which end a member, and how the others are paused for."""
+"""Errors of poll: which end a member, and the pause after others."""
 
 import pytest
 from kafka import errors as kafka_errors

@@ -1,4 +1,4 @@
-"""Which internal topics there must be, and what is refused; plans without a broker."""
+"""Required internal topics and rejected ones; without a broker."""
 
 import pytest
 

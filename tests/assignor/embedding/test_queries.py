@@ -1,4 +1,4 @@
-"""Which host has a key: Kafka's partitioner, and counts that no hole in the host map distorts."""
+"""The host of a key: Kafka's partitioner, with gaps in the host map."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ def test_the_hash_is_the_one_of_kafkas_clients(key):
     assert 0 <= partition_for_key(key, 7) < 7
 
 
-# From the tests of Kafka's own Utils.murmur2.
+# From the tests of Kafka's Utils.murmur2.
 @pytest.mark.parametrize(
     ("key", "signed"),
     [

@@ -1,4 +1,4 @@
-"""Tasks between two threads: fresh until restored, revoked between batches only."""
+"""Tasks shared by two threads: new until restored, revoked only between batches."""
 
 import threading
 

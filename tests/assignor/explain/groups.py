@@ -1,4 +1,4 @@
-"""Random groups for reasons, and what each rule claims, checked without the code that says it."""
+"""Random groups for reasons, and the claim of each rule, checked by independent code."""
 
 from assignor import AssignmentConfig, ClientInput, group_state
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY
@@ -9,7 +9,7 @@ LIMIT = 100
 
 
 def draw_group(seed):
-    """A group in any state: joined, left, behind, unknown, with racks, tags, weights or none."""
+    """A random group: clients join, leave or lag; with or without racks, tags and weights."""
     rng = seeded(seed)
     tasks = [TaskId(s, p) for s in range(rng.randint(1, 3)) for p in range(rng.randint(1, 9))]
     stateful = [t for t in tasks if t.subtopology != 1]
@@ -52,7 +52,7 @@ def draw_group(seed):
 
 
 class World:
-    """Plain answers about one task, from the input and the answer alone."""
+    """Facts about one task, computed from the state and the assignment only."""
 
     def __init__(self, state, assignment, task):
         self.state, self.task = state, task

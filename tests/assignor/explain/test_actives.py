@@ -1,4 +1,4 @@
-"""Reasons are true: each is held against the group and the answer by other code."""
+"""Reasons are true: independent code compares each with the group and the assignment."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The page about assignors shows what the commands print, and names every rule."""
+"""docs/assignors.md shows the output of the commands and names every rule."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A diff lists every change once, and its counts are the simulator's."""
+"""A diff lists every change once; its counts equal those of the simulation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What would change an answer: every change that is named is made here, and does what was said."""
+"""Changes that would change an assignment: each is applied here and has the stated effect."""
 
 import numpy as np
 from hypothesis import given, settings

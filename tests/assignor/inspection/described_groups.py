@@ -1,4 +1,4 @@
-"""Groups as a coordinator describes them: captured ones, made ones, and ones on a broker."""
+"""Described groups: captured ones, constructed ones, and ones on a broker."""
 
 import asyncio
 import json
@@ -20,11 +20,11 @@ from system_tests.broker import BrokerConfig
 from system_tests.coordinator import CoordinatorConfig, JoinGroup, Protocol, SyncGroup
 
 CAPTURED = Path(__file__).parent / "described"
-# Time for all members to be in the first generation, and for nobody to be thrown out of it.
+# Time for all members to join the first generation; no session may expire.
 PLACING = BrokerConfig(
     coordinator=CoordinatorConfig(initial_rebalance_delay_ms=300, max_session_timeout_ms=3_600_000)
 )
-# Of `group_of`: a topic of two partitions, with ten records that wait.
+# For `group_of`: a topic of two partitions, with a lag of ten records.
 FACTS = ClusterFacts(
     topics={"in": TopicFacts(partitions=2)},
     committed={TopicPartition("in", 0): 5, TopicPartition("in", 1): 7},
@@ -34,7 +34,7 @@ FACTS = ClusterFacts(
 
 
 def captured(name):
-    """A captured group and what the cluster said beside it."""
+    """A captured group and the captured facts of its cluster."""
     data = json.loads((CAPTURED / f"{name}.json").read_text())
     members = [
         DescribedMember(
@@ -158,12 +158,12 @@ def group_of(*members, **changes):
 
 
 def place(broker, group):
-    """Let the members of a group join a running broker (with `PLACING`) and get their answers."""
+    """Let the members of a group join a running broker (with `PLACING`) and sync."""
     return broker.run(_placed(broker._broker.cluster, group))
 
 
 def knock(broker, group):
-    """Let the first member of a group ask to join and never come back for the answer."""
+    """Let the first member of a group join without reading the response."""
     request, token = _join(group, group.members[0]), object()
     broker.call(
         lambda inner: inner.cluster.coordinator.handle(

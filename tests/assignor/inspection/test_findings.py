@@ -1,4 +1,4 @@
-"""What is wrong or dangerous in a group: for every rule a group in that trouble."""
+"""Findings: for every rule a group that has the problem."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Looks into captured groups of real members, and into made ones that are in trouble."""
+"""Inspection of captured groups of real members, and of constructed groups with problems."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def test_tasks_inputs_and_copies_are_those_of_the_application():
     assert names(jvm0.active) == ["0_1", "0_3", "1_1", "1_3"]
     assert names(jvm0.standby) == names(jvm1.active)[2:] == ["1_0", "1_2"]
     assert jvm0.warmup is None
-    # It joined with empty stores, and their changelogs ended here when the capture was made.
+    # It joined with empty stores; these were the end offsets at the capture.
     assert {str(task): lag for task, lag in jvm1.state_lags.items()} == {"1_1": 104, "1_3": 209}
     assert [
         (entry.lag, entry.end_sum, len(entry.owners), len(entry.standbys)) for entry in look.tasks
@@ -105,10 +105,10 @@ def test_an_old_program_is_named_with_its_releases():
 
 
 def test_native_members_read_each_other_beside_jvm_members():
-    look = inspect_group(*captured("two-3.9.1-and-ours"))
-    ours = look.members[-1]
-    assert (ours.used, ours.supported, ours.native) == (11, 11, 101)
-    assert ours.fingerprint
+    look = inspect_group(*captured("two-3.9.1-and-native"))
+    native = look.members[-1]
+    assert (native.used, native.supported, native.native) == (11, 11, 101)
+    assert native.fingerprint
     assert look.versions.holders == ()
     assert look.versions.sentence == (
         "version 11, the highest of the JVM members; native members add a trailer"
@@ -130,7 +130,7 @@ def test_a_native_group_on_its_way_up():
     )
     assert look.leader.candidates == ("a", "b", "c")
     assert [client.warmup for client in look.clients] == [(), (), ()]
-    # Answers at 101 name tasks without their partitions: what they read shows all the same.
+    # Answers at 101 name tasks without their partitions; the partitions are still shown.
     group_id = look.described.group_id
     assert look.shape.sources == {
         0: (f"{group_id}-words",),
@@ -140,7 +140,7 @@ def test_a_native_group_on_its_way_up():
 
 
 @pytest.mark.parametrize(
-    "name", ["two-3.9.1", "two-3.9.1-and-ours", "pinned-2.3.1", "old-2.3.1", "natives"]
+    "name", ["two-3.9.1", "two-3.9.1-and-native", "pinned-2.3.1", "old-2.3.1", "natives"]
 )
 def test_real_host_maps_have_no_holes_and_a_lost_host_is_one(name):
     group, facts = captured(name)
@@ -297,7 +297,7 @@ def test_a_future_member_is_its_two_numbers():
 
 
 def native_member(name, number, active, partitions):
-    """A member whose answer at 101 names its tasks without what they read."""
+    """A member whose answer at 101 names its tasks without their partitions."""
     answer = Assignment(version=101, commonly_supported_version=101, active_tasks=tuple(active))
     given = assignment_bytes(encode_assignment(answer), partitions)
     return replace(member(name, process=number, topics=("x", "y")), assignment=given)
@@ -309,7 +309,7 @@ def test_partition_numbers_show_what_tasks_read_if_answers_do_not():
     other = native_member("b", 2, [T01], [x[1]])
     look = inspect_group(group_of(first, other))
     assert look.shape.sources == {0: ("x",), 1: ("y",)}
-    # A member that holds both of every number leaves it open, and nothing is claimed.
+    # With both partitions of every number, the mapping is ambiguous and is not shown.
     both = native_member("a", 1, [T00, T01, T10, T11], [*x, *y])
     open_ = inspect_group(group_of(both)).shape
     assert (open_.sources, open_.loose_topics) == ({}, ("x", "y"))

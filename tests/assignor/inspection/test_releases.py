@@ -1,4 +1,4 @@
-"""Which releases write what a member wrote: against the release table, all of it."""
+"""Releases that write a given subscription, compared with the whole release table."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A live group as a problem file: read back by the commands' own readers."""
+"""A live group saved as a problem file, read by the readers of the commands."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from assignor.problems.values import ProblemError
 from encoding import NativeAssignment, TaskId, TopicPartition
 from tests.assignor.inspection.described_groups import FACTS, captured, group_of, member
 
-NAMES = ["two-3.9.1", "two-3.9.1-and-ours", "pinned-2.3.1", "old-2.3.1", "natives"]
+NAMES = ["two-3.9.1", "two-3.9.1-and-native", "pinned-2.3.1", "old-2.3.1", "natives"]
 T00, T01 = TaskId(0, 0), TaskId(0, 1)
 
 
@@ -47,7 +47,7 @@ def test_copies_are_caught_up_or_as_reported():
     assert reported[jvm1.process]["lags"] | {} == {
         "1_0": "running", "1_1": 104, "1_2": "running", "1_3": 209,
     }  # fmt: skip
-    # It reported no offsets of copies that this rebalance assigned to it.
+    # It reported no offsets of copies that were assigned in this rebalance.
     assert reported[jvm0.process]["lags"]["1_0"] == "unknown"
 
 

@@ -1,4 +1,4 @@
-"""Who holds a group's version down, why, and who may lead."""
+"""Members that limit a group's version, the reason, and possible leaders."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_a_pin_that_all_members_still_have_is_named():
 
 def test_a_native_member_reports_its_pin():
     pinned = member(
-        "ours", used=2, supported=-1, consumer=1, active=[T00],
+        "native", used=2, supported=-1, consumer=1, active=[T00],
         native=NativeSubscription(pinned_version=2),
     )  # fmt: skip
     look = inspect_group(group_of(pinned, member("new", active=[T01])), FACTS)
@@ -58,7 +58,7 @@ def test_the_leader_is_who_can_have_written_the_answers():
     assert inspect_group(group_of(new), FACTS).leader.why == "the only member"
 
 
-def of_ours(name, task, **fields):
+def native_member(name, task, **fields):
     """A native member at version 11 with a native leader; it reads 101."""
     return member(
         name,
@@ -70,7 +70,7 @@ def of_ours(name, task, **fields):
 
 
 def test_a_finalized_level_that_holds_native_members_is_reported():
-    look = inspect_group(group_of(of_ours("a", T00), of_ours("b", T01)), FACTS)
+    look = inspect_group(group_of(native_member("a", T00), native_member("b", T01)), FACTS)
     assert look.versions.level == 11
     assert look.versions.holders == ()
     assert look.versions.sentence == (
@@ -79,9 +79,11 @@ def test_a_finalized_level_that_holds_native_members_is_reported():
     )
     # The newest levels count: an answer that raises it.
     raised = {"feature_levels": {"assignment.protocol": 101}, "feature_epoch": 4}
-    look = inspect_group(group_of(of_ours("a", T00, **raised), of_ours("b", T01)), FACTS)
+    look = inspect_group(
+        group_of(native_member("a", T00, **raised), native_member("b", T01)), FACTS
+    )
     assert look.versions.level == 101
     assert "when its leader allows it" in look.versions.sentence
-    # A JVM member does not know levels: it is the reason then.
-    look = inspect_group(group_of(of_ours("a", T00), member("jvm", active=[T01])), FACTS)
+    # A JVM member does not know levels, so it is the reason.
+    look = inspect_group(group_of(native_member("a", T00), member("jvm", active=[T01])), FACTS)
     assert "the highest of the JVM members" in look.versions.sentence

@@ -1,4 +1,4 @@
-"""What members support of our features, as their bytes say."""
+"""Native features that members support, decoded from their bytes."""
 
 from uuid import UUID
 
@@ -57,12 +57,12 @@ def test_a_native_member_reports_its_ranges():
 
 def test_a_member_whose_bytes_are_invalid_supports_nothing_and_is_named():
     native = NativeSubscription(feature_ranges={TASK_PLACEMENT: (1, 1)})
-    ours = DescribedMember(member_id="m3", client_id="c", metadata=metadata(native=native))
+    invalid = DescribedMember(member_id="m3", client_id="c", metadata=metadata(native=native))
     whole = DescribedMember(member_id="m2", client_id="b", metadata=metadata())
     broken = DescribedMember(member_id="m1", client_id="a", metadata=b"\x00")
     with pytest.raises(DecodeError):
         support_of(broken.metadata)
-    nodes, notes = members_support([whole, broken, ours])
+    nodes, notes = members_support([whole, broken, invalid])
     assert [(node.node_id, dict(node.ranges)) for node in nodes[:2]] == [
         ("a", {}),
         ("b", {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=11)}),

@@ -1,4 +1,4 @@
-"""An operator's words about levels become updates."""
+"""Updates from an operator's options."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The thread that looks at levels, and what a member does with what it finds."""
+"""The thread that polls levels, and the reaction of a member."""
 
 import threading
 from dataclasses import replace
@@ -27,7 +27,7 @@ def at(level, epoch):
 
 
 class Source:
-    """Levels that a test sets, one a look, the last one for ever; looks are counted."""
+    """A level source with given levels, one per poll, the last one repeated; counts polls."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -54,12 +54,12 @@ def watch(source, **options):
 
 
 def watching(source, **options):
-    """A member of kafka-python that looks at a source all the time."""
+    """A member of kafka-python that polls a source continuously."""
     return made(level_source=source, level_poll_s=0.01, **options)
 
 
 def looked(source):
-    """Wait until a whole look has been taken in: the one before the second from here."""
+    """Wait until a whole poll has been processed: the one before the second next."""
     for _ in range(2):
         assert source.looks.acquire(timeout=120)
 
@@ -87,7 +87,7 @@ def test_stale_levels_are_ignored_and_a_failure_is_reported_once_and_keeps_level
 
 
 def settled(*assignors, leader=0):
-    """One rebalance among adapters, through the client's bytes."""
+    """Run one rebalance of adapters through the client's bytes."""
     group = [joined(assignor, f"m{n}") for n, assignor in enumerate(assignors)]
     answers = assignors[leader].assign(cluster(lines=4), group)
     for n, assignor in enumerate(assignors):
@@ -95,7 +95,7 @@ def settled(*assignors, leader=0):
 
 
 class Timer:
-    """Counts what is scheduled."""
+    """A timer that records its schedules."""
 
     def __init__(self):
         self.delays = []
@@ -162,15 +162,15 @@ def test_levels_that_the_leaders_answer_carries_are_not_asked_for_again():
 
 def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
     source = Source(at(11, 1))
-    (ours, _, _), (jvm, _, _) = watching(source), made(number=2, release="3.9.1")
+    (native, _, _), (jvm, _, _) = watching(source), made(number=2, release="3.9.1")
     looked(source)
-    ours._membership.followups.timer = Timer()
-    settled(ours, jvm, leader=1)
-    ours._membership.levels_found(at(101, 2))
-    assert 0 not in ours._membership.followups.timer.delays
-    ours._membership.levels_found(at(9, 3))
-    assert 0 in ours._membership.followups.timer.delays
-    ours.close()
+    native._membership.followups.timer = Timer()
+    settled(native, jvm, leader=1)
+    native._membership.levels_found(at(101, 2))
+    assert 0 not in native._membership.followups.timer.delays
+    native._membership.levels_found(at(9, 3))
+    assert 0 in native._membership.followups.timer.delays
+    native.close()
 
 
 def test_polled_levels_are_written_with_the_next_subscription_under_any_leader():
@@ -246,7 +246,7 @@ def test_levels_without_an_epoch_change_nothing_that_a_member_writes():
 
 
 class MinimumsSource(Source):
-    """A source whose log keeps minimums; it records what a leader raises."""
+    """A source that stores minimums; records what a leader raises."""
 
     def __init__(self, *answers):
         super().__init__(*answers)
@@ -272,7 +272,7 @@ def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels()
         looked(source)
         assert bool(source.raised) == is_enough
     assert source.raised[0] == {"m0": "11..101", "m1": "11..101"}
-    joined(leader, "m0")  # a generation begins, and who is in it is not known yet
+    joined(leader, "m0")  # a generation begins; its members are not known yet
     looked(source)
     raises = len(source.raised)
     looked(source)
@@ -313,10 +313,10 @@ def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(
                 self.set()
                 is_over.set()
 
-    ours = SimpleNamespace(
+    clock = SimpleNamespace(
         Event=Clock, Thread=threading.Thread, current_thread=threading.current_thread
     )
-    monkeypatch.setattr(levels, "threading", ours)
+    monkeypatch.setattr(levels, "threading", clock)
     source = Source(at(11, 1))
     assignor, _, _ = made(level_source=source, **settings)
     assert is_over.wait(30)

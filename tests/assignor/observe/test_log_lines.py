@@ -1,4 +1,4 @@
-"""Lines of the log: one a record, whatever peers are called and brokers say."""
+"""Log lines: one per record, for any names of peers and texts of brokers."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ FIELDS = {int: 3, str: FORGED, bool: True, float: 0.5}
 
 
 class Kept(logging.Handler):
-    """Keeps what a file would get."""
+    """A handler that keeps its lines."""
 
     def __init__(self):
         super().__init__()
@@ -62,7 +62,7 @@ def hostile(kind):
 
 
 def parsed(line):
-    """The pairs of a line, texts as they were logged; fails where the line has anything else."""
+    """Return the pairs of a line, with unescaped texts; fail if there is anything else."""
     rest = PAIR.sub("", line).split()
     assert all(word.isalpha() for word in rest), rest
     return {

@@ -121,7 +121,7 @@ def test_a_rebalance_begins_with_its_first_join_and_ends_when_the_application_kn
     watch(wrote(10))  # the join had to be repeated
     clock.now_s += 0.5
     watch(took(A, B, standby=(C,), warmup=(C,)))
-    assert len(recorder.calls) == 1, "not before the listener was told"
+    assert len(recorder.calls) == 1, "not before the listener was called"
     clock.now_s += 0.25
     watch(HANDLED)
     start, end = recorder.calls
@@ -246,7 +246,7 @@ def test_several_members_share_a_registry():
 
 
 def test_every_metric_that_the_module_lists_exists_and_no_other():
-    import assignor.observe.prometheus as module  # noqa: PLC0415 its docstring is what is tested
+    import assignor.observe.prometheus as module  # noqa: PLC0415 the test reads its docstring
 
     registry = CollectorRegistry()
     hook = PrometheusHook(group="g", client_id="c", registry=registry)

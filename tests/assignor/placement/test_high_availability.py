@@ -38,12 +38,14 @@ def rounds_of(name):
 def test_no_problem_costs_more_than_kafka_and_nothing_starts_cold(name):
     kafka = PROBLEMS[name]["note"]["kafka"]
     rounds = rounds_of(name)
-    ours = totals(rounds)
+    native = totals(rounds)
     assert not rounds[-1].assignment.followup
-    assert ours["cold"] == 0
+    assert native["cold"] == 0
     if kafka["converged"]:
         worse = {
-            k: (ours[k], kafka[k]) for k in ("rounds", "handoffs", "restores") if ours[k] > kafka[k]
+            k: (native[k], kafka[k])
+            for k in ("rounds", "handoffs", "restores")
+            if native[k] > kafka[k]
         }
         assert worse == {}
     for played in rounds:
@@ -52,15 +54,15 @@ def test_no_problem_costs_more_than_kafka_and_nothing_starts_cold(name):
 
 def test_together_they_cost_a_fraction_of_kafka():
     settled = [n for n in PROBLEMS if PROBLEMS[n]["note"]["kafka"]["converged"]]
-    ours, kafka = {}, {}
+    native, kafka = {}, {}
     for name in settled:
         for key, value in totals(rounds_of(name)).items():
-            ours[key] = ours.get(key, 0) + value
+            native[key] = native.get(key, 0) + value
             kafka[key] = kafka.get(key, 0) + PROBLEMS[name]["note"]["kafka"].get(key, 0)
-    assert ours["handoffs"] <= 0.25 * kafka["handoffs"]
-    assert ours["restores"] <= 0.7 * kafka["restores"]
-    assert ours["rounds"] <= 0.4 * kafka["rounds"]
-    assert ours["stateless_moves"] <= 0.1 * kafka["stateless_moves"]
+    assert native["handoffs"] <= 0.25 * kafka["handoffs"]
+    assert native["restores"] <= 0.7 * kafka["restores"]
+    assert native["rounds"] <= 0.4 * kafka["rounds"]
+    assert native["stateless_moves"] <= 0.1 * kafka["stateless_moves"]
 
 
 def spread_group(clients, *, tasks=240, standbys=1):

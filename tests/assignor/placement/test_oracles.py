@@ -53,10 +53,10 @@ def test_the_groups_are_of_many_kinds():
 
 
 def test_restores_are_within_five_percent_of_the_least_there_are():
-    ours, least, groups, beside = compare(range(250))
+    cost, least, groups, beside = compare(range(250))
     assert groups >= 200
     assert beside <= groups / 15
-    assert least <= ours <= 1.05 * least
+    assert least <= cost <= 1.05 * least
 
 
 def test_handoffs_are_the_least_there_are():

@@ -29,7 +29,7 @@ def lines(*numbers):
     return tuple(TopicPartition("lines", number) for number in numbers)
 
 
-def by_kafka(tasks, standby=None, *, version=11, native=None):
+def kafka_answer(tasks, standby=None, *, version=11, native=None):
     return encode_assignment(
         Assignment(
             version=version,
@@ -41,7 +41,7 @@ def by_kafka(tasks, standby=None, *, version=11, native=None):
     )
 
 
-def by_us(tasks, standby=(), *, counts=COUNTS, **fields):
+def native_answer(tasks, standby=(), *, counts=COUNTS, **fields):
     native = NativeAssignment(sizes=SIZES, partition_counts=counts, **fields)
     value = Assignment(
         version=101,
@@ -55,29 +55,31 @@ def by_us(tasks, standby=(), *, counts=COUNTS, **fields):
 
 BOTH = (TopicPartition("left", 0), TopicPartition("right", 0))
 BROKEN = {
-    "a task that the partition is not of": (lines(0), by_kafka((TaskId(0, 516),))),
-    "a task of another subtopology": (lines(0), by_kafka((TaskId(1, 0),))),
-    "an unknown subtopology": (lines(0), by_kafka((TaskId(7, 0),))),
-    "an unknown topic": ((TopicPartition("other", 0),), by_kafka((TaskId(0, 0),))),
-    "a named topology": (lines(0, 1), by_kafka((TaskId(0, 0), TaskId(0, 1, "named")))),
-    "one partition for two tasks": (lines(0, 0), by_kafka((TaskId(0, 0), TaskId(1, 0)))),
-    "a partition twice": (lines(0, 0), by_kafka((TaskId(0, 0), TaskId(0, 0)))),
-    "a negative partition": (lines(-1), by_kafka((TaskId(0, -1),))),
-    "an unknown standby": ((), by_kafka((), {TaskId(7, 0): lines(0)})),
-    "a standby with a strange partition": ((), by_kafka((), {TaskId(0, 3): lines(2)})),
-    "a standby of nothing": ((), by_kafka((), {TaskId(0, 3): ()})),
-    "active and standby": (lines(0), by_kafka((TaskId(0, 0),), {TaskId(0, 0): lines(0)})),
+    "a task that the partition is not of": (lines(0), kafka_answer((TaskId(0, 516),))),
+    "a task of another subtopology": (lines(0), kafka_answer((TaskId(1, 0),))),
+    "an unknown subtopology": (lines(0), kafka_answer((TaskId(7, 0),))),
+    "an unknown topic": ((TopicPartition("other", 0),), kafka_answer((TaskId(0, 0),))),
+    "a named topology": (lines(0, 1), kafka_answer((TaskId(0, 0), TaskId(0, 1, "named")))),
+    "one partition for two tasks": (lines(0, 0), kafka_answer((TaskId(0, 0), TaskId(1, 0)))),
+    "a partition twice": (lines(0, 0), kafka_answer((TaskId(0, 0), TaskId(0, 0)))),
+    "a negative partition": (lines(-1), kafka_answer((TaskId(0, -1),))),
+    "an unknown standby": ((), kafka_answer((), {TaskId(7, 0): lines(0)})),
+    "a standby with a strange partition": ((), kafka_answer((), {TaskId(0, 3): lines(2)})),
+    "a standby of nothing": ((), kafka_answer((), {TaskId(0, 3): ()})),
+    "active and standby": (lines(0), kafka_answer((TaskId(0, 0),), {TaskId(0, 0): lines(0)})),
     "beyond the leader's own counts": (
         lines(5),
-        by_kafka((TaskId(0, 5),), native=NativeAssignment(sizes=SIZES, partition_counts=COUNTS)),
+        kafka_answer(
+            (TaskId(0, 5),), native=NativeAssignment(sizes=SIZES, partition_counts=COUNTS)
+        ),
     ),
-    "ours: beyond the leader's own counts": (lines(5), by_us((TaskId(0, 5),))),
-    "ours: half of the inputs": (BOTH[:1], by_us((TaskId(1, 0),))),
-    "ours: a partition twice": (lines(0, 0), by_us((TaskId(0, 0),))),
-    "ours: a standby that does not exist": ((), by_us((), (TaskId(0, 4),))),
-    "ours: a standby of another topology": ((), by_us((), (TaskId(3, 0),))),
-    "ours: active and standby": (lines(0), by_us((TaskId(0, 0),), (TaskId(0, 0),))),
-    "ours: a named topology": ((), by_us((), (TaskId(0, 0, "named"),))),
+    "native: beyond the leader's own counts": (lines(5), native_answer((TaskId(0, 5),))),
+    "native: half of the inputs": (BOTH[:1], native_answer((TaskId(1, 0),))),
+    "native: a partition twice": (lines(0, 0), native_answer((TaskId(0, 0),))),
+    "native: a standby that does not exist": ((), native_answer((), (TaskId(0, 4),))),
+    "native: a standby of another topology": ((), native_answer((), (TaskId(3, 0),))),
+    "native: active and standby": (lines(0), native_answer((TaskId(0, 0),), (TaskId(0, 0),))),
+    "native: a named topology": ((), native_answer((), (TaskId(0, 0, "named"),))),
 }
 
 
@@ -97,7 +99,7 @@ def test_what_fits_is_taken_in_every_version_of_kafka(version):
     tasks = (TaskId(1, 0), TaskId(0, 3), TaskId(1, 0))
     partitions = (BOTH[0], lines(3)[0], BOTH[1])
     standby = {TaskId(1, 2): (TopicPartition("left", 2), TopicPartition("right", 2))}
-    data = by_kafka(tasks, standby, version=version)
+    data = kafka_answer(tasks, standby, version=version)
     assert member.receive(partitions, data, now_ms=0).failure == ""
     assert member.held.active == {TaskId(1, 0): BOTH, TaskId(0, 3): lines(3)}
     assert member.held.standby == standby
@@ -108,7 +110,7 @@ def test_what_a_member_cannot_know_is_permitted():
     # of a join whose topics differ in their counts.
     member = member_of(PLAIN, JOINED)
     partitions = (TopicPartition("left", 900), *lines(900))
-    data = by_kafka((TaskId(1, 900), TaskId(0, 900)))
+    data = kafka_answer((TaskId(1, 900), TaskId(0, 900)))
     assert member.receive(partitions, data, now_ms=0).failure == ""
     assert len(member.held.active) == 2
 
@@ -116,14 +118,14 @@ def test_what_a_member_cannot_know_is_permitted():
 def test_a_member_without_a_topology_checks_nothing():
     member = member_of()
     tasks = (TaskId(0, 0), TaskId(0, 516, "named"))
-    assert member.receive(lines(0, 1), by_kafka(tasks), now_ms=0).failure == ""
+    assert member.receive(lines(0, 1), kafka_answer(tasks), now_ms=0).failure == ""
     assert tuple(member.held.active) == tasks
 
 
 def test_warm_ups_are_standby_tasks():
     member = member_of(PLAIN, JOINED)
     tasks = (TaskId(1, 2), TaskId(0, 1))
-    data = by_us((), tasks[:1], warmup_tasks=tasks)
+    data = native_answer((), tasks[:1], warmup_tasks=tasks)
     assert member.receive((), data, now_ms=0).failure == ""
     assert member.held.warmup == {tasks[0]}
 
@@ -131,7 +133,9 @@ def test_warm_ups_are_standby_tasks():
 @pytest.mark.parametrize("version", [11, 101])
 def test_one_partition_over_and_over_takes_no_longer_than_others(version):
     many = 50_000
-    data = by_us((TaskId(0, 0),)) if version == 101 else by_kafka((TaskId(0, 0),) * many)
+    data = (
+        native_answer((TaskId(0, 0),)) if version == 101 else kafka_answer((TaskId(0, 0),) * many)
+    )
 
     def receive():
         member = member_of(PLAIN, JOINED)

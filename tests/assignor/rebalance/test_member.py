@@ -186,7 +186,7 @@ def test_a_group_of_two_versions_settles_at_the_lower_and_climbs_when_the_last_i
     assert group.settle("a") == 2
     assert group.used_versions() == {"a": 10, "b": 10}
     group.join("a", "native")
-    assert group.settle("b") == 1, "nobody rejoins for a version under a leader of ours"
+    assert group.settle("b") == 1, "nobody rejoins for a version under a native leader"
     assert group.used_versions() == {"a": 101, "b": 101}
 
 
@@ -196,7 +196,7 @@ def restarted(**options):
 
 
 def kept(version=11, sizes=(4,), tasks=TASKS, **fields):
-    """What a coordinator keeps of a leader of ours for a static member."""
+    """The assignment of a native leader that a coordinator keeps for a static member."""
     native = NativeAssignment(sizes=sizes, partition_counts={"lines": 4}, next_version=101)
     return answer(version, tasks=tasks, native=native, **fields)
 

@@ -41,8 +41,8 @@ def test_error_codes_are_kafkas():
 
 
 def test_errors_have_their_numbers_in_message_and_attributes():
-    ours = EncodeError("unique_field", 300, 8, "give an integer that fits int8")
-    assert str(ours) == (
+    error = EncodeError("unique_field", 300, 8, "give an integer that fits int8")
+    assert str(error) == (
         "cannot write unique_field = 300 in version 8: give an integer that fits int8"
     )
     peers = DecodeError("x is cut off", offset=3, version=None, available=5)
@@ -68,5 +68,5 @@ def test_errors_survive_a_trip_to_another_process():
         EncodeError("f", 1, 2, "r"),
         DecodeError("w", offset=1, version=2, available=3),
     ):
-        again = pickle.loads(pickle.dumps(error))  # noqa: S301 our own bytes
+        again = pickle.loads(pickle.dumps(error))  # noqa: S301 bytes of this test
         assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

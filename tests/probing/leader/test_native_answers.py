@@ -40,11 +40,11 @@ def small_groups():
     jvms = [(2, 11), (3, 3), (3, 11), (9, 9), (9, 11), (11, 11), (12, 12)]
     kinds = [
         *(("jvm", used, supported, None, False) for used, supported in jvms),
-        *(("ours", used, 11, 101, False) for used in (3, 9, 11)),
-        ("ours", 2, 11, 101, True),
-        ("ours", 101, 101, 101, False),
-        ("ours", 11, 11, 102, False),
-        ("ours", 102, 102, 102, False),
+        *(("native", used, 11, 101, False) for used in (3, 9, 11)),
+        ("native", 2, 11, 101, True),
+        ("native", 101, 101, 101, False),
+        ("native", 11, 11, 102, False),
+        ("native", 102, 102, 102, False),
     ]
     for size in (1, 2, 3):
         for group in itertools.combinations_with_replacement(kinds, size):

@@ -80,27 +80,27 @@ def test_only_a_native_member_reports_that_it_is_pinned():
         assert not free.pinned
 
 
-def by_us(state, received, next_version, *, read=True, levels=UNKNOWN_LEVELS, **other):
+def answered_by_native(state, received, next_version, *, read=True, levels=UNKNOWN_LEVELS, **other):
     native = NativeAnswer(next_version=next_version, subscription_read=read, levels=levels)
     return answered(state, received, max(received, 11), native=native, **other)
 
 
 def test_a_native_leader_changes_the_version_without_a_rejoin():
     member = start_member(find_release("native"))
-    later, commands = by_us(member, 11, 101)
+    later, commands = answered_by_native(member, 11, 101)
     assert kinds(commands) == [WriteNextTime, ClearSchedule]
     assert later.used_version == commands[0].used_version == 101
-    again, commands = by_us(later, 101, 101)
+    again, commands = answered_by_native(later, 101, 101)
     assert kinds(commands) == [KeepVersion, ClearSchedule]
     assert again.used_version == 101
 
 
 def test_a_follow_up_is_kept_while_the_version_changes():
     member = start_member(find_release("native"))
-    state, commands = by_us(member, 11, 101, next_rebalance_ms=500)
+    state, commands = answered_by_native(member, 11, 101, next_rebalance_ms=500)
     assert kinds(commands) == [WriteNextTime, ScheduleRebalance]
     assert state.next_rebalance_ms == 500
-    _, commands = by_us(member, 11, 101, next_rebalance_ms=0)
+    _, commands = answered_by_native(member, 11, 101, next_rebalance_ms=0)
     assert kinds(commands) == [WriteNextTime, RejoinNow]
     assert commands[1].used_version == 101
 
@@ -110,20 +110,20 @@ def test_a_follow_up_is_kept_while_the_version_changes():
 )
 def test_what_cannot_be_written_becomes_the_greatest_known_version_below(next_version, writes):
     member = start_member(find_release("incompatible"))
-    assert by_us(member, 11, next_version)[0].used_version == writes
+    assert answered_by_native(member, 11, next_version)[0].used_version == writes
 
 
 @pytest.mark.parametrize("next_version", [0, -1, 1, 2])
 def test_no_next_version_and_none_that_can_probe_change_nothing(next_version):
     member = start_member(find_release("native"), remembered_version=9)
-    state, commands = by_us(member, 9, next_version)
+    state, commands = answered_by_native(member, 9, next_version)
     assert state.used_version == 9
     assert commands[0].rule == "settled under a native leader"
 
 
 def test_a_pin_stays_whatever_a_native_leader_answers():
     member = start_member(find_release("native"), upgrade_from="1.1")
-    state, commands = by_us(member, 2, 101)
+    state, commands = answered_by_native(member, 2, 101)
     assert state.used_version == 2
     assert commands[0].rule == "pin stays"
 
@@ -141,22 +141,22 @@ def test_a_pin_stays_whatever_a_native_leader_answers():
 )
 def test_a_member_that_could_not_be_read_goes_down_and_rejoins_once(received, next_version, writes):
     member = start_member(find_release("incompatible"), start_version="latest")
-    lowered, commands = by_us(member, received, next_version, read=False)
+    lowered, commands = answered_by_native(member, received, next_version, read=False)
     assert kinds(commands) == [RejoinNow]
     assert lowered.used_version == commands[0].used_version == writes
-    _, commands = by_us(lowered, writes, writes)
+    _, commands = answered_by_native(lowered, writes, writes)
     assert commands[0].rule == "settled under a native leader"
 
 
 def test_who_cannot_go_down_any_further_does_not_rejoin_for_ever():
     member = replace(start_member(find_release("native")), used_version=101)
-    _, commands = by_us(member, 101, 0, read=False)
+    _, commands = answered_by_native(member, 101, 0, read=False)
     assert RejoinNow not in kinds(commands)
 
 
 def test_a_cached_answer_of_a_native_leader_above_the_start_version_ends_nobody():
     member = start_member(find_release("native"))
-    state, commands = by_us(member, 101, 101)
+    state, commands = answered_by_native(member, 101, 101)
     assert kinds(commands) == [WriteNextTime, ClearSchedule]
     assert state.used_version == 101
 
@@ -197,5 +197,5 @@ def test_of_two_views_of_one_epoch_a_member_writes_by_its_own_and_by_no_other(
         for level in (own_level, answered_level)
     )
     member = start_member(find_release("native"), levels=own_levels)
-    later, _ = by_us(member, member.used_version, 11, levels=answered_levels)
+    later, _ = answered_by_native(member, member.used_version, 11, levels=answered_levels)
     assert (later.levels, later.used_version) == (own_levels, writes)

@@ -36,7 +36,7 @@ def native_world(known=(101,)):
     versions = (*range(1, 12), *known)
     sentences = [
         None,
-        *itertools.starmap(said_by_us, itertools.product((0, 2, *versions), (True, False))),
+        *itertools.starmap(native_answer, itertools.product((0, 2, *versions), (True, False))),
     ]
     return [
         numbers(used, received, 11, native_known=known, native=native, pinned=pinned)
@@ -47,7 +47,7 @@ def native_world(known=(101,)):
     ]
 
 
-def said_by_us(next_version, subscription_read):
+def native_answer(next_version, subscription_read):
     return NativeAnswer(next_version=next_version, subscription_read=subscription_read)
 
 
@@ -124,8 +124,8 @@ def test_the_last_bounced_member_writes_the_same_version_again_in_36_cases():
 def test_every_row_of_every_table_is_hit_and_the_last_one_always_holds(model):
     extra = [numbers(11, 12, 11), numbers(11, 11, 11, error_code=3)]
     led = [numbers(u, r, c, led_supported=11) for u, r, c in WORLD]
-    ours = native_world() if model is MemberModel.NATIVE else []
-    world = [*(numbers(*c) for c in WORLD), *extra, *led, *ours]
+    native = native_world() if model is MemberModel.NATIVE else []
+    world = [*(numbers(*c) for c in WORLD), *extra, *led, *native]
     hit = {first_rule(model, n).name for n in world}
     assert hit == {rule.name for rule in MEMBER_RULES[model]}
     assert all(MEMBER_RULES[model][-1].holds(numbers(*c)) for c in WORLD)

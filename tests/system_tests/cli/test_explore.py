@@ -112,13 +112,13 @@ def explore_with_stderr(descriptor, *arguments):
 
 def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not():
     arguments = ["--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"]
-    ours, terminal = pty.openpty()
+    own_end, terminal = pty.openpty()
     try:
         done = explore_with_stderr(terminal, *arguments)
-        os.set_blocking(ours, False)
-        text = os.read(ours, 65536).decode()
+        os.set_blocking(own_end, False)
+        text = os.read(own_end, 65536).decode()
     finally:
-        os.close(ours)
+        os.close(own_end)
         os.close(terminal)
     assert done.returncode == 0
     assert re.search(r"[\d,]+ states, [\d,]+ transitions, [\d,]+ waiting, \d+ s", text)

@@ -53,7 +53,7 @@ def moved(old, new, **switches):
         ("2.8", "native", "cooperative", ["cooperative"]),
         ("native", "next", "eager", ["cooperative"]),
         ("2.3", "2.8", "eager", ["eager", "cooperative"]),
-        # Ours has no pin for it, and waits for the last leader that does not wait for owners.
+        # Native has no pin for it; it waits until no leader is left that does not wait for owners.
         ("2.3", "native", "eager", ["eager", "cooperative"]),
         ("0.10.2", "native", "eager", ["eager", "eager", "cooperative"]),
         ("native", "2.3", "eager", ["eager"]),

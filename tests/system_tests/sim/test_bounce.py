@@ -138,8 +138,8 @@ def test_a_lowered_native_member_goes_up_again_while_a_jvm_member_leads():
     for process, release in enumerate(("2.8.2", "3.9.1", "native")):
         world.start(process, release)
         assert world.run(until=world.is_settled, within_ms=100_000)
-    ours = world.threads[2]
-    assert ours.streams.state.used_version == 9
+    native = world.threads[2]
+    assert native.streams.state.used_version == 9
     world.member_ids.next_leaders = ("b",)
     world.stop(0)
     world.start(0, "3.9.1")
@@ -147,7 +147,9 @@ def test_a_lowered_native_member_goes_up_again_while_a_jvm_member_leads():
     assert world.leader().name == "b"
     assert [thread.streams.state.used_version for thread in world.threads] == [11, 11, 11]
     lifted = [
-        event for event in world.trace if isinstance(event, Rejoined) and event.thread == ours.name
+        event
+        for event in world.trace
+        if isinstance(event, Rejoined) and event.thread == native.name
     ]
     assert (lifted[-1].used_before, lifted[-1].used_after) == (9, 11)
 

@@ -148,13 +148,13 @@ def test_nobody_is_unreadable_in_a_settled_group():
 
 
 def test_native_members_do_not_rejoin_for_a_version_under_a_native_leader():
-    ours = started("a", versions=(11, 101), native=True)
+    native = started("a", versions=(11, 101), native=True)
     rejoin = Rejoined(6, "a", "version", "a row", 11, 101)
     led = answered(("a", 11, 11), ("b", 11, 11), native_leader=True)
-    assert broken(ours, led, took("a", ()), rejoin) == ["natives do not rejoin"]
-    assert broken(ours, answered(("a", 11, 11), ("b", 11, 11)), took("a", ()), rejoin) == []
-    assert broken(ours, led, took("a", ()), rejoin._replace(cause="follow-up")) == []
-    assert broken(ours, led, replaced("a"), took("a", ()), rejoin) == []
+    assert broken(native, led, took("a", ()), rejoin) == ["natives do not rejoin"]
+    assert broken(native, answered(("a", 11, 11), ("b", 11, 11)), took("a", ()), rejoin) == []
+    assert broken(native, led, took("a", ()), rejoin._replace(cause="follow-up")) == []
+    assert broken(native, led, replaced("a"), took("a", ()), rejoin) == []
 
 
 @pytest.mark.parametrize("rule", SAFETY, ids=lambda rule: rule.name)

@@ -26,7 +26,7 @@ from system_tests.sim.pauses import (
 
 P0, P1 = TopicPartition("lines", 0), TopicPartition("lines", 1)
 ALL = frozenset(FAULTS)
-SESSION_MS = 45_000  # of releases from 3.0 on, and of ours
+SESSION_MS = 45_000  # of releases from 3.0 on, and native ones
 
 
 def started(thread, release="native", at_ms=0):
@@ -289,11 +289,11 @@ def test_no_partition_pauses_longer_than_its_bound(old, new):
         outcome = run_bounce(BounceOptions(seed=seed, old=old, new=new))
         assert outcome.ok, (seed, outcome.broken[0])
         assert outcome.pauses
-        ends_ours = [pause for pause in outcome.pauses if pause.stopped is Stopped.CLEAN_STOP]
+        clean_stops = [pause for pause in outcome.pauses if pause.stopped is Stopped.CLEAN_STOP]
         if old == "native":  # they say that they leave: one rebalance, and no session
-            assert ends_ours
+            assert clean_stops
             assert all(pause.bound.session_ms == 0 for pause in outcome.pauses)
-            assert max(pause.pause_ms - pause.bound.restore_ms for pause in ends_ours) <= 4_000
+            assert max(pause.pause_ms - pause.bound.restore_ms for pause in clean_stops) <= 4_000
 
 
 @pytest.mark.kip("268-20", "sim")

@@ -1,4 +1,4 @@
-"""Updates of feature levels as a controller gets them: the request's bytes."""
+"""UpdateFeatures requests, decoded from the bytes that a controller receives."""
 
 import asyncio
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ ALLOWS_NOTHING, SAFE, UNSAFE = 1, 2, 3
 
 
 class Cluster:
-    """A connected admin client whose controller takes every update, and keeps what it was sent."""
+    """A connected admin client whose controller accepts every update and keeps the requests."""
 
     def __init__(self):
         self.target = SimpleNamespace(timeout_ms=5)
@@ -31,7 +31,7 @@ class Cluster:
 
 
 def sent(*updates, dry_run=False):
-    """The request as a controller reads it from the bytes of version 1."""
+    """The request, decoded from the bytes of version 1."""
     cluster = Cluster()
     answers = update_features(cluster, updates, dry_run=dry_run)
     assert [answer.feature for answer in answers] == [update.feature for update in updates]
@@ -49,7 +49,7 @@ def test_each_update_carries_the_number_of_its_kind():
     request, read = sent(*updates)
     rows = [(row.feature, row.max_version_level, row.upgrade_type) for row in read.feature_updates]
     assert rows == [("a", 3, ALLOWS_NOTHING), ("b", 2, SAFE), ("c", 0, UNSAFE)]
-    # Version 0 knows no kinds, only whether a level may go down.
+    # Version 0 has no kinds, only a flag that allows a downgrade.
     assert [row.allow_downgrade for row in request.feature_updates] == [False, True, True]
 
 
@@ -67,7 +67,7 @@ def test_a_dry_run_is_sent_as_one_and_never_in_a_version_that_knows_none(dry_run
 
 
 class OldCluster(Cluster):
-    """A controller whose UpdateFeatures has version 0 only: what it is sent is changed at once."""
+    """A controller with UpdateFeatures version 0 only: each request changes levels at once."""
 
     def ask(self, doing, question):
         try:
@@ -91,7 +91,7 @@ def test_a_dry_run_that_the_brokers_do_not_know_is_refused_and_nothing_is_sent()
 
 
 class Node(Cluster):
-    """An admin client whose one node answers with a finalized level, at an epoch or without one."""
+    """An admin client whose node answers with a finalized level, with or without an epoch."""
 
     def __init__(self, epoch):
         super().__init__()

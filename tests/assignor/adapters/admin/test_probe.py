@@ -1,4 +1,4 @@
-"""Trying servers: addresses, TLS and logins, each failure in its own words and at once."""
+"""Probing servers: addresses, TLS and logins; each failure is reported at once."""
 
 import socket
 import ssl
@@ -70,7 +70,7 @@ def test_a_certificate_that_is_not_trusted_is_reported(tmp_path):
 
 @contextmanager
 def tls_in_front_of(broker, context):
-    """A TLS listener for an embedded broker of one node; the broker gives it as its address."""
+    """A TLS listener for an embedded broker of one node, which advertises its address."""
 
     def pump(source, sink):
         with suppress(OSError):
@@ -133,7 +133,7 @@ def test_a_port_without_tls_is_reported(tmp_path):
 
 
 class Login:
-    """A server that answers SASL and nothing else, as Kafka does: it hangs up with its refusal."""
+    """A server that answers SASL requests only; like Kafka, it closes the connection on refusal."""
 
     def __init__(self, *, mechanisms=("PLAIN",), error=0, answers=(b"",), hangs_up=False):
         self.mechanisms, self.error, self.hangs_up = mechanisms, error, hangs_up

@@ -1,4 +1,4 @@
-"""Java properties to settings: what is taken, what is refused and with which words."""
+"""Java properties to settings: accepted and refused values, and the messages."""
 
 import ssl
 from pathlib import Path
@@ -219,7 +219,7 @@ def test_stores_that_contradict_themselves_are_refused(tmp_path):
 
 # Secrets
 
-SECRET = "hunter2"  # noqa: S105 of nobody
+SECRET = "hunter2"  # noqa: S105 not a real one
 SASL = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
 
 

@@ -1,4 +1,4 @@
-"""The aiokafka adapter, driven with aiokafka's own protocol values and no network."""
+"""The aiokafka adapter with aiokafka's protocol values, without a network."""
 
 import asyncio
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ from tests.assignor.rebalance.groups import TOPOLOGY, start
 
 
 class Coordinator:
-    """Stands for aiokafka's coordinator: counts requests, remembers what it completed."""
+    """A fake of aiokafka's coordinator: counts requests, keeps completed joins."""
 
     def __init__(self):
         self.requests = 0
@@ -76,7 +76,7 @@ def made(*, number=1, topology=TOPOLOGY, instance=None, process_id="number", **o
 
 
 def joined(assignor):
-    """What aiokafka shows the leader: bytes on the wire, decoded."""
+    """What aiokafka passes to the leader: decoded bytes of the wire."""
     return ConsumerProtocolMemberMetadata.decode(assignor.metadata({"lines"}).encode())
 
 
@@ -226,7 +226,7 @@ def test_an_answer_that_aiokafka_can_take_reaches_it_unchanged():
 
 
 def as_a_cooperative_client_writes(member, name):
-    """A member of another client, in a consumer subscription with owned partitions."""
+    """The subscription of a member on another client, with owned partitions."""
     owned = [p for inputs in member.held.active.values() for p in inputs]
     held, member.held = member.held, TasksHeld()
     metadata = ConsumerProtocolMemberMetadata(1, ["lines"], member.subscription()[1]).encode()

@@ -1,4 +1,4 @@
-"""aiokafka's admin client behind our interface, and a member that is embedded by it."""
+"""aiokafka's admin client as `ClusterAccess`, and an embedded member on it."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ TASKS = {TaskId(0, number) for number in range(3)}
 
 @pytest.fixture(scope="module")
 def broker():
-    # A broker that makes topics that are merely asked for, as Kafka does by default.
+    # A broker that creates topics on metadata requests, as Kafka does by default.
     config = BrokerConfig(topics={"words": 3, "lines": 3}, auto_create_topics=True)
     with running_broker(config) as running:
         yield running

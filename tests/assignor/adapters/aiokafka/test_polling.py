@@ -1,4 +1,4 @@
-"""The poll loop of aiokafka: ends on fatal errors, waits after the others."""
+"""The poll loop of aiokafka: ends on fatal errors, retries after others."""
 
 import asyncio
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ FENCED = 82
 
 
 class Consumer:
-    """`getmany` gives what is listed: a batch, or an error that is raised."""
+    """A consumer whose `getmany` returns the given batches and raises the given errors."""
 
     def __init__(self, *results, instance=None, session_ms=0):
         self.results = list(results)

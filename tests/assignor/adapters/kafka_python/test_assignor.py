@@ -1,4 +1,4 @@
-"""The kafka-python adapter, driven with kafka-python's own protocol values and no network."""
+"""The kafka-python adapter with kafka-python's protocol values, without a network."""
 
 import asyncio
 from types import SimpleNamespace
@@ -164,7 +164,7 @@ def test_settings_have_kafkas_names_and_unknown_ones_are_refused():
 
 
 class Joining(Coordinator):
-    """A coordinator whose joins are answered at once, with their number."""
+    """A coordinator that answers joins at once, with their number."""
 
     def __init__(self, session_timeout_ms=6000):
         super().__init__()

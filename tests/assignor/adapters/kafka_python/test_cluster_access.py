@@ -1,4 +1,4 @@
-"""kafka-python's admin client and consumer behind our interfaces, on an embedded broker."""
+"""kafka-python's admin client and consumer as `ClusterAccess`, on an embedded broker."""
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer

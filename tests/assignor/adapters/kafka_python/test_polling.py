@@ -1,4 +1,4 @@
-"""The poll loop: ends on fatal errors, waits after the others, commits what it still can."""
+"""The poll loop: ends on fatal errors, retries after others, commits if possible."""
 
 import threading
 from contextlib import nullcontext
@@ -15,7 +15,7 @@ from assignor.errors import MemberRefused
 
 
 class Consumer:
-    """Polls give what is listed: a batch, or an error that is raised."""
+    """A consumer whose polls return the given batches and raise the given errors."""
 
     def __init__(self, *results):
         self.results, self.committed, self.has_left = list(results), None, False
@@ -98,7 +98,7 @@ def test_a_consumer_that_went_silent_is_fenced(monkeypatch):
 
 
 class LateConsumer(Consumer):
-    """Polls of 5 s each; the assignor's consumer is silent after those in `silent`."""
+    """A consumer whose polls take 5 s; it is silent after the polls in `silent`."""
 
     def __init__(self, clock, member, silent):
         super().__init__(*({"p": [number]} for number in range(len(silent))))

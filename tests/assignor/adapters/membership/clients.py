@@ -1,4 +1,4 @@
-"""A membership without a client library: its port is a fake that counts and remembers."""
+"""A membership without a client library: its port is a fake that records requests."""
 
 from types import SimpleNamespace
 from uuid import UUID
@@ -43,14 +43,14 @@ class FakeClient:
         return SimpleNamespace(cancel=lambda: call in self.pending and self.pending.remove(call))
 
     def fire(self):
-        """Fire all timers that were started until now."""
+        """Fire all timers that were started so far."""
         for call in tuple(self.pending):
             self.pending.remove(call)
             call()
 
 
 def connected(*, number=1, topology=TOPOLOGY, client=None, **options):
-    """A membership with a fake client, the client, and what its observer was called with."""
+    """A membership with a fake client, the client, and the observed events."""
     seen = []
     keywords = {"process_id": UUID(int=number), "observer": seen.append} | options
     membership = new_membership(member_options(topology, "app", keywords))

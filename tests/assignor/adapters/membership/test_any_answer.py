@@ -1,4 +1,4 @@
-"""Answers of every version, mutated by field and by byte: what has to hold for a member of any."""
+"""Answers of every version, mutated by field and by byte: promises of a member for all of them."""
 
 import time
 from dataclasses import replace
@@ -31,7 +31,7 @@ def split(seed):
 
 
 def take(options, partitions, *blobs):
-    """The member after these answers, each checked and timed."""
+    """The member after these answers; checks and times each."""
     member = member_of(options)
     for generation, blob in enumerate(blobs, start=1):
         began = time.process_time()
@@ -121,7 +121,7 @@ def some_of(fields):
 
 @st.composite
 def changed_fields(draw):
-    """A valid answer with some other fields; as bytes, if it can be written."""
+    """A valid answer with changed fields; as bytes if it can be encoded."""
     base = draw(seeds)
     value = replace(decode_assignment(split(base)[0]), **draw(some_of(FIELDS)))
     if value.native is not None or draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""No answer, listener or observer ends a member, stops it or hides its tasks."""
+"""No answer, listener or observer ends a member, blocks it or hides its tasks."""
 
 import asyncio
 
@@ -76,7 +76,7 @@ def test_an_unexpected_exception_is_an_answer_that_cannot_be_taken(monkeypatch):
 
 
 def test_a_topology_name_on_one_of_two_tasks_keeps_no_observer_from_sorting_them():
-    # A member without a topology takes named tasks; observing them must not fail.
+    # A member without a topology accepts named tasks; observing them must not fail.
     ends = []
 
     class Hook(RebalanceHook):

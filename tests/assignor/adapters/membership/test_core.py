@@ -1,4 +1,4 @@
-"""The membership core alone: bytes and facts in; bytes, tasks and steps out."""
+"""The membership core: from bytes and facts to bytes, tasks and steps."""
 
 import ast
 from pathlib import Path
@@ -46,7 +46,7 @@ def join(core, owned=()):
 
 
 def decide(leader, group):
-    """The leader's answers to cores by member id, all of which have joined."""
+    """The leader's answers to the joined cores, by member id."""
     leader.begin_lead()
     members = [GroupMember(member_id=name, user_data=c.last_bytes) for name, c in group.items()]
     at_hand = AtHand(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
@@ -59,7 +59,7 @@ def take(core, answer, generation=1):
 
 
 def rebalance(group, generation=1):
-    """One generation, led by the first member; what each took."""
+    """Run one generation, led by the first member; return what each adopted."""
     for core in group.values():
         join(core)
     answers = decide(next(iter(group.values())), group)

@@ -1,4 +1,4 @@
-"""Where the user chooses no strategy, `high_availability` places the tasks, in every program."""
+"""The default strategy of every program is `high_availability`."""
 
 import inspect
 from dataclasses import fields

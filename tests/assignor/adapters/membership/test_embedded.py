@@ -54,7 +54,7 @@ def member():
 
 
 def rebalance(*assignors, partitions=2):
-    """One generation, led by the first."""
+    """Run one generation, led by the first member."""
     group = [joined(assignor, f"m{number}", "words") for number, assignor in enumerate(assignors)]
     answers = assignors[0].assign(cluster(words=partitions), group)
     for number, assignor in enumerate(assignors):
@@ -191,7 +191,7 @@ def test_an_unknown_store_and_a_store_without_known_input_are_errors(member):
         (True, True, False, False),
         (True, False, False, True),
         (False, False, False, False),
-        # It joins anew and looks for the coordinator, which may take as long as it likes.
+        # It rejoins and looks for the coordinator, for any length of time.
         (True, False, True, False),
     ],
 )

@@ -1,4 +1,4 @@
-"""Errors that a leader's client gets when the leader fails, and what a leader remembers."""
+"""Errors that a leader raises to its client, and the state that a leader keeps."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_a_leader_remembers_what_reached_the_group_and_only_while_it_leads():
     before = leader.assignor._membership.core.memory.claims
     leader.assignor.assign(CLUSTER, [member.joined(name) for name, member in members.items()])
     assert leader.assignor._membership.core.memory.claims is before
-    # Another member leads: what the first remembers is outdated.
+    # Another member leads: the state of the first is outdated.
     rebalance(other, members, 3)
     assert leader.assignor._membership.core.memory.claims == NO_CLAIMS
     assert other.assignor._membership.core.memory.claims.given

@@ -1,4 +1,4 @@
-"""What all adapters do: cooperative members, lost ones, hooks; on kafka-python's values."""
+"""Behaviour of all adapters: cooperative and lost members, hooks; with kafka-python's values."""
 
 import logging
 
@@ -70,7 +70,7 @@ def test_eager_and_cooperative_members_of_one_group_never_run_a_task_twice():
     assert sorted([*first.assignor.tasks.active, *second.assignor.tasks.active]) == TASKS
     three = Member(3)
     rebalance(first, {"m1": first, "m2": second, "m3": three}, 4)
-    # What the eager member gave up before it joined is handed on at once.
+    # Tasks that the eager member gave up before it joined are assigned at once.
     had = {task for calls in (first, second) for task in calls.assignor.tasks.active}
     assert len(had) + len(three.assignor.tasks.active) <= len(TASKS)
 
@@ -107,7 +107,7 @@ TO_3_8 = (
     *("2.4", "2.5", "2.6", "2.7", "2.8"),
     *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8"),
 )
-# Release, its latest version, the values of `upgrade.from` that its own configuration accepts.
+# Release, its latest version, the values of `upgrade.from` that its configuration accepts.
 ACCEPTED = [
     ("0.10.2.2", 2, ("0.10.0",)),
     ("1.1.1", 2, ("0.10.0",)),
@@ -122,7 +122,7 @@ ACCEPTED = [
 
 
 def first_version(**options):
-    """What the first JoinGroup of a member says it is written in."""
+    """The version of the first subscription of a member."""
     data = bytes(Member(1, **options).joined("m1").metadata.user_data)
     return int.from_bytes(data[:4])
 

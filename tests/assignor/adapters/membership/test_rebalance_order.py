@@ -1,4 +1,4 @@
-"""One rebalance of memberships on fake client ports: what is called, and in which order."""
+"""One rebalance of memberships on fake client ports: the order of calls."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ CLUSTER = cluster(lines=4)
 
 
 def member_of(number=1, **options):
-    """A membership with a listener that keeps its calls; both in one order with observations."""
+    """A membership; calls of its listener and its observations are in one list."""
     calls = []
     listener = Listener()
     listener.calls = calls

@@ -1,4 +1,4 @@
-"""What the tests of supervised admin clients ask: a node, the controller and a coordinator."""
+"""Requests of the tests of supervised admin clients: to a node, the controller, a coordinator."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ GROUP = "g"
 
 
 def asked_of(admin):
-    """Ask a node, the controller and a coordinator."""
+    """Send requests to a node, the controller and a coordinator."""
     admin.create_topics({f"made-{uuid4().hex}": {"num_partitions": 1, "replication_factor": 1}})
     admin.list_group_offsets({GROUP: None})
     return TOPIC in admin.list_topics()
@@ -27,14 +27,14 @@ def answers(admin):
 
 
 async def asked_of_aiokafka(admin):
-    """As `asked_of`."""
+    """As `asked_of`, for aiokafka."""
     await admin.create_topics([NewTopic(f"made-{uuid4().hex}", 1, 1)])
     await admin.list_consumer_group_offsets(GROUP)
     return TOPIC in await admin.list_topics()
 
 
 async def answered(admin):
-    """Ask until there is an answer, as a user would whose call failed."""
+    """Repeat the requests until they succeed."""
     while True:
         with contextlib.suppress(AIOKafkaError, TimeoutError):
             return await asked_of_aiokafka(admin)

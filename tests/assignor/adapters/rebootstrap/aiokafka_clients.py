@@ -1,4 +1,4 @@
-"""What the tests of the aiokafka supervisor share: members, and patience on an event loop."""
+"""Members and waiting on an event loop, for tests of the aiokafka supervisor."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ async def until(condition, what, limit_s=LIMIT_S):
 
 
 class Member:
-    """A consumer with our assignor that reads and commits in a task of its own."""
+    """A consumer with a native assignor that reads and commits in a separate task."""
 
     def __init__(self, servers, group, release, embedding):
         self.assignor = StreamsAssignor(
@@ -94,7 +94,7 @@ class Member:
         self.assignor.close()
 
     async def rescued(self, values):
-        """Give it a supervisor that may act: what it has missed is read at last."""
+        """Add a supervisor that rebootstraps, and wait until the values were read."""
         if self.supervisor is not None:
             self.supervisor.close()
         self.supervisor = supervise(self.consumer)

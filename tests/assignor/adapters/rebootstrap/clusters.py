@@ -1,4 +1,4 @@
-"""What the tests of both supervisors share: a group of kafka-python consumers, and patience."""
+"""A group of kafka-python consumers, and waiting, for tests of both supervisors."""
 
 import contextlib
 import socket
@@ -17,9 +17,9 @@ from system_tests.broker import BrokerConfig
 TOPIC = "words"
 PARTITIONS = 6
 LIMIT_S = 120
-# Where a test has a dozen cases of a few seconds each.
+# For tests with a dozen cases of a few seconds each.
 SHORT_LIMIT_S = 40
-# Long enough for a session to outlive a slow machine's replacement of all brokers.
+# Sessions must outlive the replacement of all brokers on a slow machine.
 SESSION_MS = 30_000
 BEHIND_ONE_ADDRESS = BrokerConfig(nodes=3, bootstrap_listener=True, topics={TOPIC: PARTITIONS})
 
@@ -31,7 +31,7 @@ STARTED = []
 
 
 def until(condition, what, limit_s=LIMIT_S):
-    """Wait for a condition, for as long as a slow machine may need."""
+    """Wait for a condition; the limit is for slow machines."""
     deadline = time.monotonic() + limit_s
     while not (value := condition()):
         assert time.monotonic() < deadline, f"not within {limit_s} s: {what}"
@@ -48,7 +48,7 @@ def topology():
 
 
 def consumer_of(servers, group, **settings):
-    """A kafka-python consumer with Kafka's own longest back-off."""
+    """A kafka-python consumer with Kafka's longest back-off."""
     return KafkaConsumer(
         bootstrap_servers=servers,
         group_id=group,
@@ -62,11 +62,11 @@ def consumer_of(servers, group, **settings):
 
 
 class Member(threading.Thread):
-    """A consumer with our assignor that reads and commits on a thread of its own.
+    """A consumer with a native assignor that reads and commits on a separate thread.
 
     Attributes:
         seen: values read.
-        problems: whatever `poll` or `commit` raised.
+        problems: errors that `poll` or `commit` raised.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Member(threading.Thread):
         self.start()
 
     def run(self):
-        # A leader that does not know the topic yet has nothing to hand out.
+        # A leader that does not know the topic yet assigns nothing.
         self.consumer.partitions_for_topic(TOPIC)
         self.consumer.subscribe([TOPIC])
         while not self._stopping.is_set():
@@ -121,7 +121,7 @@ class Member(threading.Thread):
         return {p.partition for p in self.consumer.assignment()}
 
     def rescued(self, values):
-        """Give it a supervisor that may act: what it has missed is read at last."""
+        """Add a supervisor that rebootstraps, and wait until the values were read."""
         if self.supervisor is not None:
             self.supervisor.close()
         self.supervisor = supervise(self.consumer)
@@ -134,13 +134,13 @@ class Member(threading.Thread):
 
 
 def settled(*members):
-    """Whether the members hold all partitions between them."""
+    """Whether all partitions are assigned to the members."""
     held = [p for member in members for p in member.partitions]
     return sorted(held) == list(range(PARTITIONS)) and all(m.partitions for m in members)
 
 
 def calm(*members):
-    """Whether the members are of one generation and none is about to join again."""
+    """Whether the members are in one generation and none is about to rejoin."""
     coordinators = [member.consumer._coordinator for member in members]
     return (
         settled(*members)
@@ -150,7 +150,7 @@ def calm(*members):
 
 
 def write(producer, prefix):
-    """One record to each partition; returns their values."""
+    """Write one record to each partition; return their values."""
     values = {f"{prefix}-{partition}".encode() for partition in range(PARTITIONS)}
     sent = [
         producer.send(TOPIC, value=value, partition=partition)
@@ -162,7 +162,7 @@ def write(producer, prefix):
 
 
 class Names:
-    """Stands in for the resolver: one name whose address the test decides; None: not found."""
+    """Replaces the resolver: one name with an address that the test sets; None: not found."""
 
     HOST = "kafka.example"
     SERVER = f"{HOST}:9092"

@@ -1,4 +1,4 @@
-"""Nothing of a test goes on in the next one."""
+"""No member of a test runs in the next test."""
 
 import contextlib
 

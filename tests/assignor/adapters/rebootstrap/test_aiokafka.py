@@ -114,7 +114,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
             await old.stop()
             last = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")
             await until(lambda: settled(last, new), "the last member is bounced")
-            # Given as long again, the consumer without a supervisor has still read nothing.
+            # After the same time again, the consumer without a supervisor has read nothing.
             await asyncio.sleep(2)
             assert not second & alone.seen
             await alone.rescued(second)

@@ -116,7 +116,7 @@ def producer(broker):
 def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replaced(
     broker, producer
 ):
-    """The default trigger is five minutes: only KIP-899's rule can be so quick."""
+    """The default trigger is five minutes, so only KIP-899's rule can act in time."""
     servers = broker.bootstrap_servers
     old = Member(servers, "g", release="3.1", metadata_recovery_strategy="rebootstrap")
     new = Member(servers, "g", release="3.1", metadata_recovery_strategy="rebootstrap")
@@ -155,7 +155,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
     old.stop()
     last = Member(servers, "g", process_id=old.process_id, metadata_recovery_strategy="rebootstrap")
     until(lambda: settled(last, new), "the last member is bounced")
-    # Given as long again, the consumer without a supervisor has still read nothing.
+    # After the same time again, the consumer without a supervisor has read nothing.
     time.sleep(2)
     assert not second & alone.seen
     alone.rescued(second)
@@ -173,7 +173,7 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
     first = write(producer, "before")
     until(lambda: first <= member.seen, "all is read")
     until(lambda: calm(member), "nobody joins any more")
-    # Not the generation: a leader that reads metadata anew may have the group join once more.
+    # Not the generation: a leader that reads new metadata can start one more rebalance.
     known = member.identity[0], member.version, sorted(member.partitions)
     before = list(member.consumer._manager._conns.values())
 
@@ -257,7 +257,7 @@ def test_with_none_a_consumer_whose_brokers_are_all_replaced_stays_where_it_is(b
 
 @loop
 def test_connections_that_are_stuck_do_not_hold_the_trigger_back(broker, producer):
-    """KIP-1102's motivation: a connection that is neither made nor refused."""
+    """KIP-1102's motivation: a connection attempt that neither succeeds nor fails."""
     member = Member(broker.bootstrap_servers, "g", metadata_recovery_rebootstrap_trigger_ms=1_000)
     until(lambda: settled(member), "the member has everything")
     first = write(producer, "before")
@@ -286,7 +286,7 @@ def test_connections_that_are_stuck_do_not_hold_the_trigger_back(broker, produce
 
 
 async def _joined_by_new(running, stuck):
-    """Start a node beside the stuck ones."""
+    """Start a node besides the unresponsive ones."""
     return await running._broker.start_node(max(stuck) + 1, port=0)
 
 

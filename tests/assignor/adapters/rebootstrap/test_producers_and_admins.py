@@ -1,4 +1,4 @@
-"""Producers and admin clients of both libraries, whose brokers are all replaced."""
+"""Producers and admin clients of both libraries while all brokers are replaced."""
 
 import asyncio
 import contextlib
@@ -31,9 +31,9 @@ until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
 until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
 pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
 AT_LEAST = 20
-# The control is given as long as the other one had, and this long besides.
+# The client without a supervisor gets the time of the other one, and this in addition.
 WITHOUT_S = 2.0
-# Of a call that no broker answers, so that the test does not wait for the client's own 30 or 40 s.
+# Timeout of a call that no broker answers, instead of the client's 30 or 40 s.
 CALL_MS = 2_000
 
 
@@ -44,7 +44,7 @@ def broker():
 
 
 def written(broker):
-    """Every value of the topic, read by a client that began after the replacement."""
+    """Every value of the topic, read by a client that started after the replacement."""
     consumer = consumer_of(broker.bootstrap_servers, None)
     partitions = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
     consumer.assign(partitions)
@@ -59,7 +59,7 @@ def written(broker):
 
 
 class Writer(threading.Thread):
-    """A thread that writes one record after the other, without waiting for the answers.
+    """A thread that writes records one after the other, without waiting for responses.
 
     Attributes:
         futures: of kafka-python, by value.
@@ -148,7 +148,7 @@ def test_an_admin_client_of_kafka_python_answers_again_when_all_brokers_are_repl
 
 
 class AIOWriter:
-    """As `Writer`, in a task of its own; it waits for each answer, and notes what was answered."""
+    """As `Writer`, in a separate task; waits for each response and records it."""
 
     def __init__(self, producer, name):
         self.producer, self.prefix = producer, name
@@ -223,7 +223,7 @@ def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced
             assert await asked_of_aiokafka(client)
 
         await asyncio.to_thread(broker.replace_nodes)
-        # Less than the client's own 40 s: nobody waits for a controller that is gone.
+        # Less than the client's 40 s: no call waits for a stopped controller.
         assert await asyncio.wait_for(answered(admin), 0.75 * SHORT_LIMIT_S)
         assert {rebootstrap.rule for rebootstrap in supervisor.rebootstraps} == {
             "no node is available"

@@ -1,11 +1,11 @@
-"""While nobody answers at all, a supervised client is quiet; a whole minute in the benchmark."""
+"""Without any broker, a supervised client uses little CPU; the benchmark measures a minute."""
 
 import pytest
 
 from benchmarks.clients.rebootstrap import CLIENTS, gone, most_attempts
 
 SECONDS = 8
-# The goal is 5 % and the benchmark holds it; a client that loops takes a whole core.
+# The goal is 5 %, which the benchmark checks; a client that loops takes a whole core.
 CPU_MAX = 25.0
 
 pytestmark = [pytest.mark.loop, pytest.mark.slow]

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]
 
 
 class _Relay(socketserver.BaseRequestHandler):
-    """Passes bytes on between a client and wherever the address points at now."""
+    """Relays bytes between a client and the current target of the address."""
 
     def handle(self):
         with suppress(OSError), create_connection(("127.0.0.1", self.server.target)) as target:
@@ -53,7 +53,7 @@ class _Address(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def one_address():
-    """The bootstrap address, which outlives every broker."""
+    """The bootstrap address, independent of the brokers behind it."""
     with _Address(("127.0.0.1", 0), _Relay) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -82,32 +82,32 @@ def _play(broker, address):
     admin = KafkaAdminClient(bootstrap_servers=servers)
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
     admin.close()
-    ours = Member(servers, "ours", metadata_recovery_strategy="rebootstrap")
+    supervised = Member(servers, "supervised", metadata_recovery_strategy="rebootstrap")
     alone = Member(servers, "alone")
     loop, aio = _Loop(), None
     try:
         aio = loop.run(_Aio.started(servers, "aio"))
         aio_alone = loop.run(_Aio.started(servers, "aio-alone", is_supervised=False))
-        everybody = (ours, alone, aio, aio_alone)
+        all_members = (supervised, alone, aio, aio_alone)
         first = _written(servers, "before")
         until(
-            lambda: all(first <= member.seen for member in everybody),
-            "everybody reads",
+            lambda: all(first <= member.seen for member in all_members),
+            "all_members reads",
             2 * LIMIT_S,
         )
-        until(lambda: calm(ours), "nobody joins any more")
-        known = ours.identity, aio.member_id
+        until(lambda: calm(supervised), "nobody joins any more")
+        known = supervised.identity, aio.member_id
 
         broker.move()
         address.target = broker.port
         second = _written(servers, "after")
 
-        until(lambda: second <= ours.seen, "kafka-python reads on", 2 * LIMIT_S)
+        until(lambda: second <= supervised.seen, "kafka-python reads on", 2 * LIMIT_S)
         until(lambda: second <= aio.seen, "aiokafka reads on", 2 * LIMIT_S)
-        assert ours.supervisor.rebootstraps
+        assert supervised.supervisor.rebootstraps
         assert aio.supervisor.rebootstraps
-        assert ours.problems == []
-        assert (ours.identity, aio.member_id) == known
+        assert supervised.problems == []
+        assert (supervised.identity, aio.member_id) == known
         time.sleep(2)
         assert not second & (alone.seen | aio_alone.seen)
         alone.rescued(second)
@@ -115,7 +115,7 @@ def _play(broker, address):
         until(lambda: second <= aio_alone.seen, "a late supervisor helps too")
         for member in (aio, aio_alone):
             loop.run(member.stop())
-        for member in (ours, alone):
+        for member in (supervised, alone):
             member.stop()
     finally:
         loop.stop()
@@ -152,7 +152,7 @@ class _Loop:
 
 
 class _Aio:
-    """An aiokafka consumer that reads in a task of its own."""
+    """An aiokafka consumer that reads in a separate task."""
 
     def __init__(self, servers, group):
         self.consumer = AIOKafkaConsumer(

@@ -1,4 +1,4 @@
-"""What a member connects to beside its consumer: levels, facts of the cluster, changelogs."""
+"""Connections of a member besides its consumer: levels, facts of the cluster, changelogs."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ GROUP = "g"
 CHANGELOG = f"{GROUP}-counts-changelog"
 LEVEL = 101
 NAME = "side"
-OURS = {"metadata_recovery_strategy": "rebootstrap"}
+REBOOTSTRAP = {"metadata_recovery_strategy": "rebootstrap"}
 SETTINGS = {"client_id": NAME, "metadata_max_age_ms": 500, "reconnect_backoff_max_ms": 1_000}
 
 
@@ -49,7 +49,7 @@ def broker():
 
 
 def opened(library, broker):
-    """Questions to the cluster, as a member asks them, by clients that ask for metadata often."""
+    """`ClusterAccess` of a member, with clients that refresh metadata often."""
     settings = SETTINGS | {"bootstrap_servers": broker.bootstrap_servers}
     if library == "kafka-python":
         return KafkaAdminAccess(admin_settings(settings) | {"client_id": NAME}, group_id=GROUP)
@@ -109,7 +109,7 @@ def test_a_demand_of_the_server_is_followed_by_side_connections_too(broker, libr
 
 
 class Store:
-    """What a changelog is read into."""
+    """A store into which a changelog is restored."""
 
     def __init__(self):
         self.changelog, self.position = TopicPartition(TOPIC, 0), 0
@@ -164,7 +164,7 @@ def test_a_version_that_was_not_tested_has_side_connections_without_a_supervisor
 
 
 class Looks:
-    """A member's source of levels, and how its looks ended."""
+    """A member's level source; records the result of each poll."""
 
     def __init__(self, servers):
         self.source = GroupLevels(",".join(servers), GROUP, timeout_ms=3_000)
@@ -179,7 +179,7 @@ class Looks:
 
 
 def askers(broker):
-    """Libraries whose side connections have asked the running brokers."""
+    """Libraries whose side connections have sent requests to the running brokers."""
     running = broker.addresses
     return {
         request.client_id.partition("-")[0]
@@ -194,7 +194,7 @@ def embedding(looks):
 
 
 def raise_level(servers):
-    """As an operator does it."""
+    """Raise the level with `assignor features`, as an operator does."""
     words = ["features", "upgrade", "--bootstrap-server", ",".join(servers), "--group", GROUP]
     result = CliRunner().invoke(main, [*words, "--feature", f"assignment.protocol={LEVEL}"])
     assert result.exit_code == 0, result.output
@@ -215,7 +215,7 @@ def test_a_look_for_levels_that_gets_stuck_ends_in_its_own_time_and_the_next_one
 
 
 async def all_away(broker, looks):
-    """Stop every broker until each member has looked in vain, and start others."""
+    """Stop every broker until each member has polled without success, then start others."""
     old = list(broker.addresses)
     for node_id in old:
         await asyncio.to_thread(broker.stop_node, node_id)
@@ -236,13 +236,15 @@ def test_every_member_sees_a_level_that_is_raised_after_all_brokers_were_replace
 
         async def threaded_member():
             member = await asyncio.to_thread(
-                lambda: Member(servers, GROUP, embedding=embedding(looks[0]), **OURS)
+                lambda: Member(servers, GROUP, embedding=embedding(looks[0]), **REBOOTSTRAP)
             )
             await until_then(lambda: member.partitions, "the first member settles")
             return member
 
         async def looping_member():
-            member = await aio.Member.started(servers, GROUP, embedding=embedding(looks[1]), **OURS)
+            member = await aio.Member.started(
+                servers, GROUP, embedding=embedding(looks[1]), **REBOOTSTRAP
+            )
             await until_then(lambda: member.partitions, "the first member settles")
             return member
 

@@ -1,6 +1,6 @@
-"""Connections that are set up, or not even that, and never answered: the trigger fires (KIP-1102).
+"""Brokers that accept connections, or not, and never answer: the trigger fires (KIP-1102).
 
-Every client is bound to hear of the new brokers by nothing else: no connection is refused.
+No connection is refused, so only the trigger leads a client to the new brokers.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ FOR_EVER = 10**6
 NEVER_MS = 3_600_000
 TRIGGER_MS = 1_000
 TRIGGER = {"metadata_recovery_rebootstrap_trigger_ms": TRIGGER_MS}
-# Metadata is asked for every half second, and not only after the five minutes of the default.
+# Metadata is refreshed every half second, instead of every five minutes.
 SOON = {"metadata_max_age_ms": 500}
 PATIENT = {"reconnect_backoff_max_ms": 1_000} | SOON
 SILENT, HALF_SILENT = "they never answer", "they answer ApiVersions only"
@@ -51,9 +51,9 @@ def broker():
 
 
 def get_stuck(running, way):
-    """Move the cluster to new nodes; the old ones listen on and never answer again.
+    """Move the cluster to new nodes; the old ones still listen and never answer again.
 
-    Whoever asks the bootstrap listener, or a new node, hears of the new ones only.
+    The bootstrap listener and the new nodes report the new nodes only.
     """
 
     async def move():
@@ -72,14 +72,14 @@ def get_stuck(running, way):
 
 
 def fired(supervisor):
-    """Whether there was a rebootstrap; the trigger, and nothing else, may be its reason."""
+    """Whether there was a rebootstrap; its reason must be the trigger."""
     rules = {rebootstrap.rule for rebootstrap in supervisor.rebootstraps}
     assert rules <= {"metadata is overdue"}
     return bool(rules)
 
 
 def reconnect(manager):
-    """Close the connections of a kafka-python client, so that it has to set them up anew."""
+    """Close the connections of a kafka-python client, so that it reconnects."""
     manager.call_soon(lambda: [connection.close() for connection in list(manager._conns.values())])
 
 
@@ -123,7 +123,7 @@ def test_a_producer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
     assert list(none.rebootstraps) == []
     none.close()
     rescue = kafka_python.supervise(other, **TRIGGER)
-    # Sooner than the request for metadata that is under way times out, after 30 s.
+    # Before the pending metadata request times out, after 30 s.
     assert stays.get(timeout=15).topic == TOPIC
     close_all(supervisor, rescue, producer, other)
 
@@ -131,7 +131,7 @@ def test_a_producer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
 @pytest.mark.kip("1102-11", "loop")
 @both_ways
 def test_an_admin_client_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
-    # A call of the client's own 30 s would hold the test up.
+    # With the client's 30 s, a call would delay the test.
     settings = {"request_timeout_ms": 2_000, "bootstrap_servers": broker.bootstrap_servers}
     admin = KafkaAdminClient(**settings | PATIENT)
     supervisor = kafka_python.supervise(admin, **TRIGGER)
@@ -145,7 +145,7 @@ def test_an_admin_client_of_kafka_python_leaves_brokers_that_are_stuck(broker, w
 
 
 def disconnect(client):
-    """Close the connections of an aiokafka client, so that it has to set them up anew."""
+    """Close the connections of an aiokafka client, so that it reconnects."""
     for connection in list(client._conns.values()):
         connection.close(reason=CloseReason.IDLE_DROP)
     client.force_metadata_update()

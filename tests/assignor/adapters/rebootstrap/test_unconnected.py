@@ -1,4 +1,4 @@
-"""The supervisors' settings, and what they tell the machine, on clients that never connect."""
+"""The supervisors' settings and the events for the machine, on clients that never connect."""
 
 import asyncio
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ FIVE_MINUTES_MS = 300_000
 
 
 class Net:
-    """An event loop that runs at once what it is handed, and no timer."""
+    """An event loop that runs work at once and never fires a timer."""
 
     def call_soon_with_future(self, work, *args):
         work(*args)
@@ -32,7 +32,7 @@ class Net:
 
 
 def kafka_python_consumer(**settings):
-    """A consumer of kafka-python that knows its bootstrap server and nothing else."""
+    """A consumer of kafka-python that knows only its bootstrap server."""
     consumer = KafkaConsumer.__new__(KafkaConsumer)
     consumer._manager = KafkaConnectionManager(Net(), bootstrap_servers=NOBODY, **settings)
     consumer._coordinator = None
@@ -172,7 +172,7 @@ def test_kafka_python_keeps_its_own_back_off_and_set_up_timeout(monkeypatch):
     assert (config.reconnect_backoff_ms, config.reconnect_backoff_max_ms) == (11, 22)
     assert (config.connection_setup_timeout_ms, config.connection_setup_timeout_max_ms) == (33, 44)
     (node,) = consumer._manager.cluster._bootstrap_brokers
-    # Whatever the client tried before, the next failure is the first in a row.
+    # After a rebootstrap, the next failure is the first in a row.
     consumer._manager.reset_backoff(node)
     for own_back_off_ms in (11, 22, 22):
         before_ms = monotonic_ms()
@@ -201,7 +201,7 @@ def test_a_connection_of_kafka_python_is_given_up_a_second_after_its_own_timeout
 
 
 def set_up_of(monkeypatch, failures=0, **settings):
-    """Milliseconds to set a connection up after so many failures, and of back-off after it."""
+    """Connection set-up timeout and back-off in ms after this number of failures."""
     found = []
 
     async def work(client, supervisor):

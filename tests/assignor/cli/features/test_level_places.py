@@ -1,6 +1,6 @@
 """`assignor features` on a feature log in a folder and on a group's topic, without a broker.
 
-The topic's records are kept in memory; all else is what an operator runs.
+The topic's records are kept in memory; all else is the real command.
 """
 
 import json
@@ -22,7 +22,7 @@ from probing.features import ASSIGNMENT_PROTOCOL, TASK_PLACEMENT, LevelRange
 
 
 class Place:
-    """Where levels are kept: `features(command, *options)` gives status, stdout and stderr."""
+    """A location of levels: `features(command, *options)` returns status, stdout and stderr."""
 
     def __init__(self, *options):
         self.options = options
@@ -61,7 +61,7 @@ class Folder(Place):
 
 
 def kept_in(records):
-    """A group's topic whose records are in a list."""
+    """A level topic whose records are in a list."""
 
     class KeptTopic(FeatureTopic):
         def _exists(self):
@@ -188,7 +188,7 @@ def test_a_wrong_command_is_an_invalid_request_and_changes_nothing(place, comman
 
 
 def raised_to_11(place):
-    """Finalized at 101, the minimum at 11, as the leader raised it."""
+    """A location with level 101 and minimum 11, as the leader raised it."""
     assert place.features("upgrade", *protocol(101))[0] == 0
     place.raise_minimum(11)
     assert place.minimums == {ASSIGNMENT_PROTOCOL: 11}

@@ -1,4 +1,4 @@
-"""Damage in a feature log: what a power cut leaves is dropped, all else is an error."""
+"""Damage in a feature log: remains of a power cut are dropped, all else is an error."""
 
 import re
 
@@ -26,13 +26,13 @@ def disk():
 
 
 def last_frame(disk):
-    """Where the last frame begins."""
+    """Return the offset of the last frame."""
     *_, (_, _, frame) = (step for step in disk.steps if step[0] == "append")
     return len(disk.files[RECORDS]) - len(frame)
 
 
 def opened(disk, data):
-    """The log over these records; files must not change unless it opens."""
+    """Open the log with these records; files must not change if it fails."""
     damaged = MemoryDisk({**disk.files, RECORDS: bytes(data)})
     before = dict(damaged.files)
     try:

@@ -40,7 +40,7 @@ def kinds(disk):
     return [(kind, name.rsplit(".", 1)[-1]) for kind, name, _ in disk.steps]
 
 
-# What is in it
+# Content
 
 
 def test_the_error_for_a_folder_without_a_log_names_the_command_to_make_one():
@@ -164,7 +164,7 @@ def test_a_downgrade_drops_records_that_the_lower_level_does_not_know_and_report
     assert again.state.ranges_by_member == {}
     newest = disk.files[max(name for name in disk.files if name.endswith(".snapshot"))]
     assert b"members" not in newest
-    # The way back of the careful: what was before the change lies there until the next one.
+    # For a manual rollback: the former snapshot stays until the next change.
     kept = min(name for name in disk.files if name.endswith(".snapshot"))
     assert b"m1" in disk.files[kept]
 
@@ -250,7 +250,7 @@ def test_a_batch_of_random_bytes_is_refused(junk):
         decode_batch(junk, name="it")
 
 
-# What is no power cut
+# Damage that no power cut causes
 
 
 def test_a_broken_record_before_whole_ones_is_refused():

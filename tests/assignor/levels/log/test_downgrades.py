@@ -40,13 +40,13 @@ def test_a_lossless_downgrade_leaves_all_else_as_it_was():
     assert after.ranges_by_member == state.ranges_by_member
     assert after.levels.levels == {**state.levels.levels, ASSIGNMENT_PROTOCOL: 11}
     assert after.levels.epoch == state.levels.epoch + 1
-    # What was written stays as it is, byte for byte, or is gone with the snapshot before the last.
+    # Files are unchanged, or removed with the snapshot before the last.
     kept = before.keys() & disk.files.keys()
     assert {name: disk.files[name] for name in kept if name.endswith(".snapshot")} == {
         name: before[name] for name in kept if name.endswith(".snapshot")
     }
     assert all(disk.files[name].startswith(before[name]) for name in kept)
-    # Of a state of two members and three features one number is new, besides epoch and note.
+    # Only one number is new, besides epoch and note.
     old, new = (
         msgpack.unpackb(encode_batch(snapshot(log_state), log_format=3))
         for log_state in (state, after)
@@ -67,7 +67,7 @@ def test_what_a_later_program_added_as_optional_is_skipped_by_this_one(log_forma
 
 @pytest.mark.kip("778-17", "core")
 def test_a_log_that_a_later_program_wrote_is_opened_and_written_on_by_this_one(monkeypatch):
-    """The later program adds a field to every batch; afterwards this program is started again."""
+    """A later program adds a field to every batch; then this program starts again."""
 
     def with_a_new_field(batch, *, log_format):
         fields = msgpack.unpackb(encode_batch(batch, log_format=log_format))

@@ -19,7 +19,7 @@ RANGES = {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)}
 
 
 def history(disk):
-    """Do what operators and members do; yields the acknowledged state after each command."""
+    """Run commands of operators and members; yield the acknowledged state after each."""
     format_log(disk, FORMAT)
     log = FeatureLog(disk)
     yield log.state

@@ -1,4 +1,4 @@
-"""The feature log as records of a compacted topic: one winner, whatever is compacted when."""
+"""The feature log as records of a compacted topic: one winner for any compaction."""
 
 import itertools
 
@@ -25,7 +25,7 @@ MEMBERS = {"m1": {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)}}
 
 
 class Topic:
-    """A topic whose cleaner runs when a test says so."""
+    """A topic whose cleaner runs when the test calls it."""
 
     def __init__(self):
         self.records, self.ends = [], 0
@@ -44,7 +44,7 @@ class Topic:
         return change_record(view, levels, NOTE, nonce=nonce, members=members)
 
     def change(self, levels, *, deletes=None):
-        """Change levels; a writer that dies deletes only so many of what is stale."""
+        """Change levels; a writer that crashes deletes only this number of stale records."""
         change = self.decide(levels)
         self.write(change.key, change.value)
         view = self.view()
@@ -54,7 +54,7 @@ class Topic:
         return change
 
     def compact(self, below=None):
-        """Keep the last record of every key; delete what was deleted; the tail stays as it is."""
+        """Keep the last record of every key and remove tombstones; the tail is unchanged."""
         below = self.ends if below is None else below
         last = {r.key: r.offset for r in self.records if r.offset < below}
         self.records = [
@@ -181,7 +181,7 @@ def test_no_acknowledged_change_is_lost_whatever_is_compacted_when(steps):
 
 @pytest.mark.kip("384-8", "core")
 def test_a_record_of_the_topic_has_the_format_of_the_setting(topic):
-    """Up, down and up again; what is compatible (format 2) is written from the start."""
+    """Up, down and up again; the compatible format 2 is written from the start."""
     for level, log_format in ((None, 2), (1, 2), (2, 3), (None, 3), (1, 2), (2, 3)):
         change = topic.change(
             {TASK_PLACEMENT: 2} if level is None else {PERSISTENT_METADATA: level}

@@ -1,4 +1,4 @@
-"""Clients below their share of stateful tasks: who, why, and when it is a warning."""
+"""Clients below their share of stateful tasks: the reason, and whether it is a warning."""
 
 import json
 from dataclasses import replace
@@ -33,7 +33,7 @@ TASKS = [TaskId(0, number) for number in range(8)]
 
 
 def group(clients, *, weights=None, **lags):
-    """Client a runs all of eight tasks; lags are of the others: name -> {task: (before, now)}."""
+    """Client a runs all eight tasks; lags of the others: name -> {task: (before, now)}."""
     runs = ClientInput(process_id="a", active_tasks=frozenset(TASKS), lags=dict.fromkeys(TASKS, -1))
     others = [
         ClientInput(
@@ -174,7 +174,7 @@ def test_newcomers_that_are_stuck_end_the_rounds_and_starve_no_other(stuck, budg
 
 
 def above_the_share(standbys):
-    """Client a runs four tasks, b and c two of their two to three each; a has one too many."""
+    """Client a runs four tasks, b and c two each; the share is two to three."""
     runs = {"a": TASKS[:4], "b": TASKS[4:6], "c": TASKS[6:]}
     return group_state(
         tasks=TASKS,

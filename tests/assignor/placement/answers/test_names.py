@@ -1,4 +1,4 @@
-"""Answers by client and by task, and the way back: names in, columns out."""
+"""Assignments by client and by task, in both directions: names and columns."""
 
 from dataclasses import replace
 

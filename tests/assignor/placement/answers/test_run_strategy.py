@@ -1,4 +1,4 @@
-"""`run_strategy`: whatever a strategy raises or returns is an answer that is valid, or an error."""
+"""`run_strategy` returns a valid assignment or raises an error, for any strategy."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Strategies by name, and the helpers for strategies of your own."""
+"""Strategies by name, and the helpers for custom strategies."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Traces: recorded only when asked for, true of the answer, checked when a user makes one."""
+"""Traces: recorded on request, consistent with the assignment, checked for custom strategies."""
 
 from functools import wraps
 
@@ -58,14 +58,14 @@ def test_strategies_that_record_nothing_have_no_trace():
 
 
 class Raises:
-    """Standbys of a user that cannot be read."""
+    """Standbys of a custom trace that cannot be iterated."""
 
     def __iter__(self):
         raise RuntimeError("no")
 
 
 def recording(*values, **changes):
-    """A strategy of a user that records this, or a trace of its answer with changes."""
+    """A custom strategy that records this, or the trace of its assignment with changes."""
 
     def strategy(state, *, record=None):
         answer = identity(state)

@@ -13,7 +13,7 @@ STRATEGY = "from assignor import identity as own\n"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The current directory, which is not on the import path; its modules are forgotten after."""
+    """The current directory, not on the import path; its modules are unloaded afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in {"", "."}])
     before, path = set(sys.modules), list(sys.path)

@@ -1,4 +1,4 @@
-"""`validate`: each broken rule has a code of its own, Kafka's where Kafka has one."""
+"""`validate`: each broken rule has its code, Kafka's if Kafka has one."""
 
 import numpy as np
 import pytest

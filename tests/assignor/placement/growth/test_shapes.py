@@ -1,4 +1,4 @@
-"""The table of growth says which rows miss the goal."""
+"""The table of growth marks rows that miss the goal."""
 
 import argparse
 

@@ -1,7 +1,7 @@
 """Work grows like the group: twice the tasks and clients, at most 2.3 times the steps.
 
-Steps are lines of the placement's own code, which a comprehension has one of a round, and entries
-that numpy looks through where it is asked for places; nothing here is timed.
+Steps are executed lines of the placement's code (a comprehension counts one per round), and entries
+that numpy searches; nothing here is timed.
 """
 
 import sys
@@ -13,7 +13,7 @@ from assignor import find_strategy
 from benchmarks.assign.shapes import after, settled_group
 
 TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3
-# Larger ones take too long; in smaller ones the number of turns of the racks decides.
+# Larger groups take too long; in smaller ones the number of rack passes dominates.
 TASKS_WITH_RACKS = 1_200
 TASKS_WITH_VALUES, TASKS_WITH_OWN_RACKS = 900, 500
 NIGHTLY_0, NIGHTLY_2 = (pytest.param(count, marks=pytest.mark.nightly) for count in (0, 2))
@@ -21,7 +21,7 @@ LOOKS = ("flatnonzero", "lexsort", "argsort", "unique", "isin", "bincount")
 
 
 def steps(state, strategy):
-    """Lines of `assignor.placement` that run, and entries that are looked through."""
+    """Executed lines of `assignor.placement`, and searched entries."""
     count = 0
 
     def trace(frame, event, _):
@@ -41,7 +41,7 @@ def steps(state, strategy):
 
     before = sys.gettrace()
     with pytest.MonkeyPatch.context() as patch:
-        # Groups as small as these do not always have as many clients with free capacity.
+        # Such small groups do not always have as many clients with free capacity.
         patch.setattr("assignor.placement.standbys.final_copies._TAKERS", 8)
         for name in LOOKS:
             patch.setattr(np, name, counted(getattr(np, name)))
@@ -54,7 +54,7 @@ def steps(state, strategy):
 
 
 def growth(shape, *, strategy="high_availability", tasks=TASKS, **kind):
-    """Steps for twice the group, over those for the group."""
+    """Steps for a group of twice the size, divided by those for the group."""
     small, large = (
         steps(after(shape, settled_group(size, tasks_a_client=TASKS_A_CLIENT, **kind)), strategy)
         for size in (tasks, 2 * tasks)

@@ -31,13 +31,13 @@ def check_equal(data):
     problem = read_problem(data)
     assignment = kafka_high_availability(problem.state)
     assert validate(problem.state, assignment) == ()
-    ours = result_of(problem, assignment, assignor="kafka_high_availability", millis=0)
+    port = result_of(problem, assignment, assignor="kafka_high_availability", millis=0)
     java = ANSWERS[problem.name]
-    for client, given in ours["clients"].items():
+    for client, given in port["clients"].items():
         expected = java["clients"][client]
         assert sorted(given["active"]) == sorted(expected["active"])
         assert sorted(given["standby"] + given["warmup"]) == sorted(expected["standby"])
-    assert ours["probing"] == java["probing"]
+    assert port["probing"] == java["probing"]
 
 
 @pytest.mark.parametrize("strategy", [high_availability, sticky])

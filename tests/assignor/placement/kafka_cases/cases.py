@@ -1,4 +1,4 @@
-"""The cases: read from the data beside this module, one for each parameter of Kafka's tests."""
+"""The cases, read from the data files here: one for each parameter of Kafka's tests."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Case:
     Attributes:
         name: Kafka's class, test and parameters.
         state: the group before the rebalance.
-        expected: what holds afterwards, as `checks.py` reads it.
+        expected: sentences of `checks.py` that hold afterwards.
     """
 
     name: str
@@ -52,7 +52,7 @@ def expected_of(sentences, parameter):
 
 
 def stored_cases(kafka_class, *, racks=True, settings=()):
-    """All cases of the file of one of Kafka's test classes; with settings that all share."""
+    """All cases of one of Kafka's test classes, with common settings."""
     cases = []
     for line in (DATA / f"{kafka_class}.jsonl").read_text(encoding="utf-8").splitlines():
         given = json.loads(line)

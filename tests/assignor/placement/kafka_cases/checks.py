@@ -1,4 +1,4 @@
-"""What Kafka's tests assert of a placement, as sentences that can be read and checked.
+"""The assertions of Kafka's tests about a placement, as sentences that are checked.
 
 `active 1 = 0_0 0_1` (exactly), `has`, `lacks`, `# 2` (so many), `#>= 2`, `#<= 2`, `# 0 1` (one of);
 `active`, `standby` or `assigned` (both), of one client or of `each`. The others:
@@ -15,8 +15,8 @@
 - `different 1 2 3`: no two of these clients have the same tasks
 - `spread 3`: so many clients or more have a standby
 - `both 3 4`: two clients have 3 and 4 active tasks, in either order
-- `former 1 or 2`: client 1 or client 2 runs exactly what it ran
-- `sticky`: every client runs what it ran
+- `former 1 or 2`: client 1 or client 2 runs exactly the tasks that it ran before
+- `sticky`: every client runs the tasks that it ran before
 - `crossings active 2`, `crossings standby 2`: at most so many source (changelog) partitions have no
   replica in the rack of the task's client
 """
@@ -131,7 +131,7 @@ def _both(outcome, *counts):
 
 
 def _former(outcome):
-    """Client number -> what it ran."""
+    """Client number -> tasks that it ran."""
     return {
         number: {t for t, o in zip(outcome.state.tasks, outcome.state.owner, strict=True) if o == c}
         for c, number in enumerate(int(name[-12:], 16) for name in outcome.state.clients)

@@ -1,7 +1,6 @@
-"""Where our strategies differ from what Kafka's tests expect: case -> reason and sentences.
+"""Differences of this project's strategies from Kafka's tests: case -> reason and sentences.
 
-A case that is listed has to differ, in nothing but the sentences that are listed for it. The port
-is never listed.
+A listed case must differ in the listed sentences and in no others. The port is never listed.
 """
 
 from dataclasses import dataclass
@@ -26,14 +25,14 @@ class Reason:
     """Why some cases differ on purpose.
 
     Attributes:
-        kafka, ours: what either does, for the page.
-        price: what ours costs, for the page.
-        differing: case name -> sentences that do not hold. A name without a seed stands for all
-            seeds of a random test, of which some differ.
+        kafka, native: what each does, for the page.
+        price: its cost in this project, for the page.
+        differing: case name -> sentences that do not hold. A name without a seed means all seeds of
+            a random test, of which some differ.
     """
 
     kafka: str
-    ours: str
+    native: str
     differing: dict[str, tuple[str, ...]]
     price: str = "none"
 
@@ -43,7 +42,7 @@ TRAFFIC = "shouldOptimizeStatefulAndStatelessTaskTraffic"
 REASONS = (
     Reason(
         kafka="warms up a task on the next client of its round robin, although its owner has state",
-        ours="no warm-up for a task that runs on a client with its state and inside its band",
+        native="no warm-up for a task that runs on a client with its state and inside its band",
         differing=cases(
             *(HIGH, "shouldComputeNewAssignmentIfActiveTasksWasNotOnCaughtUpClient", ALL),
             "followup yes",
@@ -55,7 +54,8 @@ REASONS = (
     ),
     Reason(
         kafka="distributes all tasks again at every rebalance, so each subtopology is even",
-        ours="owners keep their tasks; only tasks that move are distributed evenly by subtopology",
+        native="owners keep their tasks; only tasks that move are distributed evenly by "
+        "subtopology",
         price="subtopologies may be uneven",
         differing=cases(
             CONVERGENCE, "assignmentShouldConvergeAfterAddingNode", ("none",), f"{LEVEL} 1"
@@ -68,7 +68,7 @@ REASONS = (
     ),
     Reason(
         kafka="`balance_subtopology` moves running tasks until each subtopology is even",
-        ours="a client may keep all of its tasks of a subtopology, so owners keep their tasks",
+        native="a client may keep all of its tasks of a subtopology, so owners keep their tasks",
         price="subtopologies may be uneven",
         differing=cases(
             *(STICKY, "shouldAssignTasksNotPreviouslyActiveToNewClient", RACKED[1:]),
@@ -85,7 +85,7 @@ REASONS = (
     Reason(
         kafka="standbys are even over the stateful tasks; `HighAvailabilityTaskAssignor` uses "
         "racks of clients only for their costs",
-        ours="standbys are even over all tasks of a client, including stateless ones, and copies "
+        native="standbys are even over all tasks of a client, including stateless ones, and copies "
         "are separated by `client.rack` first",
         price="a client that is alone in its rack has more standbys",
         differing=cases(
@@ -94,7 +94,7 @@ REASONS = (
     ),
     Reason(
         kafka="at equal cost, tasks stay where the max flow places them, not with their owners",
-        ours="at equal cost, no task moves",
+        native="at equal cost, no task moves",
         differing=cases(
             *(RACK, "shouldBalanceAssignmentWithMoreCost", ("stateless,balance_subtopology",)),
             *("active 2 = 0_0-1", "active 5 = 1_1"),
@@ -102,7 +102,7 @@ REASONS = (
     ),
     Reason(
         kafka="avoids that two clients have the same set of tasks",
-        ours="standbys stay where their state is, separated by racks; equal sets are not avoided",
+        native="standbys stay where their state is, separated by racks; equal sets are not avoided",
         price="after a crash, one client may get all tasks of another",
         differing=cases(
             STICKY,
@@ -112,7 +112,7 @@ REASONS = (
     ),
     Reason(
         kafka="chooses one of several equally good placements",
-        ours="chooses another one: as few moves, and no more partitions read from another rack",
+        native="chooses another one: as few moves, and no more partitions read from another rack",
         differing=cases(
             *(STICKY, TRAFFIC, ("none",)),
             *("active 1 = 0_1-2 1_3", "standby 1 = 0_0", "active 2 = 0_3 1_0-1"),
@@ -130,7 +130,7 @@ REASONS = (
     ),
     Reason(
         kafka="a new group keeps the round-robin distribution, because a change counts as a move",
-        ours="a task without an owner does not count as moved: only racks decide",
+        native="a task without an owner does not count as moved: only racks decide",
         differing=cases(
             *(STICKY, "shouldEvenlyDistributeByTaskIdAndPartition", RACKED),
             *(f"active {n + 1} = 0_{n} 0_{n + 4} 1_{n} 1_{n + 4}" for n in range(4)),
@@ -138,7 +138,7 @@ REASONS = (
     ),
     Reason(
         kafka="a stateless task goes to the client that reported it as a standby",
-        ours="a stateless task has no standby, so no client is preferred",
+        native="a stateless task has no standby, so no client is preferred",
         differing=cases(
             *(CUSTOM, "shouldAssignTasksToClientWithPreviousStandbyTasks", ALL),
             *("active 1 has 0_2", "active 3 has 0_0"),
@@ -146,7 +146,7 @@ REASONS = (
     ),
     Reason(
         kafka="its sticky assignor can keep all owners, without a follow-up rebalance",
-        ours="`fallback_prior` keeps all owners and always asks for one (as Kafka's does)",
+        native="`fallback_prior` keeps all owners and always asks for one (as Kafka's does)",
         price="one more rebalance",
         differing=cases(
             *(STICKY, "shouldViolateBalanceToPreserveActiveTaskStickiness", ALL), "followup no"
@@ -175,7 +175,7 @@ def known_failures(name):
 
 
 def counted(cases):
-    """How many of Kafka's cases are taken over and how many differ, as the page says it."""
+    """The sentence of the page: how many of Kafka's cases are used and how many differ."""
     whole = sum(name in cases for name in LISTED)
     return (
         f"{len(cases)} cases are taken over (a case is a test of Kafka with one rack strategy, and "
@@ -190,5 +190,5 @@ def section():
     for reason in REASONS:
         tests = dict.fromkeys(name.partition("[")[0] for name in reason.differing)
         named = ", ".join(f"`{name}`" for name in tests)
-        lines.append(f"| {reason.kafka} | {reason.ours} | {reason.price} | {named} |")
+        lines.append(f"| {reason.kafka} | {reason.native} | {reason.price} | {named} |")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The fixtures of Kafka's assignor tests as values, and groups made of short texts.
+"""The fixtures of Kafka's assignor tests as values, and groups from short texts.
 
 Facts only (which rack holds which partition, which client is where), of `AssignmentTestUtils`,
 trunk at 1eb7644349cb (between 3.9.0 and 4.0.0). Tasks are written `0_0-2 1_3`, clients by number.
@@ -103,7 +103,7 @@ def group_of(case, *, strategy="none", racks=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A placement by client number and task, for assertions.
+    """A placement by client number and task.
 
     Attributes:
         state: the group before the rebalance.

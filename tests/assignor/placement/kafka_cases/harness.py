@@ -1,7 +1,7 @@
-"""A group that is rebalanced until nothing is on the way, as TaskAssignorConvergenceTest does.
+"""A group that is rebalanced until it has settled, as in TaskAssignorConvergenceTest.
 
-Between two rebalances every copy catches up. A client that comes back claims what it ran when it
-left, caught up, although others run it meanwhile.
+Between two rebalances every copy catches up. A returning client claims the tasks that it
+ran when it left, caught up, although others run them meanwhile.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ END = 150_000
 
 @dataclass(slots=True, kw_only=True)
 class Harness:
-    """Tasks, clients and what they were given last.
+    """Tasks, clients and their last assignment.
 
     Attributes:
         settings: the group's settings.
@@ -25,7 +25,7 @@ class Harness:
         nodes: brokers, one rack each.
         sources, changelogs: task -> racks of its partition.
         held: client number -> (active, standby) of the last rebalance.
-        gone: the same of clients that left.
+        gone: the same for clients that left.
         rack_of: client number -> rack.
         has_racks: whether clients name their racks.
         outcome: the last placement.
@@ -70,23 +70,23 @@ class Harness:
         return harness
 
     def join(self):
-        """A new client without state."""
+        """Add a client without state."""
         number = len(self.held) + len(self.gone)
         self.held[number] = (set(), set())
         self.rack_of[number] = f"rack{self.random.randrange(self.nodes)}"
 
     def leave(self, number=None):
-        """A client leaves, the first one unless another is named."""
+        """Let a client leave, by default the first one."""
         number = min(self.held) if number is None else number
         self.gone[number] = self.held.pop(number)
 
     def leave_some(self, count):
-        """So many clients leave, at random."""
+        """Let this number of random clients leave."""
         for number in self.random.sample(sorted(self.held), min(count, len(self.held))):
             self.leave(number)
 
     def join_or_return(self, count):
-        """So many clients join, some of them with what they had when they left."""
+        """Let this number of clients join; some return with the tasks that they had."""
         for _ in range(count):
             if self.random.random() < 1 / 2 or not self.gone:
                 self.join()
@@ -115,7 +115,7 @@ class Harness:
         )
 
     def rounds(self, strategy, most):
-        """Rebalances until no other one is asked for; `most` + 1 when that is not reached."""
+        """Number of rebalances until none is requested; `most` + 1 if that is not reached."""
         for number in range(1, most + 1):
             self.outcome = outcome_of(self.state(), strategy)
             self.held = {

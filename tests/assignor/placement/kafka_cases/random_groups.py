@@ -1,4 +1,4 @@
-"""Random groups as Kafka's tests draw them, from seeds instead of the clock."""
+"""Random groups like those of Kafka's tests, drawn from seeds instead of the clock."""
 
 import random
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from tests.assignor.placement.kafka_cases.fixtures import config_of, process_id
 
 
 def seeded(*parts):
-    """A random generator of its own for each case."""
+    """A separate random generator for each case."""
     return random.Random("/".join(map(str, parts)))  # noqa: S311 a test, no secret
 
 
 def subsets(rng, tasks, count):
-    """Tasks cut into `count` parts: each takes up to all that is left, the last one the rest."""
+    """Tasks cut into `count` parts of random sizes; the last one takes the rest."""
     left = rng.sample(tasks, len(tasks))
     found = []
     for number in range(count):
@@ -62,7 +62,7 @@ BIG = Shape()
 
 
 def random_group(rng, settings, shape=BIG, clients=None):
-    """A group whose clients are all caught up on every stateful task, in random racks.
+    """A group in random racks whose clients are all caught up on every stateful task.
 
     `clients` are used instead of drawn ones; they get the drawn racks.
     """

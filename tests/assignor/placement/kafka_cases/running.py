@@ -1,4 +1,4 @@
-"""How a case is checked: every sentence holds, or only those of the table do not."""
+"""Checks of a case: every sentence holds, except the listed ones."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def subjects(cases, *strategies):
 
 
 def outcome_of(state, strategy):
-    """The strategy's valid answer; `run_strategy` raises where it is not valid."""
+    """The strategy's valid assignment; `run_strategy` raises if it is invalid."""
     assignment = run_strategy(state, find_strategy(strategy))
     if strategy == PORT:
         assert not any("no rack-aware step" in warning for warning in assignment.warnings)
@@ -29,7 +29,7 @@ def outcome_of(state, strategy):
 
 
 def check_case(name, strategy, wrong):
-    """Assert that all holds, or that a listed case differs, in nothing but what is listed."""
+    """Assert that all sentences hold, except the listed ones, which must not."""
     allowed = () if strategy == PORT else known_failures(name)
     unexpected = [sentence for sentence in wrong if sentence not in allowed]
     assert not unexpected, f"{name}, {strategy}: {'; '.join(unexpected)}"
@@ -37,7 +37,7 @@ def check_case(name, strategy, wrong):
 
 
 def check_seed(family, strategy, wrong):
-    """The same for one of several seeds: not every one of them has to differ."""
+    """The same for one of several seeds, of which not every one must differ."""
     allowed = () if strategy == PORT else known_failures(family)
     unexpected = [sentence for sentence in wrong if sentence not in allowed]
     assert not unexpected, f"{family}, {strategy}: {'; '.join(unexpected)}"

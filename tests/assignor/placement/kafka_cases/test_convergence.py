@@ -1,4 +1,4 @@
-"""TaskAssignorConvergenceTest: a group settles, after a start and after clients come and go."""
+"""TaskAssignorConvergenceTest: a group settles after a start, and after clients join and leave."""
 
 import functools
 
@@ -13,7 +13,7 @@ from tests.assignor.placement.kafka_cases.running import PORT, check_seed
 
 TEST = "TaskAssignorConvergenceTest"
 LATE = "settles in time"
-OURS = "high_availability"
+NATIVE = "high_availability"
 
 
 def settle(harness, strategy, racks, most, *, is_checked=True, also=()):
@@ -53,7 +53,7 @@ def left(rng, racks, strategy):
 
 
 def perturbed(rng, racks, strategy, *, has_racks=True, also=()):
-    # Kafka draws up to ten of each, and up to ten events; a round takes seconds then.
+    # Kafka draws up to ten of each, and up to ten events; then a round takes seconds.
     clients, stateless, stateful = (rng.randint(1, 7) for _ in range(3))
     standbys = rng.randint(0, clients)
     settings = settings_of(racks, rng.randint(1, stateful), standbys)
@@ -103,7 +103,7 @@ def wrong_sentences(test, racks, seed, strategy):
         for racks in RACKS
         for seed in range(seeds)
         for name in [case_name(TEST, test, racks, seed)]
-        for strategy in (PORT, OURS)
+        for strategy in (PORT, NATIVE)
     ],
 )
 def test_as_kafka_expects(test, racks, seed, strategy):
@@ -124,7 +124,7 @@ def test_what_is_listed_differs_with_some_seed(test, racks):
     found = {
         sentence
         for seed in range(TESTS[test][1])
-        for sentence in wrong_sentences(test, racks, seed, OURS)
+        for sentence in wrong_sentences(test, racks, seed, NATIVE)
     }
     assert found == set(known_failures(case_name(TEST, test, racks)))
 
@@ -132,5 +132,5 @@ def test_what_is_listed_differs_with_some_seed(test, racks):
 @pytest.mark.parametrize("seed", range(10))
 def test_without_racks_all_copies_of_native_strategies_are_level(seed):
     rng = seeded("without racks", seed)
-    wrong = perturbed(rng, "none", OURS, has_racks=False, also=("level all",))
+    wrong = perturbed(rng, "none", NATIVE, has_racks=False, also=("level all",))
     assert "level all" not in wrong

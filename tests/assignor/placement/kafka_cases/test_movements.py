@@ -1,4 +1,4 @@
-"""TaskMovementTest: from a wanted placement of actives to one that runs on state that is there."""
+"""TaskMovementTest: from a target placement of actives to one on caught-up clients."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ UNBOUNDED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """One test: where the actives are wanted, who is how far behind, and what Kafka does.
+    """One test: target clients of actives, lags, and the result of Kafka.
 
     Attributes:
         tasks: all of them.
@@ -139,8 +139,8 @@ def index_pairs(state, held):
     ]
 
 
-def moved_by_the_port(state, test):
-    """The movements of the port alone, with everything in place that Kafka's test puts there."""
+def movements_of_the_port(state, test):
+    """The movements of the port alone, with the input of Kafka's test."""
     group = KafkaGroup.of(state)
     for task, client in index_pairs(state, test.wanted):
         group.active[client].add(task)
@@ -156,8 +156,8 @@ def moved_by_the_port(state, test):
     return TaskAssignment(active=active, standbys=tuple(sorted(pairs)), followup=moves > 0)
 
 
-def moved_by_ours(state, test):
-    """Our movements: from the wanted placement to that of this rebalance."""
+def native_movements(state, test):
+    """The movements of this project: from the target to the placement of this rebalance."""
     target = np.zeros(len(state.tasks), dtype=np.int64)
     for task, client in index_pairs(state, test.wanted):
         target[task] = client
@@ -174,6 +174,6 @@ def moved_by_ours(state, test):
 def test_as_kafka_expects(test, strategy):
     given = TESTS[test]
     state = state_of(given)
-    move = moved_by_the_port if strategy == PORT else moved_by_ours
+    move = movements_of_the_port if strategy == PORT else native_movements
     wrong = failing(Outcome.of(state, move(state, given)), given.expected)
     check_case(case_name("TaskMovementTest", test), strategy, wrong)

@@ -24,7 +24,7 @@ from tests.assignor.placement.kafka_cases.random_groups import Shape, random_gro
 from tests.assignor.placement.kafka_cases.running import PORT, check_case, check_seed
 
 TEST = "RackAwareTaskAssignorTest"
-OURS = "optimize_active"
+NATIVE = "optimize_active"
 SHUFFLED = "shouldOptimizeRandomActive"
 STRATEGIES = ("min_traffic", "balance_subtopology")
 # Kafka's order of parameters: whether the tasks have state, and the rack strategy.
@@ -77,7 +77,7 @@ def cost(state, active, is_stateful):
 
 
 def optimized(state, strategy):
-    """Int [T]: actives after the exchange, by the port or by ours."""
+    """Int [T]: actives after the exchange, by the port or by this project."""
     if strategy != PORT:
         return optimize_active(state, state.owner)[0]
     group = KafkaGroup.of(state)
@@ -99,11 +99,11 @@ def both(cases):
     return [
         pytest.param(*case, strategy, id=f"{case[0]}-{strategy}")
         for case in cases
-        for strategy in (PORT, OURS)
+        for strategy in (PORT, NATIVE)
     ]
 
 
-# What runs where, and afterwards; Kafka's cost before and after, of stateful and stateless tasks.
+# Tasks of each client before and after; Kafka's cost before and after, stateful and stateless.
 CHOSEN = {
     "shouldOptimizeActiveTasks": (
         {1: "0_1 1_1", 2: "1_0", 3: "0_0"},
@@ -125,7 +125,7 @@ CHOSEN = {
         ("active 2 = 0_0 1_1", "active 5 = 0_1"),
         {True: (10, 10), False: (1, 1)},
     ),
-    # Kafka optimizes an empty set of tasks here; a client alone has nothing to exchange either.
+    # Kafka optimizes an empty set of tasks here; a single client has nothing to exchange either.
     "shouldOptimizeEmptyActiveTasks": ({1: "0_1 1_1"}, ("active 1 = 0_1 1_1",), {}),
 }
 
@@ -191,7 +191,7 @@ def test_what_is_listed_differs_with_some_seed():
         found = set()
         for name, *given, _seed in random_cases(SHUFFLED):
             if given == [is_stateful, racks]:
-                active = optimized(state := dealt(name, is_stateful, racks), OURS)
+                active = optimized(state := dealt(name, is_stateful, racks), NATIVE)
                 level = ["level subtopologies 1"] if racks == "balance_subtopology" else []
                 outcome = Outcome.of(state, TaskAssignment(active=active))
                 found.update(failing(outcome, level))

@@ -1,4 +1,4 @@
-"""Kafka's tests on random groups, smaller than there; `slow` ones have Kafka's size."""
+"""Kafka's tests on random groups, of smaller size; `slow` ones have Kafka's size."""
 
 import functools
 from dataclasses import replace
@@ -88,7 +88,7 @@ def test_random_input_of_kafka_s_size(*, kafka_class, test, racks, seed, strateg
 
 @functools.cache
 def changed(kafka_class, seed, strategy):
-    """What is not as with the rack strategy `none`; Kafka looks at stateful tasks."""
+    """Differences from the rack strategy `none`; Kafka compares stateful tasks only."""
     state = group_for(kafka_class, ORIGINAL, "min_traffic", seed, SMALL)
     config = replace(state.config, rack_aware_assignment_strategy="none")
     found = find_strategy(strategy)

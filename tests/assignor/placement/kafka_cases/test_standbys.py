@@ -1,4 +1,4 @@
-"""Standbys of actives that are placed already: KIP-708 tags, racks as tags, load alone."""
+"""Standbys of placed actives: KIP-708 tags, racks as tags, load alone."""
 
 import json
 
@@ -19,7 +19,7 @@ TAGS, UTILS = "ClientTagAwareStandbyTaskAssignorTest", "TaskAssignmentUtilsTest"
 
 
 def placed_cases(kafka_class):
-    """(case, int [T] with the client of each task) of a file that says who runs what."""
+    """(case, int [T] with the client of each task) of a file."""
     found = []
     for line in (DATA / f"{kafka_class}.jsonl").read_text(encoding="utf-8").splitlines():
         given = json.loads(line)
@@ -49,9 +49,9 @@ def port_group(state, active):
 
 
 def standbys_of(state, active, strategy):
-    """(task, client) pairs, by the port's steps or by ours.
+    """(task, client) pairs, by the steps of the port or of this project.
 
-    Kafka's tests call these steps alone, with a HashSet of tasks: the order decides who is full.
+    Kafka's tests call these steps alone, with a HashSet of tasks, whose order matters.
     """
     if strategy != PORT:
         return default_standbys(state, active)

@@ -34,7 +34,7 @@ def even_case(strategy):
 
 
 def kept_case(strategy):
-    """One client runs all and another one nothing; the mode that keeps owners whatever the load."""
+    """One client runs all tasks and another none; in the mode that keeps owners for any load."""
     shape = Shape(nodes=5, topics=1, partitions=3, clients=2, stateful=True)
     clients = [{"threads": 1, **running(*[TaskId(0, n) for n in range(3)])}, {"threads": 1}]
     expected = ("followup no", "active 1 = 0_0-2", "active 2 =")

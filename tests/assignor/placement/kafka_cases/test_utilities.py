@@ -31,7 +31,7 @@ KINDS = ("stateful", "stateless")
 
 
 def state_of(held, rack_of, part_racks, racks, *, tag_of=None, **settings):
-    """A group in which (active, standby) texts are what each client has and has the state of."""
+    """A group from (active, standby) texts: the tasks of each client, all with their state."""
     tasks = sorted({task for texts in held.values() for text in texts for task in tasks_of(text)})
     return group_state(
         tasks=tasks,
@@ -63,7 +63,7 @@ def pairs_of(state, held):
 
 
 def exchanged(state, held, strategy, *, are_racks_tags):
-    """Standbys after the exchange, by the port's step or by ours."""
+    """Standbys after the exchange, by the port or by this project."""
     return exchanged_pairs(state, pairs_of(state, held), strategy, are_racks_tags=are_racks_tags)
 
 
@@ -151,7 +151,7 @@ def random_standbys(name, racks):
     """A random group with three standbys of each task, each copy in a rack of its own."""
     shape = Shape(nodes=9, topics=8, clients=9, stateful=True)
     state = random_group(seeded(name), {"standbys": 3, "strategy": racks}, shape)
-    # As dealt by Kafka's test: every client may run any task, whoever ran it.
+    # As placed by Kafka's test: every client may run any task.
     owner = np.arange(len(state.tasks)) % len(state.clients)
     state = replace(state, owner=owner)
     fresh = state.with_copies(np.zeros((0, 4), dtype=np.int64))
@@ -242,7 +242,7 @@ def of_both(tests):
         pytest.param(test, racks, strategy, id=f"{case_name(UTILS, test, racks)}-{strategy}")
         for test in tests
         for racks in RACKS
-        for strategy in (PORT, "ours")
+        for strategy in (PORT, "native")
     ]
 
 

@@ -27,9 +27,9 @@ def draw(rng, *, classes=6, racks=5):
 def test_cycles_on_the_rack_graph_and_networkx_find_the_same_cost():
     for seed in range(300):
         problem = draw(seeded(seed))
-        ours, optimal = cancel_cycles(problem), solve_with_networkx(problem)
-        assert problem.total(ours) == problem.total(optimal), seed
-        for x in (ours, optimal):
+        cancelled, optimal = cancel_cycles(problem), solve_with_networkx(problem)
+        assert problem.total(cancelled) == problem.total(optimal), seed
+        for x in (cancelled, optimal):
             assert (x >= 0).all()
             assert (x.sum(axis=0) == problem.start.sum(axis=0)).all()
             assert (x.sum(axis=1) == problem.start.sum(axis=1)).all()

@@ -32,24 +32,24 @@ def crossed(state, pairs):
 
 
 def test_exchanges_of_two_come_near_the_optimum(group):
-    exact, ours = placed(group, few=10**9), placed(group, few=0)
+    exact, exchanged = placed(group, few=10**9), placed(group, few=0)
     for kind in ("active", "standbys"):
         least, found = (
             crossed(
                 group, enumerate(answer.active.tolist()) if kind == "active" else answer.standbys
             )
-            for answer in (exact, ours)
+            for answer in (exact, exchanged)
         )
         assert found <= least + 0.05 * TASKS
 
 
 def test_clients_keep_their_counts_and_copies_stay_in_other_racks(group):
-    exact, ours = placed(group, few=10**9), placed(group, few=0)
+    exact, exchanged = placed(group, few=10**9), placed(group, few=0)
     width = len(group.clients)
-    counts = (np.bincount(answer.active, minlength=width).tolist() for answer in (exact, ours))
+    counts = (np.bincount(answer.active, minlength=width).tolist() for answer in (exact, exchanged))
     assert len(set(map(tuple, counts))) == 1
-    assert len(set(ours.standbys)) == len(exact.standbys)
-    assert all(group.racks[c] != group.racks[ours.active[t]] for t, c in ours.standbys)
+    assert len(set(exchanged.standbys)) == len(exact.standbys)
+    assert all(group.racks[c] != group.racks[exchanged.active[t]] for t, c in exchanged.standbys)
 
 
 def test_a_group_at_rest_stays_there(monkeypatch):

@@ -25,8 +25,8 @@ def check_against_the_full_graph(seed, *, copies=False):
         if not tasks or len({rack for rack in state.racks if rack}) < 2:
             continue
         costs = rack_costs(state) if is_stateful else (len(tasks) + 1, 1)
-        ours = sum(active_cost(state, task, int(placed[task]), costs, active) for task in tasks)
-        assert ours == cheapest_actives(state, active, tasks, costs), seed
+        cost = sum(active_cost(state, task, int(placed[task]), costs, active) for task in tasks)
+        assert cost == cheapest_actives(state, active, tasks, costs), seed
         assert sorted(placed[tasks]) == sorted(active[tasks]), "counts of clients are kept"
 
 

@@ -128,21 +128,21 @@ def test_a_member_that_remembers_a_level_it_cannot_meet_does_not_join_at_all():
 
 def test_beside_jvm_members_the_level_caps_native_members_only():
     group = Group()
-    group.join("ours", "native", levels=at(9, 1))
+    group.join("native", "native", levels=at(9, 1))
     group.join("jvm", "3.9.1")
-    group.settle("ours")
-    assert group.used_versions() == {"ours": 9, "jvm": 11}
+    group.settle("native")
+    assert group.used_versions() == {"native": 9, "jvm": 11}
 
 
 def test_a_jvm_leader_sees_the_level_as_the_supported_version():
     group = Group()
-    group.join("ours", "native", levels=at(9, 1))
+    group.join("native", "native", levels=at(9, 1))
     group.join("jvm", "3.9.1")
     group.settle("jvm")
-    assert group.used_versions() == {"ours": 9, "jvm": 9}
+    assert group.used_versions() == {"native": 9, "jvm": 9}
     # Under a JVM leader nobody is told; each finds out by itself, before it writes.
-    assert group.members["ours"].levels_polled(at(8, 2), leads=False) is None
-    assert written(group.members["ours"]) == 8
+    assert group.members["native"].levels_polled(at(8, 2), leads=False) is None
+    assert written(group.members["native"]) == 8
 
 
 def test_a_level_that_nobody_set_caps_nothing_and_costs_a_few_bytes():

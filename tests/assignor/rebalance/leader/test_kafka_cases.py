@@ -1,7 +1,7 @@
 """StreamsPartitionAssignorTest: what it says of tasks, threads and standbys, by Kafka's names.
 
 Kafka's class also tests internal topics, requests to brokers and the bytes; those are not here.
-Each case of a whole group runs with the port of Kafka's assignor and with ours.
+Each case of a whole group runs with the port of Kafka's assignor and with `high_availability`.
 """
 
 from uuid import UUID
