@@ -7,7 +7,7 @@ import numpy as np
 from assignor import TaskAssignment, TaskAssignmentError, sticky
 
 
-def good(state):
+def valid(state):
     return sticky(state)
 
 
@@ -23,13 +23,13 @@ def exits(_):
     sys.exit(0)
 
 
-class _Unspeakable(Exception):
+class _UnprintableError(Exception):
     def __str__(self):
         raise RuntimeError("no words")
 
 
 def raises_without_words(_):
-    raise _Unspeakable
+    raise _UnprintableError
 
 
 def returns_none(_):
@@ -159,7 +159,7 @@ RAISING = {
     "raises": "ZeroDivisionError: by\\nnothing",
     "raises_task_assignment_error": "TaskAssignmentError: none today",
     "exits": "SystemExit: 0",
-    "raises_without_words": "_Unspeakable",
+    "raises_without_words": "_UnprintableError",
     "writes_into_the_state": "ValueError: assignment destination is read-only",
 }
 """Name -> what `run_strategy` says of it."""
@@ -195,4 +195,4 @@ ANSWERING = {
 def as_a_client_says(state):
     """Return the strategy that a client is named after, else a valid one."""
     named = [name for name in state.clients if name in RAISING | ANSWERING]
-    return globals()[named[0]](state) if named else good(state)
+    return globals()[named[0]](state) if named else valid(state)

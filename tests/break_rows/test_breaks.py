@@ -1,4 +1,4 @@
-"""The breaks, their places and their stored results agree; the breaks are not run here."""
+"""The breaks, their places and their stored results agree; no break is applied here."""
 
 import pytest
 

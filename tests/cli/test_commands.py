@@ -1,4 +1,4 @@
-"""The three programs take the same options in the same way, and all their help holds."""
+"""The three programs have the same options with the same values, and correct help."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def named(row):
 
 every_command = pytest.mark.parametrize("row", COMMANDS, ids=named)
 
-# An option of the same name that takes something else, and why.
+# Options of the same name with other values, and the reason.
 OTHER_VALUE = {
     ("--bootstrap-server", "rolling-bounce live"): "one broker is enough for a test",
     ("--broker", "rolling-bounce soak"): "the embedded one has a name there, as its default",
@@ -127,7 +127,7 @@ def test_every_program_has_a_version_and_completion(program):
     )
 
 
-# How examples are made quick, and which are not run here, each with where something like it is.
+# Replacements that make examples quick; examples that do not run here, and where similar ones run.
 QUICK = (
     (r"--seeds \d+", "--seeds 2 --workers 1"),
     (r"(PROGRAM explore .*)", r"\1 --max-states 50 --more-states 0"),
@@ -162,7 +162,7 @@ def examples():
 
 
 def words_of(program, line):
-    """Arguments of the program in a line of shell, and the file that is its stdin."""
+    """Arguments of the program in a line of shell, and the file for its stdin."""
     part = next(piece for piece in line.split(" | ") if "PROGRAM" in piece or program in piece)
     words = shlex.split(part.partition("PROGRAM")[2])
     words = words[: words.index(">")] if ">" in words else words
@@ -174,7 +174,7 @@ def words_of(program, line):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the files of the examples are."""
+    """A directory with the files of the examples."""
     monkeypatch.chdir(tmp_path)
     groups = JOIN.read_text()
     first = json.loads(groups.splitlines()[0]) | {"name": "join-1"}

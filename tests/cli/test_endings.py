@@ -1,6 +1,6 @@
-"""How the three programs behave at their edges: pipes, terminals, Ctrl-C, shells, old locales.
+"""The three programs with pipes, terminals, Ctrl-C, shells and old locales.
 
-Real processes; every wait is for something that is seen, with half a minute and more for it.
+Real processes; every wait is for visible output, with a limit of half a minute or more.
 """
 
 import json
@@ -26,7 +26,7 @@ PROGRAMS = {
     "rolling-bounce": "system_tests.cli.main",
     "spark-assign": "spark_assign.cli.main",
 }
-# Something of each that ends soon, and needs no broker and no JVM.
+# A quick command of each program that needs no broker and no JVM.
 QUICK = {
     "assignor": ("assign", "--problem", str(JOIN)),
     "rolling-bounce": ("plan", "--from", "3.9", "--to", "native"),
@@ -58,7 +58,7 @@ def run(program, *words, **settings):
 
 
 def on_a_terminal(arguments, *, env, press=None, wait_s=WAIT_S):
-    """Exit status and output of a process; where `press[0]` is seen, `press[1]` is typed."""
+    """Exit status and output of a process; after the output `press[0]`, `press[1]` is typed."""
     child, terminal = pty.fork()
     if not child:
         os.execve(arguments[0], arguments, env)  # noqa: S606 the child of the fork
@@ -188,7 +188,7 @@ def test_ctrl_c_ends_a_command_that_reads_with_one_line():
     with process:
         process.stdin.write(line + "\n")
         process.stdin.flush()
-        assert '"clients"' in process.stdout.readline()  # it reads the next one now
+        assert '"clients"' in process.stdout.readline()  # it reads the next problem now
         process.send_signal(2)
         assert process.wait(WAIT_S) == 130
         assert process.stderr.read() == "assignor: interrupted.\n"
@@ -228,7 +228,7 @@ def java():
 
 
 def completed(tmp_path, program, words):
-    """What bash completes, by the lines that the program prints for it."""
+    """The completions of bash with the script that the program prints."""
     binary = tmp_path / program
     binary.write_text(f"#!{sys.executable}\nfrom {PROGRAMS[program]} import main\nmain()\n")
     binary.chmod(0o755)

@@ -1,8 +1,8 @@
 """A second codec, written by hand for versions 1, 2, 3, 6 and 11: the oracle of the first.
 
-It shares no line with the package: plain structs, one byte after the other, canonical fields (see
-`encoding/kafka/json_fields.py`) in and out. Slow, trusting its input, and simple enough to check
-against the layout with a finger on the page.
+It shares no code with the package: plain structs, byte by byte, from and to canonical fields (see
+`encoding/kafka/json_fields.py`). It is slow, does not check its input, and is simple enough to
+compare with the layout by reading.
 """
 
 import struct
@@ -130,7 +130,7 @@ def _partitions(partitions):
 
 
 class Cursor:
-    """Reads on from where it stands."""
+    """Reads bytes from its position on."""
 
     def __init__(self, data):
         self.data, self.at = data, 0

@@ -54,7 +54,7 @@ def test_a_list_in_place_of_a_value_that_is_not_read_is_explained():
 
 @pytest.mark.parametrize("version", [12, 99, 101, 200])
 def test_a_blob_cut_behind_its_version_is_refused_in_that_version(version):
-    # The reader of the second number was made before any version was known: "unknown version".
+    # The reader of the second number did not know the version yet: "unknown version".
     for decode in (decode_subscription, decode_assignment):
         with pytest.raises(DecodeError, match=f"version {version}") as caught:
             decode(version.to_bytes(4, "big") + b"\0\0")

@@ -32,11 +32,11 @@ def test_the_golden_bytes_are_in_the_corpus():
 
 
 def test_excessive_cost_for_the_length_is_a_finding():
-    def hungry(data):
+    def slow(data):
         return [bytes(10_000_000)]
 
     with pytest.raises(targets.Finding, match="memory follows the input"):
-        runner._check_cost(hungry, b"")
+        runner._check_cost(slow, b"")
 
 
 def test_excessive_time_for_the_length_is_a_finding(monkeypatch):

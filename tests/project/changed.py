@@ -1,7 +1,7 @@
-"""Run the fast tests of what changed: `make check`.
+"""Run the fast tests of changed files: `make check`.
 
-Changed is what differs from the commit where this branch left origin/main (from the last commit, if
-there is no such branch), with files that git does not know yet. How tests are chosen:
+Changed files differ from the merge base with origin/main (from the last commit, if there is no such
+branch), or are not tracked yet. How tests are chosen:
 
 - a changed module of the product stands for its sub-package (`assignor.placement`); the tests of
   that sub-package run, and those of every sub-package that imports the changed module itself, or
@@ -13,7 +13,7 @@ there is no such branch), with files that git does not know yet. How tests are c
   and those that import it; a file of data, the nearest folder that has tests;
 - a changed page runs tests/docs; a generator of pages, what compares pages with the code too;
 - a module of benchmarks, fuzz or docs runs the test files that import it, directly or not;
-- files that everything rests on run all fast tests;
+- files on which all tests depend run all fast tests;
 - tests/project runs always.
 
 A renamed file counts with both of its names.

@@ -1,4 +1,4 @@
-"""A contract for import-linter: a sub-package is used by others through a package, not a module.
+"""A contract for import-linter: other code imports a sub-package through its package.
 
 Packages are the front doors: ``from assignor.placement import GroupState`` is kept from elsewhere,
 ``from assignor.placement.state import GroupState`` is not. Modules of one sub-package import each
@@ -18,7 +18,7 @@ class FrontDoors(Contract):
     """No module imports a module inside of another sub-package.
 
     Options:
-        doors: modules that are front doors although they are no packages.
+        doors: modules that count as front doors although they are no packages.
         insiders: sub-packages that may import any module.
         nested: packages whose folders each count as a sub-package.
     """

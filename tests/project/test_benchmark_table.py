@@ -1,4 +1,4 @@
-"""`make bench` goes red for a missed goal and for a part that breaks off, and runs every part."""
+"""`make bench` fails for a missed goal and for a part that ends early, and runs every part."""
 
 import re
 from pathlib import Path

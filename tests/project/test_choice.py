@@ -1,4 +1,4 @@
-"""Which tests run: those of what changed, and another tenth of the nightly ones each day."""
+"""The choice of tests: those of changed files, and another tenth of the nightly ones each day."""
 
 import os
 import subprocess

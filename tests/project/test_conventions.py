@@ -1,4 +1,4 @@
-"""Conventions of the project: sizes, clean text, generated pages that have not drifted."""
+"""Conventions of the project: sizes, clean text, current generated pages."""
 
 import ast
 import re
@@ -108,7 +108,7 @@ def test_comments_excuse_every_silenced_check():
 
 
 def test_a_test_that_fails_is_not_run_again():
-    """A race that a second try hides is a race of the product until something else is shown."""
+    """A race that a retry hides counts as a race of the product."""
     again = re.compile(
         r"re-?runs?failures|flakefinder|pytest[-_](retry|flaky)|(?<=mark\.)flaky|--reruns"
     )

@@ -1,4 +1,4 @@
-"""Wheel and sdist: what is in them, and that the wheel works where nothing else is."""
+"""Wheel and sdist: their content, and the wheel in a clean environment."""
 
 import re
 import sys

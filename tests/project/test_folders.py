@@ -1,4 +1,4 @@
-"""A folder is a subject: few modules, no families of names, no name twice, one front door."""
+"""Folders: few modules, no three names with the same first word, one front door."""
 
 import ast
 import importlib
@@ -24,7 +24,7 @@ OF_A_FAMILY = 3
 
 
 def folders():
-    """Folder -> names of its modules, without `test_`, which says nothing of the subject."""
+    """Folder -> names of its modules, without the prefix `test_`."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
         cwd=ROOT,
@@ -143,11 +143,11 @@ def module_spec(name):
         return None
 
 
-# Two that tests want absent, and a variable inside f-strings.
+# Two that must not exist in tests, and a variable inside f-strings.
 ABSENT = {"assignor.gone", "system_tests.nothing", "assignor.failed"}
 
 
 def test_modules_in_strings_and_docstrings_exist():
-    """A process is started by the name of its module, which no type checker sees."""
+    """Processes are started by module names in strings, which no type checker sees."""
     wrong = {f"{file}: {name}" for file, name in names_in_strings() if not exists(name)}
     assert {line for line in wrong if line.split()[1] not in ABSENT} == set()

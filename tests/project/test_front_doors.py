@@ -1,4 +1,4 @@
-"""The import contract of front doors says no where it should: a graph made by hand."""
+"""The import contract of front doors, on an import graph made by hand."""
 
 import grimp
 import pytest

@@ -1,4 +1,4 @@
-"""The lock file: every pinned version with checksums, and nothing about where it came from."""
+"""The lock file: every pinned version with checksums, without a package index."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""A group coordinator in a test's hand: its clock, its member ids, and every answer it gives."""
+"""A group coordinator under test control: its clock, its member ids, and all its responses."""
 
 import itertools
 
@@ -22,7 +22,7 @@ SESSION_MS = 10_000
 REBALANCE_MS = 60_000
 
 
-class GroupWorld:
+class CoordinatorHarness:
     """One coordinator with one group "g"; tokens are 1, 2, 3 ..., ids are "c-1", "c-2" ..."""
 
     def __init__(self, **config):
@@ -139,7 +139,7 @@ class GroupWorld:
         waiting[at] = self.join(member_id, metadata, instance=instance, **fields)
 
     def settle(self, ids):
-        """Everybody syncs; the leader hands each member its own id as assignment."""
+        """All members sync; the leader assigns each member its own id."""
         group = self.describe()
         generation = group.generation
         for member_id in sorted(ids, key=lambda i: i == group.leader_id):
@@ -150,9 +150,9 @@ class GroupWorld:
 
 @pytest.fixture
 def make_world():
-    return GroupWorld
+    return CoordinatorHarness
 
 
 @pytest.fixture
 def world():
-    return GroupWorld()
+    return CoordinatorHarness()

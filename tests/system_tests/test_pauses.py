@@ -1,4 +1,4 @@
-"""The bound of a pause, its terms and its words."""
+"""The bound of a pause, its terms and its sentence."""
 
 from system_tests.pauses import PartitionPause, PauseBound, Stopped, longest_pause, pause_numbers
 

@@ -14,7 +14,7 @@ from assignor.adapters.kafka_python.port import make_readable
 from assignor.adapters.membership import readable_metadata
 from assignor.rebalance import read_consumer_subscription, safe_consumer_subscription
 
-GOOD = bytes(
+VALID = bytes(
     ConsumerProtocolSubscription(
         version=1, topics=["lines"], user_data=b"abc", owned_partitions=[]
     ).encode(version=1)
@@ -25,7 +25,7 @@ HOSTILE = [
     b"\0\1",
     b"\0\1\xff\xff\xff\xff",
     b"\0\0\0\0\0\1\0\2\xff\xfe\0\0\0\0",
-    GOOD[:-3],
+    VALID[:-3],
 ]
 
 
@@ -37,16 +37,16 @@ def test_bytes_that_cannot_be_decoded_are_a_subscription_without_user_data(data)
 
 
 def test_a_topic_that_no_broker_takes_is_left_out_and_nothing_else():
-    read = read_consumer_subscription(GOOD)
+    read = read_consumer_subscription(VALID)
     topic = b"bad/ a!"
     listed = (2).to_bytes(4) + len(topic).to_bytes(2) + topic
-    data = GOOD[:2] + listed + GOOD[6:]
-    assert safe_consumer_subscription(data) == GOOD
-    assert safe_consumer_subscription(GOOD) is GOOD
+    data = VALID[:2] + listed + VALID[6:]
+    assert safe_consumer_subscription(data) == VALID
+    assert safe_consumer_subscription(VALID) is VALID
     assert read.topics == ("lines",)
 
 
-@given(st.binary(max_size=60) | st.binary(max_size=20).map(lambda tail: GOOD[:20] + tail))
+@given(st.binary(max_size=60) | st.binary(max_size=20).map(lambda tail: VALID[:20] + tail))
 def test_whatever_a_member_writes_both_clients_decode_it(data):
     for client in (ConsumerProtocolSubscription, ConsumerProtocolMemberMetadata):
         client.decode(readable_metadata(data, client.decode))
@@ -64,7 +64,7 @@ def test_kafka_pythons_leader_sees_decodable_metadata_only(data):
     make_readable(coordinator)
     members = [
         SimpleNamespace(member_id=name, metadata=blob)
-        for name, blob in zip("ax", (GOOD, data), strict=True)
+        for name, blob in zip("ax", (VALID, data), strict=True)
     ]
     coordinator._perform_assignment("a", "stream", members)
     assert [list(metadata.topics) for metadata in seen] == [["lines"], []]
@@ -82,7 +82,7 @@ def test_aiokafkas_leader_sees_decodable_metadata_only(data):
     coordinator = SimpleNamespace(_perform_assignment=perform, _on_join_complete=None)
     hooks = CoordinatorHooks(AiokafkaPort(SimpleNamespace(_coordinator=coordinator)), print)
     hooks.install()
-    response = SimpleNamespace(members=[("a", None, GOOD), ("x", None, data)])
+    response = SimpleNamespace(members=[("a", None, VALID), ("x", None, data)])
     asyncio.run(coordinator._perform_assignment(response))
     assert [list(metadata.subscription) for metadata in seen] == [["lines"], []]
     assert sorted(hooks._joined) == ["a", "x"]

@@ -11,7 +11,7 @@ from assignor.cli.assign import command as module
 from assignor.cli.assign.command import assign
 
 STUCK = Path(__file__).parents[1] / "problems" / "stuck_newcomer.jsonl"
-GOOD = {
+VALID = {
     "name": "good",
     "topics": {"t": {"partitions": 4}},
     "subtopologies": {"0": {"sources": ["t"], "changelogs": ["c"]}},
@@ -26,7 +26,7 @@ GOOD = {
 }
 
 
-def call(*arguments, lines=(GOOD,)):
+def call(*arguments, lines=(VALID,)):
     text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
     return CliRunner().invoke(assign, ["--problem", "-", *arguments], input=text)
 
@@ -36,8 +36,10 @@ def answers(result):
 
 
 def test_each_problem_is_answered_in_its_place_and_errors_too():
-    bad = GOOD | {"name": "bad", "clients": {}}
-    result = call("--format", "json", lines=[GOOD, bad, "{broken", "", GOOD | {"name": "last"}])
+    invalid = VALID | {"name": "bad", "clients": {}}
+    result = call(
+        "--format", "json", lines=[VALID, invalid, "{broken", "", VALID | {"name": "last"}]
+    )
     first, second, third, last = answers(result)
     assert (first["name"], last["name"]) == ("good", "last")
     assert second == {
@@ -97,14 +99,14 @@ def test_an_assignment_without_a_task_is_rejected(monkeypatch):
 
 def test_simulation_shows_rounds_and_the_final_places():
     events = [{"type": "join", "clients": {"c": {}}}, {"type": "leave", "clients": ["a"]}]
-    result = call("--format", "json", "--simulate", lines=[GOOD | {"events": events}])
+    result = call("--format", "json", "--simulate", lines=[VALID | {"events": events}])
     [answer] = answers(result)
     assert answer["settled"] is True
     assert [phase["event"] for phase in answer["phases"]] == ["start", "join", "leave"]
     assert answer["rounds"] == sum(phase["rounds"] for phase in answer["phases"])
     assert answer["handoffs"] >= 2
     assert set(answer["clients"]) == {"b", "c"}
-    wrong = call("--format", "json", "--simulate", lines=[GOOD | {"events": [{"type": "nap"}]}])
+    wrong = call("--format", "json", "--simulate", lines=[VALID | {"events": [{"type": "nap"}]}])
     assert "event 'nap' is unknown" in answers(wrong)[0]["error"]
 
 
@@ -146,7 +148,7 @@ def test_the_stream_is_answered_line_by_line_while_it_is_open():
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         for name in ("one", "two"):
-            child.stdin.write(json.dumps(GOOD | {"name": name}) + "\n")
+            child.stdin.write(json.dumps(VALID | {"name": name}) + "\n")
             child.stdin.flush()
             assert json.loads(child.stdout.readline())["name"] == name
         child.stdin.close()
@@ -155,11 +157,11 @@ def test_the_stream_is_answered_line_by_line_while_it_is_open():
 
 def test_a_simulation_reports_its_assumption_for_unknown_end_offsets():
     settled = "the simulation assumes that a new copy of such a task catches up within one round"
-    nothing = GOOD | {"end_offset_sums": {}}
+    nothing = VALID | {"end_offset_sums": {}}
     result = call("--simulate", "--format", "text", lines=[nothing])
     text = " ".join(result.stdout.split())
     assert f"end offset sum of 4 of the 4 stateful tasks is not known: {settled}" in text
-    partly = GOOD | {"end_offset_sums": {"0_0": 10**6, "0_1": 0, "0_3": 5}}
+    partly = VALID | {"end_offset_sums": {"0_0": 10**6, "0_1": 0, "0_3": 5}}
     [answer] = answers(call("--simulate", "--format", "json", lines=[partly]))
     [warning] = [warning for warning in answer["warnings"] if settled in warning]
     assert "1 of the 4 stateful tasks (for example 0_2) is not known" in warning
@@ -169,7 +171,7 @@ def test_a_simulation_reports_its_assumption_for_unknown_end_offsets():
 def test_a_simulation_with_all_end_offsets_has_no_note_about_them():
     [answer] = answers(call("--simulate", "--format", "json"))
     assert "warnings" not in answer
-    stateless = GOOD | {"subtopologies": {"0": {"sources": ["t"]}}, "end_offset_sums": {}}
+    stateless = VALID | {"subtopologies": {"0": {"sources": ["t"]}}, "end_offset_sums": {}}
     stateless["clients"] = {"a": {}, "b": {}}
     [answer] = answers(call("--simulate", "--format", "json", lines=[stateless]))
     assert "warnings" not in answer

@@ -125,12 +125,12 @@ def test_a_broken_file_is_one_sentence(what, more):
 
 
 def test_the_groups_beside_a_broken_one_are_answered():
-    bad = [json.dumps(line) for line, _ in FILES.values() if not isinstance(line, str)]
-    good = json.dumps(GROUP | {"name": "good"})
-    result = call("--format", "json", line="\n".join([good, *bad, good]))
+    invalid = [json.dumps(line) for line, _ in FILES.values() if not isinstance(line, str)]
+    valid = json.dumps(GROUP | {"name": "good"})
+    result = call("--format", "json", line="\n".join([valid, *invalid, valid]))
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["name"] for answer in answers if "clients" in answer] == ["good", "good"]
-    assert len(answers) == len(bad) + 2
+    assert len(answers) == len(invalid) + 2
     messages = result.stderr.splitlines()
     assert len(messages) == 6
-    assert messages[-1] == f"assignor: and {len(bad) - 5} more lines with errors."
+    assert messages[-1] == f"assignor: and {len(invalid) - 5} more lines with errors."

@@ -105,18 +105,18 @@ def knowledge(**facts):
     return knowledge_of(LeaderFacts(**facts), PARTS, plan_tasks(PARTS, {"lines": 2}))
 
 
-GOOD = {BY_WORD: InternalTopicStatus(partitions=2), COUNTS: InternalTopicStatus(partitions=2)}
+READY = {BY_WORD: InternalTopicStatus(partitions=2), COUNTS: InternalTopicStatus(partitions=2)}
 
 
 def test_both_sides_of_a_repartition_topic_wait_for_it():
-    waits = knowledge(topics={COUNTS: GOOD[COUNTS]}).waits
+    waits = knowledge(topics={COUNTS: READY[COUNTS]}).waits
     assert sorted(waits) == [0, 1], "who writes it, and who reads it"
     assert not any(wait.refused for wait in waits.values())
     assert BY_WORD in waits[0].why
 
 
 def test_only_the_subtopology_of_a_missing_changelog_waits():
-    waits = knowledge(topics={BY_WORD: GOOD[BY_WORD]}).waits
+    waits = knowledge(topics={BY_WORD: READY[BY_WORD]}).waits
     assert len(waits) == 1
     assert COUNTS in next(iter(waits.values())).why
 
@@ -128,11 +128,11 @@ def test_what_is_refused_goes_before_what_is_not_known():
 
 
 def test_nothing_waits_when_all_topics_are_there():
-    assert knowledge(topics=GOOD).waits == {}
+    assert knowledge(topics=READY).waits == {}
 
 
 def test_topics_that_were_right_for_other_inputs_are_looked_at_again():
-    waits = knowledge(topics=GOOD | {COUNTS: InternalTopicStatus(partitions=1)}).waits
+    waits = knowledge(topics=READY | {COUNTS: InternalTopicStatus(partitions=1)}).waits
     (wait,) = waits.values()
     assert "had 1 partitions" in wait.why
     assert "instead of the 2 needed now" in wait.why
@@ -142,5 +142,5 @@ def test_topics_that_were_right_for_other_inputs_are_looked_at_again():
 def test_ends_add_up_by_task_and_a_missing_one_stays_unknown():
     counting = next(part.id for part in PARTS if part.is_stateful)
     ends = {TopicPartition(COUNTS, 0): 7}
-    assert knowledge(topics=GOOD, end_offsets=ends).end_offset_sums == {TaskId(counting, 0): 7}
-    assert knowledge(topics=GOOD).end_offset_sums is None
+    assert knowledge(topics=READY, end_offsets=ends).end_offset_sums == {TaskId(counting, 0): 7}
+    assert knowledge(topics=READY).end_offset_sums is None

@@ -51,7 +51,7 @@ def draw_group(seed):
     )
 
 
-class World:
+class TaskFacts:
     """Facts about one task, computed from the state and the assignment only."""
 
     def __init__(self, state, assignment, task):

@@ -24,7 +24,7 @@ from assignor.explain.copies import copy_reason, dropped, dropped_reason
 from assignor.explain.facts import facts_of, trace_of
 from assignor.placement import LAG_RUNNING
 from encoding import TaskId
-from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, World, draw_group
+from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, TaskFacts, draw_group
 
 STRATEGIES = ("high_availability", "sticky", "fallback_prior", "kafka_high_availability")
 
@@ -38,15 +38,15 @@ def test_every_stated_reason_is_true_of_the_group_and_the_answer(strategy, seed)
     assert validate(state, answer) == ()
     facts = facts_of(state, answer, strategy=strategy)
     for task in range(len(state.tasks)):
-        world, reason = World(state, answer, task), active_reason(facts, task)
-        assert ACTIVE_CLAIMS[reason.rule](world), reason
+        known, reason = TaskFacts(state, answer, task), active_reason(facts, task)
+        assert ACTIVE_CLAIMS[reason.rule](known), reason
         assert reason.why
-        for client in world.copies:
+        for client in known.copies:
             reason = copy_reason(facts, task, client)
-            assert COPY_CLAIMS[reason.rule](world, client), reason
+            assert COPY_CLAIMS[reason.rule](known, client), reason
         for client in dropped(facts, task):
             reason = dropped_reason(facts, task, client)
-            assert COPY_CLAIMS[reason.rule](world, client), reason
+            assert COPY_CLAIMS[reason.rule](known, client), reason
 
 
 @settings(max_examples=50, deadline=None)
@@ -92,7 +92,7 @@ def test_who_waits_runs_on_its_target_once_the_target_has_caught_up(seed):
     assert facts.trace is not None
     for task in np.flatnonzero(facts.trace.target != answer.active).tolist():
         assert state.stateful[task]
-        assert not World(state, answer, task).hot(facts.target(task))
+        assert not TaskFacts(state, answer, task).hot(facts.target(task))
 
 
 def one_task(*clients, lag=1_000_000, replicas=0, **config):

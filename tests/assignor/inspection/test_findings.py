@@ -17,7 +17,7 @@ def sentence(look, kind):
     return " / ".join(finding.sentence for finding in look.findings if finding.kind == kind)
 
 
-TROUBLE = {
+EXAMPLES = {
     "unreadable": (
         group_of(replace(member("a", active=[T00, T01]), metadata=b"\0")),
         "ends in version",
@@ -107,12 +107,12 @@ TROUBLE = {
 
 
 def test_every_rule_has_an_example():
-    assert list(TROUBLE) == [kind for kind, _ in RULES]
+    assert list(EXAMPLES) == [kind for kind, _ in RULES]
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (group, _) in TROUBLE.items() if group])
+@pytest.mark.parametrize("kind", [kind for kind, (group, _) in EXAMPLES.items() if group])
 def test_every_finding_has_a_sentence(kind):
-    group, expected = TROUBLE[kind]
+    group, expected = EXAMPLES[kind]
     facts = FACTS
     if kind == "uncommitted":
         third = TopicPartition("in", 2)

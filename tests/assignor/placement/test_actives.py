@@ -1,4 +1,4 @@
-"""Targets of stateful actives: hot paths first, then copies on their way, then even spread."""
+"""Targets of stateful actives: caught-up copies first, then warm-ups, then even spread."""
 
 import numpy as np
 import pytest

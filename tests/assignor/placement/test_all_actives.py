@@ -1,4 +1,4 @@
-"""Bands of all active tasks, held together with those of the stateful ones: against brute force."""
+"""Bands of all active tasks and of the stateful ones, compared with brute force."""
 
 import random
 from itertools import product
@@ -38,7 +38,7 @@ def group(threads, stateful, stateless, *, owners, copies=(), standbys=0):
 
 
 def outside(capacity, counts):
-    """How many clients are outside their band."""
+    """Number of clients outside their band."""
     bands = thread_bands(capacity, int(counts.sum()))
     return int(((counts < bands.low) | (counts > bands.high)).sum())
 
@@ -105,11 +105,11 @@ def test_two_stateful_tasks_leave_the_larger_clients_their_share_of_three():
 @pytest.mark.parametrize(
     ("owners", "copies", "expected"),
     [
-        # Caught up on one of them: that one goes, at no restore.
+        # One of them is caught up: its task moves without a restore.
         ([0, 1, None], [(1, 3, 0)], [0, 3]),
-        # A copy on its way up goes on.
+        # A warm-up continues.
         ([0, 1, None], [(0, 2, 500_000)], [2, 1]),
-        # Nobody runs the second: it moves anyway.
+        # No client runs the second: it moves anyway.
         ([0, None, None], [(1, 1, 400_000)], [0, 2]),
     ],
 )

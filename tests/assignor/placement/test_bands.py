@@ -1,4 +1,4 @@
-"""Quotas, fair dealing, and who leaves."""
+"""Quotas, even distribution, and the tasks that a client gives up."""
 
 from fractions import Fraction
 from math import ceil, floor

@@ -1,4 +1,4 @@
-"""Where everything belongs in the end: a move under way is not chosen anew."""
+"""Final places of all tasks: a running move is not decided again."""
 
 import numpy as np
 import pytest
@@ -50,6 +50,6 @@ def test_a_move_is_under_way_where_an_extra_copy_reads_less_from_other_racks():
     assert _moves_under_way(crossed("c")).tolist() == [2, NOBODY, NOBODY]
     nowhere = np.full(3, NOBODY).tolist()
     assert _moves_under_way(crossed("")).tolist() == nowhere
-    # A configured standby is no move, and one that costs as much as it saves is none either.
+    # A configured standby is no move, nor is a copy that costs as much as it saves.
     assert _moves_under_way(crossed("c", standbys=1)).tolist() == nowhere
     assert _moves_under_way(crossed("c", overlap=10)).tolist() == nowhere

@@ -1,4 +1,4 @@
-"""Tasks in the order in which a client gives them away."""
+"""Tasks in the order in which a client gives them up."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ TASKS = st.sets(st.sampled_from(range(len(PARTS))))
 
 
 def from_scratch(tasks):
-    """Each task by how many of its subtopology come before it, most first; then by number."""
+    """Sort tasks by the number of earlier tasks of their subtopology, most first; then by id."""
     before, ranked = Counter(), []
     for task in sorted(tasks):
         ranked.append((-before[PARTS[task]], task))

@@ -1,4 +1,4 @@
-"""Tasks moved along caught-up clients: which task moves on for which."""
+"""Tasks moved along chains of caught-up clients."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def test_a_homeless_task_goes_to_the_caught_up_client_with_free_capacity():
 
 
 def test_homeless_tasks_move_on_for_each_other_before_a_task_leaves_home():
-    # 0 fits on a and b, 1 on a alone, which 0 took first; then 2 wants b, and all shift to c.
+    # 0 fits on a and b, 1 only on a, which 0 took first; then 2 needs b, and all shift to c.
     state = group({"a": ([3], [0, 1]), "b": ([4], [0, 2]), "c": ([], [0])}, 5)
     assert placed(state) == [2, 0, 1, 0, 1]
 

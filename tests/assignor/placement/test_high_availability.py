@@ -1,4 +1,4 @@
-"""`high_availability` against what Kafka's own assignor reached on the same problems."""
+"""`high_availability` compared with Kafka's assignor on the same problems."""
 
 import gzip
 import json

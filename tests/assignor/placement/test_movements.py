@@ -1,4 +1,4 @@
-"""Movements: nobody starts behind, and extra copies stay within the budget."""
+"""Movements: no task starts on a lagging client, and extra copies stay within the budget."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def now(lags, target, home):
 def test_who_runs_a_task_now():
     assert now([LAG_RUNNING, 5, None], 1, 0) == [1]
     assert now([LAG_RUNNING, 50_000, None], 1, 0) == [0]
-    # Without a home: whoever is ready, else the target itself.
+    # Without a home: a ready client, else the target.
     assert now([None, 50_000, 7], 1, -1) == [2]
     assert now([None, 50_000, None], 1, -1) == [1]
 

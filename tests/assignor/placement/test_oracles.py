@@ -1,4 +1,4 @@
-"""Restores and hand-offs until settled against the least there are, by CP-SAT and by a flow."""
+"""Restores and hand-offs until settled, compared with the minimum by CP-SAT and by a flow."""
 
 import pytest
 

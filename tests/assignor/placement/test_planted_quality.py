@@ -1,4 +1,4 @@
-"""Rules of quota and movement taken out one at a time: a test of quality goes red each time."""
+"""Rules of quotas and movements, removed one at a time: a test of quality fails each time."""
 
 import sys
 

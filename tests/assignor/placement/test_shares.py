@@ -1,4 +1,4 @@
-"""Each client gets its share by threads: when it joins, when all restart, while others wait."""
+"""Each client gets its share by threads: after joins, restarts and while copies warm up."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_a_stateless_task_that_runs_stays_while_others_warm_up():
 
 
 def replaced(lag):
-    """Four clients, one of which has been replaced; its tasks have copies on the others."""
+    """Four clients, one of them replaced; its tasks have copies on the others."""
     clients = {}
     for number in range(1, 4):
         own = [f"0_{task}" for task in range(12) if task % 4 == number]

@@ -136,7 +136,7 @@ def test_quotas_stay_in_their_bands_and_add_up(clients, total):
     assert (quota <= capacity * -(-total // threads)).all()
 
 
-BAD = {
+INVALID = {
     "no clients": [],
     "given twice": [ClientInput(process_id="a"), ClientInput(process_id="a")],
     "has -1 threads": [ClientInput(process_id="a", threads=-1)],
@@ -144,10 +144,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("sentence", BAD)
+@pytest.mark.parametrize("sentence", INVALID)
 def test_impossible_groups_are_refused(sentence):
     with pytest.raises(TaskAssignmentError, match=sentence):
-        group_state(tasks=[TaskId(0, 0)], stateful_tasks=(), clients=BAD[sentence])
+        group_state(tasks=[TaskId(0, 0)], stateful_tasks=(), clients=INVALID[sentence])
 
 
 def test_tasks_that_are_gone_or_claimed_twice_are_warned_about():

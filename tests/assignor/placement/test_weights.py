@@ -1,4 +1,4 @@
-"""Hot tasks: level by work, and few moves for it."""
+"""Weighted tasks: balance by work, with few moves."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Groups small enough to be read: six tasks on three clients, and a client that joins another."""
+"""Small groups: six tasks on three clients, and a client that joins another."""
 
 from assignor import ClientInput, group_state
 from assignor.config import AssignmentConfig
@@ -8,7 +8,7 @@ TASKS = [TaskId(0, p) for p in range(6)]
 
 
 def state(owners="aabbcc", *, lags=None, clients="abc", standbys=0, **changes):
-    """Six stateful tasks; each letter runs the task in its place, `-` for nobody."""
+    """Six stateful tasks; each letter is the client that runs the task at its position, or `-`."""
     members = []
     for name in clients:
         own_tasks = [task for task, owner in zip(TASKS, owners, strict=True) if owner == name]

@@ -1,4 +1,4 @@
-"""Problem files: what is legal is read, what contradicts itself is refused in one sentence."""
+"""Problem files: valid ones are read, contradictions are refused in one sentence."""
 
 import json
 
@@ -160,7 +160,7 @@ def test_events_stuck_and_notes_are_no_odd_keys():
     assert read_problem(data).state.warnings == ()
 
 
-MUDDLED = {
+INVALID_EVENTS = {
     "events is dict; give a list": {"events": {"type": "join"}},
     "event None is unknown, number 1; choose from bounce, join, leave": {"events": [7]},
     "event 'nap' is unknown, number 2": {
@@ -203,10 +203,10 @@ MUDDLED = {
 }
 
 
-@pytest.mark.parametrize("sentence", MUDDLED)
+@pytest.mark.parametrize("sentence", INVALID_EVENTS)
 def test_invalid_events_are_refused_with_their_place(sentence):
     with pytest.raises(ProblemError) as caught:
-        list(play_problem(read_problem(problem(**MUDDLED[sentence])), sticky))
+        list(play_problem(read_problem(problem(**INVALID_EVENTS[sentence])), sticky))
     assert sentence in str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""Groups that live: after any event every strategy settles, and nothing breaks on the way."""
+"""Groups over several rounds: after any event every strategy settles without a violation."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ def client(draw, name, *, racks=False, tags=False):
 
 @st.composite
 def lives(draw, **kinds):
-    """A group and events: what to do to its clients, one after another."""
+    """A group, and events for its clients."""
     state = draw(groups(**kinds))
     events = draw(
         st.lists(
@@ -75,7 +75,7 @@ def lives(draw, **kinds):
 
 
 def happen(clients, event, pick, new):
-    """The clients after an event; crash back: one lost its tasks and its state is far behind."""
+    """The clients after an event. `crash back`: one lost its tasks, and its state is far behind."""
     chosen = pick % len(clients)
     if event == "join":
         return [*clients, new]
@@ -93,7 +93,7 @@ def happen(clients, event, pick, new):
 
 
 def live(state, events, joining, strategy):
-    """Every round of the life, phase by phase; the last round of a phase is a settled one."""
+    """Every round, phase by phase; the last round of a phase is settled."""
     rounds = list(play(state, strategy))
     yield rounds
     for (event, pick), new in zip(events, joining, strict=False):
@@ -108,9 +108,9 @@ def live(state, events, joining, strategy):
 
 
 def bounced(last, strategy):
-    """Every client stops for one rebalance and is back with its state, a little behind.
+    """Every client stops for one rebalance and returns with its state, slightly behind.
 
-    Nobody waits for the group to settle before the next one stops; after the last one it does.
+    The next client stops before the group has settled; after the last one it settles.
     """
     for name in [client.process_id for client in clients_after(last.state, last.assignment)]:
         clients = clients_after(last.state, last.assignment)
@@ -147,9 +147,9 @@ def check_round(played):
 
 
 def check_life(life, strategy=high_availability):
-    """Rounds keep their promises, and phases end settled; gives the last round of each phase.
+    """Check that rounds break no rule and phases end settled; return the last round of each phase.
 
-    While clients bounce one after another a phase is one round, and the group need not be settled.
+    While clients bounce, a phase is one round, and the group need not be settled.
     """
     for rounds in live(*life, strategy):
         for played in rounds:
@@ -220,12 +220,12 @@ def test_a_group_with_hot_tasks_settles_with_its_work_level(life):
                 active[placed], weights=state.weights[placed], minlength=len(state.clients)
             )
             assert (work / state.threads).max() <= 1.04 * best + 1e-9
-            # Stateless tasks are dealt on top of what is placed already.
+            # Stateless tasks are distributed after the stateful ones.
             fresh = work
 
 
 def heaviest_first(state, tasks, load):
-    """Work of the busiest thread when tasks are dealt anew on top of `load`."""
+    """Work of the busiest thread if the tasks are distributed again, in addition to `load`."""
     load, threads = load.copy(), state.threads.tolist()
     for task in sorted(tasks, key=lambda t: (-state.weights[t], t)):
         at = min(range(len(threads)), key=lambda c: (load[c] / threads[c], c))
@@ -283,7 +283,7 @@ def test_moves_are_counted_for_what_they_are():
         TaskAssignment(active=np.array([1, 1, 1, 0]), standbys=((0, 0), (3, 1)), warmups=((3, 1),)),
     )
     assert (moves.handoffs, moves.takeovers, moves.stateless_moves) == (3, 0, 0)
-    # t0 was ready on b; t1 was behind and t2 not there at all.
+    # t0 was ready on b; t1 was behind, and b had no state of t2.
     assert moves.cold == 2
     assert moves.restores == 2
     assert moves.warmups == 2
@@ -303,7 +303,7 @@ def test_a_copy_that_never_comes_nearer_does_not_keep_the_group_probing(lag):
     rounds = list(play(two_clients(), high_availability, stuck={"b": lag}))
     assert len(rounds) <= 4
     assert not rounds[-1].assignment.followup
-    # Its copies stay, so that it goes on as soon as they move.
+    # Its copies stay, so that it continues as soon as they make progress.
     assert len(rounds[-1].assignment.warmups) == 2
     assert totals(rounds)["handoffs"] == 0
 

@@ -1,4 +1,4 @@
-"""A group in memory: members and leader joined by bytes, nothing else."""
+"""A group in memory: members and leader exchange only bytes."""
 
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -55,7 +55,7 @@ def start(
 
 @dataclass
 class Group:
-    """Members by name; `round` runs one rebalance led by a member of a release."""
+    """Members by name; `round` runs one rebalance under a leader of a given release."""
 
     members: dict = field(default_factory=dict)
     partitions: int = 6
@@ -78,7 +78,7 @@ class Group:
         )
 
     def round(self, leader, *, extra=(), knowledge=None):
-        """Run one generation; returns name -> Received."""
+        """Run one generation; return name -> Received."""
         blobs = [
             GroupMember(member_id=name, user_data=member.subscription()[1])
             for name, member in self.members.items()
@@ -103,7 +103,7 @@ class Group:
         return LeaderKnowledge(levels=self.members[leader].state.known_levels)
 
     def settle(self, leader, *, limit=10):
-        """Rounds until nobody wants to rejoin; returns how many it took."""
+        """Run rounds until no member rejoins; return their number."""
         for rounds in range(1, limit + 1):
             received = self.round(leader).values()
             if not any(isinstance(c, RejoinNow) for answer in received for c in answer.commands):

@@ -1,4 +1,4 @@
-"""Small answers are written and read once; nobody can tell the difference."""
+"""Small answers are encoded and decoded once, with the same results."""
 
 from dataclasses import replace
 from uuid import UUID

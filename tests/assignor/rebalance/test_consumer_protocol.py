@@ -1,4 +1,4 @@
-"""The consumer protocol as an observer reads it, against kafka-python's own classes."""
+"""The decoder of the consumer protocol, compared with kafka-python's classes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Answers against the member's own topology: what no honest leader of it can have meant."""
+"""Answers compared with the member's topology: those that no correct leader sends."""
 
 from uuid import UUID
 
@@ -106,7 +106,7 @@ def test_what_fits_is_taken_in_every_version_of_kafka(version):
 
 
 def test_what_a_member_cannot_know_is_permitted():
-    # A JVM leader says no counts: it may know of partitions that this client has not seen yet, and
+    # A JVM leader sends no counts: it can know partitions that this client has not seen yet, and
     # of a join whose topics differ in their counts.
     member = member_of(PLAIN, JOINED)
     partitions = (TopicPartition("left", 900), *lines(900))

@@ -1,4 +1,4 @@
-"""The member's half: changing bytes, versions followed, answers that cannot be followed."""
+"""`StreamsMember`: subscription bytes, version changes, invalid answers."""
 
 from itertools import pairwise
 from uuid import UUID
@@ -41,7 +41,7 @@ def test_release_2_6_0_repeats_itself_as_history_has_it():
 
 
 def test_a_jvm_leader_gets_stateful_tasks_only_and_a_native_leader_all_tasks():
-    # A real leader of 2.8.2 dies of a stateless task among the offset sums.
+    # A real leader of 2.8.2 fails on a stateless task among the offset sums.
     plain = Subtopology(id=0, nodes=("read",), source_topics=("lines",))
     counted = Subtopology(
         id=1, nodes=("count",), source_topics=("words",), changelog_topics=("counts-changelog",)
@@ -191,7 +191,7 @@ def test_a_group_of_two_versions_settles_at_the_lower_and_climbs_when_the_last_i
 
 
 def restarted(**options):
-    """A static member that comes back within its session: it gets the answer that it had."""
+    """A static member that restarts within its session and gets its former answer."""
     return start(instance_id="i", **options)
 
 

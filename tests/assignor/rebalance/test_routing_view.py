@@ -1,4 +1,4 @@
-"""Routing views of a leader that means no good: what they may cost, and what they are good for."""
+"""Routing views of a hostile leader: their cost, and the checks of their content."""
 
 import msgpack
 import numpy as np
@@ -45,7 +45,7 @@ def view_of(sizes, hosts, ranks=0):
 
 
 def hostile_views(monkeypatch):
-    """Views of about `BYTES`, with the counts that the answer around them claims."""
+    """Yield views of about `BYTES`, with the counts in the answer around them."""
     monkeypatch.setattr(columns, "HOSTS_MAX", 10**6)
     bits = 8 * BYTES - 400
     views = {
@@ -126,7 +126,7 @@ def test_a_view_of_another_topology_is_not_kept():
 
 
 def test_deltas_do_not_pile_up_owners():
-    # Each delta of some bytes may ask for a few owners more for each task that is there.
+    # Each small delta can add a few owners for each task.
     old = decode_view(view_of((2**20,), HOSTS[:33]))
     new = View(
         epoch=2,

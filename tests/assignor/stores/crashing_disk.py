@@ -1,4 +1,4 @@
-"""A folder in memory that remembers what was done to it, and can lose power after each byte."""
+"""A folder in memory that records writes, and can lose power after each byte."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from assignor.stores import StoreError
 
 @dataclass
 class MemoryDisk:
-    """Stands for `FolderDisk`; `steps` are the writes in order, with what was acknowledged then."""
+    """A fake of `FolderDisk`; `steps` are the writes in order, with the acknowledged state."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     steps: list[tuple[str, str, bytes]] = field(default_factory=list)

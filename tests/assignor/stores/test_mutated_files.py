@@ -30,12 +30,12 @@ NOW_MS = 1_700_000_000_000
 QUICK = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-HEAD, SEAL = 16, 16
+HEAD, CHECKSUM = 16, 16
 
 
 @st.composite
 def changes(draw):
-    """What happens to the bytes of a file: a few edits, and whether its seal is made to fit."""
+    """Edits of the bytes of a file, and whether its checksum is recomputed."""
     edit = st.tuples(
         st.sampled_from(("flip", "put", "insert", "delete", "cut", "zeros", "double")),
         st.integers(0, 2**16),
@@ -65,11 +65,11 @@ def changed(data, edits):
     return bytes(data)
 
 
-def mutated(whole, change, *, is_sealed):
-    """The changed file; where asked for, only its body changes, under a new seal."""
+def mutated(whole, change, *, has_checksum):
+    """The changed file; if sealed, only its body changes, with a new checksum."""
     edits, is_resealed = change
-    if is_sealed and is_resealed:
-        return seal(whole[:8], changed(whole[HEAD:-SEAL], edits))
+    if has_checksum and is_resealed:
+        return seal(whole[:8], changed(whole[HEAD:-CHECKSUM], edits))
     return changed(whole, edits)
 
 
@@ -106,7 +106,7 @@ def test_a_process_file(tmp_path, version):
         @QUICK
         @given(changes())
         def check(change):
-            data = mutated(whole, change, is_sealed=whole.startswith(b"SR"))  # noqa: B023 called at once
+            data = mutated(whole, change, has_checksum=whole.startswith(b"SR"))  # noqa: B023 called at once
             opens_or_refuses(path, data, read, tmp_path / "process.lock")  # noqa: B023 called at once
 
         check()
@@ -130,7 +130,7 @@ def test_a_checkpoint(tmp_path, version):
     @QUICK
     @given(changes())
     def check(change):
-        opens_or_refuses(path, mutated(whole, change, is_sealed=version > 1), read)
+        opens_or_refuses(path, mutated(whole, change, has_checksum=version > 1), read)
 
     check()
 
@@ -158,7 +158,7 @@ def test_snapshots_and_plans(tmp_path, version):
         @QUICK
         @given(changes())
         def check(change):
-            data = mutated(whole, change, is_sealed=True)  # noqa: B023 called at once
+            data = mutated(whole, change, has_checksum=True)  # noqa: B023 called at once
             opens_or_refuses(path, data, read)  # noqa: B023 called at once
 
         check()
@@ -193,7 +193,7 @@ def test_a_feature_log(tmp_path):
         @given(changes())
         def check(change):
             restore()
-            data = mutated(whole, change, is_sealed=not name.endswith(".records"))  # noqa: B023 called at once
+            data = mutated(whole, change, has_checksum=not name.endswith(".records"))  # noqa: B023 called at once
             opens_or_refuses(tmp_path / name, data, read, tmp_path / ".lock")  # noqa: B023 called at once
 
         check()

@@ -138,7 +138,7 @@ def test_plans_and_snapshots_are_written_as_set_and_read_in_both_formats(tmp_pat
     fingerprint = writer.write_snapshot("g", group)
     snapshot = reader.read_snapshot("g")
     assert (snapshot.fingerprint, snapshot.format) == (fingerprint, version)
-    # Who answers takes the format of the leader, who has to read it.
+    # A plan has the format of the leader, which reads it.
     reader.write_plan("g", plan_for(snapshot, sticky(group)))
     plan = writer.read_plan("g")
     assert (plan.format, plan.fingerprint) == (version, fingerprint)
@@ -182,7 +182,7 @@ def test_the_setting_decides_how_every_store_is_written_and_every_format_is_read
             assert path.read_bytes()[:8] == magic
         newest = disk.files[max(name for name in disk.files if name.endswith(".snapshot"))]
         assert msgpack.unpackb(newest[16:-16])["format"] == log_format
-        # What the version before wrote is read by both.
+        # Both read files of the version before.
         assert place.read_process() == RECORD
         assert place.read_checkpoint(TASK).offsets == CHECKPOINT.offsets
 
@@ -251,7 +251,7 @@ def test_a_follower_takes_the_leaders_format_and_keeps_it(tmp_path):
     assert (decision.version, decision.rule) == (2, "as the leader writes")
     write_all(place)
     assert (tmp_path / PROCESS_NAME).read_bytes()[:8] == b"SRPROC01"
-    # Its own setting was never raised, so that it may start again before its bounce.
+    # Its setting was never raised, so it can restart before its bounce.
     again = stores(tmp_path, 1)
     assert (again.version, again.decision.rule) == (2, "as a leader wrote")
     # A leader that was not bounced yet does not take it back.

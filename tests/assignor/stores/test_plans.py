@@ -1,4 +1,4 @@
-"""Sealed files, plans and snapshots: whole or refused, and nothing waits for a plan."""
+"""Files with checksums, plans and snapshots: complete or refused; no group waits for a plan."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def owners_of(group, assignment):
 
 
 def plan_as(store, owners, *, group="orders", **changes):
-    """Answer the snapshot of a group as the job would, with these owners."""
+    """Write a plan for the snapshot of a group, with these owners."""
     snapshot = store.read_snapshot(group)
     active = np.array([snapshot.state.clients.index(name) for name in owners])
     assignment = replace(sticky(snapshot.state), active=active, standbys=(), **changes)
@@ -116,7 +116,7 @@ def test_fingerprint_distinguishes_members_topology_and_lags():
     lags = fingerprint_of(state(lags={"c": {TASKS[0]: 5}}))
     assert (lags.members, lags.topology) == (before.members, before.topology)
     assert lags.lags_epoch != before.lags_epoch
-    # Behind is behind: how far does not count.
+    # The amount of lag does not count.
     far, near = (state(lags={"c": {TASKS[0]: lag}}) for lag in (900_000, 800_000))
     assert fingerprint_of(far) == fingerprint_of(near)
 
@@ -224,11 +224,11 @@ def test_broken_plan_is_refused_and_the_group_goes_on(store, offloaded):
 def test_invalid_assignment_never_becomes_a_plan(store, offloaded):
     offloaded(state("aaaaaa"))
     snapshot = store.read_snapshot("orders")
-    bad = replace(sticky(snapshot.state), active=np.array([0, 0, 0, 0, 0, 9]))
+    invalid = replace(sticky(snapshot.state), active=np.array([0, 0, 0, 0, 0, 9]))
     with pytest.raises(StoreError, match="0_5 is active on client 9"):
-        plan_for(snapshot, bad)
-    good = plan_for(snapshot, sticky(snapshot.state))
-    store.write_plan("orders", replace(good, assignment=bad))
+        plan_for(snapshot, invalid)
+    valid = plan_for(snapshot, sticky(snapshot.state))
+    store.write_plan("orders", replace(valid, assignment=invalid))
     answer = offloaded(state("aaaaaa"))
     assert "not valid: task 0_5 is active on client 9" in answer.warnings[0]
 

@@ -1,4 +1,4 @@
-"""Files replaced by many writers at once: every write succeeds, every read is whole."""
+"""Files replaced by several writers at once: every write succeeds, every read is complete."""
 
 import os
 import subprocess

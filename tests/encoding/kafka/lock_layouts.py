@@ -1,6 +1,6 @@
 """Adds the layouts of new versions to the lock file: `python -m tests.encoding.kafka.lock_layouts`.
 
-It never touches a version that is there already: those are released.
+It never changes existing versions, which are released.
 """
 
 import json

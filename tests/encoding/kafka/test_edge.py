@@ -16,7 +16,7 @@ NEGATIVE_HOSTS = "a negative number of hosts is an error, as since 4.3"
 NO_SUCH_TOPIC = "a topic number that the dictionary lacks is an error, not a null topic"
 NULL_TAGS = "null tags are refused in every version"
 
-# What 3.9.1 accepts and we do not, or read otherwise.
+# Input that 3.9.1 accepts and this codec rejects or decodes differently.
 DIFFERENCES = {
     "e-145": IN_BOTH_LISTS,
     "e-147": IN_BOTH_LISTS,
@@ -47,7 +47,7 @@ def read(line, known_versions):
 
 
 def agrees(fields, outcome):
-    """Kafka shows a future subscription with empty fields; here it has its two versions only."""
+    """Kafka decodes a future subscription to empty fields; here it has only its two versions."""
     kafka = outcome.get("fields")
     if fields is None or kafka is None:
         return fields is None and kafka is None

@@ -1,6 +1,6 @@
 """Exact messages of every refusal of Kafka's layouts, of offset sums and of JSON fields.
 
-A wrong number in a message misleads its reader. The messages are in `golden/errors.json`.
+The messages, with all numbers, are in `golden/errors.json`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""JSON fields: defaults, both ways to give tasks, and sentences for what is wrong."""
+"""JSON fields: defaults, both forms of tasks, and messages for invalid ones."""
 
 import json
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Native bodies and trailers: refusals with the field's name, and which reader reads what."""
+"""Native bodies and trailers: rejections with the field's name, and versions for readers."""
 
 import dataclasses
 from uuid import UUID

@@ -34,7 +34,7 @@ def level(number, *, back=True, requires=()):
 
 TABLE = FeatureTable(
     features=(
-        # KIP-778's own example: only level 4 brought a record that level 3 does not know.
+        # The example of KIP-778: only level 4 added a record that level 3 does not know.
         Feature(
             name="bar",
             levels=tuple(level(number, back=number != 4) for number in range(1, 6)),

@@ -15,7 +15,7 @@ from probing.features import (
     native_features,
 )
 
-# As the classes of Kafka 4.3.1 say it: the levels that a way down may undo without a loss.
+# From the classes of Kafka 4.3.1: the levels that a downgrade undoes without a loss.
 COMPATIBLE_BACK = {2, 4, 9, 10, 12, 16, *range(18, 23), *range(24, 30)}
 
 TABLES = [KAFKA_FEATURES, NATIVE_FEATURES]

@@ -26,7 +26,7 @@ _MODELS = {}
 
 
 def with_models(name, *, leader_model, member_model):
-    """Return a release with other models; the driver finds it by its new name."""
+    """Return a release with other models, registered under a new name."""
     release = find_release(name)
     release = replace(
         release,

@@ -20,7 +20,7 @@ from tests.probing.groups.driver import reachable, rebalance, settle, started, w
 
 
 def _representatives():
-    """One release for each behaviour that a group could notice."""
+    """One release for each different behaviour in a group."""
     found = {}
     for release in RELEASES:
         values = tuple((row.value, row.standing) for row in release.upgrade_from_rows)
@@ -43,7 +43,7 @@ PAIRS = [
 
 
 def goal(release):
-    """The version that a group of nothing else than ``release`` ends at."""
+    """The final version of a group that runs only ``release``."""
     return max(release.readable_versions)
 
 
@@ -57,16 +57,16 @@ def test_a_possible_path_settles_at_the_new_latest_and_a_closed_one_can_fail(old
     if path.possible:
         ways = [path.bounces]
         if path.bounces and BounceReason.METADATA not in path.bounces[0].reasons:
-            ways.append(one_bounce(new))  # what versions alone ask for
+            ways.append(one_bounce(new))  # required by versions alone
         for bounces in ways:
             reached = walk(old, bounces)
             assert not reached.failures
             assert reached.groups
             assert {m.used_version for g in reached.groups for m in g} == {goal(new)}
         if path.bounces and BounceReason.METADATA in path.bounces[0].reasons:
-            assert walk(old, one_bounce(new)).failures  # the pin is not asked for in vain
+            assert walk(old, one_bounce(new)).failures  # the pin is necessary
     elif path.rule == "eager protocol is gone" and old.latest_version >= 3 <= new.latest_version:
-        assert not walk(old, one_bounce(new)).failures  # only the rebalance protocol is in the way
+        assert not walk(old, one_bounce(new)).failures  # only the rebalance protocol prevents it
     else:
         assert walk(old, one_bounce(new)).failures
 
@@ -108,7 +108,7 @@ def test_kafka_8649_needs_a_leader_of_the_new_release():
     assert [m.used_version for m in under_old.members] == [3, 3, 3]
     under_new = rebalance(under_old.members, leader=1)
     assert not under_new.failures
-    assert [m.used_version for m in under_new.members] == [4, 4, 4]  # what 2.0.1 cannot write
+    assert [m.used_version for m in under_new.members] == [4, 4, 4]  # unknown to 2.0.1
     assert "KAFKA-8649" in rebalance(under_new.members, leader=1).failures[0]
 
 

@@ -86,7 +86,7 @@ def check_properties(decision, pairs, *, latest):
     else:
         assert decision.commonly_supported_version == -1
     for answer, (used, supported) in zip(decision.answers, pairs, strict=True):
-        assert answer.version <= used <= supported  # so it can decode it
+        assert answer.version <= used <= supported  # so that it can decode it
 
 
 @pytest.mark.parametrize("name", ["2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "3.9.2", "native"])
@@ -225,7 +225,7 @@ def test_versions_1_and_2_have_no_room_for_the_second_number(name, used):
     [
         ((7, 5), False, (7, 11)),  # not above what it wrote
         ((11, 10), False, (9, 11)),  # nor above the group
-        ((7, 5), True, (9, 11)),  # of bytes that are not read no number counts
+        ((7, 5), True, (9, 11)),  # numbers of undecodable bytes are ignored
         ((0, 0), False, (9, 11)),
     ],
 )

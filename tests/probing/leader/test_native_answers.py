@@ -1,4 +1,4 @@
-"""Answers to native members, one by one, and to the JVM members beside them."""
+"""Answers to native members, each separately, and to JVM members in their group."""
 
 import itertools
 import sys

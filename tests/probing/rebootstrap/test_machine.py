@@ -251,7 +251,7 @@ def test_no_address_found_is_tried_again_after_the_back_off():
 
 
 def test_a_connection_that_is_never_made_is_given_up_and_does_not_hold_the_trigger_back():
-    """KIP-1102's motivation: a stuck connection keeps its node available under KIP-899."""
+    """KIP-1102's motivation: under KIP-899, a hanging connection makes its node available."""
     stuck = ConnectionStarted(now_ms=1_020, node="a:1")
     state, commands = client(known(), MetadataWanted(now_ms=1_000), *lost(1_010, "b:2"), stuck)
     assert begins_again(commands) is None

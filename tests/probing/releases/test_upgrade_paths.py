@@ -143,7 +143,7 @@ def test_every_pair_has_a_row_and_a_sentence_and_impossible_paths_name_what_to_d
 
 
 def test_every_upgrade_is_possible_at_least_in_steps():
-    """From every release some chain of bounces leads to the newest one."""
+    """From every release, some sequence of bounces leads to the newest one."""
     newest, reaches, before = RELEASES[-2], {RELEASES[-2].name}, set()
     while reaches != before:
         before = set(reaches)

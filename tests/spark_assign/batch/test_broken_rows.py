@@ -104,23 +104,23 @@ ROWS = {
     "no name": (row(None), "give the group a name"),
     "no UTF-8": (row("no-utf-8"), "the group cannot be placed, UnicodeDecodeError"),
 }
-GOOD = ("first", "second", "third")
+VALID = ("first", "second", "third")
 
 
-def mixed(good, bad):
+def mixed(valid, invalid):
     """Invalid groups with a valid one at the start, in the middle and at the end."""
-    return [good[0], *bad[:6], good[1], *bad[6:], good[2]]
+    return [valid[0], *invalid[:6], valid[1], *invalid[6:], valid[2]]
 
 
 def write_lines(path):
-    written = mixed([line(name) for name in GOOD], [given for given, _ in LINES.values()])
+    written = mixed([line(name) for name in VALID], [given for given, _ in LINES.values()])
     path.write_bytes(b"\n".join(written) + b"\n")
     places = {given: f"{path}, line {number}" for number, given in enumerate(written, start=1)}
     return {places[given]: sentence for given, sentence in LINES.values()}
 
 
 def write_rows(path):
-    written = mixed([row(name) for name in GOOD], [given for given, _ in ROWS.values()])
+    written = mixed([row(name) for name in VALID], [given for given, _ in ROWS.values()])
     table = pa.Table.from_pylist(written, schema=GROUP_ARROW)
     names = [group["name"] for group in written]
     raw = [b"no-\xff" if name == "no-utf-8" else name and name.encode() for name in names]
@@ -146,7 +146,7 @@ def test_twelve_invalid_rows_affect_their_own_groups_only(spark, tmp_path, name,
     summary = json.loads(result.stdout)
     assert (summary["groups"], summary["rejects"], summary["tasks"]) == (15, 12, 3 * tasks)
     plans = {plan.name: plan for plan in spark.read.parquet(f"{tmp_path}/plans").collect()}
-    assert sorted(plans) == sorted(GOOD)
+    assert sorted(plans) == sorted(VALID)
     for plan in plans.values():
         assert sum(len(placed.active) for placed in plan.clients.values()) == tasks
     rejects = spark.read.parquet(f"{tmp_path}/plans/_rejects").collect()

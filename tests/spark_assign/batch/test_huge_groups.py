@@ -64,9 +64,9 @@ def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_
 
 
 def test_invalid_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path):
-    good = problem(60, 1)
+    valid = problem(60, 1)
     lines = [
-        json.dumps(good),
+        json.dumps(valid),
         "{broken" + " " * 9_000,
         json.dumps(problem(60, 2) | {"config": {"num.standby.replicas": 10**30}}),
         json.dumps(problem(60, 3) | {"clients": {}, "note": " " * 9_000}),

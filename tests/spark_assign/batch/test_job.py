@@ -162,7 +162,7 @@ def task(row, **changes):
     return row | {"tasks": [row["tasks"][0] | changes, *row["tasks"][1:]]}
 
 
-BAD_ROWS = {
+INVALID_ROWS = {
     "null task": (lambda r: r | {"tasks": [None, *r["tasks"]]}, "tasks is null: a task is null"),
     "unknown client": (lambda r: task(r, owner="ghost"), "tasks.owner is ghost: the group has no"),
     "duplicate task": (
@@ -176,11 +176,11 @@ BAD_ROWS = {
 }
 
 
-@pytest.mark.parametrize("what", BAD_ROWS)
+@pytest.mark.parametrize("what", INVALID_ROWS)
 def test_invalid_group_fails_the_job_with_its_name_column_and_value(
     call, tmp_path, table, rows, what
 ):
-    change, sentence = BAD_ROWS[what]
+    change, sentence = INVALID_ROWS[what]
     table([rows[0], change(rows[1]), rows[2]])
     result = call("batch", "--in", "@groups.parquet", "--out", "@plans")
     assert result.exit_code == 2
@@ -191,12 +191,12 @@ def test_invalid_group_fails_the_job_with_its_name_column_and_value(
 
 
 def test_invalid_groups_are_rejected_and_the_others_placed(call, spark, tmp_path, table, rows):
-    changes = [change for change, _ in BAD_ROWS.values()]
-    bad = [
+    changes = [change for change, _ in INVALID_ROWS.values()]
+    invalid = [
         change(row) | {"name": f"bad-{n}"}
         for n, (change, row) in enumerate(zip(changes, rows, strict=True))
     ]
-    table([*bad, rows[0]])
+    table([*invalid, rows[0]])
     result = call("batch", "--in", "@groups.parquet", "--out", "@plans", "--on-error", "reject")
     assert result.exit_code == 1, result.stderr
     assert list(plans(spark, tmp_path / "plans")) == [rows[0]["name"]]

@@ -83,7 +83,7 @@ def task(**changes):
     return row(tasks=[row()["tasks"][0] | changes])
 
 
-BAD = {
+INVALID = {
     "a name that is missing": (row(name=None), "name", "null"),
     "no clients": (row(clients=[]), "clients", "null"),
     "two copies and no clients": (
@@ -120,10 +120,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("what", INVALID)
 def test_an_invalid_row_affects_its_own_group_only(what):
-    bad, column, value = BAD[what]
-    rows = [row(name="before"), bad, row(name="after")]
+    invalid, column, value = INVALID[what]
+    rows = [row(name="before"), invalid, row(name="after")]
     before, wrong, after = states_of(pa.RecordBatch.from_pylist(rows, schema=GROUP_ARROW))
     assert before[1].clients == after[1].clients == ("a", "b")
     assert isinstance(wrong[1], Reject)
@@ -136,8 +136,8 @@ def test_an_invalid_row_affects_its_own_group_only(what):
     ["no clients", "two copies and no clients", "clients that are null", "tasks that are null"],
 )
 def test_a_batch_of_such_groups_only_is_rejected_with_the_same_reason(what):
-    bad, column, value = BAD[what]
-    batch = pa.RecordBatch.from_pylist([bad, bad], schema=GROUP_ARROW)
+    invalid, column, value = INVALID[what]
+    batch = pa.RecordBatch.from_pylist([invalid, invalid], schema=GROUP_ARROW)
     for name, wrong in states_of(batch):
         assert (name, wrong.column, wrong.value) == ("orders", column, value)
         assert not wrong.reason.endswith("report it with the group")

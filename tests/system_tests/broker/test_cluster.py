@@ -1,4 +1,4 @@
-"""What all nodes share, and how a node stops: nobody is waited for that will never come."""
+"""State that all nodes share, and the stop of a node, which waits for no client."""
 
 import asyncio
 import socket

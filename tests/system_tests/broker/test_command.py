@@ -1,4 +1,4 @@
-"""`python -m system_tests.broker` and the broker's life from outside."""
+"""`python -m system_tests.broker`, and start and stop of the broker."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Feature levels of the embedded broker: ApiVersions tells them, UpdateFeatures moves them."""
+"""Feature levels of the embedded broker: ApiVersions and UpdateFeatures."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Hostile requests: each costs its own connection one error or its end, and one line in the log."""
+"""Hostile requests: each gets an error or closes its connection, with one line in the log."""
 
 import gzip
 import logging
@@ -23,14 +23,14 @@ LIMIT = 100_000
 
 
 def batch(records, *, codec, count=1):
-    """A v2 batch with any bytes in place of its records."""
+    """A v2 batch with arbitrary bytes instead of records."""
     body = struct.pack(">hiqqqhii", codec, count - 1, 5, 5, -1, -1, -1, count) + records
     crc = calc_crc32c(body)
     return struct.pack(">qiibI", 0, len(body) + 9, 0, 2, crc) + body
 
 
 def xerial(*sizes):
-    """Snappy blocks that claim to hold so many bytes."""
+    """Snappy blocks that claim to hold this number of bytes."""
     blocks = [bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14]) for size in sizes]
     framed = b"".join(struct.pack(">i", len(block)) + block for block in blocks)
     return b"\x82SNAPPY\0\0\0\0\1\0\0\0\1" + framed
@@ -197,7 +197,7 @@ def test_whatever_a_handler_raises_is_one_error_and_one_line(caplog, monkeypatch
         client, other, silent = await connect(), await connect(), await connect()
         assert (await client.ask("Heartbeat", 3, **BEAT)).error_code == UNKNOWN_SERVER_ERROR
         assert (await client.ask("ListGroups", 4)).error_code == 0
-        # This version of Metadata has no place for an error, and acks=0 no answer.
+        # This version of Metadata has no error field, and acks=0 no response.
         other.send(request("Metadata", {"topics": []}), 1)
         assert await other.is_closed()
         silent.send(request("Produce", {"acks": 0, "timeout_ms": 1, "topic_data": []}), 8)

@@ -58,11 +58,11 @@ def poll_until(client, condition, polls=120):
         if condition():
             return
         client.poll(timeout_ms=1_000)
-    pytest.fail("it did not happen in time")
+    pytest.fail("not in time")
 
 
 class Member(threading.Thread):
-    """A consumer that polls in its own thread, so that a group of several can settle."""
+    """A consumer that polls in a thread, so that groups of several can settle."""
 
     def __init__(self, broker, **config):
         super().__init__(daemon=True)
@@ -85,7 +85,7 @@ class Member(threading.Thread):
         return frozenset(self.consumer.assignment())
 
     def freeze(self):
-        """Stop polling without a word to the group."""
+        """Stop polling without leaving the group."""
         self._stop_asked.set()
         self.join()
 
@@ -109,7 +109,7 @@ def members(broker, count, **config):
 def wait_until(condition, timeout_s=120):
     end = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
+        assert time.monotonic() < end, "not in time"
         time.sleep(0.02)
 
 
@@ -270,7 +270,7 @@ def test_idle_consumer_polls_long_and_is_woken_by_a_record(broker):
     per_node = (len(broker.requests("Fetch")) - before) / 2
     assert per_node <= (time.monotonic() - began) / 25 + 2
     produce(broker, [b"wake up"])
-    # Without the record the broker would not answer before the wait is over.
+    # Without the record, the broker would answer only after the wait.
     assert any(client.poll(timeout_ms=20_000).values())
     client.close()
 

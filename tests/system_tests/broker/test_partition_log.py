@@ -1,4 +1,4 @@
-"""A partition keeps the bytes that came and hands them out from any offset."""
+"""A partition keeps the received bytes and returns them from any offset."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""A client that speaks the wire by hand, on a fresh embedded broker."""
+"""A client of single requests for a fresh embedded broker."""
 
 import asyncio
 import struct
@@ -10,7 +10,7 @@ LIMIT_S = 120
 
 
 class Client:
-    """A socket that speaks the protocol, one request after the other or many at once."""
+    """A socket that sends requests of the protocol, one by one or several at once."""
 
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
@@ -35,7 +35,7 @@ class Client:
 
 
 def on_broker(work, config=None):
-    """Run `work(broker, connect)` against a fresh broker."""
+    """Run `work(broker, connect)` with a fresh broker."""
 
     async def body():
         async with EmbeddedBroker(config) as broker:

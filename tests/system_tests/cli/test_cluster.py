@@ -1,4 +1,4 @@
-"""`rolling-bounce simulate --world kraft`, as somebody types it."""
+"""`rolling-bounce simulate --world kraft`, as a user runs it."""
 
 import json
 

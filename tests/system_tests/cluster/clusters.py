@@ -1,4 +1,4 @@
-"""Simulated clusters at rest, for an operator to begin with."""
+"""Simulated clusters at rest, in which an operator starts."""
 
 from system_tests.cluster.nodes.build import build_world
 from system_tests.cluster.nodes.clients import ClientGroup

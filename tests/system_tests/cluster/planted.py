@@ -1,4 +1,4 @@
-"""Mistakes to plant in the rules of feature levels: one row out, one step left out or swapped."""
+"""Mistakes to plant in the rules of feature levels: a row removed, a step removed or swapped."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from system_tests.cluster.nodes import controller as active
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One mistake, how to plant it, an experiment that tells, and the checker that finds it."""
+    """One mistake, the function that plants it, an experiment that shows it, and its checker."""
 
     name: str
     plant: Callable[[object], None]
@@ -45,7 +45,7 @@ def row(module, table, name):
 
 
 def always(module, table, name):
-    """Let a row hold whatever comes."""
+    """Make the condition of a row always true."""
     rows = tuple(
         replace(row, holds=lambda _: True) if row.name == name else row
         for row in getattr(module, table)
@@ -54,13 +54,13 @@ def always(module, table, name):
 
 
 def news_from_anybody(patch):
-    """Let a leader take whatever differs for news, as if no broker were ever behind."""
+    """Make a leader adopt every difference, also of an outdated broker."""
     rows = tuple(replace(row, starts_rebalance=True) for row in group.LOOK_RULES)
     patch.setattr(group, "LOOK_RULES", rows)
 
 
 def commands(change):
-    """Let readers of the log do something else than they are told."""
+    """Change the commands of nodes that read the log."""
 
     def step(state, event):
         after, actions = replica_step(state, event)
@@ -96,7 +96,7 @@ def losses_untold(patch):
 
 
 def minimum_of_anybody(patch):
-    """Raise a minimum when the first node has it, not the last."""
+    """Raise a minimum when the first node supports it, not the last."""
 
     def eager(state):
         found = []

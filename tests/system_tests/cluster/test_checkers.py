@@ -1,4 +1,4 @@
-"""Each checker alone: a short trace that it accepts, and the same with one fault in it."""
+"""Each checker: a short trace that it accepts, and the same trace with one fault."""
 
 import pytest
 
@@ -56,7 +56,7 @@ USED = (Published(3, "c0", at(20, 1)),)
 RAISED = (*BEGUN, *USED, update_request(21), committed(5, 21, 1))
 STEPS = (SnapshotWritten(6, "c0", 1, at(20, 1)), Rewritten(6, "c0", at(21, 2), (), ()))
 
-# What happened, and the rule that it breaks.
+# Events, and the rule that they break.
 TRACES = [
     ((*BEGUN, committed(5, 21, 1)), "only what was asked"),
     (

@@ -1,4 +1,4 @@
-"""A group of clients beside a cluster whose brokers lag: KIP-584's story T0 to T5, its traps."""
+"""A group of clients and a cluster with outdated brokers: T0 to T5 of KIP-584, and its pitfalls."""
 
 import pytest
 
@@ -35,14 +35,14 @@ def when(trace, kind, **fields):
 def test_clients_follow_levels_from_t0_to_t5():
     operator = cluster(brokers=3, members=3, series="3.8", formatted=20)
     world, group = operator.world, operator.group
-    # T0: the old programs; the leader looks at the brokers now and then, and learns of 20.
+    # T0: the old programs; the leader polls the brokers and learns level 20.
     assert {level_of(member.adopted) for member in group.members} == {20}
-    # T1, T2: all brokers get the new program; the level stays, and nothing happens to the group.
+    # T1, T2: all brokers get the new program; the level is unchanged, so the group is, too.
     rebalances = sum(isinstance(event, Rebalanced) for event in world.trace)
     operator.roll(Start(program="3.9"))
     assert sum(isinstance(event, Rebalanced) for event in world.trace) == rebalances
-    # T3: an operator finalizes 21; T3 to T4: brokers learn one after the other, the leader looks;
-    # T5: one rebalance, and all members go by 21.
+    # T3: an operator finalizes 21; T3 to T4: brokers learn it one after the other; the leader
+    # polls; T5: one rebalance, and all members use 21.
     begun = len(world.trace)
     operator.update({METADATA_VERSION: 21})
     operator.settle()
@@ -84,7 +84,7 @@ STEPS = range(5)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("goes", ["up", "up and down"])
 def test_a_stale_broker_at_any_step_takes_nobody_back(step, goes):
-    """From the given step on only a broker is asked that never hears of the new levels."""
+    """From the given step on, only an outdated broker is polled."""
     operator = cluster(brokers=3, members=3)
     world, group = operator.world, operator.group
     world.by_name["b0"].lag_ms = FROZEN_MS
@@ -105,7 +105,7 @@ def test_a_stale_broker_at_any_step_takes_nobody_back(step, goes):
         for member in group.members:
             assert member.adopted.epoch >= newest[member.name]
             newest[member.name] = member.adopted.epoch
-    # A leader that knows nothing, and asks the stale broker, is told by the others.
+    # A leader without levels that polls the stale broker gets newer levels from the members.
     known = max(newest.values())
     group.restart(group.leader)
     world.run_for(3_000)

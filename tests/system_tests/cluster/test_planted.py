@@ -1,4 +1,4 @@
-"""Whatever is broken on purpose in the rules of feature levels, a checker of the cluster tells."""
+"""A checker of the cluster finds every mistake that is planted in the rules of feature levels."""
 
 import pytest
 

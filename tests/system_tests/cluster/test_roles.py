@@ -1,4 +1,4 @@
-"""What is too rare to be drawn: a controller that becomes active and then reads what it lacks."""
+"""Cases that are too rare to be drawn, such as a controller that becomes active too early."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_an_active_controller_that_comes_to_read_a_level_that_it_lacks_resigns_a
     assert of_c0[1].reaction == "resign and terminate"
     ends = [event for event in world.trace[begun:] if isinstance(event, Stopped)]
     assert [(event.node, event.how) for event in ends] == [("c0", "ended")]
-    # With a program that supports it, the cluster goes on, and the level is committed after all.
+    # With a program that supports it, the cluster continues and commits the level.
     for name in ("c0", "c1"):
         world.stop(world.by_name[name])
     for node in list(world.nodes):
@@ -56,7 +56,7 @@ def test_a_broker_that_slept_through_an_update_unregisters_with_the_controller_a
     world.pause(world.by_name["b1"], 2 * SESSION_MS)
     world.run_for(SESSION_MS + 1_000)
     begun = len(world.trace)
-    # Nothing was heard of it for a session, so it is not asked.
+    # It sent nothing for a session, so it is not asked.
     assert operator.update({METADATA_VERSION: 21}).ok
     world.run(until=lambda: not world.by_name["b1"].is_up, within_ms=30_000)
     world.run_for(500)
@@ -64,7 +64,7 @@ def test_a_broker_that_slept_through_an_update_unregisters_with_the_controller_a
     happened = [event for event in world.trace[begun:] if isinstance(event, kinds)]
     assert [(type(event), event.node) for event in happened] == [(kind, "b1") for kind in kinds]
     assert happened[0].reaction == "unregister and terminate"
-    # The controller forgets it before another session is over.
+    # The controller removes it within another session timeout.
     assert happened[2].at_ms < happened[0].at_ms + SESSION_MS
     assert set(world.active().machine.registrations) == {"b0", "c0", "c1", "c2"}
 

@@ -1,4 +1,4 @@
-"""Simulated clusters: what KIP-584 and KIP-778 promise, seen in the traces of drawn experiments."""
+"""Simulated clusters: the promises of KIP-584 and KIP-778 in traces of drawn experiments."""
 
 import os
 import subprocess
@@ -142,7 +142,7 @@ def test_the_setting_decides_until_the_flag_does_and_can_go_back_in_an_emergency
     # Phase 4: the setting is gone, and the flag decides alone.
     assert all(_last_start(outcome).setting is None for outcome in forth)
     assert all(found(outcome, Spoke)[-1].level in (5, 6) for outcome in forth)
-    # The levels stay finalized; programs that do not look at them come in all the same.
+    # The levels stay finalized; programs that ignore them can join.
     assert all(found(outcome, Rested)[-1].finalized.levels for outcome in back)
 
 
@@ -164,14 +164,14 @@ def test_an_unsafe_downgrade_drops_what_the_level_does_not_know_and_reports_it()
         }
         for outcome in experiments("downgrade")
     ]
-    # Whole entries and single fields, and nothing is left that the level does not know.
+    # Whole entries and single fields are dropped: all that the level does not know.
     assert {lost.field is None for event in dropped for lost in event.dropped} == {True, False}
     for event in all_found("downgrade", Rewritten):
         level = event.finalized.level_of(METADATA_VERSION)
         for entry in event.entries:
             assert KAFKA_CONTENT.kind_of(entry).since <= level
             assert KAFKA_CONTENT.unknown_fields(entry, level) == ()
-    # All nodes drop the same at the same epoch.
+    # All nodes drop the same data at the same epoch.
     for drops in by_outcome:
         assert len({epoch for epoch, _ in drops}) == len(drops)
 

@@ -1,4 +1,4 @@
-"""Who may join, and when a join starts a rebalance."""
+"""Accepted joins, and joins that start a rebalance."""
 
 import pytest
 

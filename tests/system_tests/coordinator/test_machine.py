@@ -1,4 +1,4 @@
-"""The front: groups as a whole, time, moves to another coordinator."""
+"""`Coordinator`: its groups, time, moves to another coordinator."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may commit, and what is kept."""
+"""Accepted commits, and stored offsets."""
 
 import pytest
 

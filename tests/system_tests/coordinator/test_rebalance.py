@@ -1,4 +1,4 @@
-"""How a rebalance starts, waits, ends, and whom it leaves behind."""
+"""Start, wait and end of a rebalance, and the members that it removes."""
 
 from system_tests.coordinator import ErrorCode, EventKind
 

@@ -1,4 +1,4 @@
-"""Whatever clients do, in whatever order, the coordinator keeps its promises."""
+"""The coordinator keeps its promises for any requests in any order (stateful test)."""
 
 import itertools
 
@@ -31,7 +31,7 @@ KEY = OffsetKey("t", 0)
 
 
 class Groups(RuleBasedStateMachine):
-    """Clients with good and bad memories against one coordinator."""
+    """Clients with correct and outdated state, and one coordinator."""
 
     @initialize(
         delay_ms=st.sampled_from([0, 3_000]),
@@ -59,7 +59,7 @@ class Groups(RuleBasedStateMachine):
             self.everybody_syncs(with_leader=True)
 
     def pick(self, number):
-        """A client: mostly a member of now, sometimes one that was handed an id or was replaced."""
+        """A client: mostly a current member, sometimes a pending or a replaced one."""
         group = self.coordinator.describe("g")
         now = [(m.member_id, m.instance_id) for m in group.members]
         return (now + self.known[-2:])[number % (len(now) + len(self.known[-2:]))]
@@ -139,7 +139,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(version=st.sampled_from([5, 9]))
     def everybody_joins(self, version):
-        """Honest clients: whoever is not waiting yet comes to the rebalance."""
+        """All members that do not wait yet join the rebalance."""
         group = self.coordinator.describe("g")
         if group.state is GroupState.PREPARING_REBALANCE:
             for m in group.members:
@@ -204,7 +204,7 @@ class Groups(RuleBasedStateMachine):
         steps = 0
         while (due_ms := self.coordinator.next_deadline_ms()) is not None and due_ms <= end_ms:
             steps += 1
-            assert steps < 1_000, "time stands still"
+            assert steps < 1_000, "time does not advance"
             self.now_ms = max(self.now_ms, due_ms)
             self.take(self.coordinator.tick(self.now_ms))
         self.now_ms = end_ms
@@ -246,7 +246,7 @@ class Groups(RuleBasedStateMachine):
         assert joins + syncs <= len(group.members)
 
     def teardown(self):
-        """Left alone, every request gets its answer and the group empties."""
+        """Without further requests, every request is answered and the group empties."""
         if hasattr(self, "coordinator"):
             self.wait(1_000_000)
             assert self.open == {}

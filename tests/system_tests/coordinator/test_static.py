@@ -1,4 +1,4 @@
-"""A restarted static member takes its old place (KIP-345, KIP-814)."""
+"""A restarted static member replaces its former member id (KIP-345, KIP-814)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The assignment comes in from the leader and goes out to everybody."""
+"""The leader sends the assignment, and all members get their part."""
 
 import pytest
 

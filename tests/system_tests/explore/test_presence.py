@@ -1,4 +1,4 @@
-"""Whether a finding is a reason against an upgrade: in which release alone it is present."""
+"""Whether a finding is a reason against an upgrade: the releases in which it is present."""
 
 import pytest
 

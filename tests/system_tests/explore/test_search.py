@@ -98,7 +98,7 @@ def test_a_search_that_found_something_goes_on_for_a_while_for_other_rules():
 
 
 def everything(plan, bounds):
-    """Every state of a tiny world: all runs are walked, no states are merged."""
+    """Every state of a small world: all runs are visited, no states are merged."""
     search = Search(plan, bounds)
     reached = set()
     runs = deque([search.first])

@@ -23,16 +23,16 @@ def stored():
 @pytest.fixture(scope="module")
 def found(stored):
     """Old and new release and whether members are static -> issues against the upgrade."""
-    bad = defaultdict(set)
+    invalid = defaultdict(set)
     for row in stored["searches"]:
         ids = {
             finding["issue"] for finding in row["findings"] if finding["presence"] != Presence.OLD
         }
-        bad[row["from"], row["to"], row["static"]] |= ids
+        invalid[row["from"], row["to"], row["static"]] |= ids
     every = {}
     for static in (False, True):
         for same in same_ways(static=static):
-            every |= {(*way, static): bad[*same[-1], static] for way in same}
+            every |= {(*way, static): invalid[*same[-1], static] for way in same}
     return every
 
 

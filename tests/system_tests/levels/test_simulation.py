@@ -26,13 +26,13 @@ from tests.rotation import is_nightly
 
 SEEDS = range(25)
 TRIED = range(150)
-# Seeds in which a minimum rises, and in which levels are lowered, more often than asked for below.
+# Seeds with enough raised minimums and lowered levels for the checks below.
 MOVED = range(60) if is_nightly() else range(40)
 
 
 @cache
 def whole_run(seed):
-    """A run of the rules as they are, kept for every test that looks at it."""
+    """A run with the original rules, cached for several tests."""
     return run_levels(LevelsOptions(seed=seed))
 
 
@@ -173,7 +173,7 @@ def no_levels(levels, epoch):
     return UNKNOWN_LEVELS
 
 
-def nobody_lacks(read, levels):
+def nothing_unsupported(read, levels):
     return {}
 
 
@@ -199,7 +199,7 @@ PLANTED = {
     ),
     "who cannot follow gets tasks": (
         "every task has one owner",
-        [(assignor.rebalance.leader.generation, "lacking_members", nobody_lacks)],
+        [(assignor.rebalance.leader.generation, "lacking_members", nothing_unsupported)],
     ),
 }
 

@@ -1,4 +1,4 @@
-"""A forked member process is a process like any other: pipes, status, signals, an end."""
+"""A forked member process behaves like any process: pipes, status, signals, its end."""
 
 import os
 import signal

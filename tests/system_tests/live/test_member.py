@@ -1,4 +1,4 @@
-"""A member on kafka-python tries again when no broker answers, and ends on a fatal error."""
+"""A member on kafka-python retries if no broker answers, and ends on a fatal error."""
 
 import threading
 from unittest.mock import Mock

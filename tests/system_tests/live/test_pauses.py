@@ -98,7 +98,7 @@ def test_a_needless_wait_for_a_session_is_bad_even_where_others_join_early():
     late = 1_000 + SESSION_MS - BEAT_MS
     found = only(
         gives("b", 1_000, 1),
-        joined("b", 3_000, 1),  # it is back, and what it was before is waited for
+        joined("b", 3_000, 1),  # it is back; the session of its former incarnation is waited for
         joined("a", 3_300),
         took("a", late, 2),
         took("b", late + 5, 2, 1),
@@ -173,7 +173,7 @@ def test_nobody_up_is_counted_apart():
     )
     assert [pause.bound.down_ms for pause in found] == [
         0
-    ]  # a is the same life here, and joined before
+    ]  # a is the same incarnation, which joined before
     back = pauses(
         gives("a", 1_000, 0),
         gives("b", 1_000, 1),

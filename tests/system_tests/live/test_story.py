@@ -70,7 +70,7 @@ REJOINS = RejoinRequested(
     used_version_after=10,
     for_version=True,
 )
-# a is bounced, lowers its version and goes on; b is killed at the end.
+# a is bounced and lowers its version; b is killed at the end.
 REPORTS = (
     report("a", 0, started("3.1.2")),
     report("b", 5, started("3.1.2")),

@@ -47,7 +47,7 @@ HANDOVER = (
     report("b", 11, PartitionsAssigned(partitions=(0,))),
     processed("b", 12, 5, 9),
 )
-GOOD = Evidence(
+PASSING = Evidence(
     reports=HANDOVER,
     written_ms={0: tuple(range(10))},
     ended_ms={},
@@ -74,8 +74,8 @@ def sentence(evidence, name):
 
 
 def test_a_clean_handover_is_good():
-    verdict = check_evidence(GOOD)
-    assert verdict.ok, failed(GOOD)
+    verdict = check_evidence(PASSING)
+    assert verdict.ok, failed(PASSING)
     assert verdict.numbers("records") == {
         "produced": 10,
         "processed": 10,
@@ -86,27 +86,27 @@ def test_a_clean_handover_is_good():
 
 
 def test_a_lost_record_is_named_with_its_partition():
-    evidence = replace(GOOD, reports=HANDOVER[:-1])
+    evidence = replace(PASSING, reports=HANDOVER[:-1])
     assert failed(evidence) == ["records"]
     assert "5 of 10 records were never processed (partitions 0)" in sentence(evidence, "records")
 
 
 def test_duplicates_are_bad_unless_a_member_crashed():
-    evidence = replace(GOOD, reports=(*HANDOVER, processed("b", 13, 8, 9)))
+    evidence = replace(PASSING, reports=(*HANDOVER, processed("b", 13, 8, 9)))
     assert failed(evidence) == ["records"]
     assert failed(replace(evidence, crashed=frozenset({("a", 0)}))) == []
 
 
 def test_two_owners_are_bad_and_named():
     evidence = replace(
-        GOOD, reports=(report("b", 5, PartitionsAssigned(partitions=(0,))), *HANDOVER)
+        PASSING, reports=(report("b", 5, PartitionsAssigned(partitions=(0,))), *HANDOVER)
     )
     assert "owners" in failed(evidence)
     assert "partition 0 had two owners, a and b, for 5 ms" in sentence(evidence, "owners")
 
 
 def test_a_member_with_another_version_is_named():
-    evidence = replace(GOOD, used_versions={"b": 10})
+    evidence = replace(PASSING, used_versions={"b": 10})
     assert failed(evidence) == ["versions"]
     assert "b v10" in sentence(evidence, "versions")
 
@@ -115,25 +115,25 @@ def test_a_member_with_another_version_is_named():
     "broken", [{"unsettled": "b waits for a rebalance"}, {"used_versions": {}}]
 )
 def test_an_unsettled_or_empty_group_is_bad(broken):
-    assert failed(replace(GOOD, **broken)) == ["versions"]
+    assert failed(replace(PASSING, **broken)) == ["versions"]
 
 
 def test_more_version_rebalances_than_the_bound_are_bad():
     reports = (*HANDOVER, report("b", 13, REJOIN), took("b", 14, 3))
-    evidence = replace(GOOD, reports=reports, last_generation=3)
+    evidence = replace(PASSING, reports=reports, last_generation=3)
     assert failed(evidence) == []
     assert failed(replace(evidence, version_bound=0)) == ["rebalances"]
 
 
 def test_a_pause_longer_than_the_bound_is_bad_unless_downtime_was_asked_for():
-    assert failed(replace(GOOD, pause_bound_ms=5.0)) == ["pauses"]
-    assert failed(replace(GOOD, pause_bound_ms=None)) == []
+    assert failed(replace(PASSING, pause_bound_ms=5.0)) == ["pauses"]
+    assert failed(replace(PASSING, pause_bound_ms=None)) == []
 
 
 def test_an_experiment_without_records_proves_nothing():
-    assert "records" in failed(replace(GOOD, reports=(), written_ms={0: ()}))
+    assert "records" in failed(replace(PASSING, reports=(), written_ms={0: ()}))
 
 
 def test_a_foreign_member_adds_a_check():
-    assert failed(replace(GOOD, quarantined=True)) == []
-    assert failed(replace(GOOD, quarantined=False)) == ["quarantine"]
+    assert failed(replace(PASSING, quarantined=True)) == []
+    assert failed(replace(PASSING, quarantined=False)) == ["quarantine"]

@@ -1,4 +1,4 @@
-"""The guard process ends its command with itself, however either of them ends."""
+"""The guard process and its command end together, in every case."""
 
 import os
 import subprocess

@@ -22,7 +22,7 @@ from system_tests.real.jars import (
 )
 from system_tests.real.java import find_java
 
-# Writes one jar where Ivy would, and its path where -cachepath asks for it.
+# Writes one jar like Ivy, and its path to the file of -cachepath.
 _IVY = """#!/bin/sh
 case "$1" in -version) echo 'openjdk version "17"' >&2; exit 0;; esac
 while [ $# -gt 0 ]; do

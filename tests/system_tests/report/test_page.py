@@ -1,4 +1,4 @@
-"""The page: one file that a browser draws without any request."""
+"""The page: one file that a browser shows without any request."""
 
 import json
 import os
@@ -87,18 +87,18 @@ def test_texts_of_members_cannot_become_markup(story):
     assert "lt;script" in page  # plotly takes a few tags in its texts for markup
 
 
-EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
-BAR = Bar(lane=EVIL, from_ms=0, until_ms=9, key=EVIL, text=EVIL, hover=EVIL)
+MARKUP = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
+BAR = Bar(lane=MARKUP, from_ms=0, until_ms=9, key=MARKUP, text=MARKUP, hover=MARKUP)
 
 
 def test_no_field_of_a_story_becomes_markup(story):
     hostile = replace(
         story,
-        **dict.fromkeys(("title", "replay", "clock"), EVIL),
-        **dict.fromkeys(("facts", "trace", "lanes", "partitions"), (EVIL,)),
+        **dict.fromkeys(("title", "replay", "clock"), MARKUP),
+        **dict.fromkeys(("facts", "trace", "lanes", "partitions"), (MARKUP,)),
         **dict.fromkeys(("versions", "owners"), (BAR,)),
-        marks=(Mark(lane=EVIL, at_ms=1, kind=MarkKind.LEADS, hover=EVIL),),
-        rebalances=(Rebalance(at_ms=1, generation=1, cause=RebalanceCause.EDGE, hover=EVIL),),
+        marks=(Mark(lane=MARKUP, at_ms=1, kind=MarkKind.LEADS, hover=MARKUP),),
+        rebalances=(Rebalance(at_ms=1, generation=1, cause=RebalanceCause.EDGE, hover=MARKUP),),
     )
     page = report_page(hostile)
     assert "<script>alert" not in page

@@ -1,4 +1,4 @@
-"""Whole bounces: what KIP-268 promises, in the simulated world."""
+"""Whole simulated bounces: the promises of KIP-268."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Every rule of safety goes red on a trace that breaks it, and stays green on one that does not."""
+"""Every safety rule fails on a trace that breaks it, and holds on one that does not."""
 
 import pytest
 

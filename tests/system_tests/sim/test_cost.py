@@ -1,4 +1,4 @@
-"""What a bounce costs, added up from a trace made by hand."""
+"""The cost of a bounce, from a trace made by hand."""
 
 from encoding import TaskId, TopicPartition
 from system_tests.sim.cost import cost_of, process_of

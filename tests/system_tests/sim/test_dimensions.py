@@ -1,4 +1,4 @@
-"""What `--draw all` adds to a group: drawn apart from all else, with checkers of its own."""
+"""Dimensions of `--draw all`: drawn separately, with their own checkers."""
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_drawn_groups_break_no_rule(new, faults):
     ("members", "partitions", "seed"), [(5, 30, 14), (5, 30, 122), (4, 12, 35), (4, 12, 208)]
 )
 def test_who_took_no_answer_is_waited_for(members, partitions, seed):
-    """Three rebalances in a row ended before their answers were taken: nobody gave a task up."""
+    """Three rebalances in a row ended before their answers arrived: no member gave a task up."""
     outcome = run_bounce(
         BounceOptions(
             seed=seed,

@@ -1,4 +1,4 @@
-"""The rebalance that is forced at the end, and pauses: what simulated bounces are checked by."""
+"""The rebalance that is forced at the end, and pauses."""
 
 from dataclasses import replace
 

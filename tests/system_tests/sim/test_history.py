@@ -1,4 +1,4 @@
-"""The bugs that Kafka shipped come out of the models of releases, and are gone once fixed."""
+"""The models of releases have the bugs that Kafka shipped, until they were fixed."""
 
 from collections import Counter
 
@@ -19,8 +19,8 @@ def rules(old, new, *, seeds, **options):
 
 
 def restarts_at_every_step(release, *, static):
-    """One member runs, a second comes; each of them restarts at every step. What became of it."""
-    # No state to restore: tasks move at once, and wait for their owners alone.
+    """One member runs, a second joins; each restarts at every step. Return the outcomes."""
+    # Without state, tasks move at once and wait only for their owners.
     stateless = StateRates(history=0, growth=0)
     world = World(WorldSetup(seed=1, static=static, processes=2, rates=stateless))
     world.start(0, release)
@@ -77,7 +77,7 @@ def test_before_2_6_only_who_gives_partitions_up_asks_for_the_next_rebalance(rel
         }
     joined = [event for event in world.trace if isinstance(event, GroupEvent)]
     assert Cause.REVOKED in {event.reason for event in joined}
-    assert not wishes, "a wish is carried out by leaving the group"
+    assert not wishes, "a requested rejoin leaves the group"
 
 
 def test_kafka_10455_a_rejoin_with_the_same_bytes_is_ignored():

@@ -1,7 +1,7 @@
-"""KIP-268 over every order of bounces and every leader: nothing drawn, nothing left out.
+"""KIP-268 for every order of bounces and every leader, without random choices.
 
-Members of one release are alike, so that the first order stands for all; what differs is who leads
-at first and whom the coordinator takes whenever the leader is gone. `every_bounce` tries all of it.
+Members of one release are equivalent, so one order represents all. The first leader and the leaders
+that the coordinator chooses later differ; `every_bounce` tries all of them.
 """
 
 import pytest
@@ -19,9 +19,9 @@ ENDS = "leader ends the upgrade"
 
 
 class ScriptedMemberIds(MemberIds):
-    """Chooses leaders by a script: one number for each choice the coordinator has.
+    """Chooses leaders by a script: one number for each choice of the coordinator.
 
-    `is_up` says of a member id whether its thread runs; set by `Ways`.
+    `is_up` returns whether the thread of a member id runs; set by `ScriptedWorld`.
     """
 
     script = ()
@@ -34,8 +34,8 @@ class ScriptedMemberIds(MemberIds):
         return alive[taken]
 
 
-class Ways(World):
-    """A world whose coordinator is told whom to take."""
+class ScriptedWorld(World):
+    """A world with scripted choices of leaders."""
 
     def __init__(self, setup):
         super().__init__(setup, member_ids=ScriptedMemberIds)
@@ -53,10 +53,10 @@ class Ways(World):
 def every_bounce(old, new, *, members=3):
     """Bounce every process after every other, under every sequence of leaders.
 
-    Yields the world after each bounce, and for each of its bounces who led and where its trace
-    begins. Groups that differ by the names of their members only are gone on with once.
+    Yields the world after each bounce, and for each of its bounces the leaders and the start of its
+    trace. Groups that differ only by the names of members are continued once.
     """
-    world = Ways(WorldSetup(seed=1, processes=members))
+    world = ScriptedWorld(WorldSetup(seed=1, processes=members))
     for process in range(members):
         world.start(process, old)
     settle(world)
@@ -75,7 +75,7 @@ def every_bounce(old, new, *, members=3):
 
 
 def every_leader(before, process, new):
-    """Bounce a process once for each sequence of leaders that the coordinator may choose."""
+    """Bounce a process once for each possible sequence of leaders."""
     script = ()
     while script is not None:
         world = before.copy()
@@ -89,7 +89,7 @@ def every_leader(before, process, new):
 
 
 def outline(world):
-    """What the members of a settled group are, whatever their names."""
+    """The members of a settled group, without their names."""
     return tuple(
         sorted(
             (t.behaviour.release.name, t.streams.state.used_version, t.leads) for t in world.threads
@@ -153,7 +153,7 @@ def check_one_bounce(pairs, *, members, ways):
 @pytest.mark.timeout(900)
 @pytest.mark.kip("268-10", "sim")
 def test_one_bounce_without_a_setting_is_enough_whoever_leads():
-    """Two members, every pair, in every run: this proves the row."""
+    """Two members, every pair, in every test run."""
     pairs = plain_pairs()
     assert len(pairs) > 300
     check_one_bounce(pairs, members=2, ways=1)

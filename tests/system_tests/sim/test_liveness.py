@@ -1,4 +1,4 @@
-"""Questions about whole traces: causes of rebalances, final versions, rest."""
+"""Checks of whole traces: causes of rebalances, final versions, rest."""
 
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.sim.events import Cause, Settled, Unsettled

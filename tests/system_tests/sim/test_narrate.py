@@ -1,4 +1,4 @@
-"""The trace: a line an event, seven symbols, the same text for the same seed."""
+"""The trace: one line per event, seven symbols, the same text for the same seed."""
 
 from system_tests.sim import BounceOptions, outcome_lines, replay_command, run_bounce
 from system_tests.sim.events import Ended, Happened, Rejoined, Settled, Started
@@ -46,10 +46,10 @@ def test_the_trace_of_a_bounce_has_its_generations_and_its_verdict():
 def test_a_failure_names_the_rule_history_and_the_command_that_replays_it():
     options = BounceOptions(seed=0, old="1.1.1", new="2.3.1", force=True)
     outcome = run_bounce(options)
-    *_, broken, bad, replay = outcome_lines(outcome)
+    *_, broken, invalid, replay = outcome_lines(outcome)
     assert broken.startswith("broken at ")
     assert "upgrade.from=1.1" in "\n".join(outcome_lines(outcome))
-    assert bad.startswith("bad: 1.1.1 -> 2.3.1, seed 0")
+    assert invalid.startswith("bad: 1.1.1 -> 2.3.1, seed 0")
     assert replay == (
         "replay: rolling-bounce simulate --seed 0 --from 1.1.1 --to 2.3.1 --members 3 --threads 1"
         " --partitions 6 --force"

@@ -124,7 +124,7 @@ def test_a_needless_wait_for_a_session_after_a_clean_stop_is_bad():
     late = 1_000 + SESSION_MS
     found = only(
         *group("native", "native"),
-        LEFT[0],  # it never said so
+        LEFT[0],  # without LeaveGroup
         event(late, EventKind.MEMBER_EXPIRED, "b-1"),
         completed(late + 10, "a-1"),
         took(late + 20, "a", P1),
@@ -218,7 +218,7 @@ def test_a_restore_counts_only_as_far_as_the_nearest_copy_needs():
     away = took(1_600, "a", P1, generation=2, restore_ms=50_000, limit_ms=5_000)
     recovery = only(*trace, answered(1_550, "a", 2), away)
     assert (recovery.bound.restore_ms, recovery.is_within) == (5_000, False)
-    # Below version 7 no leader knows how far a copy is, and the state has to be read.
+    # Below version 7 no leader knows the lag of a copy, so the state is restored.
     blind = only(*trace, answered(1_550, "a", 2, used=(11, 6)), away)
     assert (blind.bound.restore_ms, blind.is_within) == (50_000, True)
 
@@ -290,7 +290,7 @@ def test_no_partition_pauses_longer_than_its_bound(old, new):
         assert outcome.ok, (seed, outcome.broken[0])
         assert outcome.pauses
         clean_stops = [pause for pause in outcome.pauses if pause.stopped is Stopped.CLEAN_STOP]
-        if old == "native":  # they say that they leave: one rebalance, and no session
+        if old == "native":  # native members leave the group: one rebalance, and no session
             assert clean_stops
             assert all(pause.bound.session_ms == 0 for pause in outcome.pauses)
             assert max(pause.pause_ms - pause.bound.restore_ms for pause in clean_stops) <= 4_000

@@ -1,4 +1,4 @@
-"""Rebootstraps in the simulator: every row, several seeds; and each checker notices its fault."""
+"""Rebootstraps in the simulator: every row, several seeds; each checker finds its fault."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_refused_connections_need_no_trigger():
 
 
 def test_stuck_connections_need_it():
-    """Before KIP-1102 a client in this place never came back: no node is in back-off for long."""
+    """Before KIP-1102, such a client never recovered: no node stays in back-off."""
     seen, _ = played(NAMES["connections are stuck"], 3, trigger_ms=5_000)
     assert kinds(seen, "rebootstrap")[0].rule == "metadata is overdue"
     seen, _ = played(NAMES["connections are stuck"], 3, trigger_ms=10**9)

@@ -106,7 +106,7 @@ def test_records_processed_again_are_counted_and_are_no_loss(tally, written):
 
 def test_a_commit_above_a_record_that_nobody_processed_is_found(tally):
     tally.take([batch(0, 3), batch(5, 9), report("a", 0, OffsetsCommitted(offsets=((0, 10),)))])
-    assert tally.committed_unprocessed() == {}, "it may still come through another pipe"
+    assert tally.committed_unprocessed() == {}, "its report can still arrive from another process"
     assert tally.committed_unprocessed() == {0: (4, 10)}
     assert tally.committed_unprocessed(at_end=True) == {0: (4, 10)}
     tally.take([batch(4, 4)])
@@ -158,7 +158,7 @@ def test_a_stalled_member_may_own_beside_its_successor_for_a_while(tally):
     window = close(tally, owner="b", generation=2, now_ms=70)
     assert (window.doubles, window.excused) == ((), 1)
     tally.take([assigned("c", 80, 0)])
-    assert len(close(tally, owner="c", generation=3).doubles) == 1, "an old stall excuses nobody"
+    assert len(close(tally, owner="c", generation=3).doubles) == 1, "an old stall is no excuse"
 
 
 def test_a_stall_excuses_neither_a_stranger_nor_what_begins_long_after_it(tally):

@@ -84,7 +84,7 @@ def on_the_wire(answer):
     return ConsumerProtocolMemberAssignment.decode(answer.encode())
 
 
-def said_by(assignor):
+def subscription_of(assignor):
     return decode_subscription(bytes(assignor.metadata({"lines"}).user_data))
 
 
@@ -118,15 +118,15 @@ def test_generation_and_instance_id_are_in_the_native_bytes():
     coordinator.generation = 7
     answers = assignor.assign(cluster(lines=2), {"m": joined(assignor)})
     assignor.on_assignment(on_the_wire(answers["m"]))
-    native = said_by(assignor).native
+    native = subscription_of(assignor).native
     assert (native.instance_id, native.owned_generation) == ("i-1", 7)
 
 
 def test_a_static_member_without_a_process_id_has_the_same_one_after_a_restart():
-    ids = {said_by(made(process_id=None, instance="i-1")[0]).process_id for _ in range(2)}
+    ids = {subscription_of(made(process_id=None, instance="i-1")[0]).process_id for _ in range(2)}
     assert len(ids) == 1
-    assert said_by(made(process_id=None, instance="i-2")[0]).process_id not in ids
-    assert said_by(made(number=3, instance="i-1")[0]).process_id == UUID(int=3)
+    assert subscription_of(made(process_id=None, instance="i-2")[0]).process_id not in ids
+    assert subscription_of(made(number=3, instance="i-1")[0]).process_id == UUID(int=3)
 
 
 def test_tasks_are_revoked_before_the_next_join_and_lost_with_the_membership():
@@ -137,7 +137,7 @@ def test_tasks_are_revoked_before_the_next_join_and_lost_with_the_membership():
         answers = assignor.assign(cluster(lines=2), {"m": joined(assignor)})
         assignor.on_assignment(on_the_wire(answers["m"]))
     coordinator.generation = -1
-    assert not said_by(assignor).prev_tasks, "others run them now"
+    assert not subscription_of(assignor).prev_tasks, "others run them now"
     kinds = ["assigned", "revoked", "assigned", "lost"]
     assert listener.calls == [(kind, tasks) for kind in kinds]
     assert seen[-2] == MembershipLost(active_tasks=tuple(tasks))
@@ -153,7 +153,7 @@ def test_an_answer_in_a_lower_version_makes_it_rejoin_at_once():
     assignor.metadata({"lines"})
     assignor.on_assignment(answer(10, 10))
     assert coordinator.requests == 1
-    assert said_by(assignor).version == 10
+    assert subscription_of(assignor).version == 10
 
 
 def test_a_follow_up_comes_from_the_loop_and_waits_for_a_running_rebalance():
@@ -182,7 +182,7 @@ def test_nothing_is_raised_whatever_listener_and_observer_do():
     async def work():
         assignor, _, _ = made(listener=Broken())
         assignor._membership.reporter.observer = lambda _: 1 / 0
-        assert said_by(assignor).version == 11
+        assert subscription_of(assignor).version == 11
         assignor.on_assignment(answer(11, 11))
         assignor.on_assignment(ConsumerProtocolMemberAssignment(1, [], b"\x00"))
         assignor.on_assignment(ConsumerProtocolMemberAssignment(1, [], None))
@@ -220,9 +220,9 @@ def test_an_answer_that_would_end_aiokafka_becomes_one_without_anything(bytes_of
 def test_an_answer_that_aiokafka_can_take_reaches_it_unchanged():
     assignor, coordinator, _ = made()
     assignor.metadata({"lines"})
-    good = ConsumerProtocolMemberAssignment(0, [("lines", [0])], b"x").encode()
-    asyncio.run(coordinator._on_join_complete(1, "m", "stream", good))
-    assert coordinator.completed == [good]
+    valid = ConsumerProtocolMemberAssignment(0, [("lines", [0])], b"x").encode()
+    asyncio.run(coordinator._on_join_complete(1, "m", "stream", valid))
+    assert coordinator.completed == [valid]
 
 
 def as_a_cooperative_client_writes(member, name):

@@ -52,8 +52,8 @@ def test_a_topic_is_created_once_with_its_settings_however_often_it_is_asked_for
 
 
 def test_a_topic_that_cannot_be_created_is_a_sentence(access):
-    bad = InternalTopic(name="bad", partitions=-5, configs={}, compacted=False)
-    failed = access.create_topics([bad], replication_factor=-1)
+    invalid = InternalTopic(name="bad", partitions=-5, configs={}, compacted=False)
+    failed = access.create_topics([invalid], replication_factor=-1)
     assert "cannot be created" in failed["bad"]
 
 

@@ -61,9 +61,9 @@ def test_a_topic_is_created_once_with_its_settings_however_often_it_is_asked_for
 
 
 def test_a_topic_that_cannot_be_created_is_a_sentence_and_hinders_no_other(access):
-    bad = InternalTopic(name="bad", partitions=-5, configs={}, compacted=False)
-    good = InternalTopic(name="good", partitions=1, configs={}, compacted=False)
-    failed = access.create_topics([bad, good], replication_factor=-1)
+    invalid = InternalTopic(name="bad", partitions=-5, configs={}, compacted=False)
+    valid = InternalTopic(name="good", partitions=1, configs={}, compacted=False)
+    failed = access.create_topics([invalid, valid], replication_factor=-1)
     assert list(failed) == ["bad"]
     assert "cannot be created" in failed["bad"]
     assert access.partition_counts(["good"]) == {"good": 1}

@@ -27,10 +27,10 @@ def answer(version=11, common=11, tasks=TASKS, **fields):
     return encode_assignment(value)
 
 
-GOOD = answer()
-UNTAKEABLE = {
+VALID = answer()
+INVALID = {
     "empty": b"",
-    "cut": GOOD[:20],
+    "cut": VALID[:20],
     "a version to come": b"\0\0\0\x0c" * 9,
     "no version": b"\xff" * 12,
     "another topology": answer(tasks=(TaskId(0, 0), TaskId(4, 1))),
@@ -38,18 +38,18 @@ UNTAKEABLE = {
 }
 
 
-@pytest.mark.parametrize("name", UNTAKEABLE)
+@pytest.mark.parametrize("name", INVALID)
 def test_an_answer_that_cannot_be_taken_is_asked_for_again_however_it_fails(name):
     listener = Listener()
     membership, client, _ = connected(listener=listener)
     for generation in range(1, 9):
         membership.join()
-        membership.take(LINES, UNTAKEABLE[name], generation)
+        membership.take(LINES, INVALID[name], generation)
     assert client.delays_s == [1, 2, 4, 8, 16, 32, 60, 60]
     assert membership.reporter.failed is None
     assert [kind for kind, _ in listener.calls].count("error") == 8
     before = decode_subscription(membership.join())
-    membership.take(LINES, GOOD, 9)
+    membership.take(LINES, VALID, 9)
     assert tuple(membership.core.member.held.active) == TASKS
     assert before.version == 11
     membership.take(LINES, b"", 10)
@@ -59,13 +59,13 @@ def test_an_answer_that_cannot_be_taken_is_asked_for_again_however_it_fails(name
 def test_an_unexpected_exception_is_an_answer_that_cannot_be_taken(monkeypatch):
     listener = Listener()
     membership, client, _ = connected(listener=listener)
-    membership.take(LINES, GOOD, 1)
+    membership.take(LINES, VALID, 1)
 
     def broken(*_, **__):
         raise RecursionError("\x1b[31mtoo deep")
 
     monkeypatch.setattr(membership.core.member, "receive", broken)
-    membership.take(LINES, GOOD, 2)
+    membership.take(LINES, VALID, 2)
     assert client.delays_s == [1]
     assert "RecursionError" in listener.calls[-1][1]
     assert "\x1b" not in listener.calls[-1][1]
@@ -142,7 +142,7 @@ def test_interrupts_and_exhausted_memory_pass(error):
     listener.on_tasks_assigned = interrupted
     membership, _, _ = connected(listener=listener)
     with pytest.raises(error):
-        membership.take(LINES, GOOD, 1)
+        membership.take(LINES, VALID, 1)
 
 
 def hosts_without_this_member():

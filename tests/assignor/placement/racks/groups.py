@@ -27,7 +27,7 @@ def draw_replicas(rng, racks, *, known=1.0):
 def draw_actives(rng, *, copies=False):
     """A group and a placement of its actives: by owner, in turn, or at random.
 
-    With `copies` any client may have a copy of a task besides, and owners may be behind.
+    With `copies`, any client can have a copy of a task, and owners can be behind.
     """
     clients, racks = rng.randint(2, 7), [f"r{number}" for number in range(rng.randint(2, 4))]
     tasks = [TaskId(s, p) for s in range(rng.randint(1, 3)) for p in range(rng.randint(1, 8))]
@@ -70,9 +70,9 @@ def draw_actives(rng, *, copies=False):
 
 
 def places_of(state, task, active):
-    """Where the task may stay: its owner, caught-up copies without one, else the nearest copies.
+    """Clients on which the task may stay: its owner; without one, caught-up or else nearest copies.
 
-    And where balance has it, if it is caught up there.
+    Also its client in the balanced placement, if it is caught up there.
     """
     owner, limit = int(state.owner[task]), state.config.acceptable_recovery_lag
     lags = dict(state.copies(task))
@@ -99,7 +99,7 @@ def active_cost(state, task, client, costs, active):
 
 
 def cheapest_actives(state, active, tasks, costs):
-    """Least cost of these tasks on the graph of all tasks and clients, counts kept."""
+    """Least cost of these tasks on the graph of all tasks and clients, with equal counts."""
     is_balanced = state.config.rack_aware_assignment_strategy == "balance_subtopology"
     graph, quota = nx.DiGraph(), np.bincount(active[tasks], minlength=len(state.clients)).tolist()
     used = [client for client, count in enumerate(quota) if count]
@@ -124,7 +124,7 @@ def cheapest_actives(state, active, tasks, costs):
 
 
 def draw_standbys(rng, replicas, *, tasks=14, clients=7, tagged=0.3):
-    """A group, its actives and standby pairs; state anywhere, nowhere, or at the standbys."""
+    """A group, its actives and standby pairs; with state anywhere, nowhere, or on the standbys."""
     count = rng.randint(replicas + 1, clients)
     racks = [f"r{number}" for number in range(rng.randint(2, 5))]
     names = [TaskId(0, number) for number in range(rng.randint(1, tasks))]
@@ -179,7 +179,7 @@ def standby_cost(state, pairs, costs):
 
 
 def values_of(state, clients, *, spread_racks):
-    """How many different tag values, or without tags racks, these clients have."""
+    """Number of different tag values (without tags: racks) of these clients."""
     if state.config.rack_aware_assignment_tags:
         return len({tag for client in clients for tag in state.tags[client]})
     return len({state.racks[client] for client in clients}) if spread_racks else 0
@@ -188,7 +188,7 @@ def values_of(state, clients, *, spread_racks):
 def cheapest_standbys(state, active, pairs, costs, *, spread_racks):
     """Least cost on the graph of all tasks and clients.
 
-    Exact with one standby; with several the spread is left out, so it is a lower bound then.
+    Exact with one standby; with several, the spread is ignored, so it is a lower bound.
     """
     graph = nx.DiGraph()
     quota = np.bincount([c for _, c in pairs], minlength=len(state.clients)).tolist()

@@ -42,7 +42,7 @@ def racks_of(*racks):
 
 
 def test_actives_that_cost_the_same_change_places_for_the_sake_of_standbys():
-    # Sources are everywhere; changelogs are where the other task's standby is.
+    # Sources are in all racks; each changelog is in the rack of the other task's standby.
     state = group(["a", "b"], [racks_of("a", "b")] * 2, [racks_of("a"), racks_of("b")])
     active, pairs = np.array([0, 1]), ((0, 1), (1, 0))
     assert optimize_standbys(state, active, pairs)[0] == pairs, "alone they are stuck"

@@ -1,4 +1,4 @@
-"""Rack-aware optimisation of whole assignments, as a strategy of one's own calls it."""
+"""Rack-aware optimisation of whole assignments, called by a custom strategy."""
 
 from dataclasses import replace
 

@@ -7,12 +7,12 @@ from assignor.placement.state import NOBODY
 
 
 def shedding_group():
-    """Client 0 (rack 0) runs three tasks and may keep one; client 1 (rack 1) takes two."""
+    """Client 0 (rack 0) runs three tasks and keeps one; client 1 (rack 1) takes two."""
     return ExchangeProblem(
         client=np.array([0, 1, 1]),
         kept=KeptPlaces.of_owner(np.array([0, 0, 0])),
         class_of=np.array([0, 0, 1]),
-        # Class 0 is at home in rack 1, class 1 in rack 0.
+        # The partitions of class 0 are in rack 1, those of class 1 in rack 0.
         weight=np.array([[10, 0], [0, 10]]),
         rack_of=np.array([0, 1]),
         overlap=1,

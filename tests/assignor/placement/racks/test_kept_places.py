@@ -1,4 +1,4 @@
-"""Where tasks may stay at no cost, and what a crash costs a group with racks."""
+"""Clients on which tasks stay at no cost, and the cost of a crash in a group with racks."""
 
 import json
 from pathlib import Path
@@ -114,12 +114,12 @@ def test_crashes_of_groups_with_racks_start_hardly_a_task_cold():
     rounds = [next(iter(play(crashed_group(seed), sticky))) for seed in range(40)]
     takeovers = sum(played.moves.takeovers for played in rounds)
     assert takeovers > 80
-    # A few exceed what the bands let the clients with their copies take.
+    # A few exceed the bands of the clients with their copies.
     assert sum(played.moves.cold for played in rounds) <= takeovers // 20
 
 
 def replaced_group(seed):
-    """A settled group with racks, of which one client has left; or a new one came in its place."""
+    """A settled group with racks in which one client has left or was replaced."""
     rng = seeded(seed)
     racks = ["r0", "r1", "r2"][: rng.randint(2, 3)]
     count = rng.randint(3, 9)
@@ -155,7 +155,7 @@ def replaced_group(seed):
     return regroup(last.state, left)
 
 
-# In the last one two placements cost the same, and each was left for the other in turn.
+# In the last one, two placements of equal cost used to alternate.
 @pytest.mark.parametrize("seed", [*range(20), 454])
 def test_placements_of_equal_cost_do_not_take_turns(seed):
     rounds = list(play(replaced_group(seed), high_availability))

@@ -1,4 +1,4 @@
-"""Exchanges of two where racks are many: nearly the optimum, and nothing else changes."""
+"""Exchanges of two tasks with many racks: near the optimum, and nothing else changes."""
 
 import numpy as np
 import pytest

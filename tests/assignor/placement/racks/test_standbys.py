@@ -65,7 +65,7 @@ def several_standbys(seeds, replicas, **sizes):
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_several_standbys_are_within_two_percent_of_the_best(replicas):
     cost, least = several_standbys(range(60), replicas)
-    # The promise is 1.02; what several cuts into layers reach is 1.001, and one cut alone 1.012.
+    # The promise is 1.02; several cuts into layers reach 1.001, a single cut 1.012.
     assert least <= cost <= 1.005 * least
 
 

@@ -30,7 +30,7 @@ def test_a_partition_costs_one_in_every_rack_without_a_replica():
 def test_tasks_that_cost_the_same_everywhere_share_a_class():
     state = group(["a", "b"], [(A,), (A | C,), (A, B), (B, A)])
     class_of = traffic_of(state, state.partition_racks, range(4)).class_of.tolist()
-    assert class_of[0] == class_of[1], "a rack without clients tells nobody apart"
+    assert class_of[0] == class_of[1], "a rack without clients makes no difference"
     assert class_of[2] == class_of[3]
     assert class_of[0] != class_of[2]
 

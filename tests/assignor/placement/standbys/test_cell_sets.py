@@ -1,4 +1,4 @@
-"""Sets of cells that list nothing are those that were listed."""
+"""Implicit sets of cells equal the listed ones."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def a_group(rng):
 
 
 def both(state):
-    """Without lists, and with them."""
+    """The sets without lists, and with them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(copies_apart, "_MANY_CELLS", 0)
         unlisted = copies_apart.Spread.of(state)

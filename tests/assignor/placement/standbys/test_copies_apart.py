@@ -79,7 +79,7 @@ def test_a_missing_tag_is_a_value_of_its_own():
 
 
 def test_the_next_copy_is_the_one_that_leads_furthest():
-    # From (a, x) all others differ in both keys or can; (b, y) would leave either no new zone or no
+    # From (a, x), all others can differ in both keys; (b, y) would leave either no new zone or no
     # new cluster to the copy after it.
     apart = spread(
         {"zone": "a", "cluster": "x"},

@@ -1,4 +1,4 @@
-"""Copies apart first, then level: the groups of Kafka's ClientTagAwareStandbyTaskAssignorTest."""
+"""First spread, then balance of copies: groups of ClientTagAwareStandbyTaskAssignorTest."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Standbys moved so that no single crash overloads a survivor."""
+"""Standbys move so that no single crash overloads a survivor."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ END = 10**6
 
 
 def neighbours(tasks, clients, *, replicas=1, threads=1, warmups=1_000, **options):
-    """A level group as Kafka leaves it: all standbys of a client are on the clients after it."""
+    """A balanced group by Kafka: all standbys of a client are on the clients after it."""
     ids = [TaskId(0, n) for n in range(tasks)]
     made = []
     for number in range(clients):
@@ -47,7 +47,7 @@ def neighbours(tasks, clients, *, replicas=1, threads=1, warmups=1_000, **option
 
 
 def overload(state, active, pairs):
-    """Busiest survivor of the worst crash over the average of the survivors."""
+    """Load of the busiest survivor of the worst crash, divided by the average of the survivors."""
     holders = {}
     for task, client in pairs:
         holders.setdefault(task, []).append(client)
@@ -110,7 +110,7 @@ def test_every_client_stays_within_its_band_of_copies():
 def test_state_that_is_there_is_used_before_any_is_restored():
     state = neighbours(64, 6, threads=2)
     task = np.repeat(np.arange(64), np.diff(state.copy_start))
-    # Client 3 has left-over state of client 0's tasks, whose standbys are all on client 1.
+    # Client 3 has old state of client 0's tasks, whose standbys are all on client 1.
     task = np.append(task, np.arange(0, 64, 6))
     client = np.append(state.copy_client, np.full(11, 3))
     order = np.lexsort((client, task))

@@ -1,4 +1,4 @@
-"""Standbys: what is there stays, the rest is spread, and a second look changes nothing."""
+"""Standbys: existing copies stay, new ones are spread, and a second call changes nothing."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_both_ways_of_filling_level_the_total_load_by_thread(tasks):
     assert {len(set(c) - {active[t]}) for t, c in held.items()} == {2}
     total = np.bincount(active, minlength=4) + np.bincount([c for _, c in found], minlength=4)
     per_thread = total / threads
-    # A copy a client and task: four clients with three copies each cannot all be level.
+    # One copy per client and task: four clients with three copies each cannot be balanced.
     assert per_thread[3] <= per_thread[0]
 
 

@@ -1,4 +1,4 @@
-"""What a placement lacks of the spread that tags ask for, said with task and key."""
+"""Spread over tag values that a placement does not reach, reported with task and key."""
 
 import numpy as np
 

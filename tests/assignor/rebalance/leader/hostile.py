@@ -1,4 +1,4 @@
-"""A group with a member that writes what it likes."""
+"""A group with a member that writes arbitrary values."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def settings(strategy=sticky, **options):
 
 
 def written(member, name, *, native=None, owned=(), sums=None, **changed):
-    """A member's blob with other values in some fields, as a hostile member writes it."""
+    """The blob of a hostile member: other values in some fields."""
     value, _ = member.subscription(owned_partitions=owned or ())
     if sums is not None:
         changed["task_offset_sums"] = TaskOffsetSums.from_mapping(sums)
@@ -41,7 +41,7 @@ def written(member, name, *, native=None, owned=(), sums=None, **changed):
 
 
 def group(release="native", **hostile):
-    """Two honest members and one that is not."""
+    """Two honest members and a hostile one."""
     honest = [start(release, number=n, endpoint=f"host-{n}:80") for n in range(2)]
     blobs = [
         GroupMember(member_id=f"m{n}", user_data=m.subscription()[1]) for n, m in enumerate(honest)

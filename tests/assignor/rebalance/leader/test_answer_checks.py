@@ -1,4 +1,4 @@
-"""All answers of a generation, looked at before any is sent; and the plan of before instead."""
+"""Checks of all answers of a generation before any is sent; the previous plan as fallback."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ def test_answers_that_break_a_rule_are_not_sent_and_tasks_stay_where_they_ran(mo
     [warning] = [warning for warning in group.last.warnings if "goes to both" in warning]
     assert "tasks stay where they ran" in warning
     assert group.last.failures.count == 1
-    assert group.last.answers["a"].assignment.next_rebalance_ms == 11_000, "it looks again then"
+    assert group.last.answers["a"].assignment.next_rebalance_ms == 11_000, "the next rebalance"
 
 
 def test_what_nobody_ran_is_dealt_evenly_meanwhile(monkeypatch):

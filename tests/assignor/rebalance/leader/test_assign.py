@@ -1,4 +1,4 @@
-"""The leader's half: versions decided, tasks placed, bad bytes kept from hurting others."""
+"""`assign_group`: versions, placement, and isolation of members with invalid bytes."""
 
 import pytest
 
@@ -236,13 +236,13 @@ def test_the_topology_is_read_from_the_settings():
     [(0, -1, 0), (1, -1, 0), (2, -1, 2), (2, 0, 0)],
 )
 def test_the_leader_tells_native_members_which_format_it_writes(writes, epoch, level):
-    """Only where no level is finalized; the lowest one is what everybody writes anyway."""
+    """Only if no level is finalized; all members write the lowest level anyway."""
     group = group_of("a", "b")
     levels = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: 101}, epoch=epoch) if epoch >= 0 else None
     knowledge = LeaderKnowledge(levels=levels or UNKNOWN_LEVELS, persistent_version=writes)
     received = group.round("a", knowledge=knowledge)
     assert answered_persistent_version(received["b"].assignment) == level
-    # A member of an earlier release takes it for levels without an epoch, which do not count.
+    # A member of an earlier release reads it as levels without an epoch, which it ignores.
     assert group.members["b"].state.known_levels == knowledge.levels
 
 

@@ -1,4 +1,4 @@
-"""The boundary, the claims and the suspects one by one: each rule is seen where it decides."""
+"""The rules of the boundary, of claims and of suspects, each in a case where it decides."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ def test_only_generations_before_this_one_pass(reported, believed):
     member = written(start(), "x", native={"owned_generation": reported})
     assert read(member, generation=7).native.owned_generation == believed
     assert read(member).native.owned_generation == reported, (
-        "a client that does not say bounds nothing"
+        "a client without a generation has no bound"
     )
 
 
@@ -118,13 +118,13 @@ def test_doubt_grows_with_each_claim_and_goes_as_slowly():
     )
     after = claims.remembered({}, (), PLAN)
     assert after.doubted == {"x": 3, "b": 1}
-    assert after.given == {TASKS[0]: "b"}, "who was given it last, while nobody is given it"
+    assert after.given == {TASKS[0]: "b"}, "the last assigned owner, while the task has none"
     strange = ClaimMemory(given={TaskId(9, 9): "b"})
     assert claims_of(memory=strange).remembered({}, (), PLAN).given == {}
 
 
 def rounds(own_generations, *, after=None):
-    """What a leader remembers once a member has claimed a task in so many rebalances."""
+    """The memory of a leader after a member has claimed a task in some rebalances."""
     memory = after or ClaimMemory()
     for generation, own in enumerate(own_generations, start=8):
         member = read(claimant("c", ALL[:1], generation=own))
@@ -139,7 +139,7 @@ def test_a_member_without_an_answer_did_not_have_to_revoke():
     assert (memory.withheld, memory.waited) == ({TASKS[0]: 1}, {TASKS[0]: 5})
     assert memory.doubted == {}
     claims, _ = rounds([5] * (LONG_PATIENCE + 1))
-    assert claims.ignored == {"c": {TASKS[0]}}, "nobody blocks a task for good"
+    assert claims.ignored == {"c": {TASKS[0]}}, "no member blocks a task forever"
 
 
 def test_a_member_that_took_the_answers_and_claims_on_is_not_waited_for():
@@ -160,7 +160,7 @@ def test_a_task_waits_for_its_owner_of_the_latest_generation_and_for_owners_with
     ]
     answer = assign_group(settings(), members, {"lines": 6})
     given = {p for member_answer in answer.answers.values() for p in member_answer.partitions}
-    if early is None:  # both may run them: what either keeps it goes on with
+    if early is None:  # both may run them: each keeps its tasks
         assert given == set(ALL)
     else:
         assert set(ALL[:3]) & set(answer.answers["m1"].partitions) == set()
@@ -195,7 +195,7 @@ def test_with_an_honest_members_process_id_no_claim_now_and_then_stops_tasks_for
 
 
 def answering(*culprits):
-    """A leader that fails while bytes of these are used; counts how often it is asked."""
+    """A leader that fails if it uses bytes of these members; counts its calls."""
 
     def answer(suspects):
         answer.asked += 1
@@ -240,7 +240,7 @@ def test_levels_that_one_member_alone_changes_are_reported():
     assert f"{ASSIGNMENT_PROTOCOL}=101 becomes {ASSIGNMENT_PROTOCOL}=11" in warning
 
 
-# Withholding, and what is left when nothing else works
+# Withholding, and the last fallback
 
 
 @pytest.mark.parametrize(("other", "withheld"), [(4, {TASKS[0]}), (None, set())])

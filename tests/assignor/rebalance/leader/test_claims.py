@@ -1,4 +1,4 @@
-"""Members that claim tasks which are not theirs starve nobody for long."""
+"""Members that claim tasks of others do not block them for long."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from tests.assignor.rebalance.leader.hostile import ALL, TASKS, settings, writte
 
 
 class Cooperative:
-    """Honest cooperative members, and one that claims what it likes; a leader that remembers."""
+    """Honest cooperative members, one that claims arbitrary tasks, and a leader with memory."""
 
     def __init__(self, *, release="native", shown=True):
         self.members = {f"m{n}": start(release, number=n) for n in range(2)}
@@ -101,7 +101,7 @@ def test_who_claims_every_partition_in_every_round_starves_nobody_for_long(claim
         answer = group.round(claimant(group))
         given = {p for member_answer in answer.answers.values() for p in member_answer.partitions}
         kept.append(len(given))
-    # What the claimant is given counts as running; it is in the group and says that it runs.
+    # Tasks of the claimant count as running: it is in the group and claims to run them.
     assert kept[-5:] == [6] * 5
     assert [w for w in answer.warnings if "claims" in w]
     name = claimant(group).member_id

@@ -140,7 +140,7 @@ def test_a_jvm_leader_sees_the_level_as_the_supported_version():
     group.join("jvm", "3.9.1")
     group.settle("jvm")
     assert group.used_versions() == {"native": 9, "jvm": 9}
-    # Under a JVM leader nobody is told; each finds out by itself, before it writes.
+    # A JVM leader sends no levels; each member polls them before it writes.
     assert group.members["native"].levels_polled(at(8, 2), leads=False) is None
     assert written(group.members["native"]) == 8
 

@@ -1,4 +1,4 @@
-"""One member writes what it likes; the others keep every task that they can have."""
+"""One member writes arbitrary values; the others keep every task."""
 
 from dataclasses import replace
 
@@ -129,11 +129,11 @@ def test_two_lists_of_partitions_that_differ_are_a_contradiction():
     assert placed(answer) == TASKS[2:]
 
 
-# The last line
+# The last fallback
 
 
 def broken_for(*names):
-    """A step of the leader that fails as soon as it meets one of these members."""
+    """A step of the leader that fails for these members."""
 
     def fails(read, *arguments, **options):
         if any(member.id in names and not member.unreadable for member in read):

@@ -1,4 +1,4 @@
-"""StreamsPartitionAssignorTest: what it says of tasks, threads and standbys, by Kafka's names.
+"""StreamsPartitionAssignorTest: its cases about tasks, threads and standbys, by Kafka's names.
 
 Kafka's class also tests internal topics, requests to brokers and the bytes; those are not here.
 Each case of a whole group runs with the port of Kafka's assignor and with `high_availability`.
@@ -22,7 +22,7 @@ from encoding import Subscription, TaskId, TaskOffsetSums, TopicPartition, encod
 from probing import find_release
 
 LOGGED, NOT_LOGGED = "logged", "not logged"
-# As in Kafka's tests no standby has got anywhere.
+# As in Kafka's tests, no standby has made progress.
 RUNNING, STARTED, END = -2, 0, 10**9
 STRATEGIES = ("high_availability", "kafka_high_availability")
 

@@ -50,7 +50,7 @@ def test_a_leader_at_101_places_a_member_at_102_by_its_real_offsets():
     group = group_of("a", "b", config=AssignmentConfig(num_standby_replicas=1))
     group.join("new", "next", start_version="latest", endpoint="host-n:9")
     new = group.members["new"]
-    # It comes back with the state of two tasks on its disk; a and b have none.
+    # It returns with the state of two tasks on its disk; a and b have none.
     blobs = [
         GroupMember(member_id="a", user_data=group.members["a"].subscription()[1]),
         GroupMember(member_id="b", user_data=group.members["b"].subscription()[1]),
@@ -231,7 +231,7 @@ def test_an_answer_above_what_was_sent_is_a_failure_not_a_rejoin():
 
 
 class TestLayoutsWithoutAField:
-    """Version 102, which exists for tests only, has no reference and no instance id any more."""
+    """Version 102, for tests only, has no reference and no instance id."""
 
     @staticmethod
     def settled(**options):

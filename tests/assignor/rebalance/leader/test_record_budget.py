@@ -1,4 +1,4 @@
-"""The budget: what fits is left alone, what does not is stepped down, tasks are never dropped."""
+"""The budget: answers that fit are unchanged, others are stepped down, tasks are never dropped."""
 
 from itertools import product
 
@@ -165,13 +165,13 @@ def test_it_fits_whenever_stepping_down_can_make_it_fit(members, limit):
 
 
 def smallest_answer(member):
-    """The least that a member can be stepped down to, one smaller form after another."""
+    """The smallest form to which a member can be stepped down."""
     return min(member.answer_by_form.values())
 
 
 @given(groups(most=4), st.integers(0, 700), st.integers(1, 300))
 def test_not_one_member_is_stepped_down_in_vain(members, limit, more):
-    """Whatever is given to members when there is more room would not have fitted here."""
+    """Larger forms with a higher limit would not have fitted into this one."""
     tight = fit_group(members, limit=limit, record_bytes=0)
     loose = fit_group(members, limit=limit + more, record_bytes=0)
     if loose.form_by_member != tight.form_by_member:
@@ -193,7 +193,7 @@ def test_more_room_never_means_a_lower_form(members, limit, more):
 
 
 def test_the_protocol_is_estimated_from_above():
-    """Against the bytes as the protocol lays them out, written here by hand."""
+    """Compared with the bytes of the protocol, encoded here by hand."""
     topic, member = "orders", "app-1-" + "0" * 36
     partitions = [TopicPartition(topic, n) for n in range(3)]
     topic_partitions = 4 + (2 + len(topic)) + 4 + 3 * 4

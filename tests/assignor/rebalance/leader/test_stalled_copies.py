@@ -1,4 +1,4 @@
-"""A newcomer whose copies make no progress: said once, looked at again ever later, with an end."""
+"""A new client whose copies make no progress: one warning, checks at growing intervals, an end."""
 
 from dataclasses import replace
 from itertools import cycle
@@ -38,7 +38,7 @@ RUNNING = -2  # as members report a task that runs
 
 
 class Led:
-    """Member a leads; others join, and the copies of those that are stuck stay at `offset`."""
+    """Member a leads; others join, and copies of the stuck ones stay at `offset`."""
 
     def __init__(self, release="native", joiners="b", stuck="b", partitions=2):
         self.group = Group(strategy=high_availability, config=CONFIG, partitions=partitions)
@@ -50,7 +50,7 @@ class Led:
             self.group.join(name, release)
 
     def round(self, now_ms=0):
-        """One rebalance; when the next one is asked for, and the warnings about b."""
+        """Run one rebalance; return the time of the requested next one and the warnings about b."""
         self.now_ms = now_ms or self.now_ms
         if self.offsets:
             self.offset = next(self.offsets)
@@ -82,7 +82,7 @@ class Led:
 
 
 def looks_of(led):
-    """(wait in minutes, warnings) of each rebalance, until none is asked for any more."""
+    """(wait in minutes, warnings) of each rebalance, until none is requested."""
     found = []
     at_ms, warnings = led.round(MINUTE)
     while at_ms is not None:
@@ -127,7 +127,7 @@ def test_jvm_members_come_no_nearer_like_native_ones():
 def test_more_stuck_newcomers_than_warm_ups_take_turns_once_and_starve_nobody():
     led = Led(joiners="bcd", stuck="bc", partitions=8)
     waits = [wait for wait, _ in looks_of(led)]
-    # At each look every client has its turn again, which takes a few probing intervals.
+    # At each check every client has its turn again, which takes a few probing intervals.
     assert [wait for wait in waits if wait != 10] == [20, 40, 80, 160, 320, None]
     assert [led.moved(name) for name in "abcd"] == [6, 0, 0, 2]
     assert led.last.stalled.looks == LOOKS_MOST
@@ -244,7 +244,7 @@ def test_a_strategy_reports_that_it_waits_for_stalled_copies():
 
 
 class Leftovers(Led):
-    """b has state of every task from an earlier life; what it restores is caught up at once."""
+    """b has old state of every task; copies that it restores are caught up at once."""
 
     def round(self, now_ms=0):
         self.now_ms = now_ms or self.now_ms

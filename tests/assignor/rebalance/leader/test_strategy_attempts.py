@@ -1,4 +1,4 @@
-"""A user's strategy that fails: tasks stay, it is said, and it is asked again after a while."""
+"""A custom strategy that fails: tasks stay, with a warning; it is called again after a back-off."""
 
 import numpy as np
 import pytest
@@ -137,7 +137,7 @@ def test_the_back_off_doubles_up_to_ten_minutes_and_ends_with_success():
 
 
 class Fragile:
-    """Works, but for as long as it is told to fail."""
+    """A strategy that fails while `fails` is set."""
 
     fails = False
 

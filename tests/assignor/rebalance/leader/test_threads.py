@@ -26,7 +26,7 @@ def test_threads_end_level_and_every_task_has_one_thread(tasks, threads, owners,
     assert sorted(t for own in result.values() for t in own) == sorted(tasks)
     after = {name: before[name] + len(result[name]) for name in names}
     grown = [after[name] for name in names if result[name]]
-    # Whoever got something is no higher than one above the lowest of all.
+    # A thread that got a task has at most one more than the lowest.
     assert not grown or max(grown) <= min(after.values()) + 1
 
 

@@ -154,7 +154,7 @@ def test_partitions_of_other_topics_are_ignored():
 
 
 def hidden(member, name, *, generation=1, owns=True):
-    """A cooperative member as a leader on aiokafka sees it: only its own bytes say what it owns."""
+    """A cooperative member whose owned partitions are in native bytes only, as with aiokafka."""
     owned = [p for inputs in member.held.active.values() for p in inputs] if owns else ()
     data = member.subscription(owned_partitions=owned, owned_generation=generation)[1]
     return GroupMember(member_id=name, user_data=data, owned_partitions=None)

@@ -1,4 +1,4 @@
-"""What a simulated member does with an answer: the same as one beside a client, waits included."""
+"""A simulated member handles an answer like a member on a client, with the same waits."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def settled(release):
 
 
 def waits_ms(world, thread):
-    """Milliseconds until each rejoin that is wished for now."""
+    """Milliseconds until each pending rejoin."""
     return [
         pending.due_ms - world.now_ms
         for pending in world.scheduler.unordered()

@@ -1,4 +1,4 @@
-"""What each release does in a group, beside its versions."""
+"""Behaviour of each release besides its versions."""
 
 import pytest
 

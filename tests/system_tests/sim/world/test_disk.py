@@ -1,4 +1,4 @@
-"""State on disk: it lags, catches up, and gets lost."""
+"""State on disk: its lag, restore and loss."""
 
 from encoding import TaskId
 from system_tests.sim.world.disk import Disk, StateRates

@@ -1,4 +1,4 @@
-"""A strategy is asked once about each group, and answers as it would have."""
+"""The result of a strategy is cached by group."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ TASKS = [TaskId(0, number) for number in range(4)]
 
 
 def group(*owners, lag=0):
-    """Four tasks, and clients that ran these of them."""
+    """Four tasks, and clients with the tasks that they ran."""
     return group_state(
         tasks=TASKS,
         stateful_tasks=TASKS,

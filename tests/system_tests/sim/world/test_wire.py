@@ -1,4 +1,4 @@
-"""The consumer protocol's bytes, against kafka-python's own reading of them."""
+"""The bytes of the consumer protocol, compared with kafka-python's decoder."""
 
 import pytest
 from hypothesis import given
