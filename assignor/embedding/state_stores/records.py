@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgpack
 
-from assignor.stores import store_errors, text, whole_number
+from assignor.stores import StoreError, store_errors, text, whole_number
 from encoding import TopicPartition
 
 RESERVED: Final = b"\x00assignor/"
@@ -30,8 +30,10 @@ PROCESS_BYTES: Final = 8
 
 _OWNER: Final = struct.Struct(f">Q{PROCESS_BYTES}s")
 _FORMAT: Final = 1
-# Kafka's offsets and these epochs fit in 63 bits; a header beyond is not one of this package.
+# Epochs fit in 63 bits; a header beyond is not one of this package.
 _EPOCH_LIMIT: Final = 1 << 62
+# Each claim adds 1, and no group makes so many: an owner so far ahead is not of this package.
+_EPOCH_JUMP: Final = 1 << 40
 
 Writes = Mapping[bytes, bytes | None]
 """Key -> value; None deletes the key."""
@@ -77,8 +79,8 @@ class ChangelogRecord(Protocol):
         ...
 
     @property
-    def headers(self) -> Iterable[tuple[str, bytes]]:
-        """Its headers."""
+    def headers(self) -> Iterable[tuple[str, bytes | None]]:
+        """Its headers; other programs write some without a value."""
         ...
 
 
@@ -108,13 +110,37 @@ def owned_record(
     return NewRecord(partition=changelog, key=key, value=value, headers=headers)
 
 
-def owner_of(headers: Iterable[tuple[str, bytes]] | None) -> Owner:
+def owner_of(headers: Iterable[tuple[str, bytes | None]] | None) -> Owner:
     """Return the owner that a record names; `NOBODY` if it names none that is valid."""
     for name, value in headers or ():
-        if name == OWNER_HEADER and len(value) == _OWNER.size:
+        if name == OWNER_HEADER and value is not None and len(value) == _OWNER.size:
             owner = Owner(*_OWNER.unpack(value))
             return owner if 0 < owner.epoch < _EPOCH_LIMIT else NOBODY
     return NOBODY
+
+
+def is_plausible(owner: Owner, *, after: Owner) -> bool:
+    """Whether claims since `after` can have led to this owner; otherwise its header is foreign."""
+    return owner.epoch - after.epoch < _EPOCH_JUMP
+
+
+def next_owner(last: Owner, process: bytes, *, name: str) -> Owner:
+    """Return the owner of the next claim.
+
+    Args:
+        last: the latest owner of all changelogs of the task.
+        process: of the new owner.
+        name: of the changelog with `last`, for messages.
+
+    Raises:
+        StoreError: the epoch would be too high to be read.
+    """
+    if last.epoch + 1 >= _EPOCH_LIMIT:
+        raise StoreError(
+            f"{name} has records with owner epoch {last.epoch}, the last one that can be read, so "
+            "that its task cannot be claimed; another program wrote them: make the changelog anew"
+        )
+    return Owner(last.epoch + 1, process)
 
 
 def commit_bytes(commit: Commit) -> bytes:

@@ -13,6 +13,7 @@ from assignor.embedding.state_stores.records import (
     NewRecord,
     Owner,
     Writes,
+    is_plausible,
     owned_record,
     owner_of,
     read_commit,
@@ -118,7 +119,7 @@ class Replica:
             if record.offset < position or record.key is None:
                 continue
             position = record.offset + 1
-            found = owner_of(record.headers)
+            found = self._owner_of(record, after=owner)
             if found < owner:
                 self.unowned.add(record.key)
                 continue
@@ -177,6 +178,20 @@ class Replica:
         commit = commit or self.table.progress.commit
         entries = {key: value for key, value in writes.items() if key != COMMIT_KEY}
         self._apply(entries, position=position, owner=owner, commit=commit)
+
+    def _owner_of(self, record: ChangelogRecord, *, after: Owner) -> Owner:
+        found = owner_of(record.headers)
+        if is_plausible(found, after=after):
+            return found
+        changelog = f"{self.changelog.topic}-{self.changelog.partition}"
+        _log.warning(
+            "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
+            "ignored. Does another program write to this changelog?",
+            record.offset,
+            changelog,
+            found.epoch,
+        )
+        return NOBODY
 
     def _apply(self, writes: Writes, *, position: int, owner: Owner, commit: bytes) -> None:
         saved_ms = time.time_ns() // 1_000_000

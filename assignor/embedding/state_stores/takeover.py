@@ -20,8 +20,8 @@ from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     OWNER_KEY,
     NewRecord,
-    Owner,
     Writes,
+    next_owner,
     owned_record,
 )
 from assignor.embedding.state_stores.replica import Replica
@@ -94,8 +94,9 @@ class Takeovers:
     def _claim(self, copies: Sequence[TaskCopy]) -> None:
         """Write owner records, with an epoch above those that were read."""
         for copy in copies:
-            epoch = 1 + max(replica.owner.epoch for replica in copy.replicas.values())
-            copy.owner = Owner(epoch, self._process)
+            latest = max(copy.replicas.values(), key=lambda replica: replica.owner)
+            name = f"{latest.changelog.topic}-{latest.changelog.partition}"
+            copy.owner = next_owner(latest.owner, self._process, name=name)
         claims = [(copy, replica) for copy in copies for replica in copy.replicas.values()]
         offsets = self._access.append(
             [owned_record(r.changelog, OWNER_KEY, b"", copy.owner) for copy, r in claims]
