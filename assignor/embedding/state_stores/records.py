@@ -5,8 +5,9 @@ claim on the task. Two keys are reserved:
 
 - an *owner record* claims the task. From then on records of earlier owners do not count;
 - a *commit record* has everything that a batch of input wrote, in all stores of the task, and the
-  input offsets after the batch. It is one record, so it is in the log whole or not at all, and it
-  is acknowledged before any of its writes is sent as a record of its own.
+  input offsets after the batch. It is one record, so it is in the log whole or not at all. Each
+  changelog of the task gets it, so that a store can be removed from the topology, and all are
+  acknowledged before any of its writes is sent as a record of its own.
 
 So each reader of the log computes the same state: the writes that it read, and then those of the
 last commit record, which may not have become records of their own.
@@ -89,14 +90,24 @@ class Commit:
     """A batch of input that is processed.
 
     Attributes:
-        number: of the commit; each commit of a task has a higher one than those before.
+        epoch: of the owner that made it.
+        number: of the commit; each commit of an owner has a higher one than those before.
         inputs: input partition -> offset of the first record that is not processed.
         writes: store -> what the batch wrote.
     """
 
+    epoch: int = 0
     number: int = 0
     inputs: Mapping[TopicPartition, int] = field(default_factory=dict)
     writes: Mapping[str, Writes] = field(default_factory=dict)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Later commits of the task have higher values, whatever stores it had meanwhile.
+
+        Numbers alone do not: a changelog that the task did not have for a while has an old number.
+        """
+        return self.epoch, self.number
 
 
 NO_COMMIT: Final = Commit()
@@ -147,7 +158,7 @@ def commit_bytes(commit: Commit) -> bytes:
     """Return the value of a commit record."""
     inputs = [[topic, number, offset] for (topic, number), offset in sorted(commit.inputs.items())]
     writes = {store: list(found.items()) for store, found in sorted(commit.writes.items())}
-    packed: bytes = msgpack.packb([_FORMAT, commit.number, inputs, writes])
+    packed: bytes = msgpack.packb([_FORMAT, commit.epoch, commit.number, inputs, writes])
     return packed
 
 
@@ -168,8 +179,9 @@ def read_commit(value: bytes | None, *, name: str) -> Commit:
         given = msgpack.unpackb(value)
         if given[0] != _FORMAT:
             raise ValueError(f"format {given[0]} is unknown; this release reads {_FORMAT}")
-        _, number, inputs, writes = given
+        _, epoch, number, inputs, writes = given
         return Commit(
+            epoch=whole_number(epoch, what="epoch"),
             number=whole_number(number, what="number"),
             inputs={
                 TopicPartition(text(topic), whole_number(at, what="partition")): whole_number(

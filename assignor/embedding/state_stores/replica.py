@@ -135,17 +135,20 @@ class Replica:
         """Return the writes that differ from the entries."""
         return {key: value for key, value in writes.items() if self.table.get(key) != value}
 
-    def repairs(self, writes: Writes) -> dict[bytes, bytes | None]:
+    def repairs(self, writes: Writes, *, commit: bytes = b"") -> dict[bytes, bytes | None]:
         """Return values of the keys in `unowned`, as they are after `writes`.
 
-        The commit record is among them if it is in `unowned`.
+        The commit record is among them, and the first, if it is in `unowned` or differs.
+
+        Args:
+            writes: that are written besides.
+            commit: value of the task's last commit record.
         """
-        values = {
-            key: writes[key] if key in writes else self.table.get(key)
-            for key in sorted(self.unowned - {COMMIT_KEY, OWNER_KEY})
-        }
-        if COMMIT_KEY in self.unowned:
-            values[COMMIT_KEY] = self.table.progress.commit or None
+        values: dict[bytes, bytes | None] = {}
+        if COMMIT_KEY in self.unowned or commit != self.table.progress.commit:
+            values[COMMIT_KEY] = commit or None
+        for key in sorted(self.unowned - {COMMIT_KEY, OWNER_KEY}):
+            values[key] = writes[key] if key in writes else self.table.get(key)
         return values
 
     def new_records(self, writes: Writes, owner: Owner) -> list[NewRecord]:

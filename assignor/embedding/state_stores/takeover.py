@@ -5,8 +5,9 @@
    owner writes behind it, because it was paused and does not know yet, do not count.
 3. Read on up to these owner records. What is before them counts, what is behind does not, so this
    is the whole state. If another process claimed the task meanwhile, the later epoch wins.
-4. Write those writes of the last commit record as records of their own that are missing: the owner
-   ended in between. Write values again that records of an earlier owner have hidden.
+4. Write the last commit record to changelogs that do not have it, and those of its writes that are
+   missing as records of their own: the owner ended in between. Write values again that records of
+   an earlier owner have hidden.
 """
 
 import time
@@ -121,11 +122,17 @@ class Takeovers:
                 copy.phase = Phase.BEHIND
                 continue
             copy.phase = Phase.RUNNING
-            commit = max((replica.commit for replica in replicas), key=lambda found: found.number)
+            # Each changelog gets each commit record. So one without the last commit has nothing
+            # later than that either, and one that was not the task's has an earlier commit.
+            last = max(replicas, key=lambda replica: replica.commit.order, default=None)
+            if last is None:
+                continue
+            commit, value = last.commit, last.table.progress.commit
             copy.commit = replace(commit, writes={})
             for replica in replicas:
-                writes = replica.missing(commit.writes.get(replica.name, {}))
-                writes |= replica.repairs(writes)
+                missing = replica.missing(commit.writes.get(replica.name, {}))
+                # The commit record is the first: with it, the changelog suffices for the rest.
+                writes = replica.repairs(missing, commit=value) | missing
                 if writes:
                     work.append((copy, replica, writes))
         self._write(work)

@@ -124,6 +124,7 @@ def test_offsets_in_between_are_noticed(replica):
 
 
 COMMIT = Commit(
+    epoch=2,
     number=3,
     inputs={TopicPartition("orders", 1): 12},
     writes={"counts": {b"one": b"1", b"two": None}},
@@ -147,11 +148,13 @@ def test_a_truncated_commit_is_one_sentence(at):
     "value",
     [
         b"\xc0",
-        b"\x94\x02\x00\x90\x80",
-        b"\x94\x01\xff\x90\x80",
-        b"\x94\x01\x00\x91\x93\xa1a\x00\xff\x80",
-        b"\x94\x01\x00\x90\x81\xa1a\x91\x92\xa1a\xc0",
-        b"\x94\x01\x00\x90\x81\x01\x90",
+        b"\x94\x01\x00\x90\x80",
+        b"\x95\x02\x00\x00\x90\x80",
+        b"\x95\x01\xff\x00\x90\x80",
+        b"\x95\x01\x00\xff\x90\x80",
+        b"\x95\x01\x00\x00\x91\x93\xa1a\x00\xff\x80",
+        b"\x95\x01\x00\x00\x90\x81\xa1a\x91\x92\xa1a\xc0",
+        b"\x95\x01\x00\x00\x90\x81\x01\x90",
     ],
 )
 def test_a_commit_of_another_program_is_one_sentence(value):
