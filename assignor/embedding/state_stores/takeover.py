@@ -149,7 +149,6 @@ class Takeovers:
                 position = replica.position + len(offsets)
                 commit = writes.get(COMMIT_KEY) or b""
                 replica.written(writes, position=position, owner=copy.owner, commit=commit)
-                replica.unowned.clear()
         except BaseException:
             for copy, _, _ in work:
                 copy.look_again()

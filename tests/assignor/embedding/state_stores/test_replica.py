@@ -19,6 +19,7 @@ from assignor.embedding.state_stores.records import (
     read_commit,
 )
 from assignor.embedding.state_stores.replica import REBUILD_AFTER_S, Replica
+from assignor.embedding.state_stores.sqlite import SqliteTable
 from assignor.embedding.state_stores.tables import DictTable
 from assignor.stores import StoreError
 from encoding import TopicPartition
@@ -101,6 +102,43 @@ def test_a_new_copy_begins_where_the_changelog_does(replica):
     assert replica.position == 7
     replica.check_range(7, 9)
     assert replica.position == 7
+
+
+@pytest.mark.parametrize(
+    ("end", "ahead_s", "is_kept"), [(10, 7200, True), (11, 7200, False), (11, 30, True)]
+)
+def test_a_copy_from_the_future_is_rebuilt(replica, end, ahead_s, is_kept):
+    replica.restore([record(9, b"one", b"1")])
+    saved_ms = round((time.time() + ahead_s) * 1000)
+    replica.table.progress = replace(replica.table.progress, saved_ms=saved_ms)
+    replica.check_range(0, end)
+    assert (replica.table.get(b"one") == b"1") is is_kept
+
+
+def test_a_key_that_its_owner_wrote_again_needs_no_repair(replica):
+    replica.restore([record(0, OWNER_KEY, b"", SECOND), record(1, b"one", b"late")])
+    replica.restore([record(2, b"two", b"late"), record(3, b"one", b"1", SECOND)])
+    assert replica.unowned == {b"two"}
+
+
+def test_keys_to_repair_are_kept_with_the_position(tmp_path):
+    path = tmp_path / "file"
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    replica.restore([record(0, b"one", b"1"), record(1, OWNER_KEY, b"", SECOND)])
+    replica.restore([record(2, b"one", b"late"), record(3, b"two", b"late")])
+    replica.table.close()
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    assert replica.position == 4
+    assert replica.repairs({}) == {b"one": b"1", b"two": None}
+    replica.written({b"one": b"1"}, position=5, owner=SECOND)
+    replica.table.close()
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    assert replica.unowned == {b"two"}
+    replica.check_range(6, 6)
+    replica.table.close()
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    assert (replica.position, replica.unowned) == (6, set())
+    replica.table.close()
 
 
 @pytest.mark.parametrize(("end", "is_kept"), [(10, True), (11, False)])
