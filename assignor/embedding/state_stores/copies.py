@@ -52,11 +52,6 @@ class TaskCopy:
         return all(self.replicas[name].position >= end for name, end in self.targets.items())
 
     @property
-    def coordinator(self) -> Replica:
-        """The store whose changelog gets the commit records: the first one by name."""
-        return next(iter(self.replicas.values()))
-
-    @property
     def inputs(self) -> Mapping[TopicPartition, int]:
         """Input partition -> offset of the first record that is not processed."""
         return self.commit.inputs

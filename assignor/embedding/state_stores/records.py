@@ -5,8 +5,9 @@ claim on the task. Two keys are reserved:
 
 - an *owner record* claims the task. From then on records of earlier owners do not count;
 - a *commit record* has everything that a batch of input wrote, in all stores of the task, and the
-  input offsets after the batch. It is one record, so it is in the log whole or not at all, and it
-  is acknowledged before any of its writes is sent as a record of its own.
+  input offsets after the batch. It is one record, so it is in the log whole or not at all. Each
+  changelog of the task gets it, so that a store can be removed from the topology, and all are
+  acknowledged before any of its writes is sent as a record of its own.
 
 So each reader of the log computes the same state: the writes that it read, and then those of the
 last commit record, which may not have become records of their own.
@@ -19,7 +20,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgpack
 
-from assignor.stores import store_errors, text, whole_number
+from assignor.stores import StoreError, store_errors, text, whole_number
 from encoding import TopicPartition
 
 RESERVED: Final = b"\x00assignor/"
@@ -30,8 +31,10 @@ PROCESS_BYTES: Final = 8
 
 _OWNER: Final = struct.Struct(f">Q{PROCESS_BYTES}s")
 _FORMAT: Final = 1
-# Kafka's offsets and these epochs fit in 63 bits; a header beyond is not one of this package.
+# Epochs fit in 63 bits; a header beyond is not one of this package.
 _EPOCH_LIMIT: Final = 1 << 62
+# Each claim adds 1, and no group makes so many: an owner so far ahead is not of this package.
+_EPOCH_JUMP: Final = 1 << 40
 
 Writes = Mapping[bytes, bytes | None]
 """Key -> value; None deletes the key."""
@@ -77,8 +80,8 @@ class ChangelogRecord(Protocol):
         ...
 
     @property
-    def headers(self) -> Iterable[tuple[str, bytes]]:
-        """Its headers."""
+    def headers(self) -> Iterable[tuple[str, bytes | None]]:
+        """Its headers; other programs write some without a value."""
         ...
 
 
@@ -87,14 +90,24 @@ class Commit:
     """A batch of input that is processed.
 
     Attributes:
-        number: of the commit; each commit of a task has a higher one than those before.
+        epoch: of the owner that made it.
+        number: of the commit; each commit of an owner has a higher one than those before.
         inputs: input partition -> offset of the first record that is not processed.
         writes: store -> what the batch wrote.
     """
 
+    epoch: int = 0
     number: int = 0
     inputs: Mapping[TopicPartition, int] = field(default_factory=dict)
     writes: Mapping[str, Writes] = field(default_factory=dict)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Later commits of the task have higher values, whatever stores it had meanwhile.
+
+        Numbers alone do not: a changelog that the task did not have for a while has an old number.
+        """
+        return self.epoch, self.number
 
 
 NO_COMMIT: Final = Commit()
@@ -108,20 +121,44 @@ def owned_record(
     return NewRecord(partition=changelog, key=key, value=value, headers=headers)
 
 
-def owner_of(headers: Iterable[tuple[str, bytes]] | None) -> Owner:
+def owner_of(headers: Iterable[tuple[str, bytes | None]] | None) -> Owner:
     """Return the owner that a record names; `NOBODY` if it names none that is valid."""
     for name, value in headers or ():
-        if name == OWNER_HEADER and len(value) == _OWNER.size:
+        if name == OWNER_HEADER and value is not None and len(value) == _OWNER.size:
             owner = Owner(*_OWNER.unpack(value))
             return owner if 0 < owner.epoch < _EPOCH_LIMIT else NOBODY
     return NOBODY
+
+
+def is_plausible(owner: Owner, *, after: Owner) -> bool:
+    """Whether claims since `after` can have led to this owner; otherwise its header is foreign."""
+    return owner.epoch - after.epoch < _EPOCH_JUMP
+
+
+def next_owner(last: Owner, process: bytes, *, name: str) -> Owner:
+    """Return the owner of the next claim.
+
+    Args:
+        last: the latest owner of all changelogs of the task.
+        process: of the new owner.
+        name: of the changelog with `last`, for messages.
+
+    Raises:
+        StoreError: the epoch would be too high to be read.
+    """
+    if last.epoch + 1 >= _EPOCH_LIMIT:
+        raise StoreError(
+            f"{name} has records with owner epoch {last.epoch}, the last one that can be read, so "
+            "that its task cannot be claimed; another program wrote them: make the changelog anew"
+        )
+    return Owner(last.epoch + 1, process)
 
 
 def commit_bytes(commit: Commit) -> bytes:
     """Return the value of a commit record."""
     inputs = [[topic, number, offset] for (topic, number), offset in sorted(commit.inputs.items())]
     writes = {store: list(found.items()) for store, found in sorted(commit.writes.items())}
-    packed: bytes = msgpack.packb([_FORMAT, commit.number, inputs, writes])
+    packed: bytes = msgpack.packb([_FORMAT, commit.epoch, commit.number, inputs, writes])
     return packed
 
 
@@ -142,8 +179,9 @@ def read_commit(value: bytes | None, *, name: str) -> Commit:
         given = msgpack.unpackb(value)
         if given[0] != _FORMAT:
             raise ValueError(f"format {given[0]} is unknown; this release reads {_FORMAT}")
-        _, number, inputs, writes = given
+        _, epoch, number, inputs, writes = given
         return Commit(
+            epoch=whole_number(epoch, what="epoch"),
             number=whole_number(number, what="number"),
             inputs={
                 TopicPartition(text(topic), whole_number(at, what="partition")): whole_number(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from assignor.embedding.state_stores.records import (
@@ -13,6 +14,7 @@ from assignor.embedding.state_stores.records import (
     NewRecord,
     Owner,
     Writes,
+    is_plausible,
     owned_record,
     owner_of,
     read_commit,
@@ -30,6 +32,9 @@ Brokers remove tombstones after `delete.retention.ms`, 24 hours by default. A co
 would keep the key for ever.
 """
 
+# Clocks that are adjusted go back so far.
+_CLOCK_STEP_S: Final = 60.0
+
 
 class Replica:
     """A copy of one changelog partition, for `ChangelogAccess.read`.
@@ -42,9 +47,6 @@ class Replica:
     Attributes:
         name, changelog, table: as given.
         restored: entries that `restore` has written or deleted.
-        unowned: keys of records that were read and do not count, because their owner had lost the
-            task; compaction may remove the records that they follow, so that these keys have to be
-            written again.
     """
 
     def __init__(self, name: str, changelog: TopicPartition, table: StateTable) -> None:
@@ -52,7 +54,6 @@ class Replica:
         self.changelog = changelog
         self.table = table
         self.restored = 0
-        self.unowned: set[bytes] = set()
 
     @property
     def position(self) -> int:
@@ -63,6 +64,15 @@ class Replica:
     def owner(self) -> Owner:
         """Owner of the last record that counted."""
         return self.table.progress.owner
+
+    @property
+    def unowned(self) -> frozenset[bytes]:
+        """Keys of records that were read and do not count, because their owner had lost the task.
+
+        Compaction may remove the records that they follow, so that these keys have to be written
+        again. They are stored with the position, which is behind these records.
+        """
+        return self.table.progress.unowned
 
     @property
     def commit(self) -> Commit:
@@ -94,6 +104,8 @@ class Replica:
             why = f"the changelog begins at {start}"
         elif progress.position < end and age_s > REBUILD_AFTER_S:
             why = f"it is {age_s / 3600:.0f} hours old, and may lack deletions"
+        elif progress.position < end and age_s < -_CLOCK_STEP_S:
+            why = f"it was written {-age_s / 3600:.1f} hours from now, so that its age is unknown"
         else:
             why = ""
         if why:
@@ -102,9 +114,8 @@ class Replica:
                 "state of %s up to offset %s is rebuilt: %s", changelog, progress.position, why
             )
             self.table.clear()
-            self.unowned.clear()
         if self.position < start:
-            self._apply({}, position=start, owner=NOBODY, commit=b"")
+            self._apply({}, Progress(position=start))
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.
@@ -114,37 +125,45 @@ class Replica:
         """
         progress, writes = self.table.progress, dict[bytes, bytes | None]()
         position, owner, commit = progress.position, progress.owner, progress.commit
+        unowned = set(progress.unowned)
         for record in records:
             if record.offset < position or record.key is None:
                 continue
             position = record.offset + 1
-            found = owner_of(record.headers)
+            found = self._owner_of(record, after=owner)
             if found < owner:
-                self.unowned.add(record.key)
+                unowned.add(record.key)
                 continue
             owner = found
+            unowned.discard(record.key)
             if record.key == COMMIT_KEY:
                 commit = record.value or b""
             elif record.key != OWNER_KEY:
                 writes[record.key] = record.value
-        self._apply(writes, position=position, owner=owner, commit=commit)
+        self._apply(
+            writes,
+            Progress(position=position, owner=owner, commit=commit, unowned=frozenset(unowned)),
+        )
         self.restored += len(writes)
 
     def missing(self, writes: Writes) -> dict[bytes, bytes | None]:
         """Return the writes that differ from the entries."""
         return {key: value for key, value in writes.items() if self.table.get(key) != value}
 
-    def repairs(self, writes: Writes) -> dict[bytes, bytes | None]:
+    def repairs(self, writes: Writes, *, commit: bytes = b"") -> dict[bytes, bytes | None]:
         """Return values of the keys in `unowned`, as they are after `writes`.
 
-        The commit record is among them if it is in `unowned`.
+        The commit record is among them, and the first, if it is in `unowned` or differs.
+
+        Args:
+            writes: that are written besides.
+            commit: value of the task's last commit record.
         """
-        values = {
-            key: writes[key] if key in writes else self.table.get(key)
-            for key in sorted(self.unowned - {COMMIT_KEY, OWNER_KEY})
-        }
-        if COMMIT_KEY in self.unowned:
-            values[COMMIT_KEY] = self.table.progress.commit or None
+        values: dict[bytes, bytes | None] = {}
+        if COMMIT_KEY in self.unowned or commit != self.table.progress.commit:
+            values[COMMIT_KEY] = commit or None
+        for key in sorted(self.unowned - {COMMIT_KEY, OWNER_KEY}):
+            values[key] = writes[key] if key in writes else self.table.get(key)
         return values
 
     def new_records(self, writes: Writes, owner: Owner) -> list[NewRecord]:
@@ -176,9 +195,25 @@ class Replica:
         """
         commit = commit or self.table.progress.commit
         entries = {key: value for key, value in writes.items() if key != COMMIT_KEY}
-        self._apply(entries, position=position, owner=owner, commit=commit)
+        unowned = self.unowned - writes.keys()
+        self._apply(
+            entries, Progress(position=position, owner=owner, commit=commit, unowned=unowned)
+        )
 
-    def _apply(self, writes: Writes, *, position: int, owner: Owner, commit: bytes) -> None:
+    def _owner_of(self, record: ChangelogRecord, *, after: Owner) -> Owner:
+        found = owner_of(record.headers)
+        if is_plausible(found, after=after):
+            return found
+        changelog = f"{self.changelog.topic}-{self.changelog.partition}"
+        _log.warning(
+            "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
+            "ignored. Does another program write to this changelog?",
+            record.offset,
+            changelog,
+            found.epoch,
+        )
+        return NOBODY
+
+    def _apply(self, writes: Writes, progress: Progress) -> None:
         saved_ms = time.time_ns() // 1_000_000
-        progress = Progress(position=position, owner=owner, commit=commit, saved_ms=saved_ms)
-        self.table.apply(writes, progress)
+        self.table.apply(writes, replace(progress, saved_ms=saved_ms))

@@ -46,6 +46,7 @@ _CREATE: Final = (
         epoch integer not null, process blob not null, last_commit blob not null,
         saved_ms integer not null
     )""",
+    "create table unowned (key blob primary key) without rowid",
     f"pragma application_id = {_PROGRAM}",
     f"pragma user_version = {_FORMAT}",
 )
@@ -155,7 +156,11 @@ class SqliteTable:
                 f"{changelog.partition}; {_RESTORED}"
             )
         return Progress(
-            position=row[2], owner=Owner(row[3], row[4]), commit=row[5], saved_ms=row[6]
+            position=row[2],
+            owner=Owner(row[3], row[4]),
+            commit=row[5],
+            saved_ms=row[6],
+            unowned=frozenset(key for (key,) in connection.execute("select key from unowned")),
         )
 
     @staticmethod
@@ -176,6 +181,10 @@ class SqliteTable:
             " saved_ms = ?",
             (progress.position, *progress.owner, progress.commit, progress.saved_ms),
         )
+        if progress.unowned != self.progress.unowned:
+            connection.execute("delete from unowned")
+            keys = ((key,) for key in sorted(progress.unowned))
+            connection.executemany("insert into unowned values (?)", keys)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -6,10 +6,10 @@ processes records gets, and what queries read.
 """
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar, overload
+from typing import Final, Generic, TypeVar, overload
 
 from assignor.embedding.errors import StoreReadOnly
 from assignor.embedding.state_stores.records import RESERVED
@@ -80,6 +80,12 @@ class DictStore(StateStore[_Key, _Value]):
         return DictTable(f"store {self.name} of {changelog.topic}-{changelog.partition}")
 
 
+_Writes = dict[str, dict[bytes, bytes | None]]
+
+# Lengths of key and value in a commit record, and of their pair.
+_WRITE_OVERHEAD: Final = 8
+
+
 class Batch:
     """What the function that processes records has written to the stores of a task, so far.
 
@@ -87,14 +93,15 @@ class Batch:
         task: the task.
         is_open: whether the function runs, so that it may write.
         writes: store -> key -> value.
-        size: bytes of all keys and values that were put.
+        size: bytes of all keys and values that were put, with what surrounds them in a record.
     """
 
     def __init__(self, task: TaskId) -> None:
         self.task = task
         self.is_open = True
-        self.writes: dict[str, dict[bytes, bytes | None]] = {}
+        self.writes: _Writes = {}
         self.size = 0
+        self.begin_record()
 
     def write(self, store: str, key: bytes, value: bytes | None) -> None:
         """Record a write.
@@ -107,12 +114,44 @@ class Batch:
                 f"store {store} of task {self.task} cannot be written now: write only in the "
                 "function that processes a record, while it runs"
             )
-        self.writes.setdefault(store, {})[key] = value
-        self.size += len(key) + len(value or b"")
+        written = self.writes.setdefault(store, {})
+        last = self._last.setdefault(store, {})
+        if key in written and key not in last:
+            self._replaced.setdefault(store, {})[key] = written[key]
+        written[key] = last[key] = value
+        self.size += len(key) + len(value or b"") + _WRITE_OVERHEAD
 
     def begin(self) -> None:
         """Forget the writes."""
         self.writes, self.size = {}, 0
+        self.begin_record()
+
+    def begin_record(self) -> None:
+        """Take what is written from now on for that of one input record."""
+        self._last: _Writes = {}
+        self._replaced: _Writes = {}
+        self._earlier_size = self.size
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether input records before the last one have written something."""
+        return self._earlier_size > 0
+
+    def take_last(self) -> Callable[[], None]:
+        """Remove the writes of the last input record; return what makes them all writes."""
+        last, size = self._last, self.size - self._earlier_size
+        kept = {
+            store: {key: value for key, value in found.items() if key not in last.get(store, {})}
+            | self._replaced.get(store, {})
+            for store, found in self.writes.items()
+        }
+        self.writes = {store: found for store, found in kept.items() if found}
+        self.size = self._earlier_size
+
+        def resume() -> None:
+            self.writes, self.size = last, size
+
+        return resume
 
 
 class Store(Generic[_Key, _Value]):

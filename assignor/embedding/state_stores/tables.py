@@ -20,12 +20,14 @@ class Progress:
         owner: of the last record that counted.
         commit: value of the last commit record that counted; empty without one.
         saved_ms: when the copy was last written, in ms since 1970; 0: never.
+        unowned: keys of records below `position` that do not count and are not written again yet.
     """
 
     position: int = 0
     owner: Owner = NOBODY
     commit: bytes = b""
     saved_ms: int = 0
+    unowned: frozenset[bytes] = frozenset()
 
 
 NO_PROGRESS: Final = Progress()

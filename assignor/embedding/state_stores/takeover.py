@@ -5,8 +5,9 @@
    owner writes behind it, because it was paused and does not know yet, do not count.
 3. Read on up to these owner records. What is before them counts, what is behind does not, so this
    is the whole state. If another process claimed the task meanwhile, the later epoch wins.
-4. Write those writes of the last commit record as records of their own that are missing: the owner
-   ended in between. Write values again that records of an earlier owner have hidden.
+4. Write the last commit record to changelogs that do not have it, and those of its writes that are
+   missing as records of their own: the owner ended in between. Write values again that records of
+   an earlier owner have hidden.
 """
 
 import time
@@ -20,8 +21,8 @@ from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     OWNER_KEY,
     NewRecord,
-    Owner,
     Writes,
+    next_owner,
     owned_record,
 )
 from assignor.embedding.state_stores.replica import Replica
@@ -94,8 +95,9 @@ class Takeovers:
     def _claim(self, copies: Sequence[TaskCopy]) -> None:
         """Write owner records, with an epoch above those that were read."""
         for copy in copies:
-            epoch = 1 + max(replica.owner.epoch for replica in copy.replicas.values())
-            copy.owner = Owner(epoch, self._process)
+            latest = max(copy.replicas.values(), key=lambda replica: replica.owner)
+            name = f"{latest.changelog.topic}-{latest.changelog.partition}"
+            copy.owner = next_owner(latest.owner, self._process, name=name)
         claims = [(copy, replica) for copy in copies for replica in copy.replicas.values()]
         offsets = self._access.append(
             [owned_record(r.changelog, OWNER_KEY, b"", copy.owner) for copy, r in claims]
@@ -120,11 +122,17 @@ class Takeovers:
                 copy.phase = Phase.BEHIND
                 continue
             copy.phase = Phase.RUNNING
-            commit = max((replica.commit for replica in replicas), key=lambda found: found.number)
+            # Each changelog gets each commit record. So one without the last commit has nothing
+            # later than that either, and one that was not the task's has an earlier commit.
+            last = max(replicas, key=lambda replica: replica.commit.order, default=None)
+            if last is None:
+                continue
+            commit, value = last.commit, last.table.progress.commit
             copy.commit = replace(commit, writes={})
             for replica in replicas:
-                writes = replica.missing(commit.writes.get(replica.name, {}))
-                writes |= replica.repairs(writes)
+                missing = replica.missing(commit.writes.get(replica.name, {}))
+                # The commit record is the first: with it, the changelog suffices for the rest.
+                writes = replica.repairs(missing, commit=value) | missing
                 if writes:
                     work.append((copy, replica, writes))
         self._write(work)
@@ -141,7 +149,6 @@ class Takeovers:
                 position = replica.position + len(offsets)
                 commit = writes.get(COMMIT_KEY) or b""
                 replica.written(writes, position=position, owner=copy.owner, commit=commit)
-                replica.unowned.clear()
         except BaseException:
             for copy, _, _ in work:
                 copy.look_again()

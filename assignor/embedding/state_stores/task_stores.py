@@ -256,7 +256,15 @@ class TaskStores(RunningTasks):
         for partition, offset, record in self._held.of_task(each.copy.task):
             if offset < each.next_input(partition):
                 continue
+            each.batch.begin_record()
             handle(record, state)
+            if each.batch.has_earlier and each.batch.size > COMMIT_SIZE:
+                # Each commit fits into one record, unless a single input record writes too much.
+                resume = each.batch.take_last()
+                write_batches(self._access, [other for other in opened if other.is_running])
+                if not each.is_running:
+                    return
+                resume()
             each.inputs[partition] = offset + 1
             if sum(other.batch.size for other in opened) > COMMIT_SIZE:
                 write_batches(self._access, [other for other in opened if other.is_running])

@@ -2,8 +2,9 @@
 
 1. Outputs to other topics are acknowledged. So they are sent at least once: state never has the
    effect of a record whose outputs are lost.
-2. The commit record of each task is acknowledged. It has all writes and the input offsets, so the
-   batch counts from now on, whoever restores the task; before, nothing of it counts.
+2. The commit record of each task is acknowledged in all its changelogs. It has all writes and the
+   input offsets, so the batch counts as soon as one of them has it, whoever restores the task with
+   whichever of these stores; before, nothing of it counts.
 3. The writes are acknowledged as records of their own, for which the changelog is compacted.
 4. The local copies get the writes, with their positions in the changelogs.
 
@@ -63,7 +64,10 @@ class OpenBatch:
         """Return the commit of what is processed so far."""
         inputs = {**self.copy.inputs, **self.inputs}
         return Commit(
-            number=self.copy.commit.number + 1, inputs=inputs, writes=dict(self.batch.writes)
+            epoch=self.copy.owner.epoch,
+            number=self.copy.commit.number + 1,
+            inputs=inputs,
+            writes=dict(self.batch.writes),
         )
 
 
@@ -75,14 +79,20 @@ class _Transaction:
         self.commit = opened.next_commit()
         self.value = commit_bytes(self.commit)
 
-    def commit_record(self) -> NewRecord:
-        """Return the commit record."""
+    def commit_records(self) -> list[NewRecord]:
+        """Return the commit record, for each changelog."""
         copy = self.opened.copy
-        return owned_record(copy.coordinator.changelog, COMMIT_KEY, self.value, copy.owner)
+        return [
+            owned_record(replica.changelog, COMMIT_KEY, self.value, copy.owner)
+            for replica in copy.replicas.values()
+        ]
 
-    def is_committed(self, offset: int) -> bool:
-        """Whether the commit record is the next record of its changelog."""
-        return self.opened.copy.coordinator.is_next([offset])
+    def is_committed(self, offsets: Sequence[int]) -> bool:
+        """Whether the commit record is the next record of each changelog."""
+        replicas = self.opened.copy.replicas.values()
+        return all(
+            replica.is_next([offset]) for replica, offset in zip(replicas, offsets, strict=True)
+        )
 
     def records(self) -> list[list[NewRecord]]:
         """Return the writes as records, by store."""
@@ -94,22 +104,19 @@ class _Transaction:
 
     def finish(self, offsets: Sequence[Sequence[int]]) -> None:
         """Write the local copies, unless somebody else wrote to the changelogs meanwhile."""
-        copy, own = self.opened.copy, {self.opened.copy.coordinator.name: 1}
+        copy = self.opened.copy
         found = dict(zip(self.commit.writes, offsets, strict=True))
-        if not all(
-            copy.replicas[name].is_next(at, after=own.get(name, 0)) for name, at in found.items()
-        ):
+        if not all(copy.replicas[name].is_next(at, after=1) for name, at in found.items()):
             copy.look_again()
             return
-        for name in sorted({*found, *own}):
-            replica, after = copy.replicas[name], own.get(name, 0)
+        for name, replica in copy.replicas.items():
             replica.written(
                 self.commit.writes.get(name, {}),
-                position=replica.position + after + len(found.get(name, ())),
+                position=replica.position + 1 + len(found.get(name, ())),
                 owner=copy.owner,
-                commit=self.value if after else b"",
+                commit=self.value,
             )
-        copy.commit = Commit(number=self.commit.number, inputs=self.commit.inputs)
+        copy.commit = replace(self.commit, writes={})
 
 
 def write_batches(access: ChangelogAccess, opened: Sequence[OpenBatch]) -> None:
@@ -140,9 +147,9 @@ def write_batches(access: ChangelogAccess, opened: Sequence[OpenBatch]) -> None:
 
 def _write(access: ChangelogAccess, transactions: Sequence[_Transaction]) -> None:
     committed: list[_Transaction] = []
-    offsets = access.append([each.commit_record() for each in transactions])
-    for transaction, offset in zip(transactions, offsets, strict=True):
-        if transaction.is_committed(offset):
+    offsets = appended(access, [each.commit_records() for each in transactions])
+    for transaction, found in zip(transactions, offsets, strict=True):
+        if transaction.is_committed(found):
             committed.append(transaction)
         else:
             transaction.opened.copy.look_again()

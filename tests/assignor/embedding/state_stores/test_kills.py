@@ -165,15 +165,14 @@ def checkpoint_before_produce(monkeypatch):
             copy = each.opened.copy
             for name, writes in each.commit.writes.items():
                 store = copy.replicas[name]
-                count = len(writes) + (store is copy.coordinator)
                 store.written(
                     writes,
-                    position=store.position + count,
+                    position=store.position + len(writes) + 1,
                     owner=copy.owner,
-                    commit=each.value if store is copy.coordinator else b"",
+                    commit=each.value,
                 )
             copy.commit = each.commit
-        access.append([each.commit_record() for each in transactions])
+        writing.appended(access, [each.commit_records() for each in transactions])
         for each in transactions:
             for records in each.records():
                 access.append(records)
@@ -186,8 +185,8 @@ def writes_before_the_commit_record(monkeypatch):
     kept = writing._Transaction
 
     class Later(kept):
-        def is_committed(self, offset):
-            del offset
+        def is_committed(self, offsets):
+            del offsets
             return True
 
         def finish(self, offsets):
@@ -196,9 +195,9 @@ def writes_before_the_commit_record(monkeypatch):
                 store = copy.replicas[name]
                 store.written(
                     self.commit.writes[name],
-                    position=max(found) + 1 + (store is copy.coordinator),
+                    position=max(found) + 2,
                     owner=copy.owner,
-                    commit=self.value if store is copy.coordinator else b"",
+                    commit=self.value,
                 )
             copy.commit = self.commit
 
@@ -206,7 +205,7 @@ def writes_before_the_commit_record(monkeypatch):
         made = [Later(each.opened) for each in transactions]
         for each in made:
             written = [access.append(records) for records in each.records()]
-            access.append([each.commit_record()])
+            access.append(each.commit_records())
             each.finish(written)
 
     monkeypatch.setattr(writing, "_write", write)
@@ -248,7 +247,7 @@ def records_of_others_are_not_noticed(monkeypatch):
 
 
 def hidden_values_are_not_repaired(monkeypatch):
-    monkeypatch.setattr(replica.Replica, "repairs", lambda *_: {})
+    monkeypatch.setattr(replica.Replica, "repairs", lambda *_, **__: {})
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from assignor.embedding.state_stores.records import (
     read_commit,
 )
 from assignor.embedding.state_stores.replica import REBUILD_AFTER_S, Replica
+from assignor.embedding.state_stores.sqlite import SqliteTable
 from assignor.embedding.state_stores.tables import DictTable
 from assignor.stores import StoreError
 from encoding import TopicPartition
@@ -103,6 +104,43 @@ def test_a_new_copy_begins_where_the_changelog_does(replica):
     assert replica.position == 7
 
 
+@pytest.mark.parametrize(
+    ("end", "ahead_s", "is_kept"), [(10, 7200, True), (11, 7200, False), (11, 30, True)]
+)
+def test_a_copy_from_the_future_is_rebuilt(replica, end, ahead_s, is_kept):
+    replica.restore([record(9, b"one", b"1")])
+    saved_ms = round((time.time() + ahead_s) * 1000)
+    replica.table.progress = replace(replica.table.progress, saved_ms=saved_ms)
+    replica.check_range(0, end)
+    assert (replica.table.get(b"one") == b"1") is is_kept
+
+
+def test_a_key_that_its_owner_wrote_again_needs_no_repair(replica):
+    replica.restore([record(0, OWNER_KEY, b"", SECOND), record(1, b"one", b"late")])
+    replica.restore([record(2, b"two", b"late"), record(3, b"one", b"1", SECOND)])
+    assert replica.unowned == {b"two"}
+
+
+def test_keys_to_repair_are_kept_with_the_position(tmp_path):
+    path = tmp_path / "file"
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    replica.restore([record(0, b"one", b"1"), record(1, OWNER_KEY, b"", SECOND)])
+    replica.restore([record(2, b"one", b"late"), record(3, b"two", b"late")])
+    replica.table.close()
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    assert replica.position == 4
+    assert replica.repairs({}) == {b"one": b"1", b"two": None}
+    replica.written({b"one": b"1"}, position=5, owner=SECOND)
+    replica.table.close()
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    assert replica.unowned == {b"two"}
+    replica.check_range(6, 6)
+    replica.table.close()
+    replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+    assert (replica.position, replica.unowned) == (6, set())
+    replica.table.close()
+
+
 @pytest.mark.parametrize(("end", "is_kept"), [(10, True), (11, False)])
 def test_a_copy_that_may_have_missed_tombstones_is_rebuilt(replica, end, is_kept):
     replica.restore([record(9, b"one", b"1")])
@@ -124,6 +162,7 @@ def test_offsets_in_between_are_noticed(replica):
 
 
 COMMIT = Commit(
+    epoch=2,
     number=3,
     inputs={TopicPartition("orders", 1): 12},
     writes={"counts": {b"one": b"1", b"two": None}},
@@ -147,11 +186,13 @@ def test_a_truncated_commit_is_one_sentence(at):
     "value",
     [
         b"\xc0",
-        b"\x94\x02\x00\x90\x80",
-        b"\x94\x01\xff\x90\x80",
-        b"\x94\x01\x00\x91\x93\xa1a\x00\xff\x80",
-        b"\x94\x01\x00\x90\x81\xa1a\x91\x92\xa1a\xc0",
-        b"\x94\x01\x00\x90\x81\x01\x90",
+        b"\x94\x01\x00\x90\x80",
+        b"\x95\x02\x00\x00\x90\x80",
+        b"\x95\x01\xff\x00\x90\x80",
+        b"\x95\x01\x00\xff\x90\x80",
+        b"\x95\x01\x00\x00\x91\x93\xa1a\x00\xff\x80",
+        b"\x95\x01\x00\x00\x90\x81\xa1a\x91\x92\xa1a\xc0",
+        b"\x95\x01\x00\x00\x90\x81\x01\x90",
     ],
 )
 def test_a_commit_of_another_program_is_one_sentence(value):

@@ -1,0 +1,62 @@
+"""Headers that other programs write into a changelog do not stop its task."""
+
+import struct
+from types import SimpleNamespace
+
+import pytest
+
+from assignor.embedding import DictStore
+from assignor.embedding.state_stores.records import OWNER_HEADER, NewRecord, Owner, next_owner
+from assignor.stores import StoreError
+from tests.assignor.embedding.state_stores.logs import CHANGELOGS, restored
+
+LAST_EPOCH = (1 << 62) - 1
+
+
+def owner_header(epoch):
+    return ((OWNER_HEADER, struct.pack(">Q8s", epoch, b"x" * 8)),)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [((OWNER_HEADER, None),), owner_header(LAST_EPOCH), owner_header(LAST_EPOCH + 1)],
+    ids=["null", "last epoch", "epoch that cannot be read"],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_foreign_header_is_ignored(cluster, member, headers, is_first):
+    if not is_first:
+        one = member("one", kind=DictStore)
+        one.assign()
+        one.finish()
+        one.revoke()
+    cluster.logs[CHANGELOGS[1]].append(
+        NewRecord(partition=CHANGELOGS[1], key=b"foreign", value=b"1", headers=headers)
+    )
+    cluster.write("one", "two")
+    two = member("two", kind=DictStore)
+    two.assign()
+    two.stores._restore_s = 0.2
+    for _ in range(20):
+        two.poll()
+    assert not two.stores.waiting
+    expected = cluster.expected()
+    # Records without an owner count until a task has run.
+    expected["by-word"] |= {"foreign": 1} if is_first else {}
+    assert two.state() == restored(cluster) == expected
+
+
+def test_a_task_whose_epochs_are_used_up_is_refused():
+    assert next_owner(Owner(LAST_EPOCH - 1, b""), b"p", name="app-0") == Owner(LAST_EPOCH, b"p")
+    with pytest.raises(StoreError, match=f"app-0 has records with owner epoch {LAST_EPOCH}"):
+        next_owner(Owner(LAST_EPOCH, b""), b"p", name="app-0")
+
+
+def test_an_ignored_epoch_is_reported_with_partition_and_offset(cluster, member, caplog):
+    one = member("one", kind=DictStore)
+    one.assign()
+    headers = list(owner_header(LAST_EPOCH))
+    cluster.logs[CHANGELOGS[0]].append(
+        SimpleNamespace(partition=CHANGELOGS[0], key=b"f", value=b"1", headers=headers)
+    )
+    one.poll()
+    assert "offset 0 of app-by-letter-changelog-0 names owner epoch" in caplog.text
