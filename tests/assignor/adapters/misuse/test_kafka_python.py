@@ -1,5 +1,6 @@
 """Ways to hold the kafka-python adapter wrong: each is an error at once, in one sentence."""
 
+import threading
 import time
 from contextlib import closing, contextmanager
 
@@ -10,6 +11,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
 from assignor import ConfigError, RunningTasks
 from assignor.adapters.kafka_python import StreamsAssignor, polled, streams_consumer
+from assignor.embedding import MemberStopped
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
@@ -162,6 +164,18 @@ def test_a_consumer_of_stock_assignors_is_refused_by_polled(servers):
         pytest.raises(ConfigError, match="has no StreamsAssignor"),
     ):
         next(polled(member))
+
+
+def test_a_closed_consumer_ends_polled_at_once(servers):
+    closed = streams_consumer(TOPOLOGY, group_id=GROUP, bootstrap_servers=servers)
+    closed.close()
+    stop = threading.Event()
+    timer = threading.Timer(10, stop.set)
+    timer.start()
+    with pytest.raises(MemberStopped, match="this consumer is closed; make another") as raised:
+        list(polled(closed, stop=stop))
+    timer.cancel()
+    assert is_one_sentence(str(raised.value))
 
 
 class Calls(RunningTasks):
