@@ -12,7 +12,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+from aiokafka.errors import (
+    CommitFailedError,
+    ConsumerStoppedError,
+    IllegalStateError,
+    KafkaError,
+)
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
@@ -63,6 +68,8 @@ async def polled(
             _log.warning("%s", too_long)
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms)
+        except ConsumerStoppedError as error:
+            raise MemberStopped("this consumer is closed; make another to go on") from error
         except (KafkaError, RebalanceError, OSError) as error:
             pause = errors.failed(error)
             now_s = time.monotonic()

@@ -15,7 +15,7 @@ from assignor.adapters.confluent.events import Change, Mailbox
 from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
 from assignor.adapters.confluent.offsets import offset_after, partition_of
-from assignor.adapters.confluent.serving import SLICE_S, RebalanceCallback, Serving
+from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
@@ -25,7 +25,6 @@ from assignor.rebalance import TasksListener
 from assignor.topology import Topology
 from encoding import shown
 
-_CLOSED: Final = "Consumer closed"
 _poll: Final = confluent_kafka.Consumer.poll
 _consume: Final = confluent_kafka.Consumer.consume
 
@@ -295,19 +294,17 @@ class Consumer(confluent_kafka.Consumer):
     def close(self) -> None:
         """Give everything up with `on_revoke`, commit, leave the group and end the threads.
 
+        In a callback it takes effect when the callback has returned; then `poll` raises.
+
         Raises:
             Exception: what a callback raised; the consumer is closed nevertheless.
+            RuntimeError: this is a thread of the member, such as that of `task_offsets`.
         """
-        if not self._is_open:
+        if not self._is_open or self._serving.closes_later():
             return
-        failure: BaseException | None = None
+        self._member.check_may_wait()
         self._member.close()
-        while not self._member.is_closed:
-            try:
-                self._serving.serve(self)
-            except BaseException as error:  # noqa: BLE001 raised below
-                failure = failure or error
-            self._mailbox.wait(SLICE_S)
+        failure = self._serving.serve_until(self, lambda: self._member.is_closed)
         self._is_open = False
         self._abandon.detach()
         try:
@@ -330,7 +327,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def _check_open(self) -> None:
         if not self._is_open:
-            raise RuntimeError(_CLOSED)
+            raise RuntimeError(CLOSED)
 
     def _check_not_cooperative(self, method: str) -> None:
         self._check_open()

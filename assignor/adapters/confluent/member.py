@@ -126,6 +126,19 @@ class GroupMember:
             # Nothing to give up; a thread that still connects ends by itself.
             self.is_closed = self.is_closed or self._consumer is None
 
+    def check_may_wait(self) -> None:
+        """Check that this thread is none of the member's own, which would wait for itself.
+
+        Raises:
+            RuntimeError: it is.
+        """
+        io_thread = None if self._consumer is None else self._consumer._net._io_thread
+        if threading.current_thread() in {self._thread, io_thread}:
+            raise RuntimeError(
+                "close was called on a thread of the group member (in task_offsets, on_error, an "
+                "observer or a hook), where it would wait for itself; call it where poll is called"
+            )
+
     def abandon(self) -> None:
         """Close without the application, which is gone."""
         self.close()

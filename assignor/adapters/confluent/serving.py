@@ -25,6 +25,7 @@ from encoding import TopicPartition
 
 SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
+CLOSED: Final = "Consumer closed"
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
 
 
@@ -39,6 +40,9 @@ class Reader(Protocol):
 
     def position(self, partitions: list[Position]) -> list[Position]:
         """Return the offset after the last record of each partition."""
+
+    def close(self) -> None:
+        """Give everything up and leave the group."""
 
 
 RebalanceCallback = Callable[..., object]
@@ -69,6 +73,8 @@ class Serving:
         self._commits = commits
         self._is_lost = is_lost
         self._one_thread = threading.Lock()
+        self._serves_on: int | None = None
+        self._is_closing = self._closes = False
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
         self.owned: frozenset[TopicPartition] = frozenset()
@@ -85,15 +91,38 @@ class Serving:
         if not self._one_thread.acquire(blocking=False):
             return None  # called in a callback, or beside another thread
         try:
-            self._mailbox.is_serving = True
-            while (event := self._mailbox.take()) is not None:
+            self._mailbox.is_serving, self._serves_on = True, threading.get_ident()
+            while not self._closes and (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
                     return Message(error=event.error)
                 self._take(consumer, event)
             return None
         finally:
             self._mailbox.has_polled, self._mailbox.is_serving = True, False
+            self._serves_on = None
             self._one_thread.release()
+
+    def closes_later(self) -> bool:
+        """Return whether a callback runs on this thread; then close once it has returned."""
+        if self._serves_on != threading.get_ident():
+            return False
+        self._closes = not self._is_closing
+        return True
+
+    def serve_until(self, consumer: Reader, is_over: Callable[[], bool]) -> BaseException | None:
+        """Take events of a consumer that is being closed; return what a callback raised first."""
+        failure: BaseException | None = None
+        self._is_closing, self._closes = True, False
+        try:
+            while not is_over():
+                try:
+                    self.serve(consumer)
+                except BaseException as error:  # noqa: BLE001 the caller raises it
+                    failure = failure or error
+                self._mailbox.wait(SLICE_S)
+        finally:
+            self._is_closing = False
+        return failure
 
     def read_within(
         self, consumer: Reader, timeout: float, read: Callable[[float], list[Message]]
@@ -104,17 +133,33 @@ class Serving:
             consumer: of the application.
             timeout: seconds; negative: without an end.
             read: reads for at most so many seconds.
+
+        Raises:
+            RuntimeError: a callback has closed the consumer.
+            Exception: of a callback.
         """
         end_s = time.monotonic() + timeout
         while True:
             self._mailbox.has_polled = True
-            message = self.serve(consumer) if self._mailbox.events else None
+            message = self._served(consumer) if self._mailbox.events else None
             if message is not None:
                 return [message]
             left_s = SLICE_S if timeout < 0 else end_s - time.monotonic()
             messages = read(max(0.0, min(SLICE_S, left_s)))
             if messages or left_s < SLICE_S:
                 return messages
+
+    def _served(self, consumer: Reader) -> Message | None:
+        """Serve, and close the consumer if a callback has called `close`."""
+        try:
+            message = self.serve(consumer)
+        finally:
+            closes = self._closes
+            if closes:
+                consumer.close()
+        if closes:
+            raise RuntimeError(CLOSED)
+        return message
 
     def _take(self, consumer: Reader, event: Event) -> None:
         if isinstance(event, Rebalanced):

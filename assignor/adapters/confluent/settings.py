@@ -20,7 +20,9 @@ CommitCallback = Callable[[KafkaError | None, list[Position]], object]
 
 _SECOND_MS: Final = 1000
 _DEFAULT_AUTO_COMMIT_MS: Final = 5000
-_TRUE: Final = frozenset({"true", "t", "1"})
+_FLAGS: Final = MappingProxyType(
+    {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+)
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list")
 # Name -> kafka-python's, with librdkafka's default.
 _NUMBERS: Final = MappingProxyType(
@@ -185,7 +187,16 @@ def _number(config: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def _flag(config: Mapping[str, Any], name: str) -> bool:
-    return str(config.get(name, True)).lower() in _TRUE
+    """Return a boolean; wrong ones are refused in librdkafka's words, which does not see all."""
+    value = config.get(name, True)
+    if value is None or value == "":
+        why = f'Bool configuration property "{name}" cannot be set to empty value'
+        raise refused(KafkaError._INVALID_ARG, why)
+    flag = _FLAGS.get(str(value).lower())
+    if flag is None:
+        why = f'Expected bool value for "{name}": true or false'
+        raise refused(KafkaError._INVALID_ARG, why)
+    return flag
 
 
 def _other_assignors(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -74,6 +74,8 @@ def polled(
         try:
             batch = consumer.poll(timeout_ms=timeout_ms)
         except (KafkaError, RebalanceError, OSError) as error:
+            if getattr(consumer, "_closed", False):
+                raise MemberStopped("this consumer is closed; make another to go on") from error
             try:
                 pause = errors.failed(error)
             except MemberStopped:

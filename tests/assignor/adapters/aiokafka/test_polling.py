@@ -52,6 +52,17 @@ def batches(consumer, member, *, until):
     return asyncio.run(collect())
 
 
+def test_a_closed_consumer_ends_the_loop():
+    async def run():
+        consumer = AIOKafkaConsumer(bootstrap_servers="127.0.0.1:1", group_id="app")
+        await consumer.stop()
+        async for _ in polled(consumer, assignor()):
+            raise AssertionError
+
+    with pytest.raises(MemberStopped, match="this consumer is closed; make another to go on"):
+        asyncio.run(run())
+
+
 def test_batches_come_through_and_errors_that_pass_are_waited_for():
     gone = kafka_errors.KafkaConnectionError("gone")
     consumer = Consumer({}, gone, OSError("gone"), {"p": [1]})

@@ -1,6 +1,7 @@
 """Which client gets which setting; what is refused, by name."""
 
 import ssl
+from contextlib import closing
 from pathlib import Path
 
 import confluent_kafka
@@ -102,7 +103,18 @@ def test_what_the_member_cannot_do_is_refused_by_name(more, why):
     assert why in refusal(lambda: divided(BASE | more))
 
 
-@pytest.mark.parametrize("more", [{"no.such.setting": 1}, {"fetch.min.bytes": "many"}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"no.such.setting": 1},
+        {"fetch.min.bytes": "many"},
+        *(
+            {name: value}
+            for name in ("enable.auto.commit", "enable.auto.offset.store")
+            for value in ("yes", "on", "maybe", " true", "", None, 2, 1.0)
+        ),
+    ],
+)
 def test_what_librdkafka_refuses_is_refused_as_it_does(more):
     with pytest.raises(KafkaException) as own:
         Consumer(BASE | more, topology=TOPOLOGY)
@@ -110,6 +122,18 @@ def test_what_librdkafka_refuses_is_refused_as_it_does(more):
         confluent_kafka.Consumer(BASE | more)
     assert own.value.args[0] == its.value.args[0]
     assert own.value.args[0].str() == its.value.args[0].str()
+
+
+@pytest.mark.parametrize(
+    ("value", "flag"),
+    [
+        *((value, True) for value in ("true", "TRUE", "t", "1", True, 1)),
+        *((value, False) for value in ("false", "False", "f", "0", False, 0)),
+    ],
+)
+def test_booleans_are_librdkafkas(value, flag):
+    with closing(confluent_kafka.Consumer(BASE | {"log_level": 0, "enable.auto.commit": value})):
+        assert divided(BASE | {"enable.auto.commit": value}).auto_commit is flag
 
 
 def test_group_id_and_callables_are_checked_as_in_confluent_kafka():

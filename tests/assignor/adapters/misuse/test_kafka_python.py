@@ -1,7 +1,8 @@
 """Ways to hold the kafka-python adapter wrong: each is an error at once, in one sentence."""
 
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 from kafka import KafkaConsumer
@@ -10,17 +11,19 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
 from assignor import ConfigError, RunningTasks
 from assignor.adapters.kafka_python import StreamsAssignor, polled, streams_consumer
+from assignor.embedding import MemberStopped
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 pytestmark = pytest.mark.loop
 LIMIT_S = 60
+PARTITIONS = 3  # one for each member of the largest group here
 GROUP = "app"
 
 
 @pytest.fixture(scope="module")
 def servers():
-    with running_broker(BrokerConfig(topics={"lines": 2})) as broker:
+    with running_broker(BrokerConfig(topics={"lines": PARTITIONS})) as broker:
         yield broker.bootstrap_servers
 
 
@@ -131,7 +134,7 @@ def test_an_assignor_in_two_consumers_is_refused_by_the_second_ones_first_poll(s
             poll_until([two], lambda: False)
         with pytest.raises(ConfigError, match="attached to another consumer"):
             next(polled(two, assignor))
-        assert len(assignor.tasks.active) == 2
+        assert len(assignor.tasks.active) == PARTITIONS
         one.poll(timeout_ms=100)
 
 
@@ -163,6 +166,18 @@ def test_a_consumer_of_stock_assignors_is_refused_by_polled(servers):
         next(polled(member))
 
 
+def test_a_closed_consumer_ends_polled_at_once(servers):
+    closed = streams_consumer(TOPOLOGY, group_id=GROUP, bootstrap_servers=servers)
+    closed.close()
+    stop = threading.Event()
+    timer = threading.Timer(10, stop.set)
+    timer.start()
+    with pytest.raises(MemberStopped, match="this consumer is closed; make another") as raised:
+        list(polled(closed, stop=stop))
+    timer.cancel()
+    assert is_one_sentence(str(raised.value))
+
+
 class Calls(RunningTasks):
     """Keeps the tasks of each call."""
 
@@ -183,29 +198,30 @@ def test_a_migration_runs_while_another_assignor_is_chosen_and_the_log_says_so_o
     servers, caplog
 ):
     listener = Calls()
-    migrating = streams_consumer(
-        TOPOLOGY,
-        group_id="migrating",
-        bootstrap_servers=servers,
-        listener=listener,
-        fallback_assignors=[RangePartitionAssignor],
-        heartbeat_interval_ms=100,
-        session_timeout_ms=3000,
-    )
-    with consumer(servers, RangePartitionAssignor, group_id="migrating") as old:
-        poll_until([old], old.assignment)
-        both = [migrating, old]
-        poll_until(both, lambda: migrating.assignment() and old.assignment())
-        with consumer(servers, RangePartitionAssignor, group_id="migrating") as older:
-            poll_until([*both, older], older.assignment)
-        poll_until(both, lambda: len(migrating.assignment()) == len(old.assignment()) == 1)
-        assert listener.calls == []
-        lines = [line for line in caplog.messages if "the group uses assignor range" in line]
-        assert len(lines) == 1
-        assert is_one_sentence(lines[0])
-    poll_until([migrating], lambda: len(migrating.assignor.tasks.active) == 2)
-    with consumer(servers, RangePartitionAssignor, group_id="migrating") as back:
-        poll_until([migrating, back], back.assignment)
-        assert not migrating.assignor.tasks.active
-        assert listener.calls[-1][0] == "revoked"
-    migrating.close()
+    with closing(
+        streams_consumer(
+            TOPOLOGY,
+            group_id="migrating",
+            bootstrap_servers=servers,
+            listener=listener,
+            fallback_assignors=[RangePartitionAssignor],
+            heartbeat_interval_ms=100,
+            session_timeout_ms=3000,
+        )
+    ) as migrating:
+        with consumer(servers, RangePartitionAssignor, group_id="migrating") as old:
+            poll_until([old], old.assignment)
+            both = [migrating, old]
+            poll_until(both, lambda: migrating.assignment() and old.assignment())
+            with consumer(servers, RangePartitionAssignor, group_id="migrating") as older:
+                poll_until([*both, older], older.assignment)
+            poll_until(both, lambda: sum(len(each.assignment()) for each in both) == PARTITIONS)
+            assert listener.calls == []
+            lines = [line for line in caplog.messages if "the group uses assignor range" in line]
+            assert len(lines) == 1
+            assert is_one_sentence(lines[0])
+        poll_until([migrating], lambda: len(migrating.assignor.tasks.active) == PARTITIONS)
+        with consumer(servers, RangePartitionAssignor, group_id="migrating") as back:
+            poll_until([migrating, back], back.assignment)
+            assert not migrating.assignor.tasks.active
+            assert listener.calls[-1][0] == "revoked"
