@@ -5,6 +5,7 @@ and `spark-assign` use the same parts, so that help, completion and exit status 
 """
 
 from assignor.cli.main import main
+from assignor.cli.sample import make_problem
 from assignor.cli.toolkit import (
     COMPLETION,
     CONTEXT,
@@ -20,6 +21,7 @@ from assignor.cli.toolkit import (
     Interrupted,
     LazyGroup,
     Subcommand,
+    TextTable,
     all_of,
     complete_path,
     config_option,
@@ -56,6 +58,7 @@ __all__ = [
     "Interrupted",
     "LazyGroup",
     "Subcommand",
+    "TextTable",
     "all_of",
     "complete_path",
     "config_option",
@@ -63,6 +66,7 @@ __all__ = [
     "format_option",
     "imported_topology",
     "main",
+    "make_problem",
     "name_option",
     "print_uncut",
     "problem_option",

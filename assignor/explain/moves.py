@@ -10,7 +10,7 @@ from assignor.explain.actives import Reason, active_reason
 from assignor.explain.copies import copy_reason, dropped, dropped_reason
 from assignor.explain.facts import Facts
 from assignor.placement import NOBODY, GroupState
-from assignor.problems import Moves, moves_of
+from assignor.problems import Moves, moves_of, records_to_restore
 
 T = TypeVar("T")
 KINDS = ("active", "waiting", "warm-up", "standby", "dropped")
@@ -102,26 +102,19 @@ def diff_of(facts: Facts) -> Diff:
             )
             for client in dropped(facts, task)
         ]
-    lacking = _lacking(facts)
+    records, unknown = records_to_restore(state, facts.assignment)
     return Diff(
         moves=tuple(sorted(moves, key=lambda m: (KINDS.index(m.kind), m.task, m.client, m.source))),
         counts=moves_of(state, facts.assignment),
-        restored_records=sum(lacks or 0 for lacks in lacking),
-        unknown_restores=lacking.count(None),
+        restored_records=records,
+        unknown_restores=unknown,
         stay=int((active == state.owner).sum()),
     )
 
 
 def restored_records(facts: Facts) -> int:
     """Records that the placed copies of stateful tasks lack, actives included, where known."""
-    return sum(lacks or 0 for lacks in _lacking(facts))
-
-
-def _lacking(facts: Facts) -> list[int | None]:
-    """Records that each placed copy of a stateful task lacks, actives included; None: unknown."""
-    stateful = np.flatnonzero(facts.state.stateful).tolist()
-    placed = [(task, facts.active[task]) for task in stateful] + list(facts.assignment.standbys)
-    return [facts.lacks(task, client) for task, client in placed]
+    return records_to_restore(facts.state, facts.assignment)[0]
 
 
 def _active_move(facts: Facts, task: int) -> Move:

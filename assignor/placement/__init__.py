@@ -50,6 +50,7 @@ from assignor.placement.strategies import (
     named_strategy,
     run_strategy,
     run_with_trace,
+    strategy_name,
     strategy_of,
 )
 from assignor.placement.trace import Record, Trace
@@ -62,12 +63,14 @@ from assignor.placement.validation import (
     sentences,
     validate,
 )
+from assignor.placement.weights import WEIGHT_TOLERANCE
 
 __all__ = [
     "LAG_RUNNING",
     "LAG_UNKNOWN",
     "NOBODY",
     "STRATEGIES",
+    "WEIGHT_TOLERANCE",
     "AssignmentError",
     "Bands",
     "BelowShare",
@@ -116,6 +119,7 @@ __all__ = [
     "stalled_clients",
     "stalled_text",
     "sticky",
+    "strategy_name",
     "strategy_of",
     "thread_bands",
     "too_few_clients",

@@ -132,8 +132,9 @@ def run_with_trace(state: GroupState, strategy: Strategy) -> tuple[TaskAssignmen
     trace = _usable(traces[-1], state)
     if trace is None:
         raise TaskAssignmentError(
-            f"the trace of strategy {_name_of(strategy)} is not usable: record a Trace of int64 "
-            f"arrays of {len(state.tasks)} clients each, numbered 0 to {len(state.clients) - 1} "
+            f"the trace of strategy {strategy_name(strategy)} is not usable: record a Trace of "
+            f"int64 arrays of {len(state.tasks)} clients each, numbered 0 to "
+            f"{len(state.clients) - 1} "
             "(-1 in home: none), and of standbys as pairs of such numbers"
         )
     return answer, trace
@@ -182,11 +183,11 @@ def _checked_answer(state: GroupState, strategy: Strategy, call: Strategy) -> Ta
         raise
     except (Exception, SystemExit) as error:  # a user's strategy may raise anything
         raise TaskAssignmentError(
-            f"strategy {_name_of(strategy)} failed, {error_line(error)}{_raised_at(error)}"
+            f"strategy {strategy_name(strategy)} failed, {error_line(error)}{_raised_at(error)}"
         ) from error
     wrong = validate(state, assignment)
     if wrong:
-        raise InvalidAssignment(f"the answer of strategy {_name_of(strategy)}", wrong)
+        raise InvalidAssignment(f"the answer of strategy {strategy_name(strategy)}", wrong)
     found = plain(assignment)
     return replace(found, warnings=(*found.warnings, *share_warnings(state, found)))
 
@@ -197,8 +198,10 @@ def _raised_at(error: BaseException) -> str:
     return f" ({shown(Path(frames[-1].filename).name)}, line {frames[-1].lineno})" if frames else ""
 
 
-def _name_of(strategy: Strategy) -> str:
-    """The name of a function, or of the class of another callable."""
+def strategy_name(strategy: Strategy | str) -> str:
+    """The name of a strategy: as given, of the function, or of the class of another callable."""
+    if isinstance(strategy, str):
+        return strategy
     try:
         name = getattr(strategy, "__name__", None)
     except Exception:  # noqa: BLE001 a user's callable may have any attributes

@@ -16,7 +16,7 @@ import numpy as np
 from assignor.placement.arrays import rows_by_value
 from assignor.placement.state import NOBODY, FloatArray, GroupState, IntArray
 
-TOLERANCE = 1.04
+WEIGHT_TOLERANCE = 1.04
 # Most clients that are tried for an exchange of two tasks.
 _TRIES = 8
 
@@ -48,7 +48,7 @@ def weighted_target(
         hot=_hot_clients(state),
     )
     fresh, best = _fresh(base.tolist(), work, tasks.tolist())
-    limit = TOLERANCE * best
+    limit = WEIGHT_TOLERANCE * best
     homeless = [task for task, client in work.place.items() if client == NOBODY]
     for task in sorted(homeless, key=lambda t: (-work.weights[t], t)):
         work.put(task, _choose(work, task, limit))

@@ -8,6 +8,13 @@ from assignor.problems.files import (
     read_problem,
     result_of,
 )
+from assignor.problems.measures import (
+    Measures,
+    lacking_records,
+    measures_of,
+    records_to_restore,
+    total_of,
+)
 from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
 from assignor.problems.schedule import Event, Schedule
 from assignor.problems.values import ProblemError, quoted
@@ -15,19 +22,24 @@ from assignor.problems.values import ProblemError, quoted
 __all__ = [
     "Event",
     "LagMemory",
+    "Measures",
     "Moves",
     "Problem",
     "ProblemError",
     "Round",
     "Schedule",
     "clients_after",
+    "lacking_records",
+    "measures_of",
     "moves_of",
     "parse_problem",
     "play",
     "play_problem",
     "quoted",
     "read_problem",
+    "records_to_restore",
     "regroup",
     "result_of",
+    "total_of",
     "totals",
 ]

@@ -7,7 +7,7 @@ are a warning.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
@@ -20,6 +20,7 @@ from assignor.placement import (
     least_lags,
     work_of,
 )
+from assignor.problems.measures import Measures
 from assignor.problems.schedule import Schedule, read_schedule
 from assignor.problems.values import (
     CLIENT_KEYS,
@@ -309,7 +310,12 @@ def _replica_racks(topics: Json) -> Iterator[tuple[tuple[str, int], frozenset[st
 
 
 def result_of(
-    problem: Problem, assignment: TaskAssignment, *, assignor: str, millis: float
+    problem: Problem,
+    assignment: TaskAssignment,
+    *,
+    assignor: str,
+    millis: float,
+    measures: Measures | None = None,
 ) -> dict[str, Any]:
     """The answer to a problem in the public result format; clients and tasks are sorted."""
     state = problem.state
@@ -331,6 +337,8 @@ def result_of(
         "look_again": assignment.look_again,
         "clients": dict(zip(state.clients, clients, strict=True)),
     }
+    if measures is not None:
+        answer["measures"] = asdict(measures)
     if state.weights is not None:
         work = work_of(state, assignment.active).round(3).tolist()
         answer["work"] = dict(zip(state.clients, work, strict=True))

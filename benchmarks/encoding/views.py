@@ -15,9 +15,9 @@ from uuid import UUID
 
 import pytest
 
+from assignor.cli import make_problem
 from assignor.cli.size.encodings import native_sizes
 from assignor.cli.size.group import read_group
-from benchmarks.make_problem import make_problem
 from benchmarks.rows import at_most, say, shown
 from encoding import (
     Assignment,

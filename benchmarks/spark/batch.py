@@ -31,8 +31,8 @@ from assignor import (
     read_problem,
     run_strategy,
 )
+from assignor.cli import make_problem
 from assignor.placement import LAG_UNKNOWN
-from benchmarks.make_problem import make_problem
 from benchmarks.rows import at_least, at_most
 from encoding import TaskId
 from spark_assign.batch.job import place_groups

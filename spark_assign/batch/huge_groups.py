@@ -1,8 +1,8 @@
 """Groups too big for one worker: each is placed by all workers together."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -11,12 +11,23 @@ from pyspark.errors import PythonException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from assignor.placement import strategy_name
 from encoding import RebalanceError, shown
-from spark_assign.huge import HugeGroupPlan, in_rows, nested_groups, plan_group
-from spark_assign.tables import POSITION, RESULT, Groups, Position, Reject
+from spark_assign.huge import COSTS, HugeGroupPlan, cost, in_rows, nested_groups, plan_group
+from spark_assign.tables import (
+    MEASURES,
+    POSITION,
+    RESULT,
+    Groups,
+    Position,
+    Reject,
+    quoted,
+    step,
+)
 from spark_assign.workers import Options
 
 _ROLES = ("active", "standby", "warmup")
+_COSTED = tuple(name for name in MEASURES.names if name in COSTS)
 # Huge groups of one batch; each costs a few Spark jobs. With more, raise --huge-tasks.
 HUGE_GROUPS_MAX = 1_000
 T = TypeVar("T")
@@ -30,7 +41,7 @@ class HugePlan:
     Attributes:
         name: of the group.
         position: where it was read, where that is known.
-        answer: one row in the schema `schemas.RESULT`.
+        answer: one row in the schema `schemas.RESULT`, and the columns to keep.
         plan: what was decided; its counts are known once the answer is written.
     """
 
@@ -44,10 +55,7 @@ def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
     """Split groups into those of at most `huge_tasks` tasks, and the larger ones."""
     is_huge = groups.tasks() > huge_tasks
     small, large = groups.frame.where(~is_huge), groups.frame.where(is_huge)
-    return (
-        Groups(frame=small, is_text=groups.is_text),
-        Groups(frame=large, is_text=groups.is_text),
-    )
+    return replace(groups, frame=small), replace(groups, frame=large)
 
 
 def placed_huge(groups: Groups, options: Options) -> Iterator[HugePlan | Reject]:
@@ -59,11 +67,15 @@ def placed_huge(groups: Groups, options: Options) -> Iterator[HugePlan | Reject]
     has_positions = POSITION in nested.columns
     try:
         columns = ["name", *[POSITION] * has_positions]
-        for head in nested.select(columns).orderBy("name").limit(HUGE_GROUPS_MAX).collect():
+        with step(nested.sparkSession, "batch: find the huge groups"):
+            heads = nested.select(columns).orderBy("name").limit(HUGE_GROUPS_MAX).collect()
+        for head in heads:
             rows = nested.where(f.col("name").eqNullSafe(head.name)).drop(POSITION)
             name = head.name or ""
             position = Position(**head[POSITION].asDict()) if has_positions else None
-            huge = on_workers(name, position, partial(_plan, rows, name, position, options))
+            plan = partial(_plan, rows, name, position, options, groups.keep)
+            with step(nested.sparkSession, f"batch: plan huge group {shown(name)}"):
+                huge = on_workers(name, position, plan)
             yield huge
             if isinstance(huge, HugePlan):
                 huge.plan.release()
@@ -71,10 +83,19 @@ def placed_huge(groups: Groups, options: Options) -> Iterator[HugePlan | Reject]
         nested.unpersist()
 
 
-def _plan(nested: DataFrame, name: str, position: Position | None, options: Options) -> HugePlan:
+def _plan(
+    nested: DataFrame,
+    name: str,
+    position: Position | None,
+    options: Options,
+    keep: Sequence[str],
+) -> HugePlan:
     group = in_rows(nested, settings=options.settings, what=f"group {name}")
-    plan = plan_group(group.tasks, group.clients, config=group.config, strategy=options.strategy)
-    answer = _as_row(name, plan, group.clients, options.strategy)
+    strategy = strategy_name(options.strategy)
+    plan = plan_group(group.tasks, group.clients, config=group.config, strategy=strategy)
+    answer = _as_row(name, plan, group.clients, strategy)
+    if keep:
+        answer = answer.crossJoin(nested.select(*map(quoted, keep)))
     return HugePlan(name=name, position=position, answer=answer, plan=plan)
 
 
@@ -105,19 +126,28 @@ def on_workers(name: str, position: Position | None, step: Callable[[], T]) -> T
 def _as_row(name: str, plan: HugeGroupPlan, clients: DataFrame, strategy: str) -> DataFrame:
     """The plan as one row in the schema `schemas.RESULT`."""
     task = f.struct("subtopology", "partition")
-    held = plan.placements.groupBy("client").agg(
+    held = plan.costed.groupBy("client").agg(
         *[
             _names(f.collect_list(f.when(f.col("role") == role, task))).alias(role)
             for role in _ROLES
-        ]
+        ],
+        *[cost(name).alias(f"_{name}") for name in _COSTED],
     )
     # Clients without tasks are listed too.
     all_clients = clients.select("client").join(held, "client", "left")
     none = f.array().cast("array<string>")
     placed = f.struct(*[f.coalesce(role, none).alias(role) for role in _ROLES])
     entries = f.sort_array(f.collect_list(f.struct("client", placed.alias("placed"))))
+    known = {name: f.try_sum(f"_{name}") for name in _COSTED} | {"clients": f.count("*")}
+    # Balance, gain and worth are null: they take all tasks at once.
+    measures = [
+        known.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name)
+        for field in MEASURES
+    ]
     return (
-        all_clients.agg(f.map_from_entries(entries).alias("clients"))
+        all_clients.agg(
+            f.map_from_entries(entries).alias("clients"), f.struct(*measures).alias("measures")
+        )
         .select(
             f.lit(name).alias("name"),
             f.lit(strategy).alias("assignor"),
@@ -125,6 +155,7 @@ def _as_row(name: str, plan: HugeGroupPlan, clients: DataFrame, strategy: str) -
             f.lit(plan.followup).alias("probing"),
             "clients",
             f.array(*map(f.lit, plan.warnings)).cast("array<string>").alias("warnings"),
+            "measures",
         )
         .select(*RESULT.names)
     )

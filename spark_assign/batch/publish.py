@@ -1,11 +1,11 @@
 """Write a plan made by Spark into the plan store that the group's leader reads.
 
-The store holds the snapshot of the group and the plan. One worker reads the rows of the plan,
-validates it against the snapshot and replaces the old plan atomically. The driver gets three
-numbers. The store must be a directory that this worker and the leader share.
+The store holds the snapshot of the group and the plan. A worker reads the plan, validates it
+against the snapshot and replaces the old plan atomically. The driver gets counts. The store must be
+a directory that the workers and the leaders share.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,15 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from assignor import TaskAssignment
+from assignor.placement import ClientTasks, assignment_from
 from assignor.stores import GroupSnapshot, PlanStore, StoreError, plan_for
+from encoding import RebalanceError, TaskId
 from spark_assign.workers import Batches
 
 _DONE = "tasks long, copies long, error string"
 _DONE_ARROW = pa.schema([("tasks", pa.int64()), ("copies", pa.int64()), ("error", pa.string())])
+_PUBLISHED = "name string, error string"
+_PUBLISHED_ARROW = pa.schema([("name", pa.string()), ("error", pa.string())])
 
 
 def publish_plan(
@@ -52,6 +56,51 @@ def publish_plan(
     if done.error is not None:
         raise StoreError(done.error)
     return done.tasks, done.copies
+
+
+def publish_plans(plans: DataFrame, store: str | Path) -> DataFrame:
+    """Write the plans of many groups into a store; each replaces the plan of its group.
+
+    Args:
+        plans: a row per group, in the schema `schemas.RESULT`.
+        store: directory of the plan store, with a snapshot of each group.
+
+    Returns:
+        A row per group with its `name` and `error`, the reason why the plan is not in the store, or
+        null. Reading it again publishes again.
+    """
+    directory = str(store)
+
+    def write(batches: Batches) -> Iterator[pa.RecordBatch]:
+        opened = PlanStore(directory)
+        for batch in batches:
+            rows = [
+                {"name": plan["name"], "error": _published(opened, plan)}
+                for plan in batch.to_pylist()
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=_PUBLISHED_ARROW)
+
+    return plans.select("name", "probing", "clients").mapInArrow(write, _PUBLISHED)
+
+
+def _published(store: PlanStore, plan: Mapping[str, Any]) -> str | None:
+    """Write the plan of one group; why it is not written, or None."""
+    name = plan["name"]
+    try:
+        snapshot = store.read_snapshot(name)
+        if snapshot is None:
+            raise StoreError(f"{store.snapshot_path(name)} does not exist")
+        places = {client: _tasks_of(held) for client, held in plan["clients"]}
+        assignment = assignment_from(snapshot.state, places, followup=plan["probing"])
+        store.write_plan(name, plan_for(snapshot, assignment))
+    except RebalanceError as error:
+        return str(error)
+    return None
+
+
+def _tasks_of(held: Mapping[str, Sequence[str]]) -> ClientTasks:
+    """The tasks of a client, which a plan has as texts."""
+    return ClientTasks(**{role: [TaskId.parse(name) for name in held[role]] for role in held})
 
 
 def _write(batches: Batches, store: PlanStore, group: str, *, followup: bool) -> tuple[int, int]:

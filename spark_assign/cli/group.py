@@ -2,16 +2,21 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import click
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from assignor.cli import complete_path, config_option, name_option, strategy_option, warn
 from assignor.stores import PlanStore
+from encoding import shown
 from spark_assign.batch import publish_plan
 from spark_assign.cli.options import (
     frozen_settings,
+    groups_of,
     in_option,
     job,
     on_error_option,
@@ -19,8 +24,17 @@ from spark_assign.cli.options import (
     print_rejects,
     subcommand,
 )
-from spark_assign.huge import STRATEGIES, SUMMARY, GroupSummary, read_one_group, run_group
-from spark_assign.tables import PLACEMENT, REJECTS, BadTable, staged
+from spark_assign.huge import (
+    STRATEGIES,
+    SUMMARY,
+    GroupSummary,
+    OneGroup,
+    in_rows,
+    nested_groups,
+    read_one_group,
+    run_group,
+)
+from spark_assign.tables import PLACEMENT, REJECTS, BadTable, staged, step
 
 _HELP = f"""Place the tasks of one huge group, all workers together.
 
@@ -49,7 +63,7 @@ _EXITS = {
 
 
 @subcommand("group", "Place the tasks of one huge group.", _HELP, _EXAMPLES, _EXITS)
-@in_option(required=False)
+@in_option
 @click.option(
     "--store",
     metavar="DIR",
@@ -64,27 +78,42 @@ _EXITS = {
 def group(**given: Any) -> None:
     """Run the subcommand."""
     with job("group", given) as spark:
-        settings = frozen_settings(given["settings"])
-        path, store = given["path"], given["store"]
-        stops = given["on_error"] == "fail"
+        store, stops = given["store"], given["on_error"] == "fail"
         if store is not None and not stops:
             raise BadTable(
                 "leaders accept complete plans only; use --on-error reject without --store"
             )
-        if path is None:
-            if store is None or given["name"] is None:
-                raise BadTable("give --in PATH, or --store DIR with --name GROUP")
-            path = str(PlanStore(store).snapshot_path(given["name"]))
-        group_rows = read_one_group(
-            spark, path, name=given["name"], settings=settings, form=given["in_form"]
-        )
+        with step(spark, "group: read the group"):
+            group_rows = _read(spark, given)
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
-            summary = run_group(group_rows, stage, strategy=given["strategy"], stop_at_reject=stops)
+            with step(spark, f"group: place {shown(group_rows.name)}"):
+                summary = run_group(
+                    group_rows, stage, strategy=given["strategy"], stop_at_reject=stops
+                )
             if store is not None:
                 placements = spark.read.schema(PLACEMENT).parquet(stage.path)
-                publish_plan(placements, store, group_rows.name, followup=summary.probing)
+                with step(spark, f"group: publish the plan of {shown(group_rows.name)}"):
+                    publish_plan(placements, store, group_rows.name, followup=summary.probing)
     _report(summary, given["out"], given["form"])
     sys.exit(1 if summary.rejects else 0)
+
+
+def _read(spark: SparkSession, given: Mapping[str, Any]) -> OneGroup:
+    """The group that --in, --table or --store names.
+
+    Raises:
+        BadTable: none of them is given, there is no such group, or there are several.
+    """
+    settings, name, path = frozen_settings(given["settings"]), given["name"], given["path"]
+    if given["table"] is not None:
+        nested = nested_groups(groups_of(spark, given))
+        chosen = nested if name is None else nested.where(f.col("name") == name)
+        return in_rows(chosen, settings=settings, what=given["table"])
+    if path is None:
+        if given["store"] is None or name is None:
+            raise BadTable("give --in PATH, --table NAME, or --store DIR with --name GROUP")
+        path = str(PlanStore(given["store"]).snapshot_path(name))
+    return read_one_group(spark, path, name=name, settings=settings, form=given["in_form"])
 
 
 def _report(summary: GroupSummary, out: str, form: str) -> None:

@@ -17,6 +17,11 @@ class _SparkAssign(LazyGroup):
         "group": Subcommand(
             "spark_assign.cli.group", "group", "Place the tasks of one huge group."
         ),
+        "pack": Subcommand(
+            "spark_assign.cli.pack",
+            "pack",
+            "Write the files with which spark-submit runs these commands.",
+        ),
         "simulate": Subcommand(
             "spark_assign.cli.simulate", "simulate", "Simulate rolling bounces on all workers."
         ),
@@ -31,6 +36,7 @@ class _SparkAssign(LazyGroup):
 _EXAMPLES = """
 PROGRAM batch --in groups.jsonl --out plans/
 PROGRAM whatif --in groups.jsonl --scenarios lose-client --out whatif/
+PROGRAM pack --out job
 """
 
 

@@ -26,10 +26,19 @@ from assignor.cli import (
     format_option,
     settings_of,
 )
-from encoding import RebalanceError
+from encoding import RebalanceError, shown
 from spark_assign.cli.progress import progress
 from spark_assign.cli.session import running
-from spark_assign.tables import REJECTS, SparkUnavailable
+from spark_assign.tables import (
+    REJECTS,
+    BadTable,
+    Form,
+    Groups,
+    SparkUnavailable,
+    read_groups,
+    read_table,
+    step,
+)
 
 _WIDTH = 400
 # Errors that workers raise for invalid input.
@@ -80,33 +89,62 @@ spark_options: Decorator = all_of(
             metavar="SIZE",
             help="Heap of the driver, such as 4g; default: 1g. Ignored under spark-submit.",
         ),
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A setting of Spark, spark.KEY=VALUE; may be repeated.",
+        ),
     )
 )
-"""--cores and --driver-memory, for a session that the command starts itself."""
+"""--cores and --driver-memory, for a session that the command starts itself, and --conf."""
 
 
-def in_option(*, required: bool = True) -> Decorator:
-    """--in and --in-format, as `path` and `in_form`."""
-    return all_of(
-        (
-            click.option(
-                "--in",
-                "path",
-                required=required,
-                metavar="PATH",
-                shell_complete=complete_path("file"),
-                help="Input file, directory or glob.",
-            ),
-            click.option(
-                "--in-format",
-                "in_form",
-                type=click.Choice(["auto", "parquet", "jsonl"]),
-                default="auto",
-                show_default=True,
-                help="Input format.",
-            ),
-        )
+in_option: Decorator = all_of(
+    (
+        click.option(
+            "--in",
+            "path",
+            metavar="PATH",
+            shell_complete=complete_path("file"),
+            help="Input file, directory or glob.",
+        ),
+        click.option(
+            "--in-format",
+            "in_form",
+            type=click.Choice(["auto", "parquet", "jsonl"]),
+            default="auto",
+            show_default=True,
+            help="Input format.",
+        ),
+        click.option(
+            "--table",
+            metavar="NAME",
+            help="Input table of a catalog, in place of --in; its catalog is set up by --conf.",
+        ),
     )
+)
+"""--in, --in-format and --table, as `path`, `in_form` and `table`."""
+
+
+def groups_of(spark: SparkSession, given: Mapping[str, Any], *, keep: Sequence[str] = ()) -> Groups:
+    """The groups that `in_option` names.
+
+    Args:
+        spark: the session.
+        given: the options of the command.
+        keep: other columns to read.
+
+    Raises:
+        BadTable: neither --in nor --table is given, or both; or as for `read_groups`.
+    """
+    path, table = given["path"], given["table"]
+    if (path is None) == (table is None):
+        raise BadTable("give either --in PATH or --table NAME")
+    if table is not None:
+        return read_table(spark, table, keep=keep)
+    form: Form = given["in_form"]
+    return read_groups(spark, path, form=form, keep=keep)
 
 
 on_error_option: Decorator = click.option(
@@ -149,14 +187,15 @@ def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[
     Args:
         command: name of the subcommand.
         given: its options, `spark_options` among them.
-        label: what the progress bar calls the job; the command's name by default.
+        label: describes the Spark jobs of no other step; the command's name by default.
     """
-    session = {name: given[name] for name in ("cores", "driver_memory")}
+    settings = {name: given[name] for name in ("cores", "driver_memory")}
     try:
         with (
-            running(f"spark-assign {command}", **session) as spark,
+            running(f"spark-assign {command}", **settings, conf=_conf(given["conf"])) as spark,
             _interruptible(),
-            progress(spark, label or command),
+            step(spark, label or command),
+            progress(spark),
         ):
             yield spark
     except SparkUnavailable as error:
@@ -170,6 +209,24 @@ def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[
     except OSError as error:
         where = error.filename or "the disk"
         raise EnvironmentFailed(f"{where}: {error.strerror}") from None
+
+
+def _conf(given: Sequence[str]) -> dict[str, str]:
+    """The settings of --conf.
+
+    Raises:
+        BadTable: a text is no setting of Spark.
+    """
+    settings = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not (equals and key.startswith("spark.")):
+            raise BadTable(
+                f"--conf {shown(text)} is not a setting of Spark; write spark.KEY=VALUE, and "
+                "settings of assignment as --config KEY=VALUE"
+            )
+        settings[key.strip()] = value.strip()
+    return settings
 
 
 @contextmanager

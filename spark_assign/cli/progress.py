@@ -1,26 +1,47 @@
-"""A progress bar while Spark runs, on terminals only."""
+"""Progress while Spark runs: a bar on a terminal, elsewhere a line every ten seconds."""
 
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from assignor.cli import text_console
+from assignor.cli import say, text_console
+from spark_assign.tables import current_step
 
-_EVERY_S = 0.3
+BAR_EVERY_S = 0.3
+LINE_EVERY_S = 10.0
+Show = Callable[[str, int, int], None]
 
 
 @contextmanager
-def progress(spark: SparkSession, label: str) -> Iterator[None]:
-    """Show the completed tasks of the running stages until the block ends."""
-    if not sys.stderr.isatty():
-        yield
+def progress(spark: SparkSession) -> Iterator[None]:
+    """Show the current step and the completed tasks of its stages until the block ends."""
+    if sys.stderr.isatty():
+        with _bar() as bar:
+            row = bar.add_task("", total=None)
+
+            def show(text: str, done: int, of: int) -> None:
+                bar.update(row, description=text, total=of, completed=done)
+
+            with _watched(spark, show, BAR_EVERY_S):
+                yield
         return
-    done = threading.Event()
+    began = time.monotonic()
+
+    def say_line(text: str, done: int, of: int) -> None:
+        seconds = time.monotonic() - began
+        say("spark-assign", f"{text}, {done} of {of} Spark tasks, {seconds:.0f} s")
+
+    with _watched(spark, say_line, LINE_EVERY_S):
+        yield
+
+
+def _bar() -> Progress:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -28,30 +49,30 @@ def progress(spark: SparkSession, label: str) -> Iterator[None]:
         TextColumn("Spark tasks"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=text_console(stderr=True), transient=True) as bar:
-        watcher = threading.Thread(target=_watch, args=(spark, bar, label, done), daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
+    return Progress(*columns, console=text_console(stderr=True), transient=True)
 
 
-def _watch(spark: SparkSession, bar: Progress, label: str, done: threading.Event) -> None:
+@contextmanager
+def _watched(spark: SparkSession, show: Show, every_s: float) -> Iterator[None]:
+    """Call `show` with the running stages, again and again, on a thread of its own."""
+    ended = threading.Event()
+    arguments = (spark, show, every_s, ended)
+    watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _watch(spark: SparkSession, show: Show, every_s: float, ended: threading.Event) -> None:
     # Ctrl-C stops the JVM too; the command reports it, this thread must not.
     with suppress(Py4JError, OSError):
-        _show(spark, bar, label, done)
-
-
-def _show(spark: SparkSession, bar: Progress, label: str, done: threading.Event) -> None:
-    row = bar.add_task(label, total=None)
-    tracker = spark.sparkContext.statusTracker()
-    while not done.wait(_EVERY_S):
-        running = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        stages = [stage for stage in running if stage is not None]
-        if stages:
-            total = sum(stage.numTasks for stage in stages)
-            completed = sum(stage.numCompletedTasks for stage in stages)
-            name = " and ".join(sorted({str(stage.stageId) for stage in stages}))
-            bar.update(row, description=f"{label}, stage {name}", total=total, completed=completed)
+        tracker = spark.sparkContext.statusTracker()
+        while not ended.wait(every_s):
+            running = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            stages = [stage for stage in running if stage is not None]
+            if stages:
+                done = sum(stage.numCompletedTasks for stage in stages)
+                show(current_step(spark), done, sum(stage.numTasks for stage in stages))

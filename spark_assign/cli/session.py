@@ -1,8 +1,9 @@
 """The Spark session: the active one, the one of `spark-submit`, or a new local one.
 
-Settings made by `spark-submit` or a notebook are kept; only missing ones are added. AQE and ANSI
-mode are enabled unless you configured them. A local session uses all cores and no UI; output of the
-JVM goes to a temporary file, so that stderr has only the messages of the command.
+Settings made by `spark-submit` or a notebook are kept; only missing ones are added, and those of an
+active session are as before when a command has ended. AQE and ANSI mode are enabled unless you
+configured them. A local session uses all cores and no UI; output of the JVM goes to a temporary
+file, so that stderr has only the messages of the command.
 """
 
 import logging
@@ -12,18 +13,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from spark_assign.tables import SparkUnavailable
+from spark_assign.tables import BadTable, SparkUnavailable
 
 JAVA_SINCE = 17
 _MESSAGE_BYTES = 2_000
@@ -34,10 +37,15 @@ _RUNTIME = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
+_NO_CONF: Mapping[str, str] = MappingProxyType({})
 
 
 def session(
-    app_name: str, *, cores: int | None = None, driver_memory: str | None = None
+    app_name: str,
+    *,
+    cores: int | None = None,
+    driver_memory: str | None = None,
+    conf: Mapping[str, str] = _NO_CONF,
 ) -> SparkSession:
     """The active session, or a new one.
 
@@ -45,30 +53,77 @@ def session(
         app_name: name of a new application.
         cores: of the local machine; default: all. Ignored if Spark runs already.
         driver_memory: heap of the driver, such as "4g"; default: 1g. Ignored likewise.
+        conf: Spark settings; they take precedence over those that are made here.
 
     Raises:
         SparkUnavailable: no Java, an old one, or a JVM that does not start.
+        BadTable: the active session cannot change a setting of `conf` any more.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
-        return _with_defaults(active)
+        return _with_defaults(_changed(active, conf), conf)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        return _with_defaults(SparkSession.builder.getOrCreate())
-    return _with_defaults(_local(app_name, cores=cores, driver_memory=driver_memory))
+        started = SparkSession.builder.appName(app_name).config(map=dict(conf)).getOrCreate()
+        return _with_defaults(started, conf)
+    started = _local(app_name, cores=cores, driver_memory=driver_memory, conf=conf)
+    return _with_defaults(started, conf)
 
 
 @contextmanager
 def running(
-    app_name: str, *, cores: int | None = None, driver_memory: str | None = None
+    app_name: str,
+    *,
+    cores: int | None = None,
+    driver_memory: str | None = None,
+    conf: Mapping[str, str] = _NO_CONF,
 ) -> Iterator[SparkSession]:
-    """The active session, or a new one that is stopped when the block ends (`session`)."""
-    is_ours = SparkSession.getActiveSession() is None
-    spark = session(app_name, cores=cores, driver_memory=driver_memory)
+    """The active session, or a new one that is stopped when the block ends (`session`).
+
+    The settings of an active session are afterwards what they were before.
+    """
+    active = SparkSession.getActiveSession()
+    before = {} if active is None else _settings_of(active)
     try:
+        spark = session(app_name, cores=cores, driver_memory=driver_memory, conf=conf)
         yield spark
     finally:
-        if is_ours:
-            spark.stop()
+        if active is not None:
+            _restore(active, before)
+        elif (own := SparkSession.getActiveSession()) is not None:
+            own.stop()
+
+
+def _settings_of(spark: SparkSession) -> dict[str, str]:
+    return dict(spark.conf.getAll)
+
+
+def _restore(spark: SparkSession, before: Mapping[str, str]) -> None:
+    """Undo all changes of the session's settings."""
+    # After Ctrl-C there may be no JVM to tell.
+    with suppress(Py4JError, OSError):
+        for key, value in _settings_of(spark).items():
+            if key not in before:
+                spark.conf.unset(key)
+            elif before[key] != value:
+                spark.conf.set(key, before[key])
+
+
+def _changed(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """The session with other settings.
+
+    Raises:
+        BadTable: a setting cannot be changed while Spark runs.
+    """
+    for key, value in conf.items():
+        if not spark.conf.isModifiable(key) and spark.conf.get(key, None) != value:
+            raise BadTable(
+                f"--conf {key} cannot be changed while Spark runs; give it where the session is "
+                "started, as to spark-submit"
+            )
+    for key, value in conf.items():
+        if spark.conf.isModifiable(key):
+            spark.conf.set(key, value)
+    return spark
 
 
 def find_java() -> str:
@@ -93,7 +148,9 @@ def find_java() -> str:
     return java
 
 
-def _local(app_name: str, *, cores: int | None, driver_memory: str | None) -> SparkSession:
+def _local(
+    app_name: str, *, cores: int | None, driver_memory: str | None, conf: Mapping[str, str]
+) -> SparkSession:
     if driver_memory is not None and not _MEMORY.fullmatch(driver_memory):
         raise SparkUnavailable(f"driver memory {driver_memory!r} is not a size; write 512m or 4g")
     find_java()
@@ -101,7 +158,8 @@ def _local(app_name: str, *, cores: int | None, driver_memory: str | None) -> Sp
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # Workers run this interpreter, whether or not its environment is activated.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = _local_conf(app_name, cores=cores, driver_memory=driver_memory)
+    settings = _local_conf(app_name, cores=cores, driver_memory=driver_memory)
+    settings.setAll(list(conf.items()))
     with tempfile.TemporaryFile() as jvm_output:
         quiet = {"stdout": jvm_output, "stderr": jvm_output}
         try:
@@ -109,9 +167,9 @@ def _local(app_name: str, *, cores: int | None, driver_memory: str | None) -> Sp
             gateway = (
                 None
                 if SparkContext._gateway is not None  # noqa: SLF001 no public API
-                else launch_gateway(conf, quiet)  # type: ignore[no-untyped-call]  # has no types
+                else launch_gateway(settings, quiet)  # type: ignore[no-untyped-call]  # has no types
             )
-            SparkContext(conf=conf, gateway=gateway)
+            SparkContext(conf=settings, gateway=gateway)
         except (PySparkRuntimeError, OSError) as error:
             raise SparkUnavailable(f"Spark does not start: {_last_message(jvm_output)}") from error
     return SparkSession.builder.getOrCreate()
@@ -129,11 +187,11 @@ def _local_conf(app_name: str, *, cores: int | None, driver_memory: str | None) 
     return conf
 
 
-def _with_defaults(spark: SparkSession) -> SparkSession:
-    """The session, with `_RUNTIME` set where it is not configured."""
+def _with_defaults(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """The session, with `_RUNTIME` set where neither it nor `conf` configures that."""
     given = spark.sparkContext.getConf()
     for key, value in _RUNTIME.items():
-        if not given.contains(key):
+        if key not in conf and not given.contains(key):
             spark.conf.set(key, value)
     return spark
 

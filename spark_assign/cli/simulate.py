@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from assignor.cli import BadInput, seeds_option
 from spark_assign.cli.options import job, output_options, subcommand
-from spark_assign.tables import staged
+from spark_assign.tables import staged, step
 from spark_assign.whatif import SIMULATED, simulated
 from system_tests.cli import (
     MAX_MEMBERS,
@@ -60,8 +60,10 @@ def simulate(**given: Any) -> None:
     with job("simulate", given, label="bounces") as spark:
         rows = simulated(spark, options, given["seeds"], first_seed=given["first_seed"])
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
-            stage.write(rows)
-            summary = _summary(spark.read.schema(SIMULATED).parquet(stage.path))
+            with step(spark, "bounces: simulate every seed"):
+                stage.write(rows)
+            with step(spark, "bounces: count failures"):
+                summary = _summary(spark.read.schema(SIMULATED).parquet(stage.path))
     summary |= {"seconds": round(time.monotonic() - started, 3), "out": given["out"]}
     _report(summary, given["form"])
     sys.exit(1 if summary["failed"] else 0)

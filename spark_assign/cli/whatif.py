@@ -8,8 +8,15 @@ import click
 
 from assignor import named_strategy
 from assignor.cli import config_option, strategies_note, strategy_option
-from spark_assign.cli.options import frozen_settings, in_option, job, output_options, subcommand
-from spark_assign.tables import read_groups, staged
+from spark_assign.cli.options import (
+    frozen_settings,
+    groups_of,
+    in_option,
+    job,
+    output_options,
+    subcommand,
+)
+from spark_assign.tables import staged, step
 from spark_assign.whatif import (
     KINDS,
     RESTORE_RATE,
@@ -51,7 +58,7 @@ _EXITS = {1: "a case is impossible, or never settles"}
 @subcommand(
     "whatif", "Predict the effect of failures and changes on groups.", _HELP, _EXAMPLES, _EXITS
 )
-@in_option()
+@in_option
 @click.option(
     "--scenarios",
     multiple=True,
@@ -76,10 +83,12 @@ def whatif(**given: Any) -> None:
         named_strategy(given["strategy"])
         scenarios = parse_scenarios(given["scenarios"])
         options = Options(strategy=given["strategy"], settings=frozen_settings(given["settings"]))
-        groups = read_groups(spark, given["path"], form=given["in_form"])
+        groups = groups_of(spark, given)
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
-            stage.write(what_if(groups, scenarios, options, restore_rate=given["restore_rate"]))
-            rows = summary_of(spark.read.schema(WHATIF).parquet(stage.path))
+            with step(spark, "what if: play every scenario for every group"):
+                stage.write(what_if(groups, scenarios, options, restore_rate=given["restore_rate"]))
+            with step(spark, "what if: mean and maximum of each scenario"):
+                rows = summary_of(spark.read.schema(WHATIF).parquet(stage.path))
             stage.write_text(SUMMARY, json.dumps(rows) + "\n")
             if has_plots():
                 stage.write_text(PAGE, page_of(rows))

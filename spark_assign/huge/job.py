@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import Broadcast, StorageLevel
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -44,6 +44,7 @@ class HugeGroupPlan:
 
     Attributes:
         placements: a row for each copy of each task, in the schema `schemas.PLACEMENT`.
+        costed: the same with a column `costs`, the numbers of `COSTS`; null in most rows.
         counts: what the last pass counts, once it has run.
         tasks, clients: their numbers.
         moved: tasks that leave their home once the group has settled.
@@ -58,6 +59,7 @@ class HugeGroupPlan:
     """
 
     placements: DataFrame
+    costed: DataFrame
     counts: Observation
     tasks: int
     clients: int
@@ -171,7 +173,8 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> HugeGroup
     frame = _observed(run(placing, decided.plans, stored.select(*STORED), PLACED), counts)
     copies = decided.copies
     return HugeGroupPlan(
-        placements=frame,
+        placements=frame.select(*PLACEMENT.names),
+        costed=frame,
         counts=counts,
         tasks=decided.tasks,
         clients=len(group.clients),
@@ -188,9 +191,11 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> HugeGroup
 
 
 def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
-    """The placements; their costs are summed while they are written."""
-    sums = [
-        sql.coalesce(sql.sum(sql.get("costs", sql.lit(place))), sql.lit(0)).alias(name)
-        for place, name in enumerate(COSTS)
-    ]
-    return frame.observe(counts, *sums).select(*PLACEMENT.names)
+    """The placements with their costs, which are summed while they are read."""
+    return frame.observe(counts, *[cost(name).alias(name) for name in COSTS])
+
+
+def cost(name: str) -> Column:
+    """The sum of one of `COSTS` over placements with a column `costs`."""
+    number = sql.get("costs", sql.lit(COSTS.index(name)))
+    return sql.coalesce(sql.try_sum(number), sql.lit(0))

@@ -26,6 +26,7 @@ class GroupSummary:
         restores: copies placed on clients without state of the task.
         cold: active tasks started behind while a copy elsewhere is caught up.
         active_traffic, standby_traffic: partitions read from another rack.
+        handoffs, takeovers, stateless_moves, restored_records, unknown_restores: as in `Measures`.
         rack_cost, rack_bound: rack cost of the active tasks once settled, and the minimum with the
             same number of tasks on every client; 0 without rack costs.
         given: standbys that move for balance.
@@ -50,6 +51,11 @@ class GroupSummary:
     cold: int
     active_traffic: int
     standby_traffic: int
+    handoffs: int
+    takeovers: int
+    stateless_moves: int
+    restored_records: int
+    unknown_restores: int
     rack_cost: int
     rack_bound: int
     given: int

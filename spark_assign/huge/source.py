@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from assignor import AssignmentConfig, config_from_mapping, read_problem
 from assignor.config import setting_value
@@ -125,7 +126,9 @@ def in_rows(
 
 
 def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
-    """Groups as a table in the schema `schemas.GROUP`; workers read problems.
+    """Groups as a table in the schema `schemas.GROUP`, and the columns to keep.
+
+    Workers read problems.
 
     Args:
         groups: any table of groups.
@@ -134,16 +137,38 @@ def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
     if not groups.is_text:
         return groups.frame
 
+    keep = groups.keep
+
     def problems(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for line in batch.column("value").cast(pa.binary()).to_pylist():
+            for row, line in enumerate(batch.column("value").cast(pa.binary()).to_pylist()):
                 read = guarded("", partial(_problem, line or b""))
                 if not isinstance(read, Reject):
-                    yield read
+                    kept = batch.select(keep).slice(row, 1).columns
+                    names = [*read.schema.names, *keep]
+                    yield pa.RecordBatch.from_arrays([*read.columns, *kept], names)
                 elif not skip_invalid:
                     raise BadTable(read.reason)
 
-    return groups.frame.mapInArrow(problems, GROUP)
+    kept = [groups.frame.schema[name] for name in keep]
+    return groups.frame.mapInArrow(problems, StructType([*GROUP, *kept]))
+
+
+def snapshot_groups(spark: SparkSession, store: str) -> Groups:
+    """All groups of which a plan store has a snapshot, as a table in the schema `schemas.GROUP`.
+
+    Args:
+        spark: the session.
+        store: directory of the plan store; the workers must be able to read it.
+
+    Raises:
+        BadTable: the store has no snapshot. A damaged one fails the job with a StoreError.
+    """
+    snapshots = f"{store.rstrip('/')}/*/state{SNAPSHOT_SUFFIX}"
+    if not Files(spark, store).data_files(snapshots):
+        raise BadTable(f"no snapshot in {store}; leaders write them when their groups want plans")
+    files = spark.read.format("binaryFile").load(snapshots)
+    return Groups(frame=files.mapInArrow(_snapshots, GROUP), is_text=False)
 
 
 def _problem(line: bytes) -> pa.RecordBatch:

@@ -4,7 +4,14 @@ from spark_assign.tables.convert import group_batch
 from spark_assign.tables.errors import BadTable, SparkUnavailable, WrongRows
 from spark_assign.tables.files import Files
 from spark_assign.tables.guard import guarded
-from spark_assign.tables.inputs import Form, Groups, form_of, read_groups
+from spark_assign.tables.inputs import (
+    Form,
+    Groups,
+    check_kept,
+    form_of,
+    read_groups,
+    read_table,
+)
 from spark_assign.tables.output import Stage, staged
 from spark_assign.tables.places import POSITION
 from spark_assign.tables.reject_rows import (
@@ -19,12 +26,24 @@ from spark_assign.tables.repeats import repeated_names, repeated_rejects, withou
 from spark_assign.tables.results import (
     ANSWER,
     COUNTS,
-    WRITTEN,
     Answer,
     batch_of,
+    total,
 )
-from spark_assign.tables.schemas import BY_NAME, CLIENT, GROUP, PLACEMENT, RESULT, TASK, fitted
+from spark_assign.tables.schemas import (
+    BY_NAME,
+    CLIENT,
+    GROUP,
+    MEASURES,
+    PLACEMENT,
+    RESULT,
+    TASK,
+    ddl_of,
+    fitted,
+    quoted,
+)
 from spark_assign.tables.states import states_of
+from spark_assign.tables.steps import current_step, step
 
 __all__ = [
     "ANSWER",
@@ -32,13 +51,13 @@ __all__ = [
     "CLIENT",
     "COUNTS",
     "GROUP",
+    "MEASURES",
     "PLACEMENT",
     "POSITION",
     "REJECT",
     "REJECTS",
     "RESULT",
     "TASK",
-    "WRITTEN",
     "Answer",
     "BadTable",
     "Files",
@@ -50,19 +69,26 @@ __all__ = [
     "Stage",
     "WrongRows",
     "batch_of",
+    "check_kept",
+    "current_step",
+    "ddl_of",
     "first_sentences",
     "fitted",
     "form_of",
     "group_batch",
     "guarded",
     "printable_name",
+    "quoted",
     "read_groups",
+    "read_table",
     "refused",
     "rejects_with_places",
     "repeated_names",
     "repeated_rejects",
     "staged",
     "states_of",
+    "step",
+    "total",
     "without",
     "write_rejects",
 ]

@@ -1,19 +1,22 @@
-"""Read groups: from Parquet, JSON lines, a state directory, or any DataFrame.
+"""Read groups: from Parquet, JSON lines, a state directory, a catalog, or any DataFrame.
 
 The file names tell the format. Columns are checked before anything runs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
+from encoding import shown
 from spark_assign.tables.errors import BadTable
 from spark_assign.tables.files import Files
 from spark_assign.tables.places import with_lines, with_rows
-from spark_assign.tables.schemas import CLIENT, GROUP, TASK, fitted
+from spark_assign.tables.schemas import ANSWER_NAMES, CLIENT, GROUP, TASK, fitted, quoted
 
 Form = Literal["auto", "parquet", "jsonl"]
 _ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
@@ -30,10 +33,12 @@ class Groups:
         frame: rows in the schema `schemas.GROUP`; or lines of text in a column `value`, one problem
             each. Read from files, it has a column `position` too (`places`).
         is_text: whether the rows are lines of text.
+        keep: columns of `frame` that the result has too.
     """
 
     frame: DataFrame
     is_text: bool
+    keep: tuple[str, ...] = ()
 
     def tasks(self) -> Column:
         """The number of tasks of each group; for lines of text an estimate."""
@@ -42,7 +47,9 @@ class Groups:
         return f.coalesce(f.size("tasks.subtopology"), f.lit(0)).cast("long")
 
 
-def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Groups:
+def read_groups(
+    spark: SparkSession, path: str, *, form: Form = "auto", keep: Sequence[str] = ()
+) -> Groups:
     """The groups under a path.
 
     Args:
@@ -50,6 +57,7 @@ def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Group
         path: a file, a directory or a glob; a directory with `tasks` and `clients` in it is a state
             directory, whose rows have a column `name` for their group.
         form: format of the files; by default their names tell.
+        keep: other columns that the table has, or the directories by their names (`team=web/`).
 
     Raises:
         BadTable: there is no file with rows, there are files of two formats, or a column is missing
@@ -57,14 +65,73 @@ def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Group
     """
     files = Files(spark, path)
     if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
-        return from_rows(
+        check_kept(StructType([]), keep, what=path)
+        return from_state(
             spark.read.parquet(f"{path}/tasks"), spark.read.parquet(f"{path}/clients"), what=path
         )
     if (form_of(spark, path) if form == "auto" else form) == "jsonl":
-        return Groups(frame=with_lines(spark.read.text(path)), is_text=True)
-    return Groups(
-        frame=with_rows(fitted(spark.read.parquet(path), GROUP, what=path)), is_text=False
-    )
+        lines = spark.read.text(path)
+        kept = check_kept(lines.drop("value").schema, keep, what=path)
+        lines = lines.select("value", *[quoted(field.name) for field in kept])
+        return Groups(frame=with_lines(lines), is_text=True, keep=tuple(keep))
+    table = _with_kept(spark.read.parquet(path), keep, what=path)
+    return Groups(frame=with_rows(table), is_text=False, keep=tuple(keep))
+
+
+def read_table(spark: SparkSession, name: str, *, keep: Sequence[str] = ()) -> Groups:
+    """The groups of a table in a catalog (`schemas.GROUP`), or of a view.
+
+    Args:
+        spark: the session.
+        name: of the table, as CATALOG.SCHEMA.TABLE.
+        keep: other columns of the table.
+
+    Raises:
+        BadTable: there is no such table, or a column is missing or of another type.
+    """
+    try:
+        table = _with_kept(spark.table(name), keep, what=name)
+        return Groups(frame=table, is_text=False, keep=tuple(keep))
+    except AnalysisException as error:
+        if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+            raise
+        raise BadTable(
+            f"there is no table {shown(name)}; give CATALOG.SCHEMA.TABLE, and the catalog's "
+            "settings with --conf"
+        ) from None
+
+
+def _with_kept(frame: DataFrame, keep: Sequence[str], *, what: str) -> DataFrame:
+    """The columns of groups and those to keep."""
+    kept = check_kept(frame.schema, keep, what=what)
+    others = [field for field in kept if field.name not in GROUP.names]
+    for field in others:
+        if "." in field.name:
+            raise BadTable(f"{what}: column {field.name} cannot be kept; rename it without dots")
+    return fitted(frame, StructType([*GROUP, *others]), what=what)
+
+
+def check_kept(schema: StructType, keep: Sequence[str], *, what: str) -> tuple[StructField, ...]:
+    """The columns to keep.
+
+    Args:
+        schema: of the table.
+        keep: names of its columns.
+        what: how messages call the table.
+
+    Raises:
+        BadTable: one is missing, or has the name of a column of the result.
+    """
+    results = {name.lower() for name in ANSWER_NAMES}
+    for name in keep:
+        if name not in schema.names:
+            have = ", ".join(schema.names) or "none"
+            raise BadTable(f"{what}: column {name} to keep is missing (its columns: {have})")
+        if name.lower() in results:
+            raise BadTable(
+                f"{what}: column {name} cannot be kept, the result has one of that name; rename it"
+            )
+    return tuple(schema[name] for name in dict.fromkeys(keep))
 
 
 def from_table(frame: DataFrame, *, what: str = "the table of groups") -> Groups:
@@ -76,7 +143,7 @@ def from_table(frame: DataFrame, *, what: str = "the table of groups") -> Groups
     return Groups(frame=fitted(frame, GROUP, what=what), is_text=False)
 
 
-def from_rows(tasks: DataFrame, clients: DataFrame, *, what: str = "the state") -> Groups:
+def from_state(tasks: DataFrame, clients: DataFrame, *, what: str = "the state") -> Groups:
     """Groups from one row per task and one per client, each with a column `name` for its group.
 
     Raises:

@@ -1,14 +1,12 @@
 """A reject: why a group is not placed. One value from the check that finds it to its message."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, get_args, get_type_hints
-
-from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from encoding import shown
+from spark_assign.tables.schemas import schema_of
 
 _REASON_MAX = 1_000
-_TYPES: dict[Any, DataType] = {str: StringType(), int: LongType()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,24 +66,6 @@ def printable_name(name: str) -> str:
     except UnicodeEncodeError:
         return shown(name, limit=None)
     return name
-
-
-def schema_of(declared: type[Any]) -> StructType:
-    """The Spark schema of a dataclass of texts, whole numbers and such dataclasses, all nullable.
-
-    >>> schema_of(Position).simpleString()
-    'struct<file:string,block:bigint,number:bigint>'
-    """
-    hints = get_type_hints(declared)
-    return StructType(
-        [StructField(field.name, _spark_type(hints[field.name])) for field in fields(declared)]
-    )
-
-
-def _spark_type(hint: Any) -> DataType:
-    """The Spark type of a field's annotation; `X | None` is X."""
-    [python_type] = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
-    return _TYPES[python_type] if python_type in _TYPES else schema_of(python_type)
 
 
 POSITION_TYPE = schema_of(Position)

@@ -1,5 +1,7 @@
 """Groups that share a name: found before anything is placed, and all rejected."""
 
+from dataclasses import replace
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -20,7 +22,7 @@ def repeated_names(groups: Groups) -> DataFrame:
 def without(groups: Groups, names: DataFrame) -> Groups:
     """The groups with other names."""
     frame = groups.frame.join(names, _name(groups).eqNullSafe(f.col(_REPEATED)), "left_anti")
-    return Groups(frame=frame, is_text=groups.is_text)
+    return replace(groups, frame=frame)
 
 
 def repeated_rejects(groups: Groups, names: DataFrame) -> DataFrame:

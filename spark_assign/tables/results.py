@@ -1,40 +1,57 @@
-"""Answers as Arrow batches in the schema `ANSWER`: result or reject, and counts."""
+"""Answers as Arrow batches in the schema `ANSWER`: the result with its measures, or the reject."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from assignor import GroupState, TaskAssignment
-from assignor.problems import moves_of
+from assignor.problems import Measures
 from spark_assign.tables.guard import reason_of
 from spark_assign.tables.rejects import REJECT, Position, Reject, printable_name
 from spark_assign.tables.schemas import RESULT
 
-# Columns beside the result, summed up for the summary of the job.
-COUNTS = ("tasks", "moved", "restores", "warmups")
+# Totals of the summary of a job, and the measures that add up to each.
+COUNTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "tasks": ("tasks",),
+        "moved": ("handoffs", "takeovers", "stateless_moves"),
+        "restores": ("restores",),
+        "warmups": ("warmups",),
+    }
+)
 # A result, or the reject that says why there is none.
-WRITTEN = StructType([*RESULT.fields, StructField("reject", REJECT)])
-ANSWER = StructType([*WRITTEN.fields, *[StructField(f"_{name}", LongType()) for name in COUNTS]])
+ANSWER = StructType([*RESULT.fields, StructField("reject", REJECT)])
 RESULT_ARROW = to_arrow_schema(ANSWER)
 _TEXT = pa.string()
 _CLIENTS = RESULT_ARROW.field("clients").type
+_MEASURES = RESULT_ARROW.field("measures").type
 _REJECT = RESULT_ARROW.field("reject").type
+
+
+def total(name: str) -> Column:
+    """The sum of one of `COUNTS` over rows of results; 0 without rows."""
+    return f.coalesce(sum((f.sum(f"measures.{part}") for part in COUNTS[name]), f.lit(0)), f.lit(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One group, placed or rejected, and the position where it was read."""
+    """One group, placed and measured or rejected, and the position where it was read."""
 
     name: str
     assignor: str
     millis: float = 0.0
     state: GroupState | None = None
     assignment: TaskAssignment | None = None
+    measures: Measures | None = None
     reject: Reject | None = None
     position: Position | None = None
 
@@ -113,21 +130,18 @@ def batch_of(answers: list[Answer]) -> pa.RecordBatch:
             return pa.concat_batches([batch_of([answer]) for answer in answers])
         [answer] = answers
         reject = Reject(name=answer.name, reason=reason_of(error))
-        return _encoded([replace(answer, millis=0.0, state=None, assignment=None, reject=reject)])
+        empty = replace(answer, millis=0.0, state=None, assignment=None, measures=None)
+        return _encoded([replace(empty, reject=reject)])
 
 
 def _encoded(answers: list[Answer]) -> pa.RecordBatch:
     placed = _Placed()
-    counts: dict[str, list[int]] = {name: [] for name in COUNTS}
     for answer in answers:
         if answer.state is None or answer.assignment is None:
             placed.skip()
-            numbers = dict.fromkeys(COUNTS, 0)
         else:
             placed.add(answer.state, answer.assignment)
-            numbers = _counts(answer.state, answer.assignment)
-        for name, value in numbers.items():
-            counts[name].append(value)
+    measures = [None if answer.measures is None else asdict(answer.measures) for answer in answers]
     columns = [
         pa.array([_name(answer) for answer in answers], _TEXT),
         pa.array([answer.assignor for answer in answers], _TEXT),
@@ -137,8 +151,8 @@ def _encoded(answers: list[Answer]) -> pa.RecordBatch:
         ),
         placed.array(),
         pa.array([_warnings(answer) for answer in answers], pa.list_(_TEXT)),
+        pa.array(measures, _MEASURES),
         pa.array([_reject_row(answer) for answer in answers], _REJECT),
-        *[pa.array(counts[name], pa.int64()) for name in COUNTS],
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RESULT_ARROW)
 
@@ -151,13 +165,6 @@ def _reject_row(answer: Answer) -> dict[str, Any] | None:
     if answer.reject is None:
         return None
     return replace(answer.reject, position=answer.position).row()
-
-
-def _counts(state: GroupState, assignment: TaskAssignment) -> dict[str, int]:
-    moves = moves_of(state, assignment)
-    moved = moves.handoffs + moves.takeovers + moves.stateless_moves
-    numbers = (len(state.tasks), moved, moves.restores, moves.warmups)
-    return dict(zip(COUNTS, numbers, strict=True))
 
 
 def _warnings(answer: Answer) -> list[str] | None:

@@ -10,7 +10,9 @@ that are not listed do not exist.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields
 from types import MappingProxyType
+from typing import Any, get_args, get_type_hints
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
@@ -26,10 +28,31 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from assignor.problems import Measures
 from spark_assign.tables.errors import BadTable
 
 _TEXT, _NUMBER = StringType(), LongType()
 _RACKS = ArrayType(ArrayType(StringType()))
+_TYPES: dict[Any, DataType] = {str: StringType(), int: LongType(), float: DoubleType()}
+
+
+def schema_of(declared: type[Any]) -> StructType:
+    """The Spark schema of a dataclass of texts, numbers and such dataclasses, all nullable.
+
+    >>> schema_of(Measures)["worth"].simpleString()
+    'worth:double'
+    """
+    hints = get_type_hints(declared)
+    return StructType(
+        [StructField(field.name, _spark_type(hints[field.name])) for field in fields(declared)]
+    )
+
+
+def _spark_type(hint: Any) -> DataType:
+    """The Spark type of a field's annotation; `X | None` is X."""
+    [python_type] = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
+    return _TYPES[python_type] if python_type in _TYPES else schema_of(python_type)
+
 
 COPY = StructType(
     [
@@ -75,6 +98,7 @@ PLACED = StructType(
         StructField("warmup", ArrayType(_TEXT)),
     ]
 )
+MEASURES = schema_of(Measures)
 RESULT = StructType(
     [
         StructField("name", _TEXT),
@@ -83,8 +107,12 @@ RESULT = StructType(
         StructField("probing", BooleanType()),
         StructField("clients", MapType(_TEXT, PLACED)),
         StructField("warnings", ArrayType(_TEXT)),
+        # Null in plans that were written without them.
+        StructField("measures", MEASURES),
     ]
 )
+# The columns of an answer: the result, or why there is none.
+ANSWER_NAMES = (*RESULT.names, "reject")
 # One row per copy placed: what the job for one huge group writes.
 PLACEMENT = StructType(
     [
@@ -124,6 +152,7 @@ def fitted(
     *,
     what: str,
     as_stored: Mapping[str, Collection[str]] = MappingProxyType({}),
+    required: Collection[str] = _REQUIRED,
 ) -> DataFrame:
     """The table with the columns of a schema, in its order; missing optional columns are null.
 
@@ -136,11 +165,12 @@ def fitted(
         what: how messages call the table.
         as_stored: lists of structs that are not cast if they have these fields, for readers that
             access fields by name; Spark rebuilds a list that it casts, row by row.
+        required: columns that must be there, nested ones with their path.
 
     Raises:
         BadTable: a required column is missing, or a column has another type; names them all.
     """
-    wrong = list(_differences(frame.schema, wanted, ""))
+    wrong = list(_differences(frame.schema, wanted, "", required))
     if wrong:
         have = ", ".join(field.name for field in frame.schema)
         raise BadTable(f"{what}: {'; '.join(wrong)} (its columns: {have or 'none'})")
@@ -159,25 +189,29 @@ def _names(kind: DataType) -> Sequence[str]:
     return element.names if isinstance(element, StructType) else ()
 
 
-def _differences(given: StructType, wanted: StructType, prefix: str) -> Iterator[str]:
+def _differences(
+    given: StructType, wanted: StructType, prefix: str, required: Collection[str]
+) -> Iterator[str]:
     """What is missing or of another type, as sentences."""
     fields = {field.name: field for field in given}
     for field in wanted:
         name = f"{prefix}{field.name}"
         if field.name in fields:
-            yield from _mismatches(fields[field.name].dataType, field.dataType, name)
-        elif name in _REQUIRED:
-            yield f"column {name} ({_type_text(field.dataType)}) is missing"
+            yield from _mismatches(fields[field.name].dataType, field.dataType, name, required)
+        elif name in required:
+            yield f"column {name} ({field.dataType.simpleString()}) is missing"
 
 
-def _mismatches(given: DataType, wanted: DataType, name: str) -> Iterator[str]:
+def _mismatches(
+    given: DataType, wanted: DataType, name: str, required: Collection[str]
+) -> Iterator[str]:
     if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        yield from _mismatches(given.elementType, wanted.elementType, name)
+        yield from _mismatches(given.elementType, wanted.elementType, name, required)
     elif isinstance(given, StructType) and isinstance(wanted, StructType):
-        yield from _differences(given, wanted, f"{name}.")
+        yield from _differences(given, wanted, f"{name}.", required)
     elif not _is_readable(given, wanted):
         yield (
-            f"column {name} is {_type_text(given)}, it must be {_type_text(wanted)}; "
+            f"column {name} is {given.simpleString()}, it must be {wanted.simpleString()}; "
             "cast it when you write the table"
         )
 
@@ -188,6 +222,20 @@ def _is_readable(given: DataType, wanted: DataType) -> bool:
     return have in ("void", want) or have in _WIDER.get(want, ())
 
 
-def _type_text(kind: DataType) -> str:
-    text = kind.simpleString()
-    return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004 a nested type is a page
+def quoted(name: str) -> str:
+    """The name of a column as an expression; it may hold dots.
+
+    >>> quoted("owner.team")
+    '`owner.team`'
+    """
+    return f"`{name.replace('`', '``')}`"
+
+
+def ddl_of(schema: StructType) -> str:
+    """A schema as DDL, one column a line; `StructType.fromDDL` reads it back.
+
+    >>> print(ddl_of(StructType([StructField("a", IntegerType()), StructField("b", _RACKS)])))
+    a int,
+    b array<array<string>>
+    """
+    return ",\n".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
 
-from assignor import GroupState, Strategy, named_strategy
+from assignor import GroupState, Strategy
+from assignor.placement import strategy_of
 from encoding import shown
 from spark_assign.tables import Groups, Reject, guarded, printable_name
 from spark_assign.whatif.measures import COUNTED, LOADS, RESTORE_RATE, measures
@@ -100,7 +101,7 @@ def _kernel(
         return pa.RecordBatch.from_pylist(rows, schema=_ARROW)
 
     def play_all(batches: Batches) -> Iterator[pa.RecordBatch]:
-        strategy = named_strategy(options.strategy)
+        strategy = strategy_of(options.strategy)
         for batch in batches:
             parts = batch.column("_slice").to_pylist() if slices > 1 else [0] * batch.num_rows
             for part, (name, state) in zip(parts, read(batch), strict=True):

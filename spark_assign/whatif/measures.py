@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assignor import GroupState, TaskAssignment, traffic_of
-from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
-from assignor.problems import Round, totals
+from assignor.placement import LAG_UNKNOWN
+from assignor.problems import Round, lacking_records, totals
 from spark_assign.whatif.scenarios import Case
 
 RESTORE_RATE = 50_000
@@ -41,7 +41,7 @@ def measures(case: Case, *, restore_rate: int = RESTORE_RATE) -> dict[str, Any]:
     load = _load(last.state, last.assignment)
     return {
         **totals(list(case.rounds)),
-        "restored_records": sum(int(records_to_restore(played)[1].sum()) for played in case.rounds),
+        "restored_records": sum(int(records_by_client(played)[1].sum()) for played in case.rounds),
         "outage_ms": max(outage for outage, _ in times),
         "converge_ms": sum(waits) + times[-1][1],
         "active_cross_rack": active,
@@ -52,7 +52,7 @@ def measures(case: Case, *, restore_rate: int = RESTORE_RATE) -> dict[str, Any]:
     }
 
 
-def records_to_restore(played: Round) -> tuple[_Longs, _Longs]:
+def records_by_client(played: Round) -> tuple[_Longs, _Longs]:
     """Int [C], int [C]: records that each client restores for active tasks, and for all copies.
 
     State of unknown size counts as 0.
@@ -60,31 +60,23 @@ def records_to_restore(played: Round) -> tuple[_Longs, _Longs]:
     state, assignment = played.state, played.assignment
     tasks = np.flatnonzero(state.stateful)
     pairs = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)
-    active = _lacking(state, tasks, assignment.active[tasks])
-    standby = _lacking(state, pairs[:, 0], pairs[:, 1])
+    active = _known(lacking_records(state, tasks, assignment.active[tasks]))
+    standby = _known(lacking_records(state, pairs[:, 0], pairs[:, 1]))
     width = len(state.clients)
     by_active = np.bincount(assignment.active[tasks], weights=active, minlength=width)
     by_standby = np.bincount(pairs[:, 1], weights=standby, minlength=width)
     return by_active.astype(np.int64), (by_active + by_standby).astype(np.int64)
 
 
-def _lacking(state: GroupState, task: _Longs, client: _Longs) -> _Longs:
-    width = len(state.clients)
-    keys = state.copy_task() * width + state.copy_client
-    wanted = task * width + client
-    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    lag = state.end_offset_sums[task].copy()
-    if len(keys):
-        held = keys[place] == wanted
-        reported = state.copy_lag[place]
-        lag = np.where(held & (reported != LAG_UNKNOWN), reported, lag)
-    return np.where((lag == LAG_UNKNOWN) | (lag == LAG_RUNNING), 0, lag)
+def _known(records: _Longs) -> _Longs:
+    """Numbers of records, 0 where unknown."""
+    return np.where(records == LAG_UNKNOWN, 0, records)
 
 
 def _times_ms(played: Round, restore_rate: int) -> tuple[int, int]:
     """Milliseconds after a round until all active tasks run, and until all copies are restored."""
     threads = np.maximum(played.state.capacity(), 1)
-    active, every_copy = records_to_restore(played)
+    active, every_copy = records_by_client(played)
     outage, whole = (np.ceil(n * 1000 / (threads * restore_rate)) for n in (active, every_copy))
     return int(outage.max()), int(whole.max())
 

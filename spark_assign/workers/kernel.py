@@ -2,13 +2,14 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from assignor import GroupState, Strategy, named_strategy, read_problem, run_strategy
-from assignor.problems import parse_problem
+from assignor import GroupState, Strategy, read_problem
+from assignor.placement import run_with_trace, strategy_name, strategy_of
+from assignor.problems import measures_of, parse_problem
 from spark_assign.tables import POSITION, Answer, Position, Reject, batch_of, guarded, states_of
 
 # Rows of a result batch; with small groups it stays at some megabytes.
@@ -24,18 +25,20 @@ class Options:
     """How groups are placed.
 
     Attributes:
-        strategy: a name, or MODULE:CALLABLE that every worker can import.
+        strategy: a name, MODULE:CALLABLE that every worker can import, or a function.
         settings: Kafka-style settings; override those of the groups.
         stop_at_reject: after the first reject, a worker only checks the other groups and places
             none, because the job fails anyway.
     """
 
-    strategy: str = "high_availability"
+    strategy: Strategy | str = "high_availability"
     settings: tuple[tuple[str, object], ...] = ()
     stop_at_reject: bool = True
 
 
-def placing(options: Options, read: Read, *, only_rejects: bool = False) -> Kernel:
+def placing(
+    options: Options, read: Read, *, only_rejects: bool = False, keep: Sequence[str] = ()
+) -> Kernel:
     """The function for `mapInArrow`: groups in, batches in the schema `results.ANSWER` out.
 
     Any error while a group is read, placed or encoded is a reject of this group.
@@ -44,28 +47,42 @@ def placing(options: Options, read: Read, *, only_rejects: bool = False) -> Kern
         options: how groups are placed.
         read: reads the groups of a batch.
         only_rejects: skip groups that can be read.
+        keep: columns of the groups that precede those of `ANSWER`.
     """
 
     def place(batches: Batches) -> Iterator[pa.RecordBatch]:
-        strategy = named_strategy(options.strategy)
+        strategy, label = strategy_of(options.strategy), strategy_name(options.strategy)
         # Excludes loaded modules from garbage collection, which runs often here.
         gc.freeze()
         is_bad = False
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
                 part = batch.slice(start, ROWS)
-                answers = []
-                for (name, state), position in zip(read(part), _positions(part), strict=True):
+                answers, rows = [], []
+                read_rows = zip(read(part), _positions(part), strict=True)
+                for row, ((name, state), position) in enumerate(read_rows):
                     if isinstance(state, Reject):
                         is_bad |= options.stop_at_reject
                     elif is_bad or only_rejects:
                         continue
-                    answer = _answer(name, state, strategy, options.strategy)
+                    answer = _answer(name, state, strategy, label)
                     is_bad |= options.stop_at_reject and answer.reject is not None
                     answers.append(replace(answer, position=position))
-                yield batch_of(answers)
+                    rows.append(row)
+                yield _with_kept(part.select(keep).take(pa.array(rows, pa.int64())), answers)
 
     return place
+
+
+def _with_kept(kept: pa.RecordBatch, answers: list[Answer]) -> pa.RecordBatch:
+    """The columns to keep of some groups, and their answers."""
+    answered = batch_of(answers)
+    columns = [*kept.columns, *answered.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=_joined(kept.schema, answered.schema))
+
+
+def _joined(*schemas: pa.Schema) -> pa.Schema:
+    return pa.schema([field for schema in schemas for field in schema])
 
 
 def _positions(batch: pa.RecordBatch) -> list[Position | None]:
@@ -124,8 +141,15 @@ def _answer(name: str, state: GroupState | Reject, strategy: Strategy, label: st
     if isinstance(state, Reject):
         return Answer(name=name, assignor=label, reject=state)
     started = time.perf_counter()
-    assignment = guarded(name, lambda: run_strategy(state, strategy))
-    if isinstance(assignment, Reject):
-        return Answer(name=name, assignor=label, reject=assignment)
+    placed = guarded(name, lambda: run_with_trace(state, strategy))
+    if isinstance(placed, Reject):
+        return Answer(name=name, assignor=label, reject=placed)
     millis = (time.perf_counter() - started) * 1000
-    return Answer(name=name, assignor=label, millis=millis, state=state, assignment=assignment)
+    return Answer(
+        name=name,
+        assignor=label,
+        millis=millis,
+        state=state,
+        assignment=placed[0],
+        measures=measures_of(state, *placed),
+    )

@@ -42,11 +42,13 @@ OTHER_VALUE = {
     ("--feature", "assignor features disable"): "what is taken out has no level",
     ("--format", "rolling-bounce matrix"): "pages as well",
     ("--members", "assignor negotiate"): "who they are, since nothing else is known of them",
+    ("--out", "assignor sample"): "a file; Spark writes folders",
     ("--out", "rolling-bounce soak"): "a file; Spark writes folders",
     ("--problem", "rolling-bounce plan"): "a saved file, no stream",
     ("--topology", "rolling-bounce live"): "what the new one changes",
     ("--topology", "rolling-bounce plan"): "the old one and the new one",
     ("--strategy", "spark-assign group"): "the collapsed job has two of its own",
+    ("--tasks", "assignor sample"): "their number; elsewhere, whether they are listed",
 }
 
 
@@ -87,7 +89,7 @@ def test_a_default_is_shown_unless_it_is_nothing():
 @pytest.mark.parametrize("row", LEAVES, ids=named)
 def test_every_command_has_output_for_people_and_for_programs(row):
     path, command = row
-    streams = {"assignor encode", "completion"}
+    streams = {"assignor encode", "assignor sample", "completion"}
     if not ({" ".join(path), path[-1]} & streams):
         forms = next(option for option in command.params if option.name == "form")
         assert list(forms.type.choices[:2]) == ["text", "json"]

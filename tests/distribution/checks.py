@@ -58,6 +58,7 @@ MADE_OF_A_CLIENT = (
     "assignor.adapters.confluent",
     "assignor.integrations.quix",
     "spark_assign.batch",
+    "spark_assign.dataframes",
     "spark_assign.huge",
     "spark_assign.tables",
     "spark_assign.whatif",

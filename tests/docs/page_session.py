@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.docs.pages import ROOT, agrees, masked, pattern_of
+from tests.docs.pages import ROOT, Block, agrees, masked, pattern_of, prints
 
 SHOWN_PORT = "9092"
 PORTS = (20_000, 32_000)
@@ -44,6 +44,7 @@ class PageSession:
     port: str = ""
     running: list[Background] = field(default_factory=list)
     python: list[str] = field(default_factory=list)
+    shown: dict[int, Block] = field(default_factory=dict)
 
     def __post_init__(self):
         self.port = str(free_port())
@@ -69,6 +70,7 @@ class PageSession:
         for holds, do in (
             (block.marked("file") is not None, self.save),
             (block.kind in ("python", "then"), self.remember),
+            (block.marked("prints") is not None, self.remember_output),
             (block.kind in ("stop", "kill"), self.signal),
             (block.marked("then prints:") is not None, self.printed_next),
             (block.marked("background") is not None, self.start),
@@ -81,6 +83,10 @@ class PageSession:
     def remember(self, block):
         """Store a Python block; all of them run at the end, in one process."""
         self.python.append("\n" * (block.line - 1) + block.body)
+
+    def remember_output(self, block):
+        """Store the shown output of the last Python block."""
+        self.shown[len(self.python) - 1] = block
 
     def signal(self, block):
         """Send a signal to a background command and wait for its end."""
@@ -174,6 +180,7 @@ class PageSession:
             names = {"__name__": "page"}
             for block in blocks:
                 exec(compile(block, page, "exec"), names)
+                sys.stdout.write(chr(30))
             sys.stdout.flush()
             os._exit(0)  # threads of consumers that a page never closes
         """)
@@ -190,6 +197,9 @@ class PageSession:
             check=False,
         )
         assert done.returncode == 0, f"{page}\n{done.stdout}{done.stderr}"
+        printed = done.stdout.split(chr(30))
+        wrong = [prints(page, shown, printed[number]) for number, shown in self.shown.items()]
+        assert not any(wrong), wrong
 
     def with_own_port(self, text):
         """Return the text with this session's port."""

@@ -13,6 +13,7 @@ until            the command is repeated until its output agrees.
 background       the command runs until the page ends; the shown lines must appear in this order,
                  with any lines between them (with `shape`, without numbers).
 file NAME        the block is saved under this name, in the working directory of the commands.
+prints           a `text` block: the whole output of the Python block before it.
 slow             the block runs only with the whole suite.
 not run: WHY     only options and modules are checked.
 
@@ -107,6 +108,26 @@ def blocks(path):
             )
         )
     return found
+
+
+def python_blocks(found):
+    """Return pairs of a Python block and the `text` block with its output, or None."""
+    steps = []
+    for block in found:
+        if block.kind == "python" and not block.why_not and block.marked("file") is None:
+            steps.append((block, None))
+        elif block.marked("prints") is not None:
+            assert steps, f"{block}: no Python block before it"
+            assert steps[-1][1] is None, f"{block}: the output is shown twice"
+            steps[-1] = (steps[-1][0], block)
+    return steps
+
+
+def prints(block, shown, printed):
+    """Return why the output of a Python block is not as shown; None if it is."""
+    if shown is None or agrees(printed, shown.body, shape=shown.marked("shape") is not None):
+        return None
+    return f"{block}: printed\n{printed}"
 
 
 def pages():

@@ -22,6 +22,12 @@ def spark():
     started.stop()
 
 
+@pytest.fixture(autouse=True)
+def no_progress_lines(monkeypatch):
+    """Commands that take long on a busy machine print what they print elsewhere."""
+    monkeypatch.setattr("spark_assign.cli.progress.LINE_EVERY_S", 3_600)
+
+
 def pytest_collection_modifyitems(items):
     # Starting Spark and its first job take most of a minute where all cores are busy.
     for item in items:

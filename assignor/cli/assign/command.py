@@ -26,11 +26,12 @@ from assignor.cli.toolkit.options import (
     strategy_option,
 )
 from assignor.errors import ConfigError
-from assignor.placement import LAG_UNKNOWN, GroupState, Strategy, named_strategy, run_strategy
+from assignor.placement import LAG_UNKNOWN, GroupState, Strategy, named_strategy, run_with_trace
 from assignor.problems import (
     LagMemory,
     Problem,
     Round,
+    measures_of,
     parse_problem,
     play_problem,
     read_problem,
@@ -154,12 +155,13 @@ def problem_lines(stream: IO[bytes]) -> Iterator[str]:
 
 def _answer(problem: Problem, strategy: Strategy, name: str, form: str) -> None:
     started = time.perf_counter()
-    assignment = run_strategy(problem.state, strategy)
+    assignment, trace = run_with_trace(problem.state, strategy)
     millis = (time.perf_counter() - started) * 1000
+    found = measures_of(problem.state, assignment, trace)
     if form == "json":
-        _emit(result_of(problem, assignment, assignor=name, millis=millis))
+        _emit(result_of(problem, assignment, assignor=name, millis=millis, measures=found))
     else:
-        print_answer(problem, assignment, strategy=name, millis=millis)
+        print_answer(problem, assignment, strategy=name, millis=millis, measures=found)
 
 
 def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> bool:

@@ -15,7 +15,7 @@ from assignor.placement import (
     stalled_text,
     work_of,
 )
-from assignor.problems import Problem, Round, moves_of, totals
+from assignor.problems import Measures, Problem, Round, moves_of, totals
 from encoding import shown
 
 _BAR = 12
@@ -24,7 +24,12 @@ _TITLES = {"handoffs": "hand-offs", "takeovers": "take-overs", "warmups_max": "w
 
 
 def print_answer(
-    problem: Problem, assignment: TaskAssignment, *, strategy: str, millis: float
+    problem: Problem,
+    assignment: TaskAssignment,
+    *,
+    strategy: str,
+    millis: float,
+    measures: Measures | None = None,
 ) -> None:
     """Print a table of each client's tasks, then moves, the follow-up rebalance and warnings."""
     state, console = problem.state, text_console()
@@ -43,12 +48,26 @@ def print_answer(
         f"warm-ups {moves.warmups} of {state.config.max_warmup_replicas}",
         highlight=False,
     )
+    if measures is not None:
+        console.print(Text(worth_line(measures)))
     if state.weights is not None:
         console.print(Text(work_line(state, assignment.active)))
     console.print(f"follow-up rebalance: {_followup(state, assignment)}", highlight=False)
     for warning in dict.fromkeys((*state.warnings, *assignment.warnings)):
         console.print(Text(f"warning: {shown(warning, limit=None)}", style="yellow"))
     console.print()
+
+
+def worth_line(measures: Measures) -> str:
+    """Return a sentence about records to restore, balance, gain and worth."""
+    unknown = measures.unknown_restores
+    more = f" and an unknown number for {unknown} copies" if unknown else ""
+    return (
+        f"records to restore {measures.restored_records:,}{more}; balance "
+        f"{measures.balance_before:.2f} -> {measures.balance_after:.2f} -> "
+        f"{measures.balance_settled:.2f}; gained {measures.gained}, touched {measures.touched}, "
+        f"worth {measures.worth:.2f}"
+    )
 
 
 def _followup(state: GroupState, assignment: TaskAssignment) -> str:

@@ -3,7 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from assignor.placement import NOBODY
+from assignor.placement import LAG_UNKNOWN, NOBODY
+from assignor.problems import total_of
 from spark_assign.huge.group import Group
 from spark_assign.huge.worker.rows import Bools, Ints, Rows
 
@@ -17,6 +18,11 @@ COSTS = (
     "cold",
     "active_traffic",
     "standby_traffic",
+    "handoffs",
+    "takeovers",
+    "stateless_moves",
+    "restored_records",
+    "unknown_restores",
 )
 _LIST = pa.list_(pa.int64())
 PLACED = pa.schema(
@@ -71,6 +77,10 @@ def _costs(rows: Rows, group: Group, index: Ints, client: Ints, role: Ints) -> l
     owner = rows.owner[index]
     moved = is_active & (owner != NOBODY) & (client != owner)
     restored, cold = _restores(rows, group, index, client, is_active)
+    stateful = rows.stateful[index]
+    handoffs = (moved & stateful).sum()
+    takeovers = (is_active & stateful & (owner == NOBODY)).sum()
+    records, unknown = _lacking(rows, index, client)
     traffic = np.zeros(2, dtype=np.int64)
     if group.has_rack_costs:
         rack, others = group.rack_of[client], ~is_active
@@ -78,7 +88,20 @@ def _costs(rows: Rows, group: Group, index: Ints, client: Ints, role: Ints) -> l
         logs = group.changelogs.weight[rows.changelog_class[index], rack]
         traffic[:] = sources[is_active].sum(), logs[others].sum()
     counts = [*np.bincount(role, minlength=len(ROLES)), moved.sum(), restored.sum(), cold.sum()]
-    return [int(count) for count in (*counts, *traffic)]
+    moves = (handoffs, takeovers, moved.sum() - handoffs, records, unknown)
+    return [int(count) for count in (*counts, *traffic, *moves)]
+
+
+def _lacking(rows: Rows, index: Ints, client: Ints) -> tuple[int, int]:
+    """Records that the copies of stateful tasks lack, where known; copies of which it is not."""
+    lag = rows.ends[index]
+    for column in range(rows.copy_client.shape[1]):
+        reported = rows.copy_lag[:, column][index]
+        same = (rows.copy_client[:, column][index] == client) & (reported != LAG_UNKNOWN)
+        lag = np.where(same, np.maximum(reported, 0), lag)
+    lag = lag[rows.stateful[index]]
+    is_known = lag != LAG_UNKNOWN
+    return total_of(lag[is_known]), int((~is_known).sum())
 
 
 def _restores(

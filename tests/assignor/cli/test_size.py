@@ -5,11 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from assignor.cli import main
+from assignor.cli import main, make_problem
 from assignor.cli.size.encodings import kafka_sizes
 from assignor.cli.size.group import read_group
-from benchmarks.make_problem import main as make_problem_command
-from benchmarks.make_problem import make_problem
 from encoding import (
     Assignment,
     Subscription,
@@ -271,31 +269,3 @@ def test_the_subscription_of_a_single_member_is_that_of_the_encoder():
         task_offset_sums=TaskOffsetSums.from_mapping({TaskId(0, 0): -2}),
     )
     assert found["v11"]["subscription"] == len(encode_subscription(expected))
-
-
-def test_made_problems_are_equal_for_equal_seeds_and_balanced():
-    options = {"clients": 7, "tasks": 60, "standbys": 2, "endpoints": True, "racks": 3}
-    data = make_problem(**options, subtopologies=4, threads=2, seed=5)
-    assert data == make_problem(**options, subtopologies=4, threads=2, seed=5)
-    assert data != make_problem(**options, subtopologies=4, threads=2, seed=6)
-    clients = data["clients"].values()
-    for kind, copies in (("active", 1), ("standby", 2)):
-        held = [len(client[kind]) for client in clients]
-        assert sum(held) == 60 * copies
-        assert max(held) - min(held) <= copies
-    assert {len(topic) for topic in data["topics"]} == {63}
-    assert {len(client["endpoint"]) - len(":8080") for client in clients} == {30}
-    assert not any(set(client["active"]) & set(client["standby"]) for client in clients)
-    assert len(read_group(data).sizes) == 4
-
-
-@pytest.mark.parametrize(
-    "options", [{"standbys": 3}, {"subtopologies": 11}, {"clients": 0}, {"tasks": "many"}]
-)
-def test_problems_that_cannot_be_are_not_made(options):
-    given = {"clients": 3, "tasks": 10} | options
-    arguments = [part for name, value in given.items() for part in (f"--{name}", str(value))]
-    result = CliRunner().invoke(make_problem_command, arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr

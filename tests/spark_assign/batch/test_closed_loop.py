@@ -1,8 +1,10 @@
-"""A live group: the leader writes a snapshot, Spark plans it, the group uses the plan."""
+"""A live group: it is saved and worth touching, its leader's snapshot is placed, the plan taken."""
 
+import json
 import threading
 import time
 from contextlib import closing
+from tempfile import TemporaryDirectory
 from uuid import UUID
 
 import pytest
@@ -11,6 +13,7 @@ from kafka import KafkaConsumer
 
 from assignor import Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.cli import main as assignor
 from assignor.stores import OffloadedPlans, PlanStore
 from spark_assign.cli.main import main
 from system_tests.broker import BrokerConfig, running_broker
@@ -101,17 +104,9 @@ def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp
             wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member goes on")
             assert second.tasks() == []
 
-            where = [
-                "--store",
-                str(store.directory),
-                "--name",
-                GROUP,
-                "--out",
-                str(tmp_path / "out"),
-            ]
-            done = CliRunner().invoke(main, ["group", *where, "--strategy", "sticky"])
-            assert done.exit_code == 0, done.stderr
-            assert done.stdout.startswith(f"{PARTITIONS} tasks placed on 2 clients")
+            assert_worth_touching(broker, tmp_path)
+            done = call("batch", "--store", str(store.directory), "--strategy", "sticky")
+            assert f"1 of 1 plans are in {store.directory} for their leaders" in done.stdout
 
             first.rejoin()
             half = PARTITIONS // 2
@@ -128,6 +123,30 @@ def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp
             first.rejoin()
             wait_for(lambda: broker.groups()[GROUP].generation > generation, "a rebalance")
             wait_for(lambda: first.tasks() == before, "the first member keeps its tasks")
+
+            # Another command makes a plan of the snapshot, too.
+            done = call("group", "--store", str(store.directory), "--name", GROUP)
+            assert done.stdout.startswith(f"{PARTITIONS} tasks placed on 2 clients")
+            assert len(store.read_plan(GROUP).assignment.active) == PARTITIONS
+
+
+def call(command, *arguments):
+    with TemporaryDirectory() as folder:
+        done = CliRunner().invoke(main, [command, "--out", f"{folder}/out", *arguments])
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def assert_worth_touching(broker, folder):
+    """The saved live group is the one that a plan is worth making for."""
+    path, where = f"{folder}/groups.jsonl", ("--bootstrap-server", broker.bootstrap_servers[0])
+    saved = CliRunner().invoke(assignor, ["inspect", *where, "--all", "--save", path])
+    assert saved.exit_code == 0, saved.stderr
+    done = call("batch", "--in", path, "--only-worth", "10", "--format", "json")
+    [listed] = json.loads(done.stdout)["most_worth"]
+    half = PARTITIONS // 2
+    assert (listed["name"], listed["gained"], listed["touched"]) == (GROUP, half, 2 * half)
+    assert (listed["balance_before"], listed["balance_settled"]) == (2.0, 1.0)
 
 
 def snapshot_clients(store):

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from assignor import TaskAssignment, read_problem, validate
-from benchmarks.make_problem import make_problem
+from assignor.cli import make_problem
 from spark_assign.cli.main import main
 from spark_assign.tables.convert import group_batch
 from spark_assign.workers.balance import SizeClass, partitions_of

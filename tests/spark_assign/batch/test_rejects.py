@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assignor import read_problem
-from benchmarks.make_problem import make_problem
+from assignor.cli import make_problem
 from spark_assign.batch import run_batch
 from spark_assign.tables import REJECT, Position, Reject, read_groups, staged
 from spark_assign.tables.convert import GROUP_ARROW, group_batch

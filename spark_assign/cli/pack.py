@@ -1,0 +1,106 @@
+"""``spark-assign pack``: the files with which spark-submit runs these commands on a cluster."""
+
+import importlib.util
+import json
+import shlex
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from assignor.cli import BadInput, Command, EnvironmentFailed, complete_path, format_option
+
+PACKAGES = ("assignor", "encoding", "probing", "spark_assign", "system_tests")
+ARCHIVE, SCRIPT = "packages.zip", "run.py"
+# Not shipped in the wheel either.
+_LEFT_OUT = frozenset({"system_tests/scenarios", "system_tests/support"})
+# The same files make the same archive.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_SOURCE = '''"""Run a command of spark-assign; spark-submit starts this file."""
+
+from spark_assign.cli.main import main
+
+if __name__ == "__main__":
+    main(prog_name="spark-assign")
+'''
+_HELP = f"""Write what spark-submit needs: DIR/{ARCHIVE} and DIR/{SCRIPT}.
+
+{ARCHIVE} has the Python packages of this project, for --py-files. {SCRIPT} is the program that
+spark-submit starts; its arguments are those of spark-assign. The Python of driver and executors
+needs the libraries of the extra `spark`, but not this project.
+"""
+_EXAMPLES = f"""
+PROGRAM pack --out job
+spark-submit --py-files job/{ARCHIVE} job/{SCRIPT} batch --help
+"""
+
+
+@click.command(
+    "pack",
+    cls=Command,
+    help=_HELP,
+    short_help="Write the files with which spark-submit runs these commands.",
+    examples=_EXAMPLES,
+    exits={3: "the directory cannot be written"},
+)
+@click.option(
+    "--out",
+    required=True,
+    metavar="DIR",
+    shell_complete=complete_path("dir"),
+    help="Output directory.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
+@format_option()
+def pack(*, out: str, overwrite: bool, form: str) -> None:
+    """Run the subcommand."""
+    archive, script = Path(out) / ARCHIVE, Path(out) / SCRIPT
+    for path in (archive, script):
+        if path.exists() and not overwrite:
+            raise BadInput(f"{path} exists; give another --out, or --overwrite to replace it")
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        count = write_packages(archive)
+        script.write_text(_SOURCE, encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentFailed(f"{error.filename or out}: {error.strerror}") from None
+    size = archive.stat().st_size
+    if form == "json":
+        found = {"archive": str(archive), "script": str(script), "files": count, "bytes": size}
+        click.echo(json.dumps(found))
+        return
+    click.echo(f"{archive} ({count} files, {size / 1e6:.1f} MB) and {script}; to use them:")
+    words = ["spark-submit", "--py-files", str(archive), str(script)]
+    click.echo(f"  {shlex.join(words)} batch --in PATH --out PATH")
+
+
+def write_packages(archive: Path) -> int:
+    """Write the packages of this project into an archive; return the number of files.
+
+    Raises:
+        BadInput: the packages run from an archive themselves.
+        OSError: the archive cannot be written.
+    """
+    count = 0
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, path in _files():
+            entry = zipfile.ZipInfo(name, date_time=_DATE)
+            entry.external_attr = 0o644 << 16
+            target.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+            count += 1
+    return count
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    """Names in the archive, sorted, and paths of all files of the packages."""
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+            raise BadInput(f"package {package} is not installed in a directory; install the wheel")
+        folder = Path(spec.origin).parent
+        for path in sorted(folder.rglob("*")):
+            name = f"{package}/{path.relative_to(folder).as_posix()}"
+            is_left_out = any(name.startswith(f"{left_out}/") for left_out in _LEFT_OUT)
+            if path.is_file() and "__pycache__" not in path.parts and not is_left_out:
+                yield name, path

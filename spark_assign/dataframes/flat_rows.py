@@ -1,0 +1,211 @@
+"""Flat tables: one row per partition and member in, one row per placed task out.
+
+This is the shape in which consumer groups are usually recorded. Every topic of a group is a
+subtopology of its own, numbered by name, unless the rows number them; rows of one subtopology and
+partition are one task.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql.types import (
+    BooleanType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from assignor.placement import LAG_RUNNING
+from spark_assign.tables import CLIENT, GROUP, TASK, BadTable, fitted
+
+_FIELDS = (
+    ("group", StringType()),
+    ("topic", StringType()),
+    ("partition", IntegerType()),
+    ("member", StringType()),
+    ("standby", BooleanType()),
+    ("lag", LongType()),
+    ("stateful", BooleanType()),
+    ("end_offset", LongType()),
+    ("weight", DoubleType()),
+    ("subtopology", IntegerType()),
+    ("threads", IntegerType()),
+    ("rack", StringType()),
+)
+_ROLES = ("active", "standby", "warmup")
+_REQUIRED = ("group", "topic", "partition", "member")
+_TASK = ("group", "subtopology", "partition")
+_AS_THEY_ARE: Mapping[str, str | Column] = MappingProxyType({})
+
+
+def row_schema() -> StructType:
+    """The columns that `from_rows` reads; the first four are required."""
+    return StructType([StructField(name, kind) for name, kind in _FIELDS])
+
+
+def from_rows(rows: DataFrame, columns: Mapping[str, str | Column] = _AS_THEY_ARE) -> DataFrame:
+    """A table of groups, as `place` reads it, from one row per partition and member.
+
+    - `group`, `topic`, `partition`: what is read.
+    - `member`: the client that runs it, or null. A row without topic and partition is a member that
+      runs nothing.
+    - `standby`: true if the member holds a copy only. `lag`: how many records it is behind.
+    - `stateful`: whether the task has state, false by default; a task with a standby has state.
+    - `end_offset`: records of the state, which a client without it restores. `weight`: work.
+    - `subtopology`: the number of the topic's subtopology; all rows have it or none. Offsets, lags
+      and weights of several topics of one task add up.
+    - `threads`, `rack`: of the member; if its rows differ, the greatest counts.
+
+    A partition that two members run is two rows of one task, which `place` rejects.
+
+    Args:
+        rows: any table.
+        columns: field of `row_schema` -> column of `rows`, by name or as an expression; fields that
+            are not listed are columns of that name, if there are any.
+
+    Returns:
+        Columns of `group_schema`, `config` null, and `topics`: subtopology -> topics with their
+        numbers of partitions, for `to_rows` (pass keep=["topics"] to `place`).
+
+    Raises:
+        BadTable: a required column is missing, or one is of another type.
+    """
+    own = _renamed(rows, columns)
+    flat = fitted(own, row_schema(), what="the rows", required=_REQUIRED)
+    read = flat.where("topic is not null or partition is not null")
+    if "subtopology" not in own.columns:
+        by_name = Window.partitionBy("group").orderBy(f.col("topic").asc_nulls_last())
+        number = f.when(f.col("topic").isNotNull(), f.dense_rank().over(by_name) - 1)
+        read = read.withColumn("subtopology", number)
+    members = flat.where("member is not null").groupBy("group", "member")
+    clients = members.agg(f.max("threads").alias("threads"), f.max("rack").alias("rack"))
+    client = f.struct(
+        f.col("member").alias("client"),
+        "threads",
+        "rack",
+        f.lit(None).cast(CLIENT["tags"].dataType).alias("tags"),
+    )
+    nested = clients.groupBy("group").agg(f.collect_list(client).alias("clients"))
+    tasks = _tasks(read).groupBy("group").agg(f.collect_list(f.struct(*TASK.names)).alias("tasks"))
+    # A group without members must be rejected, not lost; one without partitions has no tasks.
+    whole = tasks.join(nested, "group", "full_outer").join(_topics(read), "group", "left")
+    return whole.select(
+        f.col("group").alias("name"),
+        f.lit(None).cast(GROUP["config"].dataType).alias("config"),
+        f.coalesce("tasks", f.array()).cast(GROUP["tasks"].dataType).alias("tasks"),
+        f.col("clients").cast(GROUP["clients"].dataType),
+        "topics",
+    )
+
+
+def _renamed(rows: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
+    """The rows with the columns under their names of `row_schema`."""
+    fields = row_schema().names
+    unknown = sorted(set(columns) - set(fields))
+    if unknown:
+        raise BadTable(f"columns: no field {', '.join(unknown)}; there are {', '.join(fields)}")
+    own = {name: name for name in fields if name in rows.columns}
+    given = {name: f.col(c) if isinstance(c, str) else c for name, c in {**own, **columns}.items()}
+    return rows.select(*[column.alias(name) for name, column in given.items()])
+
+
+def _tasks(read: DataFrame) -> DataFrame:
+    """One row per task (`TASK`) with its group; two for a task that two members run."""
+    is_standby = f.coalesce("standby", f.lit(False))  # noqa: FBT003 a value, no switch
+    copies = read.groupBy(*_TASK, "member", is_standby.alias("standby")).agg(
+        _sum_if_known("lag"),
+        _sum_if_known("end_offset"),
+        f.sum("weight").alias("weight"),
+        f.coalesce(f.bool_or("stateful"), f.lit(False)).alias("stateful"),  # noqa: FBT003 as above
+    )
+    tasks = copies.groupBy(*_TASK).agg(
+        f.collect_set(f.when(~f.col("standby"), f.col("member"))).alias("owners"),
+        f.collect_list(f.struct("member", "standby", "lag")).alias("held"),
+        (f.bool_or("stateful") | f.bool_or("standby")).alias("stateful"),
+        f.max("end_offset").alias("end_offset_sum"),
+        f.max("weight").alias("weight"),
+    )
+    held = f.filter("held", lambda copy: copy["member"].isNotNull() & f.col("stateful"))
+    with_owners = tasks.select("*", f.explode_outer("owners").alias("owner"))
+    none = {name: f.lit(None).cast(TASK[name].dataType) for name in TASK.names if "_racks" in name}
+    columns = {"copies": f.transform(held, _copy).cast(TASK["copies"].dataType)} | none
+    return with_owners.withColumns(columns).select("group", *TASK.names)
+
+
+def _copy(held: Column) -> Column:
+    """A copy of a task's state; an active task without a lag is caught up."""
+    running = f.when(~held["standby"], f.lit(LAG_RUNNING))
+    return f.struct(
+        held["member"].alias("client"),
+        f.coalesce(held["lag"], running).alias("lag"),
+        f.lit(None).cast("boolean").alias("stalled"),
+    )
+
+
+def _sum_if_known(name: str) -> Column:
+    """The sum of a column; null if any value is null."""
+    return f.when(f.count_if(f.col(name).isNull()) == 0, f.sum(name)).alias(name)
+
+
+def _topics(read: DataFrame) -> DataFrame:
+    """Subtopology -> topics with their numbers of partitions, of each group."""
+    sizes = (
+        read.where("topic is not null and subtopology is not null")
+        .groupBy("group", "subtopology", "topic")
+        .agg((f.max("partition") + 1).alias("partitions"))
+    )
+    by_subtopology = sizes.groupBy("group", "subtopology").agg(
+        f.sort_array(f.collect_list(f.struct("topic", "partitions"))).alias("topics")
+    )
+    entries = f.map_from_entries(f.collect_list(f.struct("subtopology", "topics")))
+    return by_subtopology.groupBy("group").agg(entries.alias("topics"))
+
+
+def to_rows(placed: DataFrame) -> DataFrame:
+    """One row per placed copy: group, topic, subtopology, partition, member, role.
+
+    The role is active, standby or warmup. A member without tasks has one row, with nulls. The topic
+    is null unless `place` kept the column `topics` of `from_rows`; a task of several topics has a
+    row for each that has its partition.
+
+    Args:
+        placed: a result of `place`, or plans of `spark-assign batch`. Rejected groups have no rows.
+    """
+    has_topics = "topics" in placed.columns
+    roles = [f.transform(f.col(f"placed.{role}"), partial(_with_role, role)) for role in _ROLES]
+    kept = ["topics"] if has_topics else []
+    members = placed.select("name", *kept, f.explode("clients").alias("member", "placed"))
+    tasks = members.select(
+        "name", *kept, "member", f.explode_outer(f.concat(*roles)).alias("copy")
+    ).withColumns(
+        {
+            "subtopology": _part("copy.task", 1),
+            "partition": _part("copy.task", 2),
+            "role": f.col("copy.role"),
+        }
+    )
+    if has_topics:
+        own = f.try_element_at("topics", f.col("subtopology"))
+        read = f.filter(own, lambda topic: f.col("partition") < topic["partitions"])
+        names = f.transform(read, lambda topic: topic["topic"])
+        tasks = tasks.withColumn("topic", f.explode_outer(names))
+    else:
+        tasks = tasks.withColumn("topic", f.lit(None).cast("string"))
+    return tasks.select(
+        f.col("name").alias("group"), "topic", "subtopology", "partition", "member", "role"
+    )
+
+
+def _with_role(role: str, task: Column) -> Column:
+    return f.struct(task.alias("task"), f.lit(role).alias("role"))
+
+
+def _part(task: str, number: int) -> Column:
+    """A number of a task such as 0_3, counted from 1."""
+    return f.split_part(task, f.lit("_"), f.lit(number)).cast("int")

@@ -1,0 +1,61 @@
+"""`spark-assign pack`: an archive from which the commands run, without this checkout."""
+
+import subprocess
+import sys
+import zipfile
+
+from click.testing import CliRunner
+
+from spark_assign.cli.main import main
+
+
+def pack(folder, *more):
+    return CliRunner().invoke(main, ["pack", "--out", str(folder), *more])
+
+
+def test_packed_commands_run_without_the_project(tmp_path):
+    result = pack(tmp_path / "job")
+    assert result.exit_code == 0, result.stderr
+    job = tmp_path / "job"
+    assert f"spark-submit --py-files {job}/packages.zip {job}/run.py batch" in result.stdout
+    # -S: an interpreter to which site-packages, and so this project, are added by hand or not.
+    code = (
+        "import sys, runpy; sys.path[:0] = [sys.argv[1], sys.argv[2]]; "
+        "script = sys.argv[3]; sys.argv = [script, 'batch', '--help']; "
+        "runpy.run_path(script, run_name='__main__')"
+    )
+    libraries = next(path for path in sys.path if path.endswith("site-packages"))
+    given = [str(job / "packages.zip"), libraries, str(job / "run.py")]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code, *given],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: spark-assign batch ")
+
+
+def test_archive_is_the_same_each_time_and_holds_what_the_wheel_holds(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        assert pack(folder).exit_code == 0
+    archive = first / "packages.zip"
+    assert archive.read_bytes() == (second / "packages.zip").read_bytes()
+    names = zipfile.ZipFile(archive).namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "assignor",
+        "encoding",
+        "probing",
+        "spark_assign",
+        "system_tests",
+    }
+    assert not [n for n in names if "__pycache__" in n or n.startswith("system_tests/support/")]
+    again = pack(first)
+    assert again.exit_code == 2
+    assert "packages.zip exists; give another --out, or --overwrite" in again.stderr
+    assert pack(first, "--overwrite").exit_code == 0
+    (tmp_path / "file").write_text("")
+    assert pack(tmp_path / "file").exit_code == 3

@@ -1,0 +1,106 @@
+"""Flat rows: what a group table makes of them, and back."""
+
+import pytest
+
+from spark_assign import BadTable, ddl_of, from_rows, place, row_schema, to_rows
+
+SCHEMA = (
+    "app string, topic string, partition int, client string, standby boolean, behind long, "
+    "stateful boolean, end_offset long, zone string"
+)
+NAMES = {"group": "app", "member": "client", "lag": "behind", "rack": "zone"}
+
+
+def row(app, topic, partition, client, **more):
+    columns = {name.split()[0]: None for name in SCHEMA.split(", ")}
+    return columns | {"app": app, "topic": topic, "partition": partition, "client": client} | more
+
+
+ROWS = [
+    # Two topics, of which one has state; b holds a copy, c runs nothing.
+    *[row("shop", "orders", p, "a", stateful=True, end_offset=100, zone="r1") for p in range(3)],
+    row("shop", "orders", 0, "b", standby=True, behind=7),
+    row("shop", "clicks", 0, "b"),
+    row("shop", "clicks", 1, None),
+    row("shop", None, None, "c"),
+    # Two members run one partition.
+    row("twice", "t", 0, "a"),
+    row("twice", "t", 0, "b"),
+    # Nobody is there.
+    row("empty", "t", 0, None),
+]
+
+
+@pytest.fixture(scope="module")
+def groups(spark):
+    return from_rows(spark.createDataFrame(ROWS, SCHEMA), NAMES).localCheckpoint()
+
+
+def test_rows_become_tasks_copies_and_clients(groups):
+    [shop] = groups.where("name = 'shop'").collect()
+    tasks = {(task.subtopology, task.partition): task for task in shop.tasks}
+    # Topics are numbered by name: clicks, orders.
+    assert sorted(tasks) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    assert (tasks[0, 0].owner, tasks[0, 1].owner, tasks[1, 2].owner) == ("b", None, "a")
+    assert [tasks[key].stateful for key in sorted(tasks)] == [False, False, True, True, True]
+    copies = {copy.client: copy.lag for copy in tasks[1, 0].copies}
+    assert copies == {"a": -1, "b": 7}
+    assert tasks[1, 0].end_offset_sum == 100
+    assert tasks[0, 0].copies == []
+    clients = {client.client: client.rack for client in shop.clients}
+    assert clients == {"a": "r1", "b": None, "c": None}
+    topics = {number: [t.topic for t in found] for number, found in shop.topics.items()}
+    assert topics == {0: ["clicks"], 1: ["orders"]}
+
+
+def test_flat_rows_come_back_with_their_topics_and_invalid_groups_with_reasons(groups):
+    placed = place(groups, keep=["topics"], on_error="reject", strategy="sticky").localCheckpoint()
+    reasons = {r.name: r.reject.reason for r in placed.where("reject is not null").collect()}
+    assert reasons == {
+        "twice": "the task is given twice; a task has one row",
+        "empty": "a group needs a client",
+    }
+    rows = to_rows(placed).orderBy("topic", "partition").collect()
+    assert {r.group for r in rows} == {"shop"}
+    active = [(r.topic, r.subtopology, r.partition) for r in rows if r.role == "active"]
+    assert active == [
+        ("clicks", 0, 0),
+        ("clicks", 0, 1),
+        ("orders", 1, 0),
+        ("orders", 1, 1),
+        ("orders", 1, 2),
+    ]
+    assert {r.member for r in rows} == {"a", "b", "c"}
+    without = to_rows(placed.drop("topics")).where("role = 'active'").collect()
+    assert sorted((r.topic, r.subtopology, r.partition) for r in without) == [
+        (None, *key[1:]) for key in sorted(active)
+    ]
+
+
+def test_topics_of_one_subtopology_are_one_task_for_each_partition(spark):
+    rows = [
+        {"group": "g", "topic": t, "partition": p, "member": "a", "subtopology": 4}
+        | {"lag": 5, "end_offset": 10, "stateful": True}
+        for t, p in (("left", 0), ("left", 1), ("right", 0))
+    ]
+    schema = "group string, topic string, partition long, member string, subtopology int, lag int, "
+    flat = spark.createDataFrame(rows, f"{schema} end_offset int, stateful boolean")
+    placed = place(from_rows(flat), keep=["topics"])
+    [group] = from_rows(flat).collect()
+    ends = {task.partition: (task.end_offset_sum, task.copies[0].lag) for task in group.tasks}
+    assert ends == {0: (20, 10), 1: (10, 5)}
+    found = to_rows(placed).select("topic", "subtopology", "partition", "role").collect()
+    assert sorted(map(tuple, found)) == [
+        ("left", 4, 0, "active"),
+        ("left", 4, 1, "active"),
+        ("right", 4, 0, "active"),
+    ]
+
+
+def test_missing_columns_and_unknown_fields_are_named(spark):
+    rows = spark.createDataFrame([("g", "t")], "group string, topic string")
+    with pytest.raises(BadTable, match=r"column partition \(int\) is missing; column member"):
+        from_rows(rows)
+    with pytest.raises(BadTable, match="columns: no field owner; there are group, topic, "):
+        from_rows(rows, {"owner": "topic"})
+    assert ddl_of(row_schema()).startswith("group string,\ntopic string,\npartition int,\n")
