@@ -32,6 +32,7 @@ from encoding import RebalanceError
 _log = line_logger(__name__)
 
 POLL_MS = 1000
+_LEFT = "this member left the group and will not rejoin"
 """Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
 
 # How long a consumer sends no heartbeats, at every check, before it counts as fenced.
@@ -47,8 +48,8 @@ def polled(
 ) -> Iterator[Mapping[Any, list[Any]]]:
     """Yield what `poll` returns, empty batches too, until the member has to stop.
 
-    The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
-    is longer than the session timeout or `max_poll_interval_ms` is a warning in the log.
+    The loop ends when the whole group was asked to stop (KIP-671). A pause of the application
+    beyond the session timeout or `max_poll_interval_ms` is a warning in the log.
 
     Args:
         consumer: of `streams_consumer`, or a `KafkaConsumer` with an assignor attached.
@@ -58,8 +59,7 @@ def polled(
 
     Raises:
         ConfigError: no assignor is attached to this consumer.
-        MemberStopped: the member cannot go on; the message says why, and what to do. It has left
-            the group, unless it is a static member.
+        MemberStopped: the member cannot go on; the message says why. A dynamic one has left.
     """
     assignor = attached_member(
         StreamsAssignor, assignor, consumer, consumer.config["partition_assignment_strategy"]
@@ -87,8 +87,7 @@ def polled(
         errors.succeeded()
         if assignor.failed is not None:
             _leave(consumer)
-            why = f"this member left the group and will not rejoin: {assignor.failed}"
-            raise MemberStopped(why)
+            raise MemberStopped(f"{_LEFT}: {assignor.failed}")
         # A poll or the application may take long between two checks: one check is no proof.
         now_s = time.monotonic()
         if not assignor.is_silent:
