@@ -5,6 +5,7 @@ unknown name the error message suggests the nearest known one.
 """
 
 import difflib
+import inspect
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
@@ -127,6 +128,23 @@ def dotted(name: str) -> str:
         if name.endswith(kept):
             return name[: -len(kept)].replace("_", ".") + kept
     return name.replace("_", ".")
+
+
+def takes(value: object, count: int) -> bool:
+    """Return whether a value can be called with so many positional arguments.
+
+    >>> takes(len, 1), takes(lambda: 0, 1), takes("len", 1)
+    (True, False, False)
+    """
+    if not callable(value):
+        return False
+    try:
+        inspect.signature(value).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # a function of C that does not tell its parameters
+        return True
+    return True
 
 
 def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:

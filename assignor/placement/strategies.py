@@ -17,6 +17,7 @@ from typing import TypeGuard
 
 import numpy as np
 
+from assignor.config import takes
 from assignor.errors import ConfigError, TaskAssignmentError
 from assignor.placement.bands import keep_owners
 from assignor.placement.client_shares import share_warnings
@@ -88,15 +89,15 @@ def strategy_of(given: Strategy | str) -> Strategy:
     """The strategy for a setting: a name, MODULE:CALLABLE, or the strategy itself.
 
     Raises:
-        ConfigError: there is no strategy of that name, or the value is not callable.
+        ConfigError: there is no strategy of that name, or the value cannot be called with a group.
     """
-    if isinstance(given, str):
-        return named_strategy(given)
-    if not callable(given):
+    strategy = named_strategy(given) if isinstance(given, str) else given
+    if not takes(strategy, 1):
         raise ConfigError(
-            f"strategy={shown(repr(given))} is refused: give a name, MODULE:CALLABLE, or a function"
+            f"strategy={shown(repr(given))} is refused: give a name, MODULE:CALLABLE, or a "
+            "function of one GroupState"
         )
-    return given
+    return strategy
 
 
 def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:

@@ -12,11 +12,11 @@ from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
 from assignor.topology import Topology
 
-_CLIENT_SETTINGS: Final = tuple(
-    name
+_CLIENT_SETTINGS: Final = {
+    name: parameter.default
     for name, parameter in inspect.signature(AIOKafkaConsumer).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY
-)
+}
 
 
 class ConsumerKeywords(MemberKeywords, ConsumerSettings, total=False):

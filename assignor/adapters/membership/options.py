@@ -5,7 +5,7 @@ signatures and help texts are made from them (`signatures.py`), and a test compa
 with them, which type checkers read.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from math import inf
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, cast
 from uuid import UUID
 
 from assignor.adapters.membership.keywords import MemberKeywords
-from assignor.config import AssignmentConfig, unknown_setting
+from assignor.config import AssignmentConfig, takes, unknown_setting
 from assignor.embedding import InternalTopicSettings
 from assignor.errors import ConfigError
 from assignor.levels import DEFAULT_EVERY_S, LevelSource
@@ -24,6 +24,8 @@ from assignor.topology import Topology
 from encoding import shown
 
 KAFKA_STREAMS_TOPICS: Final = InternalTopicSettings()
+_MOST_STANDBYS: Final = 10_000
+"""More processes than a group has: a larger number is a mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,17 +224,18 @@ def member_options(
 
 
 def split_keywords(
-    keywords: Mapping[str, Any], *, client: Collection[str], fixed: Mapping[str, str]
+    keywords: Mapping[str, Any], *, client: Mapping[str, object], fixed: Mapping[str, str]
 ) -> tuple[MemberKeywords, dict[str, Any]]:
     """Return the options of an assignor among keywords, and the settings of its client.
 
     Args:
         keywords: as a user gave them.
-        client: names of the client's settings.
+        client: the client's settings, with their defaults.
         fixed: names that cannot be given -> why, or what to give.
 
     Raises:
-        ConfigError: a name is neither, or cannot be given.
+        ConfigError: a name is neither, or cannot be given; a setting of the client that is True or
+            False has another value, which the client would take for one of them.
     """
     own = {option.name for option in option_fields()}
     known = {*own, *client} - fixed.keys()
@@ -242,11 +245,18 @@ def split_keywords(
         raise unknown_setting(name, known, listed=own)
     options = {name: value for name, value in keywords.items() if name in own}
     settings = {name: value for name, value in keywords.items() if name not in own}
+    for name, value in sorted(settings.items()):
+        if isinstance(client[name], bool) and not isinstance(value, bool):
+            raise _refused(name, value, "True or False")
     return cast("MemberKeywords", options), settings
 
 
 def _is_sequence_of_hooks(value: object) -> bool:
     return isinstance(value, Sequence) and all(isinstance(each, RebalanceHook) for each in value)
+
+
+def _is_whole(value: object, least: int, most: float = inf) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 # Option -> what it takes, as a sentence and as a check. Other options are checked where they are
@@ -265,7 +275,7 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
         "an instance of a subclass of assignor.TasksListener",
         lambda value: value is None or isinstance(value, TasksListener),
     ),
-    "observer": ("a function of one observation", lambda value: value is None or callable(value)),
+    "observer": ("a function of one observation", lambda value: value is None or takes(value, 1)),
     "hooks": (
         "a list of instances of assignor.RebalanceHook",
         lambda value: value is None or _is_sequence_of_hooks(value),
@@ -275,6 +285,19 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
         lambda value: value is None or isinstance(value, InternalTopicSettings),
     ),
     "state_dir": ("a path", lambda value: value is None or isinstance(value, str | Path)),
+    "level_source": (
+        "a function without arguments that returns the finalized levels, such as GroupLevels",
+        lambda value: value is None or takes(value, 0),
+    ),
+    "message_format_version": ("a whole number, 1 or more", lambda value: _is_whole(value, 1)),
+    "persistent_metadata_version": (
+        "a whole number, 1 or more, or None",
+        lambda value: value is None or _is_whole(value, 1),
+    ),
+    "num_standby_replicas": (
+        f"a whole number, 0 to {_MOST_STANDBYS}",
+        lambda value: _is_whole(value, 0, _MOST_STANDBYS),
+    ),
     "level_poll_s": (
         "seconds, above 0",
         lambda value: (
@@ -288,4 +311,8 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
 def _check_kind(name: str, value: object) -> None:
     wanted, is_kind = _KINDS.get(name, ("", lambda _: True))
     if not is_kind(value):
-        raise ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}")
+        raise _refused(name, value, wanted)
+
+
+def _refused(name: str, value: object, wanted: str) -> ConfigError:
+    return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}")

@@ -179,6 +179,7 @@ def test_its_signature_names_every_option_of_the_assignor():
     assert names[-1] == "client_options"
     assert set(names[4:-1]) == set(inspect.signature(StreamsAssignor).parameters) - {
         "topology",
+        "topologies",
         "application_id",
         "topologies",
     }

@@ -11,7 +11,8 @@ import pytest
 
 from assignor import AssignmentConfig, ConfigError, LoggingHook, RunningTasks, Topology
 from assignor.adapters.aiokafka import StreamsAssignor as AiokafkaAssignor
-from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.aiokafka import streams_consumer as aiokafka_consumer
+from assignor.adapters.kafka_python import StreamsAssignor, streams_consumer
 from assignor.adapters.membership import (
     OPTION_GROUPS,
     MemberKeywords,
@@ -102,12 +103,30 @@ def test_every_option_is_in_signature_and_help_with_text_and_default(kind):
         ({"level_poll_s": float("nan")}, "seconds, above 0"),
         ({"hold_back": "yes"}, "True or False"),
         ({"num_standby_replicas": "1"}, "a whole number"),
+        ({"num_standby_replicas": 10**9}, "give a whole number, 0 to 10000"),
+        ({"message_format_version": "1"}, "give a whole number, 1 or more"),
+        ({"message_format_version": True}, "give a whole number, 1 or more"),
+        ({"persistent_metadata_version": "2"}, "give a whole number, 1 or more, or None"),
+        ({"level_source": object()}, "a function without arguments"),
+        ({"level_source": lambda levels: levels}, "a function without arguments"),
+        ({"observer": lambda: None}, "a function of one observation"),
+        ({"strategy": lambda: None}, "a function of one GroupState"),
+        ({"strategy": divmod}, "a function of one GroupState"),
+        ({"strategy": "os:getpid"}, "a function of one GroupState"),
     ],
 )
 def test_a_wrong_option_is_refused_at_once(kind, options, why):
     with pytest.raises(ConfigError, match=re.escape(why)) as raised:
         kind(TOPOLOGY, **options)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("made", [streams_consumer, aiokafka_consumer])
+@pytest.mark.parametrize("value", ["false", 0, None])
+@pytest.mark.parametrize("name", ["enable_auto_commit", "check_crcs"])
+def test_a_boolean_of_the_client_is_true_or_false(made, name, value):
+    with pytest.raises(ConfigError, match=re.escape(f"{name}={value!r} is refused; give True or")):
+        made(TOPOLOGY, group_id="app", bootstrap_servers="127.0.0.1:1", **{name: value})
 
 
 def test_a_topology_of_another_kind_is_refused():
