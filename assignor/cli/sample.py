@@ -176,8 +176,7 @@ def make_problem(
     names = [f"{s}_{p}" for s, size in enumerate(sizes) for p in range(size)]
     rack_names = [f"rack-{number}" for number in range(racks)]
     ends = {name: rng.randrange(END_OFFSETS_MAX) for name in names}
-    topics: dict[str, Any] = {}
-    parts: dict[str, Any] = {}
+    topics, parts = dict[str, Any](), dict[str, Any]()
     for number, size in enumerate(sizes):
         pair = [TOPIC.format(kind=kind, number=number) for kind in ("source", "stores")]
         topics |= {topic: _topic(rng, size, rack_names) for topic in pair}

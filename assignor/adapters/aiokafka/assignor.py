@@ -7,7 +7,7 @@ Keep a call of `getmany` or `getone` pending: a member that fetches nothing for
 `max_poll_interval_ms` leaves the group, standby tasks or not.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -44,9 +44,10 @@ class StreamsAssignor(EmbeddedMember):
     @documented()
     def __init__(
         self,
-        topology: Topology,
+        topology: Topology | None = None,
         *,
         application_id: str | None = None,
+        topologies: Sequence[Topology] | None = None,
         **options: Unpack[MemberKeywords],
     ) -> None:
         if options.get("rebalance_protocol") == "cooperative":
@@ -54,7 +55,7 @@ class StreamsAssignor(EmbeddedMember):
                 "aiokafka consumers move partitions eagerly; leave rebalance_protocol out, or take "
                 "kafka-python for cooperative members, which may be in one group with eager ones"
             )
-        super().__init__(topology, application_id=application_id, **options)
+        super().__init__(topology, application_id=application_id, topologies=topologies, **options)
         self._port: AiokafkaPort | None = None
         self._hooks: CoordinatorHooks | None = None
 

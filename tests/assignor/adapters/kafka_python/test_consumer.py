@@ -181,5 +181,4 @@ def test_its_signature_names_every_option_of_the_assignor():
         "topology",
         "topologies",
         "application_id",
-        "topologies",
     }
