@@ -147,5 +147,6 @@ def test_its_signature_names_every_option_of_the_assignor():
     assert names[:3] == ["topology", "group_id", "bootstrap_servers"]
     assert set(names[3:-1]) == set(inspect.signature(StreamsAssignor).parameters) - {
         "topology",
+        "topologies",
         "application_id",
     }
