@@ -10,7 +10,8 @@ from typing import IO, Any
 import click
 from rich.text import Text
 
-from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
+from assignor.cli.assign.command import chosen_strategy, given_settings
+from assignor.cli.assign.lines import problem_lines
 from assignor.cli.assign.text import shortener, work_line
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say

@@ -1,6 +1,7 @@
 """Read and check values of a problem file: objects, lists, texts, tasks, lags."""
 
 import difflib
+import functools
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
@@ -11,6 +12,9 @@ from encoding import TaskId, shown
 _LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
 _SAID = 100
 _DIGITS_MAX = 9
+_TASK_NAME_MAX = 2 * _DIGITS_MAX + 1
+# Groups of a file have mostly the same task names; an entry takes about 200 bytes.
+_NAMES_REMEMBERED = 1 << 16
 _THREADS_MAX = 10**6
 Json = Mapping[str, Any]
 CLIENT_KEYS: Final = frozenset(
@@ -105,12 +109,22 @@ def task_of(name: object, where: str) -> TaskId:
     Raises:
         ProblemError: the name is not SUBTOPOLOGY_PARTITION.
     """
-    first, _, second = name.partition("_") if isinstance(name, str) else ("", "", "")
-    subtopology, partition = index_of(first), index_of(second)
-    if subtopology is None or partition is None:
+    is_short = isinstance(name, str) and len(name) <= _TASK_NAME_MAX
+    task = _task_named(name) if is_short else None
+    if task is None:
         raise ProblemError(
             f"{where} names task {quoted(name)}; tasks are SUBTOPOLOGY_PARTITION, as 0_1"
         )
+    return task
+
+
+@functools.lru_cache(maxsize=_NAMES_REMEMBERED)
+def _task_named(name: str) -> TaskId | None:
+    """The task SUBTOPOLOGY_PARTITION; None for other texts."""
+    first, _, second = name.partition("_")
+    subtopology, partition = index_of(first), index_of(second)
+    if subtopology is None or partition is None:
+        return None
     return TaskId(subtopology, partition)
 
 
