@@ -121,6 +121,8 @@ BASE = (
     _asks("assignor explain --problem problem.json --task 0_3", "0_3"),
     _asks("assignor diff problem.json problem.json", ""),
     _asks("assignor size --problem problem.json", "v11"),
+    _asks("assignor sample --groups 2 --joined 1", '"group-1"'),
+    _asks("spark-assign pack --out job", "job/run.py batch"),
     _asks(f"assignor decode --kind subscription --hex {SUBSCRIPTION}", "process_id"),
     _asks(
         "assignor decode --jsonl -",

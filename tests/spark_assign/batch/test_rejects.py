@@ -8,7 +8,7 @@ import pytest
 
 from assignor import read_problem
 from assignor.cli import make_problem
-from spark_assign.batch import run_batch
+from spark_assign.batch import Output, run_batch
 from spark_assign.tables import REJECT, Position, Reject, read_groups, staged
 from spark_assign.tables.convert import GROUP_ARROW, group_batch
 from spark_assign.workers import Options
@@ -45,7 +45,8 @@ def test_a_reject_does_not_cause_the_results_to_be_written_again(spark, tmp_path
     groups = read_groups(spark, f"{tmp_path}/groups.parquet")
     before = records_written(spark)
     with staged(spark, f"{tmp_path}/plans") as stage:
-        summary = run_batch(groups, stage, Options(stop_at_reject=False), form=form)
+        options, output = Options(stop_at_reject=False), Output(form=form)
+        summary = run_batch(groups, stage, options, output=output)
     assert (summary.groups, summary.rejects) == (GROUPS, rejects)
     written = [rows for stage, rows in records_written(spark).items() if stage not in before]
     # Each group once, and each reject again in the table of rejects, with its place.
@@ -60,9 +61,8 @@ def test_the_table_of_rejects_has_the_documented_columns(spark, tmp_path):
     path = tmp_path / "groups.parquet"
     write_groups(path, 1)
     with staged(spark, f"{tmp_path}/plans") as stage:
-        summary = run_batch(
-            read_groups(spark, str(path)), stage, Options(stop_at_reject=False), form="json"
-        )
+        options, output = Options(stop_at_reject=False), Output(form="json")
+        summary = run_batch(read_groups(spark, str(path)), stage, options, output=output)
     [file] = (tmp_path / "plans" / "_rejects").glob("part-*")
     reject = {
         "name": "group-00",

@@ -18,7 +18,8 @@ def descriptions(spark):
     """Job id -> description, as Spark's UI has them."""
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
     found = (jobs.apply(number) for number in range(jobs.size()))
-    return {one.jobId(): one.description().getOrElse(None) for one in found}
+    texts = ((one.jobId(), one.description()) for one in found)
+    return {number: text.get() if text.isDefined() else None for number, text in texts}
 
 
 def slow(batches):
