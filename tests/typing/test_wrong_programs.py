@@ -11,7 +11,7 @@ import pytest
 PROGRAMS = Path(__file__).with_name("wrong_programs.py")
 ROOT = PROGRAMS.parents[2]
 SOURCE = PROGRAMS.read_text(encoding="utf-8")
-MARK = re.compile(r'# refused: ([\w-]+): (".*")$')
+MARK = re.compile(r"# refused: ([\w-]+): (.+)$")
 ERROR = re.compile(r"^[^:]+:(\d+): error: (.*)  \[([\w-]+)\]$", re.MULTILINE)
 
 

@@ -60,8 +60,10 @@ def kinds() -> None:
     AsyncAssignor(TOPOLOGY, hooks=RunningTasks())
     # refused: arg-type: "state_dir"
     AsyncAssignor(TOPOLOGY, state_dir=[Path("state")])
-    # refused: arg-type: "Topology | None"
+    # refused: arg-type: expected "Topology | None"
     StreamsAssignor({"words": 4})
+    # refused: arg-type: expected "Topology"
+    streams_consumer({"words": 4}, group_id="g", bootstrap_servers=HOST)
     # refused: arg-type: "group_id"
     streams_consumer(TOPOLOGY, group_id=None, bootstrap_servers=HOST)
     # refused: arg-type: "bootstrap_servers"

@@ -7,8 +7,8 @@ Keep a call of `getmany` or `getone` pending: a member that fetches nothing for
 `max_poll_interval_ms` leaves the group, standby tasks or not.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import (
@@ -22,11 +22,9 @@ from assignor.adapters.membership import (
     EmbeddedMember,
     MemberKeywords,
     check_listed,
-    documented,
 )
 from assignor.errors import ConfigError
 from assignor.rebalance import GroupMember, by_topic
-from assignor.topology import Topology
 
 _UNKNOWN_GENERATION = -1
 
@@ -39,25 +37,15 @@ class StreamsAssignor(EmbeddedMember):
     refused, since aiokafka moves partitions eagerly.
     """
 
-    name = EmbeddedMember.name
+    _port: AiokafkaPort | None = None
+    _hooks: CoordinatorHooks | None = None
 
-    @documented()
-    def __init__(
-        self,
-        topology: Topology | None = None,
-        *,
-        application_id: str | None = None,
-        topologies: Sequence[Topology] | None = None,
-        **options: Unpack[MemberKeywords],
-    ) -> None:
+    def _check_options(self, options: MemberKeywords) -> None:
         if options.get("rebalance_protocol") == "cooperative":
             raise ConfigError(
                 "aiokafka consumers move partitions eagerly; leave rebalance_protocol out, or take "
                 "kafka-python for cooperative members, which may be in one group with eager ones"
             )
-        super().__init__(topology, application_id=application_id, topologies=topologies, **options)
-        self._port: AiokafkaPort | None = None
-        self._hooks: CoordinatorHooks | None = None
 
     def attach(self, consumer: Any) -> None:
         """Connect to the consumer that this instance was given to; call it before `start`.

@@ -125,6 +125,7 @@ class EmbeddedMember:
         topologies: Sequence[Topology] | None = None,
         **options: Unpack[MemberKeywords],
     ) -> None:
+        self._check_options(options)
         self._options = member_options(topology, application_id, options, topologies=topologies)
         self._membership = new_membership(self._options)
         self._consumer: object = None
@@ -212,6 +213,9 @@ class EmbeddedMember:
         self._membership.close()
 
     # For adapters
+
+    def _check_options(self, options: MemberKeywords) -> None:
+        """Check what the client does not support; raises a ConfigError."""
 
     def drop_rejoins(self) -> None:
         """Drop a scheduled rejoin and take no more; `close` does it, too."""

@@ -145,8 +145,5 @@ def test_typed_settings_are_those_of_the_client():
 def test_its_signature_names_every_option_of_the_assignor():
     names = list(inspect.signature(streams_consumer).parameters)
     assert names[:3] == ["topology", "group_id", "bootstrap_servers"]
-    assert set(names[3:-1]) == set(inspect.signature(StreamsAssignor).parameters) - {
-        "topology",
-        "topologies",
-        "application_id",
-    }
+    own = {"topology", "application_id", "topologies"}
+    assert set(names[3:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own
