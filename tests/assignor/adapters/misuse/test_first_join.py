@@ -63,17 +63,20 @@ def test_two_members_of_kafka_python_start_without_a_warning(servers, records):
     threads = [threading.Thread(target=run) for _ in range(2)]
     end = time.monotonic() + LIMIT_S
     threads[0].start()
-    while not (assignors and len(assignors[0].tasks.active) == 4):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    threads[1].start()
-    while not is_settled(assignors):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    check(records())
-    done.set()
-    for thread in threads:
-        thread.join()
+    try:
+        while not (assignors and len(assignors[0].tasks.active) == 4):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        threads[1].start()
+        while not is_settled(assignors):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        check(records())
+    finally:
+        done.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
 
 
 def test_two_members_of_aiokafka_start_without_a_warning(servers, records):
@@ -92,8 +95,9 @@ def test_two_members_of_aiokafka_start_without_a_warning(servers, records):
         tasks.append(asyncio.create_task(run()))
         while not (len(consumers) == 2 and is_settled([each.assignor for each in consumers])):  # noqa: ASYNC110 as above
             await asyncio.sleep(0.01)
-        check(records())
+        found = records()
         done.set()
         await asyncio.gather(*tasks)
+        check(found)
 
     asyncio.run(asyncio.wait_for(work(), LIMIT_S))
