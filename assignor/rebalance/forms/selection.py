@@ -86,9 +86,9 @@ def select_tasks(
         if c.member_id in able
     ]
     decision = decide_forms(carriers, topologies.topics, level=level)
-    partitions: dict[int, list[int]] = {}
+    partitions: dict[int, set[int]] = {}
     for task in plan.partitions_by_task:
-        partitions.setdefault(task.subtopology, []).append(task.partition)
+        partitions.setdefault(task.subtopology, set()).add(task.partition)
     chosen: set[TaskId] = set()
     pinned: dict[TaskId, str] = {}
     waiting: list[str] = []
@@ -144,7 +144,7 @@ class _Units:
 
     family: FamilyDecision
     ids: Mapping[bytes, int]
-    partitions: Mapping[int, Sequence[int]]
+    partitions: Mapping[int, AbstractSet[int]]
     running: Mapping[str, AbstractSet[TaskId]]
 
     def numbers(self) -> list[int]:
@@ -159,15 +159,15 @@ class _Units:
             if partition in self.partitions.get(self.ids[form], ())
         )
 
-    def runs(self, partition: int) -> dict[str, frozenset[bytes]]:
-        """Member id -> forms that it runs of a partition."""
-        found = {}
+    def runs(self, members: Mapping[str, Carrier]) -> dict[int, dict[str, frozenset[bytes]]]:
+        """Partition -> member id -> forms that it runs of the partition."""
+        form_of = {part: form for form, part in self.ids.items()}
+        found: dict[int, dict[str, frozenset[bytes]]] = {p: {} for p in self.numbers()}
         for member, tasks in self.running.items():
-            forms = frozenset(
-                form for form, part in self.ids.items() if TaskId(part, partition) in tasks
-            )
-            if forms:
-                found[member] = forms
+            for task in tasks if member in members else ():
+                form, by_member = form_of.get(task.subtopology), found.get(task.partition)
+                if form is not None and by_member is not None:
+                    by_member[member] = by_member.get(member, frozenset()) | {form}
         return found
 
     def decide(
@@ -177,7 +177,7 @@ class _Units:
         numbers = self.numbers()
         if self.family.wanted == self.family.forms:
             return {t for p in numbers for t in self.tasks(self.family.forms, p)}, {}, []
-        runs = {p: {m: f for m, f in self.runs(p).items() if m in members} for p in numbers}
+        runs = self.runs(members)
         released = self._released(runs, members)
         tasks: set[TaskId] = set()
         pinned: dict[TaskId, str] = {}
