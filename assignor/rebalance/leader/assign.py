@@ -24,11 +24,7 @@ from assignor.rebalance.forms import (
 from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
-from assignor.rebalance.leader.generation import (
-    Generation,
-    GroupRequest,
-    read_generation,
-)
+from assignor.rebalance.leader.generation import Generation, GroupRequest, read_generation
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
@@ -215,15 +211,18 @@ def _answer(request: GroupRequest, suspects: Mapping[str, str]) -> GroupAnswer:
         if not request.settings.release.is_native:
             raise
         why = str(error)
-    kept = [keep_tasks(share, why) for share in shares]
-    return _written(generation, generation.joined_placement(kept))
+    return _kept(generation, shares, why)
 
 
 def _keep(request: GroupRequest, why: str) -> GroupAnswer:
     """Answer without a strategy: every task stays on the member that ran it."""
     generation = read_generation(request, {})
-    kept = [keep_tasks(share, why) for share in generation.shares()]
-    return _written(generation, generation.joined_placement(kept))
+    return _kept(generation, generation.shares(), why)
+
+
+def _kept(generation: Generation, shares: Sequence[Generation], why: str) -> GroupAnswer:
+    placements = [keep_tasks(share, why) for share in shares]
+    return _written(generation, generation.joined_placement(placements))
 
 
 def _written(generation: Generation, placement: Placement) -> GroupAnswer:
