@@ -7,6 +7,7 @@ The package is independent of the Kafka client: `ClusterAccess` is the interface
 from assignor.embedding.cluster_thread import LeaderProvider
 from assignor.embedding.cluster_view import AtHand, ClusterWatch, lags_or_prior
 from assignor.embedding.errors import (
+    LEFT_GROUP,
     ClusterUnavailable,
     ErrorPause,
     MemberStopped,
@@ -49,6 +50,7 @@ from assignor.embedding.state_stores import (
 __all__ = [
     "BYTES",
     "JSON",
+    "LEFT_GROUP",
     "TEXT",
     "AtHand",
     "ChangelogAccess",

@@ -13,6 +13,7 @@ RebalanceError                 encoding: never raised itself
 
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 from encoding import RebalanceError
 
@@ -72,6 +73,9 @@ _FATAL = MappingProxyType(
         "UnsupportedVersionError": "the broker does not support this request; upgrade the broker",
     }
 )
+LEFT_GROUP: Final = "this member left the group and will not rejoin"
+"""Begins the message of a member that has ended; the cause follows."""
+
 _FIRST_PAUSE_MS = 100
 _LAST_PAUSE_MS = 10_000
 

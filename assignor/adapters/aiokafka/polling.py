@@ -21,7 +21,7 @@ from aiokafka.errors import (
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.embedding import MemberStopped, PollErrors, PollPace
+from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
@@ -76,7 +76,7 @@ async def polled(
             failing_since_s = now_s if failing_since_s is None else failing_since_s
             if _UNKNOWN in str(error) and now_s - failing_since_s > _patience_s(consumer):
                 raise MemberStopped(
-                    f"this member left the group and will not rejoin ({error}): most likely "
+                    f"{LEFT_GROUP} ({error}): most likely "
                     "another process with this group.instance.id took over; give each its own"
                 ) from error
             _log.warning("%s", pause.why)
@@ -87,8 +87,7 @@ async def polled(
         failing_since_s = None
         if assignor.failed is not None:
             consumer.unsubscribe()
-            why = f"this member left the group and will not rejoin: {assignor.failed}"
-            raise MemberStopped(why)
+            raise MemberStopped(f"{LEFT_GROUP}: {assignor.failed}")
         pace.poll_ended()
         yield batch
 

@@ -24,9 +24,9 @@ from assignor.adapters.confluent.errors import code_of
 from assignor.adapters.confluent.events import Change, Failed, Mailbox
 from assignor.adapters.confluent.handover import TICK_S, Handover
 from assignor.adapters.confluent.settings import Settings
-from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.kafka_python import SilenceWatch, StreamsAssignor
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
-from assignor.embedding import MemberStopped, PollErrors
+from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
@@ -36,8 +36,6 @@ _JOIN_MS: Final = 500
 """How long the thread waits in a join before it looks at the application's poll interval again."""
 _REFUSED_S: Final = 10.0
 """Pause after an error that only an operator can end, such as a missing right."""
-_SILENT_S: Final = 1.0
-"""How long a member sends no heartbeats, at every look, before it counts as fenced."""
 _ASSIGNORS: Final = {
     "cooperative-sticky": CooperativeStickyAssignor,
     "range": RangePartitionAssignor,
@@ -93,7 +91,7 @@ class GroupMember:
         self._handover: Handover | None = None
         self._supervisor: Any = None
         self._topics: frozenset[str] = frozenset()
-        self._silent_since_s: float | None = None
+        self._silence = SilenceWatch()
         self.fatal: KafkaError | None = None
         self.is_closed = False
 
@@ -231,8 +229,8 @@ class GroupMember:
         # Not the consumer's own poll, which would look up positions: librdkafka fetches.
         self._consumer._coordinator.poll(timeout_ms=_JOIN_MS)
         if self._assignor.failed is not None:
-            self._end(f"this member left the group for good: {self._assignor.failed}")
-        elif self._is_fenced():
+            self._end(f"{LEFT_GROUP}: {self._assignor.failed}")
+        elif self._silence.is_fenced(self._assignor):
             self._end(
                 "FENCED_INSTANCE_ID: another process has joined with this group.instance.id; "
                 "give each process its own, then restart this one"
@@ -274,16 +272,6 @@ class GroupMember:
             known = self._consumer._cluster.request_update()
             with suppress(KafkaTimeoutError):
                 self._consumer._net.run(self._consumer._manager.wait_for, known, _JOIN_MS)
-
-    def _is_fenced(self) -> bool:
-        """Whether heartbeats have stopped, as kafka-python does without a word when fenced."""
-        now_s = time.monotonic()
-        if not self._assignor.is_silent:
-            self._silent_since_s = None
-        elif self._silent_since_s is None:
-            self._silent_since_s = now_s
-        since_s = self._silent_since_s
-        return since_s is not None and now_s - since_s > _SILENT_S
 
     def _refused(self, error: Exception, stopped: MemberStopped) -> float:
         """End for good, or try again after a while, as librdkafka does; return the pause."""

@@ -99,11 +99,7 @@ def streams_consumer(
     """
     if group_id is None:
         raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
-    own, settings = split_keywords(
-        options,
-        client=KafkaConsumer.DEFAULT_CONFIG,
-        fixed=_FIXED,
-    )
+    own, settings = split_keywords(options, client=KafkaConsumer.DEFAULT_CONFIG, fixed=_FIXED)
     own.setdefault("rack", settings.get("client_rack") or None)
     assignor = StreamsAssignor(topology, application_id=group_id, **own)
     try:

@@ -25,18 +25,36 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.embedding import MemberStopped, PollErrors, PollPace
+from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
 _log = line_logger(__name__)
 
 POLL_MS = 1000
-_LEFT = "this member left the group and will not rejoin"
 """Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
 
 # How long a consumer sends no heartbeats, at every check, before it counts as fenced.
 _SILENT_S = 1.0
+
+
+class SilenceWatch:
+    """Finds a member whose heartbeats have stopped, as kafka-python's do once it is fenced."""
+
+    def __init__(self) -> None:
+        self._since_s: float | None = None
+
+    def is_fenced(self, assignor: StreamsAssignor) -> bool:
+        """Return whether the member was silent at every check, for longer than a moment.
+
+        A poll or the application may take long between two checks: one check is no proof.
+        """
+        now_s = time.monotonic()
+        if not assignor.is_silent:
+            self._since_s = None
+        elif self._since_s is None:
+            self._since_s = now_s
+        return self._since_s is not None and now_s - self._since_s > _SILENT_S
 
 
 def polled(
@@ -66,7 +84,7 @@ def polled(
     )
     ended = stop or threading.Event()
     errors, pace = PollErrors(), _pace(consumer)
-    silent_since_s: float | None = None
+    silence = SilenceWatch()
     while not ended.is_set() and not assignor.shutdown_requested:
         too_long = pace.poll_begins()
         if too_long:
@@ -87,14 +105,8 @@ def polled(
         errors.succeeded()
         if assignor.failed is not None:
             _leave(consumer)
-            raise MemberStopped(f"{_LEFT}: {assignor.failed}")
-        # A poll or the application may take long between two checks: one check is no proof.
-        now_s = time.monotonic()
-        if not assignor.is_silent:
-            silent_since_s = None
-        elif silent_since_s is None:
-            silent_since_s = now_s
-        elif now_s - silent_since_s > _SILENT_S:
+            raise MemberStopped(f"{LEFT_GROUP}: {assignor.failed}")
+        if silence.is_fenced(assignor):
             errors.failed(FencedInstanceIdError())
         pace.poll_ended()
         yield batch

@@ -37,7 +37,7 @@ class HeldInput:
         self._records = {task: held for task, held in self._records.items() if task in tasks}
 
     def drop(self, task: TaskId) -> None:
-        """Drop the records of a task: they are fetched again by whoever gets it."""
+        """Drop the records of a task: its next owner fetches them again."""
         self._records.pop(task, None)
 
     def of_task(self, task: TaskId) -> Iterator[tuple[TopicPartition, int, Any]]:

@@ -102,7 +102,7 @@ class LocalState:
         try:
             copy = self.open(task)
         except StoreError as error:
-            # Told again when the task is assigned here; until then other members can have it.
+            # Reported again when the task is assigned here; until then other members can have it.
             _log.warning("%s", error)
             return
         self.put_away(copy)
