@@ -15,10 +15,7 @@ from assignor.topology import (
     content_fingerprint,
     exclusive_topics,
 )
-from encoding import (
-    Subscription,
-    shown,
-)
+from encoding import Subscription, shown
 from encoding.native import ReachedRow, SubtopologyRow
 from probing.topologies import (
     HIGHEST_EPOCH,

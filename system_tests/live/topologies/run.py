@@ -298,9 +298,9 @@ class _Group:
                 if member.process.poll() is not None:
                     raise EnvironmentFailureError(f"{name} ended by itself: {member.last_line()}")
             if time.monotonic() > deadline:
-                told = "; ".join(sorted({e for each in self.all for e in each.errors}))
+                errors = "; ".join(sorted({e for each in self.all for e in each.errors}))
                 raise EnvironmentFailureError(
-                    f"{why} in {_WAIT_S:.0f} s; members reported: {told or 'nothing'}"
+                    f"{why} in {_WAIT_S:.0f} s; members reported: {errors or 'nothing'}"
                 )
             time.sleep(_EVERY_S)
 

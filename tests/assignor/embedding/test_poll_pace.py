@@ -1,4 +1,4 @@
-"""Pauses between two polls: which are too long, and what is said about them."""
+"""Pauses between two polls: which are too long, and how they are reported."""
 
 from types import SimpleNamespace
 
@@ -31,19 +31,19 @@ def test_a_short_pause_is_no_news(pace, clock):
 
 
 def test_a_pause_above_the_session_says_both_numbers_and_what_to_do(pace, clock):
-    said = pause(pace, clock, 6.5)
-    assert said.startswith("6.5 s passed between two polls, above session_timeout_ms=6000: ")
-    assert said.endswith("; lower max_poll_records, or raise the limit")
+    sentence = pause(pace, clock, 6.5)
+    assert sentence.startswith("6.5 s passed between two polls, above session_timeout_ms=6000: ")
+    assert sentence.endswith("; lower max_poll_records, or raise the limit")
 
 
 def test_a_pause_above_the_poll_interval_says_so_instead(pace, clock):
-    said = pause(pace, clock, 31)
-    assert "above max_poll_interval_ms=30000: this member left the group" in said
+    sentence = pause(pace, clock, 31)
+    assert "above max_poll_interval_ms=30000: this member left the group" in sentence
 
 
 def test_the_same_is_said_again_for_pauses_twice_as_long(pace, clock):
-    said = [bool(pause(pace, clock, seconds)) for seconds in (7, 7, 13, 14, 20, 28, 10)]
-    assert said == [True, False, False, True, False, True, False]
+    warned = [bool(pause(pace, clock, seconds)) for seconds in (7, 7, 13, 14, 20, 28, 10)]
+    assert warned == [True, False, False, True, False, True, False]
 
 
 def test_the_time_in_a_poll_does_not_count(pace, clock):

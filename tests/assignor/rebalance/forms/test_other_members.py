@@ -24,8 +24,8 @@ BOTH = ("counts", "totals")
 
 def without_knowledge(member):
     """A member of the release before: it never describes its topology."""
-    told = member.topology.reported
-    member.topology.reported = lambda: {**told(), "carried": (), "reached_versions": ()}
+    reported = member.topology.reported
+    member.topology.reported = lambda: {**reported(), "carried": (), "reached_versions": ()}
 
 
 def test_a_member_that_does_not_describe_another_topology_is_refused_by_name():
@@ -136,15 +136,18 @@ def test_hostile_descriptions_are_ignored():
     group = MixedGroup()
     group.start("a", counting())
     group.start("b", counting(2, sources=("lines", "other")))
-    told = group.members["b"].topology.reported
-    [first, *rest] = told()["carried"]
+    reported = group.members["b"].topology.reported
+    [first, *rest] = reported()["carried"]
     for row in (
         first._replace(source_topics=("not a topic!",)),
         first._replace(versions=(2**40,)),
         first._replace(repartition_topics=(("elsewhere", 1),)),
         first._replace(source_topics=("z", "a")),
     ):
-        group.members["b"].topology.reported = lambda row=row: {**told(), "carried": (row, *rest)}
+        group.members["b"].topology.reported = lambda row=row: {
+            **reported(),
+            "carried": (row, *rest),
+        }
         group.rebalance("a")
         assert not group.members["b"].held.active
         assert None not in group.forms("lines")
