@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from tests import rotation
 from tests.ledger import read_marks, read_rows
 
-pytest_plugins = ["tests.encoding.golden_summary"]
+pytest_plugins = ["tests.encoding.golden_summary", "tests.leftovers"]
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(

@@ -86,7 +86,7 @@ class ForkServer:
         child_socket.close()
         self._reports = Reports()
         self._asking = threading.Lock()
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=self._read, name="fork-server", daemon=True)
         self._reader.start()
 
     def start(self, argv: list[str], descriptors: tuple[int, int, int]) -> int:

@@ -19,9 +19,9 @@ from kafka.errors import (
     KafkaTimeoutError,
     SaslAuthenticationFailedError,
 )
-from kafka.net.compat import KafkaNetClient
 
 from assignor.adapters.admin.probe import spelled, try_servers
+from assignor.adapters.connecting import network_client
 
 _Answer = TypeVar("_Answer")
 Ask = Callable[[KafkaAdminClient], Awaitable[_Answer]]
@@ -116,25 +116,16 @@ def open_admin(target: Target) -> Iterator[Admin]:
     """
     started = time.monotonic()
     _probe(target)
-    made: list[KafkaNetClient] = []
-
-    def keep(**configs: Any) -> KafkaNetClient:
-        made.append(KafkaNetClient(**configs))
-        return made[-1]
-
     left_ms = target.timeout_ms - int((time.monotonic() - started) * 1000)
     try:
-        client = KafkaAdminClient(
-            bootstrap_servers=list(target.servers),
-            bootstrap_timeout_ms=max(1, left_ms),
-            kafka_client=keep,
-            **({"client_id": "assignor"} | dict(target.settings)),
-        )
+        with network_client() as kafka_client:
+            client = KafkaAdminClient(
+                bootstrap_servers=list(target.servers),
+                bootstrap_timeout_ms=max(1, left_ms),
+                kafka_client=kafka_client,
+                **({"client_id": "assignor"} | dict(target.settings)),
+            )
     except (KafkaError, ValueError, OSError) as error:
-        # A client that cannot bootstrap has already started its thread, which must be stopped here.
-        for kafka_client in made:
-            kafka_client.close()
-            kafka_client._manager._net.stop()  # noqa: SLF001 as the admin client's own close() does
         raise _as_broker_error(error, "connect", target) from error
     try:
         yield Admin(client, target)

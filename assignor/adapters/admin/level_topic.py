@@ -21,6 +21,7 @@ from kafka.errors import (
 from kafka.protocol.metadata import MetadataRequest
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.adapters.connecting import network_client
 from assignor.levels.log import (
     NO_MINIMUMS,
     TOPIC_SETTINGS,
@@ -113,13 +114,15 @@ class FeatureTopic:
         return minimums
 
     def _records(self) -> list[TopicRecord]:
-        consumer = KafkaConsumer(
-            bootstrap_servers=list(self._admin.target.servers),
-            group_id=None,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            **dict(self._admin.target.settings),
-        )
+        with network_client() as kafka_client:
+            consumer = KafkaConsumer(
+                bootstrap_servers=list(self._admin.target.servers),
+                group_id=None,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                kafka_client=kafka_client,
+                **dict(self._admin.target.settings),
+            )
         found: list[TopicRecord] = []
         deadline = time.monotonic() + self._admin.target.timeout_ms / 1000
         try:
@@ -147,12 +150,14 @@ class FeatureTopic:
         if not rows:
             return
         limit_ms = self._admin.target.timeout_ms
-        producer = KafkaProducer(
-            bootstrap_servers=list(self._admin.target.servers),
-            acks="all",
-            max_block_ms=limit_ms,
-            **dict(self._admin.target.settings),
-        )
+        with network_client() as kafka_client:
+            producer = KafkaProducer(
+                bootstrap_servers=list(self._admin.target.servers),
+                acks="all",
+                max_block_ms=limit_ms,
+                kafka_client=kafka_client,
+                **dict(self._admin.target.settings),
+            )
         try:
             for key, value in rows:
                 # One after the other, because deletions must stay in order.

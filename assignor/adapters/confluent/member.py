@@ -24,6 +24,7 @@ from assignor.adapters.confluent.errors import code_of
 from assignor.adapters.confluent.events import Change, Failed, Mailbox
 from assignor.adapters.confluent.handover import TICK_S, Handover
 from assignor.adapters.confluent.settings import Settings
+from assignor.adapters.connecting import network_client
 from assignor.adapters.kafka_python import SilenceWatch, StreamsAssignor
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors
@@ -239,10 +240,12 @@ class GroupMember:
     def _connected(self) -> Handover | None:
         """Connect, unless the application closes meanwhile."""
         others = [_ASSIGNORS[name] for name in self._settings.other_assignors]
-        consumer = KafkaConsumer(
-            **{**self._settings.member, **self._credentials},
-            partition_assignment_strategy=[self._assignor, *others],
-        )
+        with network_client() as kafka_client:
+            consumer = KafkaConsumer(
+                **{**self._settings.member, **self._credentials},
+                partition_assignment_strategy=[self._assignor, *others],
+                kafka_client=kafka_client,
+            )
         with self._changed:
             if not self._wanted.closes:
                 self._consumer = consumer

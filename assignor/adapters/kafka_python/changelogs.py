@@ -17,6 +17,7 @@ from kafka.errors import (
     OffsetOutOfRangeError,
 )
 
+from assignor.adapters.connecting import network_client
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord
 from assignor.errors import ConfigError
@@ -55,11 +56,13 @@ class ChangelogReader:
         own = {name: value for name, value in settings.items() if name in known}
         # Offsets that the partition does not have are no reason to read on elsewhere: the store has
         # to know.
-        self._consumer: Any = KafkaConsumer(
-            **{"max_poll_records": _MAX_POLL_RECORDS}
-            | own
-            | {"enable_auto_commit": False, "auto_offset_reset": "none"}
-        )
+        with network_client() as kafka_client:
+            self._consumer: Any = KafkaConsumer(
+                **{"max_poll_records": _MAX_POLL_RECORDS}
+                | own
+                | {"enable_auto_commit": False, "auto_offset_reset": "none"},
+                kafka_client=kafka_client,
+            )
         recovery = {name: settings[name] for name in _RECOVERY if name in settings}
         try:
             self._supervisor = supervise_own(self._consumer, **recovery)
@@ -187,13 +190,20 @@ class KafkaChangelogs:
         try:
             self._producer: Any = _asked(
                 "changelogs cannot be written",
-                lambda: KafkaProducer(**own, acks="all", enable_idempotence=True),
+                lambda: self._connected_producer(own),
             )
         except BaseException:
             self._reader.close()
             raise
         self._supervisor = supervise_own(self._producer)
         self._sent: list[Any] = []
+
+    @staticmethod
+    def _connected_producer(settings: Mapping[str, Any]) -> Any:
+        with network_client() as kafka_client:
+            return KafkaProducer(
+                **settings, acks="all", enable_idempotence=True, kafka_client=kafka_client
+            )
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return the offsets behind the last records."""

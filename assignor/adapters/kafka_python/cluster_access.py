@@ -11,6 +11,7 @@ from kafka import TopicPartition as ClientPartition
 from kafka.admin import ConfigResource, KafkaAdminClient, OffsetSpec
 from kafka.errors import KafkaError
 
+from assignor.adapters.connecting import network_client
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
@@ -50,7 +51,7 @@ class KafkaAdminAccess:
         self._group_id = group_id
         self._servers = settings.get("bootstrap_servers")
         self._admin: Any = self._run_request(
-            f"no broker of {self._servers} answered", lambda: KafkaAdminClient(**settings)
+            f"no broker of {self._servers} answered", lambda: _connected(settings)
         )
         self._supervisor = supervise_own(self._admin)
 
@@ -145,3 +146,8 @@ class KafkaAdminAccess:
             raise ClusterUnavailable(
                 f"{what}: {type(error).__name__}: {error}".rstrip(": ")
             ) from error
+
+
+def _connected(settings: Mapping[str, Any]) -> KafkaAdminClient:
+    with network_client() as kafka_client:
+        return KafkaAdminClient(**settings, kafka_client=kafka_client)

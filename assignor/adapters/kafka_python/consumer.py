@@ -5,6 +5,7 @@ from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
 
+from assignor.adapters.connecting import network_client
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
@@ -45,7 +46,8 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
             KafkaError: no broker answers, or a setting is invalid.
             TypeError, ConfigError: as `StreamsAssignor.attach` does.
         """
-        super().__init__(**settings)
+        with network_client(settings.pop("kafka_client", None)) as kafka_client:
+            super().__init__(**settings, kafka_client=kafka_client)
         self.assignor = assignor
         # kafka-python 3.0 takes the setting and does not pass it on to what writes the requests.
         self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
