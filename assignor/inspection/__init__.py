@@ -10,6 +10,7 @@ from assignor.inspection.group import (
 from assignor.inspection.members import thread_name
 from assignor.inspection.routing import few
 from assignor.inspection.saved_problem import problem_of
+from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import (
     ClientLook,
     ClusterFacts,
@@ -28,11 +29,14 @@ __all__ = [
     "ClusterFacts",
     "DescribedGroup",
     "DescribedMember",
+    "FamilyLook",
     "Finding",
+    "FormLook",
     "GroupInspection",
     "LeaderLook",
     "MemberLook",
     "TopicFacts",
+    "TopologiesLook",
     "VersionsLook",
     "few",
     "group_topics",

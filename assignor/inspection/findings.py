@@ -169,6 +169,14 @@ def _fingerprints_differ(look: GroupInspection) -> Iterator[str]:
         )
 
 
+def _waiting_partitions(look: GroupInspection) -> Iterator[str]:
+    for family in () if look.topologies is None else look.topologies.families:
+        # Of a form that the leader does not number yet, or in a rebalance, nothing can be said.
+        if family.waiting and family.is_changing and look.described.state == "Stable":
+            names = few([f"{row.topic}-{row.partition}" for row in family.waiting])
+            yield f"no member runs {names}: {family.why}"
+
+
 def _by_version(look: GroupInspection) -> dict[int, list[str]]:
     """Version of the topology -> names of the native members that run it."""
     found: dict[int, list[str]] = {}
@@ -239,6 +247,7 @@ RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("below-share", _below_share),
     ("stalled-warm-up", _stalled_warm_ups),
     ("topics-differ", _topics_differ),
+    ("topology-waits", _waiting_partitions),
     ("topology-differs", _fingerprints_differ),
     ("process-id-twice", _process_on_two_hosts),
     ("host-map", _holes),

@@ -19,6 +19,7 @@ from assignor.inspection.tasks import (
     look_at_tasks,
     topics_of_group,
 )
+from assignor.inspection.topologies import look_at_topologies
 from assignor.inspection.values import (
     STREAMS_PROTOCOL,
     ClusterFacts,
@@ -100,6 +101,7 @@ def _with_tasks(look: GroupInspection) -> GroupInspection:
         shape=shape,
         tasks=tasks,
         clients=look_at_clients(members, tasks),
+        topologies=look_at_topologies(members, shape, facts),
         versions=look_at_versions(members),
         leader=look_at_leader(members),
         next_rebalance_ms=min(

@@ -12,12 +12,17 @@ from typing import Any
 from assignor.inspection.releases import releases_writing
 from assignor.inspection.values import AnswerLook, DescribedMember, MemberLook
 from assignor.rebalance import (
+    NOT_HERE,
     ConsumerAssignment,
     ConsumerSubscription,
+    carried_from,
+    reached_of,
     read_consumer_assignment,
     read_consumer_subscription,
+    renumbered,
     reported_levels,
 )
+from assignor.topology import content_fingerprint
 from encoding import (
     Assignment,
     AssignorError,
@@ -54,7 +59,7 @@ def look_at_member(described: DescribedMember, group_id: str) -> MemberLook:
         return _with(look, outer, unreadable="; ".join(filter(None, (str(error), why_answer))))
     if isinstance(value, FutureSubscription):
         return _future(look, outer, value)
-    return _known(look, outer, value)
+    return _in_group_numbers(_known(look, outer, value))
 
 
 def look_at_stock_member(described: DescribedMember, group_id: str) -> MemberLook:
@@ -150,6 +155,8 @@ def look_at_answer(data: bytes) -> tuple[AnswerLook, str]:
         error_code=value.error_code,
         hosts=value.partitions_by_host or None,
         view_hosts=_view_hosts(value),
+        numbered_by=() if native is None else native.numbered_by,
+        reached={} if native is None else reached_of(native.reached_versions),
     ), ""
 
 
@@ -221,6 +228,33 @@ def _known(look: MemberLook, outer: ConsumerSubscription, value: Subscription) -
     )
 
 
+def _in_group_numbers(look: MemberLook) -> MemberLook:
+    """Number what the member itself reports as its answer numbers it, and add what its tasks read.
+
+    A member reports offsets by the numbers of its own topology.
+    """
+    if look.carried is None or not look.answer.numbered_by:
+        return look
+    numbers = {form: number for number, form in enumerate(look.answer.numbered_by)}
+    parts = {
+        numbers[form]: part
+        for part in look.carried.subtopologies
+        if (form := content_fingerprint(part)) in numbers
+    }
+    to_group = [numbers.get(content_fingerprint(p), NOT_HERE) for p in look.carried.subtopologies]
+    active = {task.subtopology for task in look.answer.active}
+    read = {number: {*part.source_topics} for number, part in parts.items() if number in active}
+    return replace(
+        look,
+        sums=renumbered(look.sums, to_group),
+        end_sums=renumbered(look.end_sums, to_group),
+        answer=replace(
+            look.answer,
+            topics_of={**look.answer.topics_of, **{n: frozenset(read[n]) for n in sorted(read)}},
+        ),
+    )
+
+
 def _native_fields(native: NativeSubscription) -> dict[str, Any]:
     """Native fields of a subscription; rack and generation override the consumer protocol."""
     fields: dict[str, Any] = {
@@ -230,6 +264,7 @@ def _native_fields(native: NativeSubscription) -> dict[str, Any]:
         "end_sums": native.end_offset_sums,
         "fingerprint": native.fingerprint.hex(),
         "topology_version": native.topology_version,
+        "carried": carried_from(native.carried) if native.carried else None,
     }
     if native.rack is not None:
         fields["rack"] = native.rack

@@ -74,11 +74,15 @@ def _sources(members: Sequence[MemberLook]) -> tuple[dict[int, set[str]], set[st
         for topic, partition in answer.partitions if answer.active else ():
             # A task has the number of the partitions that it reads.
             readers = {task.subtopology for task in answer.active if task.partition == partition}
+            if any(topic in answer.topics_of.get(number, ()) for number in readers):
+                continue
             known = candidates.get(topic)
             candidates[topic] = readers if known is None else known & readers
-    for certain in found.values():
+    for number, certain in found.items():
         for topic in certain:
-            candidates.pop(topic, None)
+            # Another form of the subtopology may read the topic, too.
+            if number in candidates.get(topic, ()):
+                del candidates[topic]
     loose = _settled_by_exclusion(candidates, found)
     return found, loose
 
@@ -179,7 +183,7 @@ def look_at_tasks(
     has_names = any(task.topology_name for task in wanted)
     if not has_names:
         sizes = _sizes(members, facts, {n: set(topics) for n, topics in shape.sources.items()})
-        wanted |= {TaskId(number, p) for number, size in sizes.items() for p in range(size)}
+        wanted |= _unseen(sizes, shape.sources, wanted)
     ends = _own_ends(members)
     found = []
     for task in sorted(wanted, key=task_order):
@@ -196,6 +200,25 @@ def look_at_tasks(
             )
         )
     return tuple(found)
+
+
+def _unseen(
+    sizes: Mapping[int, int], sources: Mapping[int, tuple[str, ...]], seen: Iterable[TaskId]
+) -> set[TaskId]:
+    """Tasks that must exist; a partition runs in one form of a subtopology only."""
+    numbers_of: dict[str, list[int]] = {}
+    for number, topics in sources.items():
+        for topic in topics:
+            numbers_of.setdefault(topic, []).append(number)
+    running: dict[int, set[int]] = {}
+    for task in seen:
+        running.setdefault(task.subtopology, set()).add(task.partition)
+    found = set()
+    for number, size in sizes.items():
+        forms = {other for topic in sources.get(number, ()) for other in numbers_of[topic]}
+        elsewhere = set().union(*(running.get(other, ()) for other in forms - {number}))
+        found |= {TaskId(number, p) for p in range(size) if p not in elsewhere}
+    return found
 
 
 def _partitions(

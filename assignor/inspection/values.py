@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from assignor.inspection.topology_values import TopologiesLook
 from assignor.rebalance import GROUP_RECORD_LIMIT
+from assignor.topology import CarriedTopologies
 from encoding import NO_REBALANCE, HostInfo, TaskId, TaskOffsetSums, TopicPartition
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+from probing.topologies import Reached
 
 STREAMS_PROTOCOL = "stream"
 """Name of the assignor in a group of Kafka Streams members or native members."""
@@ -113,6 +116,8 @@ class AnswerLook:
         error_code: `AssignorError`.
         hosts: host -> partitions that it serves, by Kafka's host map; None: there is none.
         view_hosts: host -> tasks, by a full native view; None: there is none.
+        numbered_by: content of each subtopology, by its number in the tasks (native leaders only).
+        reached: versions of the topology that forms of subtopologies have reached.
     """
 
     consumer_version: int = -1
@@ -130,6 +135,8 @@ class AnswerLook:
     error_code: int = 0
     hosts: Mapping[HostInfo, tuple[TopicPartition, ...]] | None = None
     view_hosts: Mapping[HostInfo, frozenset[TaskId]] | None = None
+    numbered_by: tuple[bytes, ...] = ()
+    reached: Mapping[bytes, Reached] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +158,7 @@ class MemberLook:
         end_sums: end offset sums of changelogs that it writes (native members only).
         fingerprint: of its topology (native members only), in hexadecimal digits.
         topology_version: the highest version of the topology that it can run (native members only).
+        carried: the subtopologies that it describes; None: it describes none.
         wants_shutdown: whether it requests the whole application to stop (KIP-671).
         answer: its assignment.
         record_bytes: its bytes in the group's record.
@@ -177,6 +185,7 @@ class MemberLook:
     end_sums: TaskOffsetSums = TaskOffsetSums()  # noqa: RUF009 immutable
     fingerprint: str = ""
     topology_version: int = 1
+    carried: CarriedTopologies | None = None
     wants_shutdown: bool = False
     answer: AnswerLook = field(default_factory=AnswerLook)
     record_bytes: int = 0
@@ -300,6 +309,7 @@ class GroupInspection:
         is_streams: whether it is a Streams group; if not, only `members` (topics, partitions),
             `record_bytes` and `lag` are filled.
         clients, tasks, shape: processes, tasks and topology.
+        topologies: of a group that changes its topology; None if all run version 1.
         versions, leader: as far as is known; None if it is not a Streams group.
         lag: of all input partitions; None: unknown.
         next_rebalance_ms: the earliest requested rebalance; `NO_REBALANCE`: none.
@@ -317,6 +327,7 @@ class GroupInspection:
     clients: tuple[ClientLook, ...] = ()
     tasks: tuple[TaskLook, ...] = ()
     shape: Shape = field(default_factory=lambda: Shape(sources={}, changelogs={}))
+    topologies: TopologiesLook | None = None
     versions: VersionsLook | None = None
     leader: LeaderLook | None = None
     lag: int | None = None

@@ -21,6 +21,7 @@ from assignor.rebalance.following import (
     Step,
     steps_after,
 )
+from assignor.rebalance.forms import NOT_HERE, carried_from, reached_of, renumbered
 from assignor.rebalance.held_tasks import PartitionsByTask, TasksHeld, TasksListener
 from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
@@ -50,6 +51,7 @@ __all__ = [
     "GROUP_RECORD_LIMIT",
     "NEW_PACE",
     "NONE_STALLED",
+    "NOT_HERE",
     "NO_CLAIMS",
     "NO_FAILURES",
     "RECORD_BYTES",
@@ -84,12 +86,15 @@ __all__ = [
     "assign_group",
     "assign_threads",
     "by_topic",
+    "carried_from",
     "checked_endpoint",
     "fit_group",
     "parse_endpoint",
     "protocol_bytes",
+    "reached_of",
     "read_consumer_assignment",
     "read_consumer_subscription",
+    "renumbered",
     "reported_levels",
     "safe_consumer_subscription",
     "steps_after",

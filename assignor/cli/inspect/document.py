@@ -6,6 +6,7 @@ from assignor.inspection import (
     ClientLook,
     GroupInspection,
     MemberLook,
+    TopologiesLook,
     VersionsLook,
     is_broker_side,
     thread_name,
@@ -46,6 +47,8 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
             "candidates": list(leader.candidates),
             "why": leader.why,
         }
+    if look.topologies is not None:
+        found["topology"] = _topologies(look.topologies)
     return found | {
         "next_rebalance_ms": _time(look.next_rebalance_ms),
         "host_map_holes": list(look.host_map_holes),
@@ -67,6 +70,36 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
                 "end_offset_sum": task.end_sum,
             }
             for task in look.tasks
+        ],
+    }
+
+
+def _topologies(look: TopologiesLook) -> dict[str, Any]:
+    return {
+        "versions": {str(version): list(names) for version, names in look.processes.items()},
+        "undescribed": list(look.undescribed),
+        "families": [
+            {
+                "wanted_version": family.version,
+                "epoch": family.epoch,
+                "why": family.why,
+                "held_by": list(family.held_by),
+                "waiting": _partitions(family.waiting),
+                "forms": [
+                    {
+                        "fingerprint": form.fingerprint,
+                        "number": form.number,
+                        "versions": list(form.versions),
+                        "sources": list(form.sources),
+                        "changelogs": list(form.changelogs),
+                        "carriers": list(form.carriers),
+                        "running": {name: list(held) for name, held in form.running.items()},
+                        "wanted": form.wanted,
+                    }
+                    for form in family.forms
+                ],
+            }
+            for family in look.families
         ],
     }
 

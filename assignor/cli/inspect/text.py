@@ -11,6 +11,7 @@ from rich.text import Text
 
 from assignor.cli.assign.text import short_id
 from assignor.cli.inspect.columns import GAP, NAME_LEAST, name_width, number, plain_table
+from assignor.cli.inspect.topologies import topology_change, topology_versions
 from assignor.cli.toolkit.text import Sentence, TextTable, cell, line, text_grid, utc_time
 from assignor.inspection import (
     ClientLook,
@@ -31,7 +32,9 @@ _NAME_MOST = 24
 CLIENTS_SHOWN = 100
 """Most client rows; clients that limit the group's version are preferred."""
 
-_BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"})
+_BAD = frozenset(
+    {"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size", "topology-waits"}
+)
 
 
 def render_group(
@@ -54,6 +57,7 @@ def render_group(
         left = (len(look.clients) if look.is_streams else len(look.members)) - CLIENTS_SHOWN
         if left > 0:
             parts.append(Text(f"{left} more are not shown; --format json lists all", style="dim"))
+        parts += topology_change(look, client_names(look))
     if tasks and look.tasks:
         parts += [Text(), _tasks(look, width, cut=cut)]
     if look.findings:
@@ -83,6 +87,8 @@ def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
         yield "version", look.versions.sentence.removeprefix("version ")
     if look.leader is not None:
         yield "leader", f"{_leader(look.leader, len(look.members))} ({look.leader.why})"
+    if look.topologies is not None:
+        yield "topology", topology_versions(look.topologies, client_names(look))
     if look.is_streams:
         yield "next", _next(look.next_rebalance_ms, now_ms)
     why = "" if look.facts.committed else " (no committed offsets, or not authorized to read them)"

@@ -9,6 +9,7 @@ from assignor.rebalance.forms.carried import (
 )
 from assignor.rebalance.forms.group import (
     NO_TOPOLOGIES,
+    NOT_HERE,
     GroupTopologies,
     TopologyMemory,
     TopologyReport,
@@ -26,9 +27,15 @@ from assignor.rebalance.forms.selection import (
     select_tasks,
     selected_plan,
 )
-from assignor.rebalance.forms.translation import in_group_numbers, in_own_numbers, own_numbers
+from assignor.rebalance.forms.translation import (
+    in_group_numbers,
+    in_own_numbers,
+    own_numbers,
+    renumbered,
+)
 
 __all__ = [
+    "NOT_HERE",
     "NO_TOPOLOGIES",
     "GroupTopologies",
     "OwnTopology",
@@ -46,6 +53,7 @@ __all__ = [
     "reached_of",
     "reached_rows",
     "read_topologies",
+    "renumbered",
     "report_of",
     "restricted",
     "retired_sentences",

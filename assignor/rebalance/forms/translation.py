@@ -19,10 +19,11 @@ def in_group_numbers(value: Subscription, to_group: Sequence[int]) -> Subscripti
     """
     if to_group and tuple(to_group) == tuple(range(len(to_group))):
         return value
-    return replace(value, task_offset_sums=_renumbered(value.task_offset_sums, to_group))
+    return replace(value, task_offset_sums=renumbered(value.task_offset_sums, to_group))
 
 
-def _renumbered(sums: TaskOffsetSums, to_group: Sequence[int]) -> TaskOffsetSums:
+def renumbered(sums: TaskOffsetSums, to_group: Sequence[int]) -> TaskOffsetSums:
+    """Return offset sums with other subtopology numbers; tasks without one are left out."""
     if not len(sums):
         return sums
     table = np.array([*to_group, NOT_HERE], np.int64)

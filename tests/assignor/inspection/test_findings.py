@@ -69,6 +69,7 @@ EXAMPLES = {
         group_of(member("a", active=[T00, T01]), member("b", topics=("in", "more"))),
         "2 sets of topics",
     ),
+    "topology-waits": (None, ""),
     "topology-differs": (
         group_of(
             *(

@@ -44,6 +44,7 @@ class MixedGroup:
         self.strategy = strategy
         self.generation = 0
         self.last = None
+        self.sent = {}
         self.started = 0
         self.failures = {}
         self.levels = UNKNOWN_LEVELS
@@ -73,6 +74,7 @@ class MixedGroup:
             owned = sorted(p for ps in member.held.active.values() for p in ps)
             owned = tuple(owned) if self.cooperative else ()
             data = member.subscription(owned_partitions=owned, owned_generation=self.generation - 1)
+            self.sent[name] = data[1]
             blobs.append(
                 GroupMember(member_id=name, user_data=data[1], owned_partitions=owned or None)
             )
