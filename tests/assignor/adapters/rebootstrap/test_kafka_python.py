@@ -234,24 +234,24 @@ def test_with_none_a_demand_is_reported_to_the_application_and_nothing_is_closed
 @pytest.mark.slow
 @pytest.mark.kip("1102-5", "loop")
 def test_with_none_a_consumer_whose_brokers_are_all_replaced_stays_where_it_is(broker, producer):
-    with_it = Member(broker.bootstrap_servers, "with", metadata_recovery_strategy="rebootstrap")
+    member = Member(broker.bootstrap_servers, "with", metadata_recovery_strategy="rebootstrap")
     none = Member(
         broker.bootstrap_servers,
         "none",
         metadata_recovery_strategy="none",
         metadata_recovery_rebootstrap_trigger_ms=100,
     )
-    until(lambda: settled(with_it) and settled(none), "both have everything")
+    until(lambda: settled(member) and settled(none), "both have everything")
     first = write(producer, "before")
-    until(lambda: first <= with_it.seen and first <= none.seen, "all is read")
+    until(lambda: first <= member.seen and first <= none.seen, "all is read")
     broker.replace_nodes()
     second = write(producer, "after")
-    until(lambda: second <= with_it.seen, "the other one reads on")
+    until(lambda: second <= member.seen, "the other one reads on")
     time.sleep(2)
     assert not second & none.seen
     assert list(none.supervisor.rebootstraps) == []
     none.rescued(second)
-    with_it.stop()
+    member.stop()
     none.stop()
 
 

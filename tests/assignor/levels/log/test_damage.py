@@ -100,12 +100,12 @@ def test_the_error_names_the_file_and_what_to_do_and_that_works(tmp_path):
     path = tmp_path / RECORDS
     whole = path.read_bytes()
     path.write_bytes(whole[:-9] + b"\xff" + whole[-8:])
-    for open_it in (
+    for open_log in (
         lambda: look_at_log(FolderDisk(tmp_path)),
         lambda: opened_log(tmp_path).__enter__(),
     ):
         with pytest.raises(StoreError) as caught:
-            open_it()
+            open_log()
         size, file = re.search(r"`truncate -s (\d+) (\S+)`", str(caught.value)).groups()
         assert file == str(path)
     assert path.read_bytes() == whole[:-9] + b"\xff" + whole[-8:]
