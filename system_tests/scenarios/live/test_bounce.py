@@ -13,7 +13,7 @@ def test_one_bounce_from_3_1_to_native_is_good(bounce):
     assert run.report["ok"]
     assert run.report["duplicates"] == 0
     assert [b["upgrade_from"] for b in run.report["bounces"]] == [None]
-    # The last bounced leader is native: everybody learns to write 101 next time, nobody rejoins.
+    # The last bounced leader is native: all members learn to write 101 next time, none rejoins.
     assert set(run.numbers("versions")["used"].values()) == {101}
     assert run.numbers("rebalances")["membership"] <= 6
 

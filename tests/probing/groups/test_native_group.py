@@ -246,7 +246,7 @@ def test_a_cautious_start_of_an_incompatible_version_costs_nothing_until_101_com
         )
         reached |= written
         assert is_back or not any(space.outcome(group, leader).rejoined)
-    assert 103 in reached  # as soon as everybody reads it
+    assert 103 in reached  # as soon as all members read it
 
 
 def test_a_later_jvm_that_leads_natives_at_101_brings_them_down_in_three_rebalances():

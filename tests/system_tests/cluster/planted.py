@@ -170,7 +170,7 @@ PLANTED = (
         "a minimum rises with the first node", minimum_of_anybody, "upgrade", 0, "minimums hold"
     ),
     Planted(
-        "everybody is registered",
+        "all nodes are registered",
         row(joining, "JOIN_RULES", "lacks a finalized level"),
         "upgrade",
         16,

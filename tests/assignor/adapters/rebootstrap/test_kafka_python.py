@@ -127,7 +127,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
     until(lambda: calm(old, new), "a group of two releases settles")
     first = write(producer, "before")
     until(lambda: first <= old.seen | new.seen and first <= alone.seen, "all are read")
-    until(lambda: calm(old, new), "nobody joins any more")
+    until(lambda: calm(old, new), "no member joins any more")
     known = [(m.identity, m.version, sorted(m.partitions)) for m in (old, new)]
     connections = [
         c for m in (old, new) for c in list(m.consumer._manager._conns.values()) if c.connected
@@ -172,7 +172,7 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
     until(lambda: settled(member), "the member has everything")
     first = write(producer, "before")
     until(lambda: first <= member.seen, "all is read")
-    until(lambda: calm(member), "nobody joins any more")
+    until(lambda: calm(member), "no member joins any more")
     # Not the generation: a leader that reads new metadata can start one more rebalance.
     known = member.identity[0], member.version, sorted(member.partitions)
     before = list(member.consumer._manager._conns.values())
@@ -187,7 +187,7 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
     until(lambda: second <= member.seen, "the member reads on")
     assert {report.rule for report in reports} == {"demanded by the server"}
     assert all(isinstance(report, Rebootstrapped) for report in reports)
-    until(lambda: calm(member), "nobody joins any more")
+    until(lambda: calm(member), "no member joins any more")
     assert (member.identity[0], member.version, sorted(member.partitions)) == known
     assert member.problems == []
     asked = broker.requests("Metadata")
