@@ -64,7 +64,7 @@ def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka
     assert pairs, "no task of one has its warm copy on the other"
     victim, successor = min(pairs, key=lambda pair: len(set(pair[1].active) & set(stateful)))
     warm = set(victim.active) & set(successor.standby)
-    # Two members will share four tasks: the successor takes two, including those that it runs already.
+    # Two members will share four tasks: the successor takes two, with those that it runs already.
     free = len(stateful) // 2 - len(set(successor.active) & set(stateful))
     del group.members[victim.name]
     victim.kill()

@@ -237,7 +237,7 @@ class Groups(RuleBasedStateMachine):
             assert group.members
 
     @invariant()
-    def whoever_waits_has_a_reason_to(self):
+    def a_waiting_member_has_a_reason(self):
         group = self.coordinator.describe("g")
         joins = sum(isinstance(r, JoinGroup) for r in self.open.values())
         syncs = sum(isinstance(r, SyncGroup) for r in self.open.values())

@@ -125,12 +125,12 @@ STRAY = (
 
 @pytest.mark.parametrize("name", [*STRAY, f"{2**63}".zfill(20) + ".snapshot"])
 def test_files_that_are_none_of_the_log_are_left_alone(disk, name):
-    disk.files[name] = b"somebody else's"
+    disk.files[name] = b"another file"
     log = FeatureLog(disk)
     log.change({TASK_PLACEMENT: 1}, Note())
     log.change({TASK_PLACEMENT: 2}, Note())
     assert FeatureLog(disk).state == log.state
-    assert disk.files[name] == b"somebody else's"
+    assert disk.files[name] == b"another file"
 
 
 def test_a_link_to_nothing_in_place_of_records_is_an_error(tmp_path):
