@@ -7,7 +7,7 @@ EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,soak,dev
 # Processes that test: many tests wait for brokers and members, so there are more of them than cores.
 WORKERS ?= 4
 CORES ?= 2
-# A third of the time of a short process is the reading of sources that nobody compiled before.
+# A third of the time of a short process is the compilation of sources without bytecode files.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: venv demo test test-quix test-real test-dist nightly check lint bench bench-codec bench-assign bench-sim \

@@ -49,7 +49,7 @@ class QueryServer:
     """Answers `GET /KEY` on the member's endpoint, on threads of its own, until it is closed.
 
     A key that another member has is asked for there: at the active task, or at a standby while that
-    cannot be reached. The status is 503 while nobody can answer, and 500 if `answer` raises.
+    cannot be reached. The status is 503 while no member can answer, and 500 if `answer` raises.
 
     Args:
         endpoint: `host:port`, as given to the assignor.

@@ -197,8 +197,8 @@ def _start(case: _Case) -> str:
     state = (
         f"only {', '.join(with_state[:3])} had state" if with_state else "no client has its state"
     )
-    room = f"{case.named(case.now)} has free capacity: {count} stateful tasks of at most {high}"
-    return f"{state}; {room}" if count <= high else f"{state}; {case.named(case.now)} takes it"
+    free = f"{case.named(case.now)} has free capacity: {count} stateful tasks of at most {high}"
+    return f"{state}; {free}" if count <= high else f"{state}; {case.named(case.now)} takes it"
 
 
 def _start_small(case: _Case) -> str:

@@ -210,8 +210,8 @@ def _unknown(state: GroupState, task: int, client: int) -> Violation:
         code = AssignmentError.UNKNOWN_PROCESS_ID
         return Violation(code=code, message=message, task=name, client_number=client)
     message = f"standby {_numbers_text(task, client)} names a task that does not exist"
-    code, is_there = AssignmentError.UNKNOWN_TASK_ID, 0 <= client < len(state.clients)
-    if is_there:
+    code, has_client = AssignmentError.UNKNOWN_TASK_ID, 0 <= client < len(state.clients)
+    if has_client:
         return Violation(code=code, message=message, client=state.clients[client])
     return Violation(code=code, message=message, client_number=client)
 

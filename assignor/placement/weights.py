@@ -273,13 +273,13 @@ def _repair(work: _Work, limit: float) -> None:
         client = work.most_loaded()
         if work.per_thread(client) <= limit:
             return
-        if _move_one(work, client, limit) or _exchange_two(work, client, limit):
+        if _move_task(work, client, limit) or _exchange_tasks(work, client, limit):
             continue
-        if not _force_one(work, client, limit):
+        if not _force_move(work, client, limit):
             return
 
 
-def _force_one(work: _Work, client: int, limit: float) -> bool:
+def _force_move(work: _Work, client: int, limit: float) -> bool:
     """Move a task to the least loaded client, which may then move lighter ones; whether moved."""
     excess = work.load[client] - limit * work.capacity[client]
     own, others = list(work.may_move(client).place), work.least_loaded(1, client)
@@ -291,7 +291,7 @@ def _force_one(work: _Work, client: int, limit: float) -> bool:
     return True
 
 
-def _move_one(work: _Work, client: int, limit: float) -> bool:
+def _move_task(work: _Work, client: int, limit: float) -> bool:
     """Move the lightest task that suffices, else the heaviest that fits; whether one moved."""
     excess = work.load[client] - limit * work.capacity[client]
     ranked = work.may_move(client)
@@ -316,7 +316,7 @@ def _first_not(holds: Callable[[int], bool], end: int) -> int:
     return bisect_left(range(end), x=True, key=lambda number: not holds(number))
 
 
-def _exchange_two(work: _Work, client: int, limit: float) -> bool:
+def _exchange_tasks(work: _Work, client: int, limit: float) -> bool:
     """Swap a task for a lighter one of a little loaded client; whether a swap was found."""
     own = list(work.may_move(client).place)
     for other in work.least_loaded(_TRIES, client):

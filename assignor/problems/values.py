@@ -10,7 +10,7 @@ from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import TaskId, shown
 
 _LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
-_SAID = 100
+_QUOTED_CHARS = 100
 _DIGITS_MAX = 9
 _TASK_NAME_MAX = 2 * _DIGITS_MAX + 1
 # Groups of a file have mostly the same task names; an entry takes about 200 bytes.
@@ -31,7 +31,7 @@ class ProblemError(TaskAssignmentError):
 def quoted(value: object) -> str:
     """The `repr` of a value on one printable line of limited length."""
     try:
-        return shown(repr(value), limit=_SAID)
+        return shown(repr(value), limit=_QUOTED_CHARS)
     except (ValueError, RecursionError):  # a number of thousands of digits, lists within lists
         return f"{type(value).__name__} too long to be shown"
 

@@ -205,8 +205,7 @@ def growths(sizes, seconds):
     """Growth per doubling, for each step; the last step may be shorter than a doubling."""
     steps = zip(sizes, sizes[1:], seconds, seconds[1:], strict=False)
     return [
-        (after_it / before) ** (1 / np.log2(large / small))
-        for small, large, before, after_it in steps
+        (after / before) ** (1 / np.log2(large / small)) for small, large, before, after in steps
     ]
 
 

@@ -13,7 +13,7 @@ from probing.topologies import (
 
 _TOP = """# Which form of a subtopology runs
 
-To plan a change of an application, with its state and the way back:
+To plan a change of an application, with its state and its rollback:
 
 ```console
 $ rolling-bounce plan --topology examples.topologies:FIRST examples.topologies:SECOND

@@ -102,10 +102,10 @@ def _decide_family(
     live = tuple(sorted(set().union(*carried)))
     entry = max((memory[form] for form in family if form in memory), default=None)
     if entry is None and not _conflict(family, topics):
-        one = FamilyDecision(
+        decision = FamilyDecision(
             forms=family, wanted=family, version=None, rule=ONE_FORM, why="it has one form"
         )
-        return one, None
+        return decision, None
     numbers = FamilyNumbers(
         live=live,
         common=tuple(sorted(set(live).intersection(*carried))),

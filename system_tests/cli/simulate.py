@@ -155,7 +155,7 @@ def _run_group(given: dict[str, Any]) -> int:
         raise OptionError(f"--{foreign[0]} is for --world kraft; leave it out")
     options = read_options(given)
     if given["seeds"] is None:
-        return _run_one(options, given["form"] or "text", given["report"])
+        return _run_seed(options, given["form"] or "text", given["report"])
     fleet = run_fleet(options, range(given["seeds"]), workers=given["workers"], run=run_seeds)
     return _run_many(fleet, given["seeds"], given["form"] or "json", "bounces")
 
@@ -189,7 +189,7 @@ def _run_levels(given: dict[str, Any]) -> int:
 _RUNS = {"group": _run_group, "kraft": _run_kraft, "levels": _run_levels}
 
 
-def _run_one(options: BounceOptions, form: str, report: Path | None) -> int:
+def _run_seed(options: BounceOptions, form: str, report: Path | None) -> int:
     if report is not None:
         check_report(report)
     outcome = run_bounce(options)

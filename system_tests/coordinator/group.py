@@ -131,7 +131,7 @@ class Group:
         )
 
     @property
-    def has_everybody_joined(self) -> bool:
+    def has_all_members(self) -> bool:
         """Whether all members have joined the next generation and no handed-out id is pending."""
         return not self.pending_deadline_by_id and all(
             m.join_token is not None for m in self.members.values()
@@ -191,8 +191,8 @@ class Group:
 
     def shared_protocols(self) -> frozenset[str]:
         """Protocol names that every member offers."""
-        everybody = len(self.members)
-        return frozenset(name for name, count in self.offer_count.items() if count == everybody)
+        total = len(self.members)
+        return frozenset(name for name, count in self.offer_count.items() if count == total)
 
     def accepts(self, protocol_type: str, protocol_names: Iterable[str]) -> bool:
         """Whether a member with these protocols can be in the group."""

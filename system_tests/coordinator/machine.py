@@ -332,5 +332,5 @@ def _load(turn: Turn, group: Group) -> Group:
             )
             loaded.add(member)
             turn.touch(loaded, member)
-    turn.record(EventKind.GROUP_RELOADED, loaded, everybody=True)
+    turn.record(EventKind.GROUP_RELOADED, loaded, all_members=True)
     return loaded

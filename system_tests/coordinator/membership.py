@@ -36,12 +36,13 @@ def heartbeat(turn: Turn, group: Group, request: Heartbeat, token: object) -> No
 def leave(turn: Turn, group: Group, request: LeaveGroup, token: object) -> None:
     """Handle a LeaveGroup; the response has an error for each member."""
     rows = tuple(
-        LeftMember(m.member_id, m.instance_id, _leave_one(turn, group, m)) for m in request.members
+        LeftMember(m.member_id, m.instance_id, _remove_member(turn, group, m))
+        for m in request.members
     )
     turn.answer(token, LeaveAnswer(error=ErrorCode.NONE, members=rows))
 
 
-def _leave_one(turn: Turn, group: Group, leaving: LeavingMember) -> ErrorCode:
+def _remove_member(turn: Turn, group: Group, leaving: LeavingMember) -> ErrorCode:
     reason = leaving.reason or "asked to leave"
     member_id = leaving.member_id
     if member_id == UNKNOWN_MEMBER_ID:

@@ -2,7 +2,7 @@
 
 ```
 Empty / Stable / CompletingRebalance --prepare--> PreparingRebalance
-PreparingRebalance --everybody joined, or the deadline--> CompletingRebalance (or Empty)
+PreparingRebalance --all members joined, or the deadline--> CompletingRebalance (or Empty)
 ```
 """
 
@@ -45,7 +45,7 @@ def try_complete_join(turn: Turn, group: Group) -> None:
     if (
         group.state is GroupState.PREPARING_REBALANCE
         and not group.join_is_delayed
-        and group.has_everybody_joined
+        and group.has_all_members
     ):
         complete_join(turn, group)
 
@@ -88,7 +88,7 @@ def complete_join(turn: Turn, group: Group) -> None:
         group,
         group.members[group.leader_id or ""],
         reason=f"protocol {group.protocol_name}",
-        everybody=True,
+        all_members=True,
     )
     for member in group.members.values():
         turn.answer_join(member, generation_answer(group, member))

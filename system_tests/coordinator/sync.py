@@ -55,7 +55,7 @@ def _store_assignment(turn: Turn, group: Group, assignments: Mapping[str, bytes]
         maybe_prepare_rebalance(turn, group, "the assignment could not be stored")
         return
     group.state = GroupState.STABLE
-    turn.record(EventKind.ASSIGNMENT_STORED, group, everybody=True)
+    turn.record(EventKind.ASSIGNMENT_STORED, group, all_members=True)
     for member in group.members.values():
         # Members without an assignment get an empty one.
         member.assignment = assignments.get(member.member_id, b"")

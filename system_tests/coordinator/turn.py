@@ -43,7 +43,7 @@ class Turn:
         member: Member | None = None,
         *,
         reason: str = "",
-        everybody: bool = False,
+        all_members: bool = False,
     ) -> None:
         """Record an event of the group."""
         self.events.append(
@@ -55,7 +55,7 @@ class Turn:
                 member_id=member.member_id if member else "",
                 instance_id=member.instance_id if member else None,
                 reason=reason,
-                members=tuple(group.members) if everybody else (),
+                members=tuple(group.members) if all_members else (),
             )
         )
 

@@ -10,8 +10,8 @@ from system_tests.sim import (
     Evidence,
     Plan,
     Settled,
+    check_all_members_are_up,
     check_dimensions,
-    check_everybody_is_up,
     check_final_version,
     check_resting_versions,
     check_step,
@@ -132,7 +132,7 @@ def liveness_violations(
     broken = check_step(evidence, settled)
     if progress.is_forced or progress.is_done(plan):
         missing = [thread.name for thread in world.threads if not thread.is_up]
-        broken += check_everybody_is_up(missing, at_ms=0)
+        broken += check_all_members_are_up(missing, at_ms=0)
     if not world.setup.dimensions.is_default:
         broken += check_dimensions(rested(world))
     if progress.is_forced:

@@ -177,8 +177,8 @@ class Search:
             return f"{self.issue or 'every wanted finding'} is found"
         if states > bounds.max_states:
             return f"stopped after {bounds.max_states:,} states (--max-states)"
-        looks_for_one = self.issue is not None or bool(self.wanted)
-        if not looks_for_one and states > self.found_at + bounds.more_states:
+        has_target = self.issue is not None or bool(self.wanted)
+        if not has_target and states > self.found_at + bounds.more_states:
             more = f"{bounds.more_states:,} states after the first finding"
             return f"stopped {more} (--more-states)"
         return "stopped at the time limit (--timeout)" if is_out_of_time() else None

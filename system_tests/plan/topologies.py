@@ -20,7 +20,7 @@ class SubtopologyPlan:
         orphaned: changelogs that nothing reads any more.
         left: repartition topics in which records may be left that nothing reads.
         differs_in_sinks: the written topics differ; both versions run it until the bounce is over.
-        way_back: how to go back, and until when.
+        rollback: how to go back, and until when.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class SubtopologyPlan:
     orphaned: tuple[str, ...]
     left: tuple[str, ...]
     differs_in_sinks: bool
-    way_back: str
+    rollback: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class TopologyPlan:
     warnings: tuple[str, ...]
 
 
-_WAYS_BACK = {
+_ROLLBACKS = {
     Change.KEPT: "nothing to do: all members run it",
     Change.ADDED: "bounce back; its tasks end with the last member that has it",
     Change.REMOVED: "bounce back; it goes on at its committed offsets while they are retained",
@@ -109,7 +109,7 @@ def _subtopology(change: SubtopologyChange) -> SubtopologyPlan:
         orphaned=change.orphaned_changelogs,
         left=change.left_repartition_topics,
         differs_in_sinks=bool(change.old and change.new) and sinks[0] != sinks[1],
-        way_back=_WAYS_BACK[change.kind],
+        rollback=_ROLLBACKS[change.kind],
     )
 
 
@@ -164,7 +164,7 @@ def topology_lines(plan: TopologyPlan) -> Iterator[str]:
                 yield f"  {name + ':':10} {', '.join(topics)}"
         if part.differs_in_sinks:
             yield "  writes:    other topics than before; both versions run it during the bounce"
-        yield f"  way back:  {part.way_back}"
+        yield f"  rollback:  {part.rollback}"
     for number, step in enumerate(plan.steps, 1):
         yield ""
         yield f"step {number}: {step}"

@@ -33,7 +33,7 @@ from system_tests.sim.fleet import (
 )
 from system_tests.sim.known_issues import KNOWN, Shape, known_issues
 from system_tests.sim.liveness import (
-    check_everybody_is_up,
+    check_all_members_are_up,
     check_final_version,
     check_resting_versions,
     count_rebalances,
@@ -95,8 +95,8 @@ __all__ = [
     "World",
     "WorldSetup",
     "Wrote",
+    "check_all_members_are_up",
     "check_dimensions",
-    "check_everybody_is_up",
     "check_final_version",
     "check_resting_versions",
     "check_seeds",

@@ -18,7 +18,7 @@ from system_tests.sim.dimension_checkers import check_dimensions
 from system_tests.sim.events import Drained, Happening, Settled, Unsettled
 from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
-    check_everybody_is_up,
+    check_all_members_are_up,
     check_final_version,
     check_resting_versions,
     check_settles,
@@ -148,7 +148,9 @@ class Bounce:
                 world.record(rested(world))
             return True
         restless = [thread.name for thread in world.threads if not thread.is_resting]
-        why = f"waiting for {', '.join(restless)}" if restless else "somebody left is remembered"
+        why = (
+            f"waiting for {', '.join(restless)}" if restless else "a member that left is remembered"
+        )
         world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
         return False
 
@@ -249,7 +251,7 @@ class Bounce:
         broken += check_final_version(afterwards, plan.final_version)
         missing = [thread.name for thread in world.threads if not thread.is_up]
         if not any(violation.rule == "nobody dies" for violation in broken):
-            broken += check_everybody_is_up(missing, at_ms=world.now_ms)
+            broken += check_all_members_are_up(missing, at_ms=world.now_ms)
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
         pauses = pauses_of(world.trace, static=options.static, is_bounded=not options.offline)

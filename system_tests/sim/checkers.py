@@ -233,7 +233,7 @@ def nothing_is_forgotten(evidence: Evidence, event: Settled) -> str | None:
     task_of = evidence.task_of
     idle = sorted(task_of.keys() - set().union(*evidence.owned.values()))
     if idle:
-        return f"the group is settled and nobody processes {_named(idle)}"
+        return f"the group is settled and no member processes {_named(idle)}"
     for thread, owned in sorted(evidence.owned.items()):
         wanted, running = (
             {task_of[partition] for partition in owned},

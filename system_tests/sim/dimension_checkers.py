@@ -101,7 +101,7 @@ def endpoints_at_rest(event: Rested) -> str | None:
         if found != wanted and (found or _must_route(member, event)):
             missing, dead = sorted(wanted - found), sorted(found - wanted)
             problems = [f"does not know {_hosts(missing)}"] if missing else []
-            problems += [f"knows {_hosts(dead)}, where nobody is"] if dead else []
+            problems += [f"knows {_hosts(dead)}, where no member runs"] if dead else []
             return f"the group rests, and {member.thread} {' and '.join(problems)}"
     return None
 

@@ -105,10 +105,10 @@ def check_final_version(trace: Sequence[Happening], final_version: int) -> list[
     last = _last_settled(trace)
     if last is None or {used for _, used in last.used_versions} == {final_version}:
         return []
-    return [_final_versions(last, f"after one more rebalance everybody writes v{final_version}")]
+    return [_final_versions(last, f"after one more rebalance all members write v{final_version}")]
 
 
-def check_everybody_is_up(missing: Sequence[str], *, at_ms: int) -> list[Broken]:
+def check_all_members_are_up(missing: Sequence[str], *, at_ms: int) -> list[Broken]:
     """After the operator's last step every thread runs.
 
     Args:

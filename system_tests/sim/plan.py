@@ -103,7 +103,7 @@ def version_bound(*, threads: int, stages: int) -> int:
     """Return how many rebalances for the version a bounce may cost under Kafka's rules.
 
     One per bounced thread and one at the end, in each stage. That holds where the operator waits
-    for the group to settle between members: a member that hears of a rebalance writes its new
+    for the group to settle between members: a member that learns of a rebalance writes its new
     version in it, so that requests of one generation share a rebalance. Thousands of drawn bounces
     stayed within the bound. It does not hold where messages are lost or members are slow
     (KAFKA-14382), and is not checked there.

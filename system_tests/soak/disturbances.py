@@ -86,7 +86,7 @@ def _bounce(soak: DisturbedSoak, disturbance: Disturbance) -> None:
 
 
 def _kill(soak: DisturbedSoak, disturbance: Disturbance) -> None:
-    _kill_one(soak, disturbance.victim or "", at_once=disturbance.at_once)
+    _kill_member(soak, disturbance.victim or "", at_once=disturbance.at_once)
 
 
 def _kill_leader(soak: DisturbedSoak, disturbance: Disturbance) -> None:
@@ -96,10 +96,10 @@ def _kill_leader(soak: DisturbedSoak, disturbance: Disturbance) -> None:
         _pause_all(soak, long_lived, sessions=_EXPIRED_SESSIONS)
     leader = soak.members.view.leader
     if leader is not None and leader not in long_lived:
-        _kill_one(soak, leader, at_once=disturbance.at_once)
+        _kill_member(soak, leader, at_once=disturbance.at_once)
 
 
-def _kill_one(soak: DisturbedSoak, name: str, *, at_once: bool) -> None:
+def _kill_member(soak: DisturbedSoak, name: str, *, at_once: bool) -> None:
     since_ms = now_ms()
     soak.members.kill(name)
     if not at_once:

@@ -130,7 +130,7 @@ def build_assignor(config: RealConfig, report: Reporter) -> StreamsAssignor:
         hold_back=config.hold_back,
         num_standby_replicas=config.num_standby_replicas,
         internal_topics=None,  # made before the group starts, as its tests count rebalances
-        strategy=sticky,  # nobody looks at the changelogs, so lags are not known
+        strategy=sticky,  # the changelogs are not read, so lags are not known
         observer=reporting_observer(report),
     )
 

@@ -268,7 +268,7 @@ async def _controller(client: KafkaAdminClient) -> Any:
         if node.node_id == leader and node.listeners:
             where = node.listeners[0]
             name = f"controller {leader}"
-            manager.cluster._coordinator_brokers[name] = MetadataResponse.MetadataResponseBroker(  # noqa: SLF001 connects to whoever is in here
+            manager.cluster._coordinator_brokers[name] = MetadataResponse.MetadataResponseBroker(  # noqa: SLF001 connects to the broker that is in here
                 node_id=name, host=where.host, port=where.port, rack=None
             )
             return name

@@ -165,7 +165,7 @@ class Committer:
                 outcome = await self._committed(consumer._coordinator, offsets, deadline_s)
                 for commit in commits:
                     commit.finish(outcome)
-            except Exception as error:  # noqa: BLE001 whatever it is, somebody waits for the end
+            except Exception as error:  # noqa: BLE001 the caller waits for the end of any error
                 failure = kafka_error(error, "Commit failed")
                 for commit in commits:
                     commit.fail(failure)

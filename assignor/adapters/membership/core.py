@@ -331,8 +331,8 @@ class MembershipCore:
     def why_rejoin_for(self, found: FinalizedLevels) -> str:
         """Return why this member has to ask for a rebalance for new levels, or "".
 
-        The leader asks, since a rebalance tells the whole group. A JVM leader tells nobody, so a
-        member that writes above the level asks for itself. Called on the thread that looks.
+        A native leader asks, since a rebalance informs the whole group; a JVM leader does not, so a
+        member that writes above the level asks. Called on the thread that reads the levels.
         """
         # Levels that this leader has put into an answer on its way need no further rebalance.
         look = decide_look(LookNumbers(polled=found, adopted=self.member.state.known_levels))

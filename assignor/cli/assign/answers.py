@@ -118,8 +118,8 @@ class Assigner:
             problem = read_problem(data, settings=given.settings, memory=memory)
             name = problem.name
             with redirect_stdout(caught):
-                print_one = _simulate if given.simulate else _answer
-                is_settled = print_one(problem, self._strategy, given.strategy, given.form)
+                answer = _simulate if given.simulate else _answer
+                is_settled = answer(problem, self._strategy, given.strategy, given.form)
         except RebalanceError as error:
             group = f"group {shown(label)}" if label else "group without a name"
             if given.form == "json":

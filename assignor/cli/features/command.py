@@ -54,7 +54,7 @@ from probing.features import FeatureUpdate, UpdateKind
 Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
 
 _PLACES = "--bootstrap-server b:9092"
-_ONE_NODE = "--from-controller and --node-id"
+_NODE_OPTIONS = "--from-controller and --node-id"
 _EXITS = {3: f"{NO_BROKER}, or the disk cannot be read or written"}
 _REFUSED = {1: "rejected; nothing was changed"}
 _CHANGE_EXITS = _EXITS | _REFUSED | {0: "changed; with --dry-run: the change is possible"}
@@ -110,10 +110,11 @@ PROGRAM features describe --directory state --format json
 @location_options
 def describe(*, from_controller: bool, broker: int | None, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
-    asks_one = from_controller or broker is not None
-    if asks_one and (where["group"] or where["directory"] or (from_controller and broker)):
+    asks_node = from_controller or broker is not None
+    if asks_node and (where["group"] or where["directory"] or (from_controller and broker)):
         raise click.UsageError(
-            f"{_ONE_NODE} name a node of a cluster; give only one, without --group or --directory"
+            f"{_NODE_OPTIONS} name a node of a cluster; give only one, without --group or "
+            "--directory"
         )
     with _level_admin(from_controller=from_controller, broker=broker, **where) as admin:
         described = admin.describe()

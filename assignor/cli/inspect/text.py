@@ -238,10 +238,10 @@ def _got(look: MemberLook) -> str:
     if not look.answer.version:
         return "?"
     following = look.answer.next_version
-    is_told = following not in (0, look.used)
+    has_next_version = following not in (0, look.used)
     return (
         f"{look.answer.version} \N{RIGHTWARDS ARROW} {following}"
-        if is_told
+        if has_next_version
         else f"{look.answer.version}"
     )
 

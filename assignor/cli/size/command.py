@@ -67,7 +67,7 @@ PROGRAM size --problem - --limit 5000000 --format json < group.json
 def size(problem: IO[bytes], limit: int, form: str) -> None:
     """Entry point of the subcommand."""
     try:
-        group = read_group(_one_problem(problem))
+        group = read_group(_single_problem(problem))
         members = list(group.members())
         sizes = [*kafka_sizes(group, members), *native_sizes(group, members)]
     except RebalanceError as error:
@@ -84,7 +84,7 @@ def size(problem: IO[bytes], limit: int, form: str) -> None:
     paragraph(_leader_verdict(sizes, protocol, limit))
 
 
-def _one_problem(file: IO[bytes]) -> dict[str, Any]:
+def _single_problem(file: IO[bytes]) -> dict[str, Any]:
     try:
         raw = file.read(INPUT_LIMIT + 1)
     except OSError as error:

@@ -66,7 +66,7 @@ class TaskCopy:
         self.phase = Phase.FOLLOWING
 
     def look_again(self) -> None:
-        """Read the changelogs again, and claim the task again: somebody else may have written."""
+        """Read the changelogs again, and claim the task again: another member may have written."""
         if self.replicas:
             self.phase = Phase.BEHIND
 

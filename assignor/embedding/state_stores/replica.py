@@ -171,7 +171,7 @@ class Replica:
         return [owned_record(self.changelog, key, value, owner) for key, value in writes.items()]
 
     def is_next(self, offsets: Iterable[int], *, after: int = 0) -> bool:
-        """Return whether these are the next offsets, so that nobody else wrote in between.
+        """Return whether these are the next offsets, so that no other member wrote in between.
 
         Args:
             offsets: where records were written.

@@ -33,7 +33,7 @@ _REMEDIES: Final = MappingProxyType(
         sqlite3.SQLITE_LOCKED: "is locked by another process; end that process",
         sqlite3.SQLITE_NOTADB: f"is damaged, or no SQLite file; {_RESTORED}",
         sqlite3.SQLITE_CORRUPT: f"is damaged; {_RESTORED}",
-        sqlite3.SQLITE_FULL: "cannot be written: the disk is full; make room",
+        sqlite3.SQLITE_FULL: "cannot be written: the disk is full; free some space",
         sqlite3.SQLITE_IOERR: "cannot be read or written; check the disk",
         sqlite3.SQLITE_READONLY: "cannot be written; give this user the right to write",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the directory and its rights",

@@ -138,7 +138,7 @@ class Takeovers:
         self._write(work)
 
     def _write(self, work: Sequence[tuple[TaskCopy, Replica, Writes]]) -> None:
-        """Write missing records; a task is looked at again if somebody else writes meanwhile."""
+        """Write missing records; a task is read again if another member writes meanwhile."""
         records = [replica.new_records(writes, copy.owner) for copy, replica, writes in work]
         try:
             found = appended(self._access, records)

@@ -3,8 +3,8 @@
 1. Outputs to other topics are acknowledged. So they are sent at least once: state never has the
    effect of a record whose outputs are lost.
 2. The commit record of each task is acknowledged in all its changelogs. It has all writes and the
-   input offsets, so the batch counts as soon as one of them has it, whoever restores the task with
-   whichever of these stores; before, nothing of it counts.
+   input offsets, so the batch counts as soon as one changelog has it, for any member that restores
+   the task with any of these stores; before, nothing of it counts.
 3. The writes are acknowledged as records of their own, for which the changelog is compacted.
 4. The local copies get the writes, with their positions in the changelogs.
 
@@ -103,7 +103,7 @@ class _Transaction:
         ]
 
     def finish(self, offsets: Sequence[Sequence[int]]) -> None:
-        """Write the local copies, unless somebody else wrote to the changelogs meanwhile."""
+        """Write the local copies, unless another member wrote to the changelogs meanwhile."""
         copy = self.opened.copy
         found = dict(zip(self.commit.writes, offsets, strict=True))
         if not all(copy.replicas[name].is_next(at, after=1) for name, at in found.items()):
@@ -120,7 +120,7 @@ class _Transaction:
 
 
 def write_batches(access: ChangelogAccess, opened: Sequence[OpenBatch]) -> None:
-    """Write what is processed so far; a task that somebody else claimed is `BEHIND` afterwards.
+    """Write what is processed so far; a task that another member claimed is `BEHIND` afterwards.
 
     Raises:
         ClusterUnavailable: the changelogs cannot be written; the tasks are `BEHIND`, because the

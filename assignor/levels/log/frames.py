@@ -148,8 +148,8 @@ def _kept_body(tail: bytes, written: bytes, number: int) -> bytes | None:
     length, found = _HEAD.unpack_from(tail)
     end = _HEAD.size + length
     stored = written[end:]
-    is_there = found == number and len(tail) >= end + _CHECK
-    if not is_there or not _CHECK_ENOUGH <= len(stored) <= _CHECK:
+    is_complete = found == number and len(tail) >= end + _CHECK
+    if not is_complete or not _CHECK_ENOUGH <= len(stored) <= _CHECK:
         return None
     return tail[_HEAD.size : end] if _check(tail[:end]).startswith(stored) else None
 

@@ -188,7 +188,7 @@ class Exchange:
             best = min(best, self._lost(row, other, best[0]))
         heap = self.asked.get(key, [])
         # If several clients are in the rack, the row may save more on one of them.
-        is_one = self.clients_of[key[1]] == 1 or all(
+        is_single = self.clients_of[key[1]] == 1 or all(
             self.rack_of[client] != key[1] for client in self.places[row]
         )
         passed: list[tuple[int, int]] = []
@@ -199,7 +199,7 @@ class Exchange:
                 heapq.heappop(heap)  # the row has left, or the entry is a duplicate
                 continue
             least = self.own[row] - self.worth(row, self.client[other]) + entry[0]
-            if is_one and least >= best[0]:
+            if is_single and least >= best[0]:
                 break  # all later entries lose at least as much
             best = min(best, self._lost(row, other, best[0]))
             passed.append(heapq.heappop(heap))

@@ -125,8 +125,8 @@ class Generation:
         topologies = self.request.topologies
         if topologies is None:
             return ()
-        is_told = topologies.is_mixed or not self.settings.carried.is_plain
-        return topologies.forms if is_told else ()
+        has_forms = topologies.is_mixed or not self.settings.carried.is_plain
+        return topologies.forms if has_forms else ()
 
     @property
     def reached(self) -> tuple[ReachedRow, ...]:

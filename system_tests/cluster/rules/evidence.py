@@ -47,7 +47,7 @@ class Evidence:
         finalized: the committed levels; minimums: deprecated minimum by feature.
         content: what the log holds; content_by_epoch, dropped_by_epoch: right after each epoch.
         published: node -> levels it goes by; steps: what it did since.
-        said_to_all: node -> level it speaks to everybody.
+        said_to_all: node -> level that it uses with all peers.
         asked: requests by number; accepted: those that may be committed yet.
         adopted: member -> levels; rebalanced_epoch: highest epoch that a rebalance was for.
         last: node -> the last happening of it.

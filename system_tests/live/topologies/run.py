@@ -131,7 +131,7 @@ class _Member:
 def run_topology_change(
     options: TopologyOptions, tell: Callable[[str], None] = lambda _: None
 ) -> TopologyVerdict:
-    """Start a group with the old program, bounce it to the new one, and judge the changelogs.
+    """Start a group with the old program, bounce it to the new one, and check the changelogs.
 
     Raises:
         EnvironmentFailureError: the group does not settle, or a record is not counted, in time.

@@ -41,7 +41,7 @@ def test_from_1_1_two_bounces_with_the_pin_bring_real_members_to_2_3(word_count_
     pinned = bounce(group, ("jvm0", "jvm1"), "2.3.1", upgrade_from="1.1")
     assert set(pinned.used_versions.values()) == {2}
     half = bounce(group, ("jvm0",), "2.3.1")
-    # One writes version 2 still, so that is what everybody is answered in.
+    # A member still writes version 2, so all answers are in version 2.
     assert set(half.answered_versions.values()) == {2}
     done = bounce(group, ("jvm1",), "2.3.1")
     assert set(done.used_versions.values()) == {4}

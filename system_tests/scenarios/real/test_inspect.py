@@ -15,7 +15,7 @@ from assignor import read_problem
 from assignor.cli import main
 from system_tests.real import broker_release, running_real_broker
 
-# Nobody dies here, so a slow machine shall lose nobody's session, and with it the leader.
+# No member dies here: a slow machine must not end a session, and with it the leader's.
 SESSION_MS = 60_000
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

@@ -62,14 +62,14 @@ def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka
     pairs = [(jvm0, jvm1), (jvm1, jvm0)]
     pairs = [(member, other) for member, other in pairs if set(member.active) & set(other.standby)]
     assert pairs, "no task of one has its warm copy on the other"
-    victim, heir = min(pairs, key=lambda pair: len(set(pair[1].active) & set(stateful)))
-    warm = set(victim.active) & set(heir.standby)
-    # Two members will share four tasks: the heir has room for two, what it runs already among them.
-    room = len(stateful) // 2 - len(set(heir.active) & set(stateful))
+    victim, successor = min(pairs, key=lambda pair: len(set(pair[1].active) & set(stateful)))
+    warm = set(victim.active) & set(successor.standby)
+    # Two members will share four tasks: the successor takes two, with those that it runs already.
+    free = len(stateful) // 2 - len(set(successor.active) & set(stateful))
     del group.members[victim.name]
     victim.kill()
     group.settle()
-    assert len(warm & set(heir.active)) >= min(len(warm), room)
+    assert len(warm & set(successor.active)) >= min(len(warm), free)
     written, counted = group.finish()
     assert all(counted[word] >= count for word, count in written.items())
     assert group.failures() == {}

@@ -175,9 +175,9 @@ def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> N
 
 def _hosts(streams: Any) -> dict[str, dict[str, tuple[str, ...]]]:
     """Its routing of queries: endpoint -> active and standby partitions."""
-    everybody = getattr(streams, "metadataForAllStreamsClients", None) or streams.allMetadata
+    all_clients = getattr(streams, "metadataForAllStreamsClients", None) or streams.allMetadata
     found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for client in everybody():
+    for client in all_clients():
         standby = getattr(client, "standbyTopicPartitions", None)
         found[f"{client.hostInfo().host()}:{client.hostInfo().port()}"] = {
             "active": tuple(sorted(str(partition) for partition in client.topicPartitions())),

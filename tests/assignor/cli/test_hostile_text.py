@@ -186,7 +186,7 @@ def test_a_group_that_cannot_be_saved_is_left_out_on_one_line(monkeypatch, looks
 
 
 @pytest.mark.parametrize(
-    "print_it",
+    "print_text",
     [
         lambda text: say("assignor", text),
         warn,
@@ -195,8 +195,8 @@ def test_a_group_that_cannot_be_saved_is_left_out_on_one_line(monkeypatch, looks
         lambda text: print_table(["column"], [[text]]),
     ],
 )
-def test_whatever_is_printed_is_printable(capsys, print_it):
-    print_it(FORGED)
+def test_whatever_is_printed_is_printable(capsys, print_text):
+    print_text(FORGED)
     out, err = capsys.readouterr()
     lines = (out + err).splitlines()
     assert all(line.isprintable() for line in lines)

@@ -10,11 +10,11 @@ from assignor.embedding import key_hosts, murmur2, partition_for_key
 from assignor.rebalance.routing_view import Routing
 from encoding import HostInfo, PartitionsByHost, TopicPartition
 
-ONE, TWO = HostInfo("one", 1), HostInfo("two", 2)
+HOST_1, HOST_2 = HostInfo("one", 1), HostInfo("two", 2)
 
 
 def hosts(**partitions):
-    by_name = {"one": ONE, "two": TWO}
+    by_name = {"one": HOST_1, "two": HOST_2}
     return PartitionsByHost(
         {by_name[n]: [TopicPartition("words", p) for p in found] for n, found in partitions.items()}
     )
@@ -46,7 +46,7 @@ def test_a_key_is_where_its_partition_is_served_and_copied():
     key = next(k for k in (b"a", b"b", b"c", b"d", b"e") if partition_for_key(k, 2) == 1)
     routing = Routing(active=hosts(one=[0], two=[1]), standby=hosts(one=[1], two=[0]))
     found = key_hosts(routing, ["words"], {"words": 2}, key)
-    assert (found.partition, found.active, found.standby) == (1, TWO, (ONE,))
+    assert (found.partition, found.active, found.standby) == (1, HOST_2, (HOST_1,))
 
 
 def test_partitions_without_a_host_do_not_shift_the_others():

@@ -98,7 +98,7 @@ def test_any_member_answers_with_the_state_of_the_owner(group, asked):
 
 @pytest.mark.parametrize("owner", ["two", "dead"])
 def test_a_standby_answers_while_the_owner_cannot(group, owner):
-    """The task has just left `two`; nobody listens at the host of `dead`."""
+    """The task has just left `two`; no process listens at the host of `dead`."""
     group.owner, group.standbys, group.holders = owner, ("three",), {"three"}
     assert group.get("one") == (200, b"three: some/key")
 

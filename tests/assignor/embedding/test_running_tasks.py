@@ -5,69 +5,69 @@ import threading
 from assignor.embedding import RunningTasks
 from encoding import TaskId
 
-ONE, TWO = TaskId(0, 1), TaskId(0, 2)
+TASK_1, TASK_2 = TaskId(0, 1), TaskId(0, 2)
 
 
 def test_new_tasks_are_fresh_until_their_state_is_restored():
     tasks = RunningTasks()
-    tasks.on_tasks_assigned({ONE: ()}, {TWO: ()})
-    assert tasks.tasks() == ({ONE}, {TWO})
+    tasks.on_tasks_assigned({TASK_1: ()}, {TASK_2: ()})
+    assert tasks.tasks() == ({TASK_1}, {TASK_2})
     with tasks.working() as active:
         assert active == set(), "records that come before are skipped, and come again"
-    with tasks.working({ONE}) as active:
-        assert active == {ONE}
-    assert tasks.tasks() == (set(), {TWO})
+    with tasks.working({TASK_1}) as active:
+        assert active == {TASK_1}
+    assert tasks.tasks() == (set(), {TASK_2})
 
 
 def test_what_a_cooperative_member_keeps_is_not_restored_again():
     tasks = RunningTasks()
-    tasks.on_tasks_assigned({ONE: ()}, {})
-    with tasks.working({ONE}):
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    with tasks.working({TASK_1}):
         pass
-    tasks.on_tasks_assigned({ONE: (), TWO: ()}, {})
-    assert tasks.tasks()[0] == {TWO}
+    tasks.on_tasks_assigned({TASK_1: (), TASK_2: ()}, {})
+    assert tasks.tasks()[0] == {TASK_2}
 
 
 def test_what_was_revoked_in_between_is_restored_again():
     tasks = RunningTasks()
-    tasks.on_tasks_assigned({ONE: ()}, {})
-    with tasks.working({ONE}):
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    with tasks.working({TASK_1}):
         pass
-    tasks.on_tasks_revoked({ONE: ()}, {})
-    tasks.on_tasks_assigned({ONE: ()}, {})
-    assert tasks.tasks()[0] == {ONE}
+    tasks.on_tasks_revoked({TASK_1: ()}, {})
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    assert tasks.tasks()[0] == {TASK_1}
 
 
 def test_a_task_that_was_lost_while_it_was_restored_does_not_run():
     tasks = RunningTasks()
-    tasks.on_tasks_assigned({ONE: (), TWO: ()}, {})
+    tasks.on_tasks_assigned({TASK_1: (), TASK_2: ()}, {})
     fresh, _ = tasks.tasks()
-    tasks.on_tasks_lost({ONE: ()}, {})
+    tasks.on_tasks_lost({TASK_1: ()}, {})
     with tasks.working(fresh) as active:
-        assert active == {TWO}
+        assert active == {TASK_2}
 
 
 def test_a_task_is_restoring_until_its_state_is_there_also_while_it_is_given_up():
     tasks = RunningTasks()
-    tasks.on_tasks_assigned({ONE: (), TWO: ()}, {})
-    with tasks.working({ONE}):
+    tasks.on_tasks_assigned({TASK_1: (), TASK_2: ()}, {})
+    with tasks.working({TASK_1}):
         pass
-    assert tasks.restoring_tasks() == {TWO}
-    tasks.on_tasks_revoked({ONE: (), TWO: ()}, {})
-    assert tasks.restoring_tasks() == {TWO}
+    assert tasks.restoring_tasks() == {TASK_2}
+    tasks.on_tasks_revoked({TASK_1: (), TASK_2: ()}, {})
+    assert tasks.restoring_tasks() == {TASK_2}
     tasks.on_tasks_assigned({}, {})
     assert tasks.restoring_tasks() == set()
 
 
 def test_a_task_is_revoked_after_the_batch_under_way():
     tasks = RunningTasks()
-    tasks.on_tasks_assigned({ONE: ()}, {})
-    revoker = threading.Thread(target=tasks.on_tasks_revoked, args=({ONE: ()}, {}))
-    with tasks.working({ONE}) as active:
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    revoker = threading.Thread(target=tasks.on_tasks_revoked, args=({TASK_1: ()}, {}))
+    with tasks.working({TASK_1}) as active:
         revoker.start()
         revoker.join(0.1)
         assert revoker.is_alive()
-        assert active == {ONE}
+        assert active == {TASK_1}
     revoker.join(30)
     assert tasks.active == set()
 
@@ -75,6 +75,6 @@ def test_a_task_is_revoked_after_the_batch_under_way():
 def test_the_text_names_running_tasks_and_errors():
     sentences = []
     tasks = RunningTasks(tell=sentences.append)
-    tasks.on_tasks_assigned({TWO: (), ONE: ()}, {})
+    tasks.on_tasks_assigned({TASK_2: (), TASK_1: ()}, {})
     tasks.on_error("no broker; start one")
     assert sentences == ["active tasks: 0_1 0_2; standby tasks: none", "no broker; start one"]

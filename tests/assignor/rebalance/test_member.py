@@ -186,7 +186,7 @@ def test_a_group_of_two_versions_settles_at_the_lower_and_climbs_when_the_last_i
     assert group.settle("a") == 2
     assert group.used_versions() == {"a": 10, "b": 10}
     group.join("a", "native")
-    assert group.settle("b") == 1, "nobody rejoins for a version under a native leader"
+    assert group.settle("b") == 1, "no member rejoins for a version under a native leader"
     assert group.used_versions() == {"a": 101, "b": 101}
 
 

@@ -18,7 +18,7 @@ HOUR_S = 3600
 _WRITER = """
 import os, sys
 from pathlib import Path
-os.getpid = lambda: 1  # in containers everybody is process 1
+os.getpid = lambda: 1  # in containers every program is process 1
 from assignor.stores import read_sealed, write_sealed
 
 path, mark, count = Path(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3])

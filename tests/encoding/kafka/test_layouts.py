@@ -58,7 +58,7 @@ def missing_of(version):
             not is_native or re.search(rf"\b{version}\b", wire_entries) is not None,
         ),
     )
-    return [step for step, is_there in steps if not is_there]
+    return [step for step, is_present in steps if not is_present]
 
 
 @pytest.mark.parametrize("version", KNOWN_VERSIONS)

@@ -241,12 +241,12 @@ def test_a_cautious_start_of_an_incompatible_version_costs_nothing_until_101_com
     reached = set()
     for group, leader in leaders(space.groups):
         written = {member.used_version for member in space.members(group)}
-        comes_back = 103 in written and any(
+        is_back = 103 in written and any(
             member.release_name == "native" for member in space.members(group)
         )
         reached |= written
-        assert comes_back or not any(space.outcome(group, leader).rejoined)
-    assert 103 in reached  # as soon as everybody reads it
+        assert is_back or not any(space.outcome(group, leader).rejoined)
+    assert 103 in reached  # as soon as all members read it
 
 
 def test_a_later_jvm_that_leads_natives_at_101_brings_them_down_in_three_rebalances():

@@ -183,7 +183,7 @@ def test_an_answer_of_a_later_jvm_brings_a_native_member_down_to_11(received, co
     assert commands[0].rule == "a later JVM leads"
     assert lowered.used_version == 11
     _, commands = answered(lowered, received, common)
-    assert kinds(commands) == [Refuse]  # nobody may answer 12 to 11
+    assert kinds(commands) == [Refuse]  # no leader may answer 12 to 11
 
 
 @pytest.mark.parametrize(

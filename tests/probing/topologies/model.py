@@ -264,7 +264,7 @@ class Model:
     # The oracle
 
     def check(self, state, found):
-        """At most one form of a partition, nobody runs what it cannot, no return by itself."""
+        """At most one form of a partition, no member runs what it cannot, no return by itself."""
         owners = {}
         for n, slot in enumerate(state.slots):
             for form, p in slot.running:
@@ -325,7 +325,7 @@ class Model:
                     is_superseded = form in PAIRS and state.reached
                     if (form, p) in running or (other, p) in running or is_superseded:
                         continue
-                    found.broken.append(f"nobody runs {form!r} of partition {p}: {state}")
+                    found.broken.append(f"no member runs {form!r} of partition {p}: {state}")
 
     def check_end(self, state, found):
         """All members run the new program: exactly its tasks run."""

@@ -157,9 +157,9 @@ def test_table_of_the_catalog_is_read_like_files(call, spark, tmp_path):
         result = call("batch", "--table", "fleet", "--out", "@plans", "--format", "json")
         assert result.exit_code == 0, result.stderr
         assert json.loads(result.stdout)["groups"] == 2
-        one = call("group", "--table", "fleet", "--name", "group-1", "--out", "@one")
-        assert one.exit_code == 0, one.stderr
-        assert one.stdout.startswith("13 tasks placed on 4 clients")
+        result = call("group", "--table", "fleet", "--name", "group-1", "--out", "@one")
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout.startswith("13 tasks placed on 4 clients")
     finally:
         spark.catalog.dropTempView("fleet")
     gone = call("batch", "--table", "fleet", "--out", "@more")

@@ -18,7 +18,7 @@ def descriptions(spark):
     """Job id -> description, as Spark's UI has them."""
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
     found = (jobs.apply(number) for number in range(jobs.size()))
-    texts = ((one.jobId(), one.description()) for one in found)
+    texts = ((job.jobId(), job.description()) for job in found)
     return {number: text.get() if text.isDefined() else None for number, text in texts}
 
 

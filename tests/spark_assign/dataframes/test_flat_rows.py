@@ -26,7 +26,7 @@ ROWS = [
     # Two members run one partition.
     row("twice", "t", 0, "a"),
     row("twice", "t", 0, "b"),
-    # Nobody is there.
+    # The table has no client.
     row("empty", "t", 0, None),
 ]
 

@@ -53,7 +53,7 @@ def always(module, table, name):
     return lambda patch: patch.setattr(module, table, rows)
 
 
-def news_from_anybody(patch):
+def news_from_any_broker(patch):
     """Make a leader adopt every difference, also of an outdated broker."""
     rows = tuple(replace(row, starts_rebalance=True) for row in group.LOOK_RULES)
     patch.setattr(group, "LOOK_RULES", rows)
@@ -95,7 +95,7 @@ def losses_untold(patch):
     patch.setattr(replica, "rewrite_content", silent)
 
 
-def minimum_of_anybody(patch):
+def minimum_of_any_node(patch):
     """Raise a minimum when the first node supports it, not the last."""
 
     def eager(state):
@@ -167,10 +167,10 @@ PLANTED = (
         "minimums hold",
     ),
     Planted(
-        "a minimum rises with the first node", minimum_of_anybody, "upgrade", 0, "minimums hold"
+        "a minimum rises with the first node", minimum_of_any_node, "upgrade", 0, "minimums hold"
     ),
     Planted(
-        "everybody is registered",
+        "all nodes are registered",
         row(joining, "JOIN_RULES", "lacks a finalized level"),
         "upgrade",
         16,
@@ -234,7 +234,7 @@ PLANTED = (
         0,
         "comes to rest",
     ),
-    Planted("every answer is news", news_from_anybody, "lag", 0, "one rebalance"),
+    Planted("every answer is news", news_from_any_broker, "lag", 0, "one rebalance"),
     Planted("members are not heard", members_levels_unheard, "lag", 0, "the group goes on"),
     Planted("an older answer counts", lowered_by_a_stale_answer, "lag", 0, "the group goes on"),
 )

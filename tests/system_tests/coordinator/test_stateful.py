@@ -55,8 +55,8 @@ class Groups(RuleBasedStateMachine):
             self.come(instance, b"1", 3)
         if settled:
             self.wait(3_000)
-            self.everybody_joins(9)
-            self.everybody_syncs(with_leader=True)
+            self.all_members_join(9)
+            self.all_members_sync(with_leader=True)
 
     def pick(self, number):
         """A client: mostly a current member, sometimes a pending or a replaced one."""
@@ -138,7 +138,7 @@ class Groups(RuleBasedStateMachine):
         )
 
     @rule(version=st.sampled_from([5, 9]))
-    def everybody_joins(self, version):
+    def all_members_join(self, version):
         """All members that do not wait yet join the rebalance."""
         group = self.coordinator.describe("g")
         if group.state is GroupState.PREPARING_REBALANCE:
@@ -151,7 +151,7 @@ class Groups(RuleBasedStateMachine):
                     self.ask(self.join_request(m.member_id, m.instance_id, b"1", version))
 
     @rule(with_leader=st.booleans())
-    def everybody_syncs(self, with_leader):
+    def all_members_sync(self, with_leader):
         group = self.coordinator.describe("g")
         if group.state is GroupState.COMPLETING_REBALANCE:
             for m in sorted(group.members, key=lambda m: m.member_id == group.leader_id):
@@ -237,7 +237,7 @@ class Groups(RuleBasedStateMachine):
             assert group.members
 
     @invariant()
-    def whoever_waits_has_a_reason_to(self):
+    def a_waiting_member_has_a_reason(self):
         group = self.coordinator.describe("g")
         joins = sum(isinstance(r, JoinGroup) for r in self.open.values())
         syncs = sum(isinstance(r, SyncGroup) for r in self.open.values())

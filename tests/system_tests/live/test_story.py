@@ -171,10 +171,10 @@ def test_failed_checks_come_first_and_are_marked_at_the_end():
         Check(name=name, ok=ok, sentence=f"{name}!", numbers={})
         for name, ok in (("records", True), ("owners", False))
     )
-    told_story = story(checks=checks)
-    assert not told_story.ok
-    assert told_story.facts[:2] == ("owners: owners!", "records: records!")
-    broken = [mark for mark in told_story.marks if mark.kind is MarkKind.BROKEN]
+    failed_story = story(checks=checks)
+    assert not failed_story.ok
+    assert failed_story.facts[:2] == ("owners: owners!", "records: records!")
+    broken = [mark for mark in failed_story.marks if mark.kind is MarkKind.BROKEN]
     assert [(mark.lane, mark.hover) for mark in broken] == [(GROUP, "owners!")]
 
 

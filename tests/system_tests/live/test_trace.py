@@ -26,9 +26,9 @@ def test_symbols_stand_under_the_first_letter_of_their_member():
 
 
 def test_a_line_without_a_generation_keeps_its_columns():
-    with_one = TraceLine(at_ms=1, generation=12, lanes=(Symbol.IDLES,), text="x")
+    with_generation = TraceLine(at_ms=1, generation=12, lanes=(Symbol.IDLES,), text="x")
     without = TraceLine(at_ms=1, generation=None, lanes=(Symbol.IDLES,), text="x")
-    assert format_line(without, members="a") == format_line(with_one, members="a").replace(
+    assert format_line(without, members="a") == format_line(with_generation, members="a").replace(
         "12", "  "
     )
 

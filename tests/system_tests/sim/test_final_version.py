@@ -24,7 +24,7 @@ def test_a_group_that_stays_below_the_version_of_all_its_members_is_found(monkey
     broken = bounce("3.9.1", "native", **options).broken
     assert [violation.rule for violation in broken] == ["final versions"]
     assert broken[0].sentence == (
-        "after one more rebalance everybody writes v101, and the members write a v11, b v11, c v11"
+        "after one more rebalance all members write v101, and the members write a v11, b v11, c v11"
     )
 
 

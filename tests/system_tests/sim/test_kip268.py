@@ -152,7 +152,7 @@ def check_one_bounce(pairs, *, members, ways):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.kip("268-10", "sim")
-def test_one_bounce_without_a_setting_is_enough_whoever_leads():
+def test_one_bounce_without_a_setting_is_enough_under_any_leader():
     """Two members, every pair, in every test run."""
     pairs = plain_pairs()
     assert len(pairs) > 300
@@ -228,7 +228,7 @@ def test_the_text_is_a_program_of_2_0_to_2_3_and_of_nothing_else():
         ("incompatible", "next"),
     ],
 )
-def test_native_members_never_rejoin_for_a_version_whoever_leads(old, new, members):
+def test_native_members_never_rejoin_for_a_version_under_any_leader(old, new, members):
     ends = 0
     for world, _ in every_bounce(old, new, members=members):
         ends += reaches_new_release(world, new)

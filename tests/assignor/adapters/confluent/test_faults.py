@@ -159,21 +159,21 @@ def test_what_a_callback_raises_comes_out_and_the_rebalance_goes_on(broker, cons
         raise ZeroDivisionError(name)
 
     first, second = Calls(), Calls()
-    one = consumer()
-    one.subscribe(["words"], **{**first.callbacks, name: fails})
+    consumer_a = consumer()
+    consumer_a.subscribe(["words"], **{**first.callbacks, name: fails})
     if name == "on_assign":
         with pytest.raises(ZeroDivisionError, match="on_assign"):
-            until(lambda: getattr(one, method)(timeout=0.05))
-        assert len(one.assignment()) == 4
+            until(lambda: getattr(consumer_a, method)(timeout=0.05))
+        assert len(consumer_a.assignment()) == 4
         return
-    poll_until(lambda: first.owned == [0, 1, 2, 3], one)
-    two = consumer()
-    two.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: first.owned == [0, 1, 2, 3], consumer_a)
+    consumer_b = consumer()
+    consumer_b.subscribe(["words"], **second.callbacks)
     with pytest.raises(ZeroDivisionError, match="on_revoke"):
-        until(lambda: getattr(one, method)(timeout=0.05))
-    poll_until(lambda: len(second.owned) == 2, one, two)
-    assert len(one.assignment()) == 2
-    one.subscribe(["words"])  # so that its close does not fail
+        until(lambda: getattr(consumer_a, method)(timeout=0.05))
+    poll_until(lambda: len(second.owned) == 2, consumer_a, consumer_b)
+    assert len(consumer_a.assignment()) == 2
+    consumer_a.subscribe(["words"])  # so that its close does not fail
 
 
 def test_what_a_callback_raises_in_close_comes_out_of_a_closed_consumer(broker, consumer):
@@ -193,21 +193,21 @@ def test_what_a_callback_raises_in_close_comes_out_of_a_closed_consumer(broker, 
 
 def test_a_revocation_is_served_while_consume_waits_for_a_full_batch(broker, consumer):
     first, second = Calls(), Calls()
-    one = joined(consumer(), first)
+    consumer_a = joined(consumer(), first)
     stop = threading.Event()
 
     def consume():
         while not stop.is_set():
-            one.consume(1_000_000, timeout=30)
+            consumer_a.consume(1_000_000, timeout=30)
 
     thread = threading.Thread(target=consume)
     thread.start()
-    two = consumer()
-    two.subscribe(["words"], **second.callbacks)
-    poll_until(lambda: len(second.owned) == 2, two)
+    consumer_b = consumer()
+    consumer_b.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(second.owned) == 2, consumer_b)
     assert first.threads != {threading.get_ident()}
     stop.set()
-    two.close()
+    consumer_b.close()
     fill(broker, 4)
     thread.join(60)
     assert not thread.is_alive()

@@ -43,37 +43,41 @@ def test_records_of_all_partitions_are_read_and_the_callback_runs_on_this_thread
 def test_partitions_move_when_members_come_and_go(broker, consumer, protocol):
     fill(broker)
     first, second = Calls(), Calls()
-    one = consumer(rebalance_protocol=protocol)
-    one.subscribe(["words"], **first.callbacks)
-    poll_until(lambda: first.owned == [0, 1, 2, 3], one)
-    two = consumer(rebalance_protocol=protocol)
-    two.subscribe(["words"], **second.callbacks)
-    poll_until(lambda: len(first.owned) == len(second.owned) == 2, one, two)
+    consumer_a = consumer(rebalance_protocol=protocol)
+    consumer_a.subscribe(["words"], **first.callbacks)
+    poll_until(lambda: first.owned == [0, 1, 2, 3], consumer_a)
+    consumer_b = consumer(rebalance_protocol=protocol)
+    consumer_b.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, consumer_a, consumer_b)
     assert sorted(first.owned + second.owned) == [0, 1, 2, 3]
-    assert numbers(one.assignment()) == first.owned
-    assert numbers(two.assignment()) == second.owned
+    assert numbers(consumer_a.assignment()) == first.owned
+    assert numbers(consumer_b.assignment()) == second.owned
     # A cooperative member gives up what moves, an eager one everything.
     moved = sorted({0, 1, 2, 3} - {*first.owned})
     assert first.of("revoke")[-1] == (moved if protocol == "cooperative" else [0, 1, 2, 3])
-    two.close()
-    poll_until(lambda: first.owned == [0, 1, 2, 3], one)
+    consumer_b.close()
+    poll_until(lambda: first.owned == [0, 1, 2, 3], consumer_a)
     assert second.owned == []
     assert first.of("lost") == second.of("lost") == []
 
 
 def test_records_of_kept_partitions_go_on_while_the_group_rebalances(broker, consumer):
     first, second = Calls(), Calls()
-    one, two = consumer(), consumer()
-    one.subscribe(["words"], **first.callbacks)
-    two.subscribe(["words"], **second.callbacks)
-    poll_until(lambda: len(first.owned) == len(second.owned) == 2, one, two)
+    consumer_a, consumer_b = consumer(), consumer()
+    consumer_a.subscribe(["words"], **first.callbacks)
+    consumer_b.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, consumer_a, consumer_b)
     broker.inject(Fault(api="SyncGroup", delay_ms=8_000, times=3))
-    three = consumer()
-    three.subscribe(["words"])
-    poll_until(lambda: state(broker) == "CompletingRebalance", one, two, three)
+    consumer_c = consumer()
+    consumer_c.subscribe(["words"])
+    poll_until(lambda: state(broker) == "CompletingRebalance", consumer_a, consumer_b, consumer_c)
     fill(broker, 400)
-    poll_until(lambda: position(one, first.owned) + position(two, second.owned) == 400, one, two)
-    one.commit(asynchronous=True)
+    poll_until(
+        lambda: position(consumer_a, first.owned) + position(consumer_b, second.owned) == 400,
+        consumer_a,
+        consumer_b,
+    )
+    consumer_a.commit(asynchronous=True)
     assert state(broker) == "CompletingRebalance"
 
 
@@ -170,16 +174,16 @@ def test_on_revoke_keeps_the_partition_until_it_returns_and_may_commit(broker, c
         events.append([each.error for each in result])
 
     first, second = Calls(), Calls()
-    one = consumer({"enable.auto.commit": False})
-    one.subscribe(["words"], on_assign=first.callbacks["on_assign"], on_revoke=on_revoke)
-    poll_until(lambda: first.owned == [0, 1, 2, 3], one)
-    two = consumer({"enable.auto.commit": False})
-    two.subscribe(["words"], **second.callbacks)
-    poll_until(lambda: events, one)
+    consumer_a = consumer({"enable.auto.commit": False})
+    consumer_a.subscribe(["words"], on_assign=first.callbacks["on_assign"], on_revoke=on_revoke)
+    poll_until(lambda: first.owned == [0, 1, 2, 3], consumer_a)
+    consumer_b = consumer({"enable.auto.commit": False})
+    consumer_b.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: events, consumer_a)
     read_by_two = []
     while len(read_by_two) < 14:
-        one.poll(0.02)
-        message = two.poll(0.02)
+        consumer_a.poll(0.02)
+        message = consumer_b.poll(0.02)
         read_by_two += [] if message is None else [message.offset()]
     assert events == [[None, None]]
     assert dict.fromkeys(second.owned, 3) == committed(broker)
@@ -306,15 +310,15 @@ def test_a_group_of_plain_consumers_is_bounced_to_tasks(broker, consumer, strate
     old.subscribe(["words"])
     poll_until(lambda: len(old.assignment()) == 4, old)
     first, second = Calls(), Calls()
-    one = consumer({"partition.assignment.strategy": strategy})
-    one.subscribe(["words"], **first.callbacks)
-    poll_until(lambda: len(first.owned) == 2 and len(old.assignment()) == 2, old, one)
+    consumer_a = consumer({"partition.assignment.strategy": strategy})
+    consumer_a.subscribe(["words"], **first.callbacks)
+    poll_until(lambda: len(first.owned) == 2 and len(old.assignment()) == 2, old, consumer_a)
     assert broker.groups()[GROUP].protocol_name == strategy
-    assert not one.assignor.tasks.active
+    assert not consumer_a.assignor.tasks.active
     old.close()
-    poll_until(lambda: first.owned == [0, 1, 2, 3] and one.assignor.tasks.active, one)
+    poll_until(lambda: first.owned == [0, 1, 2, 3] and consumer_a.assignor.tasks.active, consumer_a)
     assert broker.groups()[GROUP].protocol_name == "stream"
-    two = consumer({"partition.assignment.strategy": strategy})
-    two.subscribe(["words"], **second.callbacks)
-    poll_until(lambda: len(first.owned) == len(second.owned) == 2, one, two)
-    assert len(one.assignor.tasks.active) == len(two.assignor.tasks.active) == 2
+    consumer_b = consumer({"partition.assignment.strategy": strategy})
+    consumer_b.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, consumer_a, consumer_b)
+    assert len(consumer_a.assignor.tasks.active) == len(consumer_b.assignor.tasks.active) == 2

@@ -81,17 +81,17 @@ def test_partitions_that_move_are_committed_before_another_member_reads_them(bro
     fill(broker)
     settings = {"auto.commit.interval.ms": 600_000}
     first, second = Calls(), Calls()
-    one = consumer(settings)
-    one.subscribe(["words"], **first.callbacks)
-    read(one, 40)
-    two = consumer(settings)
-    two.subscribe(["words"], **second.callbacks)
-    seen = poll_until(lambda: len(second.owned) == 2, one, two)
+    consumer_a = consumer(settings)
+    consumer_a.subscribe(["words"], **first.callbacks)
+    read(consumer_a, 40)
+    consumer_b = consumer(settings)
+    consumer_b.subscribe(["words"], **second.callbacks)
+    seen = poll_until(lambda: len(second.owned) == 2, consumer_a, consumer_b)
     fill(broker, 4)
-    seen += poll_until(lambda: len(seen) or True, one, two)
+    seen += poll_until(lambda: len(seen) or True, consumer_a, consumer_b)
     moved = dict.fromkeys(second.owned, 10)
     assert committed(broker) == moved
-    assert {record.offset() for record in read(two, 2)} == {10}
+    assert {record.offset() for record in read(consumer_b, 2)} == {10}
 
 
 def test_offsets_that_the_application_stores_are_committed_in_the_background(broker, consumer):
@@ -197,16 +197,16 @@ def test_a_consumer_in_no_group_commits_as_well(broker, consumer):
 def test_offsets_of_a_partition_that_another_member_has_are_refused(broker, consumer):
     fill(broker)
     first, second = Calls(), Calls()
-    one, two = consumer(MANUAL), consumer(MANUAL)
-    one.subscribe(["words"], **first.callbacks)
-    two.subscribe(["words"], **second.callbacks)
-    poll_until(lambda: len(first.owned) == len(second.owned) == 2, one, two)
+    consumer_a, consumer_b = consumer(MANUAL), consumer(MANUAL)
+    consumer_a.subscribe(["words"], **first.callbacks)
+    consumer_b.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, consumer_a, consumer_b)
     foreign, own = second.owned[0], first.owned[0]
     with pytest.raises(KafkaException, match="is not assigned to this consumer") as raised:
-        one.commit(offsets=[TopicPartition("words", foreign, 1)], asynchronous=False)
+        consumer_a.commit(offsets=[TopicPartition("words", foreign, 1)], asynchronous=False)
     assert raised.value.args[0].code() == KafkaError._ASSIGNMENT_LOST
-    one.commit(offsets=[TopicPartition("words", own, 1)], asynchronous=False)
-    one.commit(offsets=[TopicPartition("other", 0, 1)], asynchronous=False)
+    consumer_a.commit(offsets=[TopicPartition("words", own, 1)], asynchronous=False)
+    consumer_a.commit(offsets=[TopicPartition("other", 0, 1)], asynchronous=False)
     assert committed(broker) == {own: 1}
 
 

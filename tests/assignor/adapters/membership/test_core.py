@@ -199,7 +199,7 @@ def test_the_leader_asks_for_a_rebalance_for_newer_levels_and_a_follower_does_no
     group["m1"].poll_levels(at(11, 1))
     assert not group["m1"].why_rejoin_for(at(11, 1)), "it goes by them already"
     group["m1"].begin_join()
-    assert not group["m1"].why_rejoin_for(at(101, 2)), "nobody leads yet"
+    assert not group["m1"].why_rejoin_for(at(101, 2)), "no member leads yet"
 
 
 def test_under_a_jvm_leader_a_member_asks_for_a_rebalance_only_to_come_down():

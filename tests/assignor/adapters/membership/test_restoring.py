@@ -94,21 +94,21 @@ def test_a_listener_that_fails_costs_nothing_but_its_word():
 
 def test_a_task_that_is_restored_slowly_moves_to_a_member_that_has_its_state():
     slow = App(t0=END, t1=10)
-    one = member(slow, strategy=high_availability)
-    rebalance(one)
+    first = member(slow, strategy=high_availability)
+    rebalance(first)
     with slow.working({TASKS[0]}):
         pass
-    two = member(App(t1=END), 2, strategy=high_availability)
-    rebalance(one, two, generation=2)
-    assert sorted(two.core.member.held.active) == [TASKS[1]]
+    second = member(App(t1=END), 2, strategy=high_availability)
+    rebalance(first, second, generation=2)
+    assert sorted(second.core.member.held.active) == [TASKS[1]]
 
 
 def test_the_same_task_stays_where_it_runs_and_the_state_becomes_a_standby():
     app = App(t0=END, t1=10)
-    one = member(app, strategy=high_availability)
-    rebalance(one)
+    first = member(app, strategy=high_availability)
+    rebalance(first)
     with app.working(set(TASKS)):
         pass
-    two = member(App(t0=10, t1=10), 2, strategy=high_availability)
-    rebalance(one, two, generation=2)
-    assert sorted(one.core.member.held.active) == TASKS
+    second = member(App(t0=10, t1=10), 2, strategy=high_availability)
+    rebalance(first, second, generation=2)
+    assert sorted(first.core.member.held.active) == TASKS

@@ -124,10 +124,10 @@ def test_other_assignors_are_refused_by_attach_wherever_they_stand(servers, befo
 def test_an_assignor_in_two_consumers_is_refused_by_the_second_attach(servers):
     async def work():
         assignor = StreamsAssignor(TOPOLOGY)
-        async with consumer(servers, assignor) as one, consumer(servers, assignor) as two:
-            assignor.attach(one)
+        async with consumer(servers, assignor) as first, consumer(servers, assignor) as second:
+            assignor.attach(first)
             with pytest.raises(ConfigError, match="attached to another consumer"):
-                assignor.attach(two)
+                assignor.attach(second)
 
     run(work())
 
@@ -136,14 +136,14 @@ def test_an_assignor_in_two_consumers_is_refused_by_the_second_attach(servers):
 def test_an_assignor_in_two_consumers_is_refused_by_the_second_ones_start(servers, is_started):
     async def work():
         assignor = StreamsAssignor(TOPOLOGY)
-        async with consumer(servers, assignor) as one, consumer(servers, assignor) as two:
-            assignor.attach(one)
+        async with consumer(servers, assignor) as first, consumer(servers, assignor) as second:
+            assignor.attach(first)
             if is_started:
-                await one.start()
+                await first.start()
             with pytest.raises(KafkaError, match="attached to another consumer"):
-                await two.start()
+                await second.start()
             with pytest.raises(ConfigError, match="attached to another consumer"):
-                await anext(polled(two, assignor))
+                await anext(polled(second, assignor))
 
     run(work())
 

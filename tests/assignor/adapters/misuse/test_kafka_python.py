@@ -125,24 +125,24 @@ def test_another_assignor_in_front_is_refused_by_attach(servers, other):
 
 def test_an_assignor_in_two_consumers_is_refused_by_the_second_attach(servers):
     assignor = StreamsAssignor(TOPOLOGY)
-    with consumer(servers, assignor) as one, consumer(servers, assignor) as two:
-        assignor.attach(one)
+    with consumer(servers, assignor) as first, consumer(servers, assignor) as second:
+        assignor.attach(first)
         with pytest.raises(ConfigError, match="attached to another consumer") as raised:
-            assignor.attach(two)
+            assignor.attach(second)
     assert is_one_sentence(str(raised.value))
 
 
 def test_an_assignor_in_two_consumers_is_refused_by_the_second_ones_first_poll(servers):
     assignor = StreamsAssignor(TOPOLOGY)
-    with consumer(servers, assignor) as one, consumer(servers, assignor) as two:
-        assignor.attach(one)
-        poll_until([one], lambda: assignor.tasks.active)
+    with consumer(servers, assignor) as first, consumer(servers, assignor) as second:
+        assignor.attach(first)
+        poll_until([first], lambda: assignor.tasks.active)
         with pytest.raises(ConfigError, match="attached to another consumer"):
-            poll_until([two], lambda: False)
+            poll_until([second], lambda: False)
         with pytest.raises(ConfigError, match="attached to another consumer"):
-            next(polled(two, assignor))
+            next(polled(second, assignor))
         assert len(assignor.tasks.active) == PARTITIONS
-        one.poll(timeout_ms=100)
+        first.poll(timeout_ms=100)
 
 
 def test_an_assignor_that_the_consumer_was_not_made_with_is_refused_by_attach(servers):

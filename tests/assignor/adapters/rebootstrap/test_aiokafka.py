@@ -97,7 +97,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
             first = await write(producer, "before")
             await until(lambda: first <= old.seen | new.seen, "the group reads")
             await until(lambda: first <= alone.seen, "the other one reads")
-            await until(lambda: calm(old, new), "nobody joins any more")
+            await until(lambda: calm(old, new), "no member joins any more")
             known = [(m.identity, m.version, m.partitions) for m in (old, new)]
             before = [c for m in (old, new) for c in m.consumer._client._conns.values()]
 

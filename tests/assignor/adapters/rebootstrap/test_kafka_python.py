@@ -127,7 +127,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
     until(lambda: calm(old, new), "a group of two releases settles")
     first = write(producer, "before")
     until(lambda: first <= old.seen | new.seen and first <= alone.seen, "all are read")
-    until(lambda: calm(old, new), "nobody joins any more")
+    until(lambda: calm(old, new), "no member joins any more")
     known = [(m.identity, m.version, sorted(m.partitions)) for m in (old, new)]
     connections = [
         c for m in (old, new) for c in list(m.consumer._manager._conns.values()) if c.connected
@@ -172,7 +172,7 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
     until(lambda: settled(member), "the member has everything")
     first = write(producer, "before")
     until(lambda: first <= member.seen, "all is read")
-    until(lambda: calm(member), "nobody joins any more")
+    until(lambda: calm(member), "no member joins any more")
     # Not the generation: a leader that reads new metadata can start one more rebalance.
     known = member.identity[0], member.version, sorted(member.partitions)
     before = list(member.consumer._manager._conns.values())
@@ -187,7 +187,7 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
     until(lambda: second <= member.seen, "the member reads on")
     assert {report.rule for report in reports} == {"demanded by the server"}
     assert all(isinstance(report, Rebootstrapped) for report in reports)
-    until(lambda: calm(member), "nobody joins any more")
+    until(lambda: calm(member), "no member joins any more")
     assert (member.identity[0], member.version, sorted(member.partitions)) == known
     assert member.problems == []
     asked = broker.requests("Metadata")
@@ -234,24 +234,24 @@ def test_with_none_a_demand_is_reported_to_the_application_and_nothing_is_closed
 @pytest.mark.slow
 @pytest.mark.kip("1102-5", "loop")
 def test_with_none_a_consumer_whose_brokers_are_all_replaced_stays_where_it_is(broker, producer):
-    with_it = Member(broker.bootstrap_servers, "with", metadata_recovery_strategy="rebootstrap")
+    member = Member(broker.bootstrap_servers, "with", metadata_recovery_strategy="rebootstrap")
     none = Member(
         broker.bootstrap_servers,
         "none",
         metadata_recovery_strategy="none",
         metadata_recovery_rebootstrap_trigger_ms=100,
     )
-    until(lambda: settled(with_it) and settled(none), "both have everything")
+    until(lambda: settled(member) and settled(none), "both have everything")
     first = write(producer, "before")
-    until(lambda: first <= with_it.seen and first <= none.seen, "all is read")
+    until(lambda: first <= member.seen and first <= none.seen, "all is read")
     broker.replace_nodes()
     second = write(producer, "after")
-    until(lambda: second <= with_it.seen, "the other one reads on")
+    until(lambda: second <= member.seen, "the other one reads on")
     time.sleep(2)
     assert not second & none.seen
     assert list(none.supervisor.rebootstraps) == []
     none.rescued(second)
-    with_it.stop()
+    member.stop()
     none.stop()
 
 

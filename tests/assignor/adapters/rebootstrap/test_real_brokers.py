@@ -95,7 +95,7 @@ def _play(broker, address):
             "all_members reads",
             2 * LIMIT_S,
         )
-        until(lambda: calm(supervised), "nobody joins any more")
+        until(lambda: calm(supervised), "no member joins any more")
         known = supervised.identity, aio.member_id
 
         broker.move()

@@ -25,10 +25,10 @@ def owner_header(epoch):
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_foreign_header_is_ignored(cluster, member, headers, is_first):
     if not is_first:
-        one = member("one", kind=DictStore)
-        one.assign()
-        one.finish()
-        one.revoke()
+        owner = member("one", kind=DictStore)
+        owner.assign()
+        owner.finish()
+        owner.revoke()
     cluster.logs[CHANGELOGS[1]].append(
         NewRecord(partition=CHANGELOGS[1], key=b"foreign", value=b"1", headers=headers)
     )
@@ -52,11 +52,11 @@ def test_a_task_whose_epochs_are_used_up_is_refused():
 
 
 def test_an_ignored_epoch_is_reported_with_partition_and_offset(cluster, member, caplog):
-    one = member("one", kind=DictStore)
-    one.assign()
+    owner = member("one", kind=DictStore)
+    owner.assign()
     headers = list(owner_header(LAST_EPOCH))
     cluster.logs[CHANGELOGS[0]].append(
         SimpleNamespace(partition=CHANGELOGS[0], key=b"f", value=b"1", headers=headers)
     )
-    one.poll()
+    owner.poll()
     assert "offset 0 of app-by-letter-changelog-0 names owner epoch" in caplog.text

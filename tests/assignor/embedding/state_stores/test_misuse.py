@@ -37,39 +37,39 @@ def test_stores_that_do_not_fit_the_topology_are_refused(tmp_path):
 
 
 def test_a_store_that_was_not_given_is_refused(cluster, member):
-    one = member()
-    one.assign()
-    one.poll()
+    owner = member()
+    owner.assign()
+    owner.poll()
     with pytest.raises(TopologyError, match=r"'other' is not among the given stores \(by-letter, "):
-        one.stores[TASK][OTHER]
+        owner.stores[TASK][OTHER]
     with pytest.raises(TopologyError, match="'other' is not among the given stores"):
-        one.stores.local_state(OTHER, 0)
+        owner.stores.local_state(OTHER, 0)
     with pytest.raises(TopologyError, match="no source of the topology reads topic 'else'"):
-        one.stores.process({TopicPartition("else", 0): [object()]}, one.count)
+        owner.stores.process({TopicPartition("else", 0): [object()]}, owner.count)
 
 
 def test_a_state_that_is_kept_beyond_its_record_is_refused(cluster, member):
-    one = member()
-    one.assign()
-    one.poll()
+    owner = member()
+    owner.assign()
+    owner.poll()
     kept = []
-    one.stores.process(
+    owner.stores.process(
         {INPUTS[0]: cluster.input[INPUTS[0]][:1]}, lambda _, state: kept.append(state)
     )
     [state] = kept
     with pytest.raises(StoreReadOnly, match="write only in the function that processes a record"):
-        state[one.words].put("one", 1)
+        state[owner.words].put("one", 1)
     with pytest.raises(StoreReadOnly, match="task 0_0 sends nothing to out now"):
         state.send("out", key=b"")
     with pytest.raises(StoreReadOnly, match="sends nothing"):
-        one.stores[TASK].send("out", key=b"")
-    assert state[one.words].get("one") is None
+        owner.stores[TASK].send("out", key=b"")
+    assert state[owner.words].get("one") is None
 
 
 def test_the_state_directory_is_shared_with_the_assignor_and_with_no_other_process(
     tmp_path, member
 ):
-    one = member()
+    owner = member()
     ProcessDirectory(tmp_path / "one").close()
     code = (
         "from assignor.embedding import ProcessDirectory, StateDirectoryLocked\n"
@@ -80,5 +80,5 @@ def test_the_state_directory_is_shared_with_the_assignor_and_with_no_other_proce
     )
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"locked\n"
-    one.stores.close()
+    owner.stores.close()
     assert subprocess.run(command, capture_output=True, check=True).stdout == b""

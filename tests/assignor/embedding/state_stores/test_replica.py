@@ -82,7 +82,7 @@ def test_records_below_the_position_are_skipped(replica):
 @pytest.mark.parametrize(
     "value", [b"", b"1234567", bytes(16), b"\xff" * 16, b"\x00" * 7 + b"\x01" + b"1234567"]
 )
-def test_an_owner_that_makes_no_sense_is_nobody(value):
+def test_an_invalid_owner_is_no_owner(value):
     assert owner_of([("other", b""), (OWNER_HEADER, value)]) == NOBODY
 
 

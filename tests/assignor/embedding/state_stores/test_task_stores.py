@@ -62,52 +62,52 @@ def test_an_active_task_that_becomes_a_standby_follows_the_new_owner(cluster, me
 
 
 def test_records_that_come_with_a_new_assignment_are_not_lost(cluster, member):
-    one = member()
-    one.assign()
-    one.finish()
-    one.revoke()
-    one.assign()
+    owner = member()
+    owner.assign()
+    owner.finish()
+    owner.revoke()
+    owner.assign()
     cluster.write("till")
     # The client's poll returns them in the call in which the rebalance happened.
     batch = {INPUTS[0]: cluster.input[INPUTS[0]][-1:], INPUTS[1]: []}
-    done = one.stores.process(batch, one.count)
+    done = owner.stores.process(batch, owner.count)
     assert done == {INPUTS[0]: len(cluster.input[INPUTS[0]])}
-    assert one.state() == cluster.expected()
+    assert owner.state() == cluster.expected()
 
 
 def test_a_task_that_moved_away_is_closed_and_its_files_are_kept_for_a_while(
     cluster, member, tmp_path
 ):
-    one = member()
-    one.assign()
-    one.finish()
-    kept = one.stores[TASK][one.words]
-    position = one.stores.task_offsets()
-    one.revoke()
-    one.stores.on_tasks_assigned({}, {})
-    one.stores.process({}, one.count)
-    assert one.stores.task_offsets() == position
+    owner = member()
+    owner.assign()
+    owner.finish()
+    kept = owner.stores[TASK][owner.words]
+    position = owner.stores.task_offsets()
+    owner.revoke()
+    owner.stores.on_tasks_assigned({}, {})
+    owner.stores.process({}, owner.count)
+    assert owner.stores.task_offsets() == position
     with pytest.raises(StoreNotHeld, match="its task is not on this member any more"):
         kept.get("one")
     with pytest.raises(StoreNotHeld, match=r"task 0_0 is not on this member; ask a host of"):
-        one.stores[TASK]
+        owner.stores[TASK]
     with pytest.raises(StoreNotHeld, match=r"task 0_3 is not on this member"):
-        one.stores.local_state(one.words, 3)
+        owner.stores.local_state(owner.words, 3)
     assert (tmp_path / "one/0_0/by-word.db").exists()
-    one.stores._local._cleanup_delay_s = 0.0
-    one.stores.process({}, one.count)
-    one.stores.process({}, one.count)
+    owner.stores._local._cleanup_delay_s = 0.0
+    owner.stores.process({}, owner.count)
+    owner.stores.process({}, owner.count)
     assert not (tmp_path / "one/0_0").exists()
-    assert one.stores.task_offsets() == {}
+    assert owner.stores.task_offsets() == {}
 
 
 def test_a_restarted_process_tells_the_leader_what_it_has(cluster, member):
-    one = member()
-    one.assign()
-    one.finish()
-    position = one.stores.task_offsets()
+    owner = member()
+    owner.assign()
+    owner.finish()
+    position = owner.stores.task_offsets()
     assert sum(position.values()) == sum(cluster.logs[each].end for each in CHANGELOGS)
-    one.stores.close()
+    owner.stores.close()
     again = member()
     assert again.stores.task_offsets() == position
     again.assign()
@@ -118,10 +118,10 @@ def test_a_restarted_process_tells_the_leader_what_it_has(cluster, member):
 def test_a_file_that_cannot_be_used_is_told_at_the_start_and_raised_when_it_is_needed(
     cluster, member, tmp_path, caplog
 ):
-    one = member()
-    one.assign()
-    one.finish()
-    one.stores.close()
+    owner = member()
+    owner.assign()
+    owner.finish()
+    owner.stores.close()
     (tmp_path / "one/0_0/by-word.db").write_bytes(b"no database" * 100)
     again = member()
     assert "by-word.db is damaged, or no SQLite file" in caplog.text
@@ -136,10 +136,10 @@ def test_a_file_that_cannot_be_used_is_told_at_the_start_and_raised_when_it_is_n
 
 @pytest.mark.parametrize("change", ["truncated", "made anew"])
 def test_a_changelog_that_lost_records_is_noticed(cluster, member, change):
-    one = member(kind=SqliteStore)
-    one.assign()
-    one.finish()
-    one.stores.close()
+    owner = member(kind=SqliteStore)
+    owner.assign()
+    owner.finish()
+    owner.stores.close()
     for log in cluster.logs.values():
         if change == "truncated":
             log.start, log.records = log.end + 3, []
@@ -154,81 +154,83 @@ def test_a_changelog_that_lost_records_is_noticed(cluster, member, change):
 
 
 def test_records_wait_until_their_task_is_restored(cluster, member):
-    one = member()
-    one.assign()
-    assert one.stores.waiting == frozenset(INPUTS)
-    one.stores._restore_s = -1.0  # a step at a time
+    owner = member()
+    owner.assign()
+    assert owner.stores.waiting == frozenset(INPUTS)
+    owner.stores._restore_s = -1.0  # a step at a time
     batch = {INPUTS[0]: cluster.input[INPUTS[0]][:2]}
-    assert one.stores.process(batch, one.count) == {}
-    assert one.stores.waiting == frozenset(INPUTS)
-    assert one.stores.process({}, one.count) == {INPUTS[0]: 2}
-    assert one.stores.waiting == frozenset()
+    assert owner.stores.process(batch, owner.count) == {}
+    assert owner.stores.waiting == frozenset(INPUTS)
+    assert owner.stores.process({}, owner.count) == {INPUTS[0]: 2}
+    assert owner.stores.waiting == frozenset()
 
 
 def test_partitions_are_merged_by_time(cluster, member):
-    one = member()
-    one.assign()
-    one.poll()
+    owner = member()
+    owner.assign()
+    owner.poll()
     seen = []
-    one.stores.process(
+    owner.stores.process(
         {each: cluster.input[each] for each in INPUTS}, lambda record, _: seen.append(record.word)
     )
     assert seen == [*WORDS, *WORDS[:4]]
 
 
 def test_records_of_confluent_kafka_have_methods(cluster, member):
-    one = member()
-    one.assign()
-    one.poll()
+    owner = member()
+    owner.assign()
+    owner.poll()
     records = [
         SimpleNamespace(word=word, offset=lambda at=at: at, timestamp=lambda at=at: (1, at))
         for at, word in enumerate(["one", "two"])
     ]
     partition = SimpleNamespace(topic="orders", partition=0)
     hashable = type("Partition", (), vars(partition))
-    assert one.stores.process({hashable: records}, one.count) == {hashable: 2}
-    assert one.state()["by-word"] == {"one": 1, "two": 1}
+    assert owner.stores.process({hashable: records}, owner.count) == {hashable: 2}
+    assert owner.state()["by-word"] == {"one": 1, "two": 1}
 
 
 def test_a_function_that_raises_has_no_effect_and_the_batch_comes_again(cluster, member):
-    one = member()
-    one.assign()
-    one.poll()
+    owner = member()
+    owner.assign()
+    owner.poll()
 
     def fail(record, state):
-        one.count(record, state)
+        owner.count(record, state)
         if record.word == WORDS[2]:
             raise ZeroDivisionError
 
     batch = {INPUTS[0]: cluster.input[INPUTS[0]][:3], INPUTS[1]: cluster.input[INPUTS[1]][:3]}
     with pytest.raises(ZeroDivisionError):
-        one.stores.process(batch, fail)
-    assert one.state() == {"by-word": {}, "by-letter": {}}
-    assert one.stores.process({}, one.count) == dict.fromkeys(INPUTS, 3)
-    assert one.state()["by-word"] == dict.fromkeys(WORDS[:6], 1)
+        owner.stores.process(batch, fail)
+    assert owner.state() == {"by-word": {}, "by-letter": {}}
+    assert owner.stores.process({}, owner.count) == dict.fromkeys(INPUTS, 3)
+    assert owner.state()["by-word"] == dict.fromkeys(WORDS[:6], 1)
 
 
 def test_a_cluster_that_does_not_answer_costs_no_record(cluster, member):
-    one = member()
-    one.assign()
-    one.poll()
-    one.access.broken = ClusterUnavailable("gone")
+    owner = member()
+    owner.assign()
+    owner.poll()
+    owner.access.broken = ClusterUnavailable("gone")
     batch = {each: cluster.input[each] for each in INPUTS}
     for given in (batch, {}):
         with pytest.raises(ClusterUnavailable):
-            one.stores.process(given, one.count)
-        assert one.stores.waiting == frozenset(INPUTS)
-    one.access.broken = None
-    assert one.stores.process({}, one.count) == {each: len(cluster.input[each]) for each in INPUTS}
-    assert one.state() == restored(cluster) == cluster.expected()
+            owner.stores.process(given, owner.count)
+        assert owner.stores.waiting == frozenset(INPUTS)
+    owner.access.broken = None
+    assert owner.stores.process({}, owner.count) == {
+        each: len(cluster.input[each]) for each in INPUTS
+    }
+    assert owner.state() == restored(cluster) == cluster.expected()
 
 
 def test_a_large_batch_is_written_in_parts(cluster, member, monkeypatch):
     monkeypatch.setattr("assignor.embedding.state_stores.task_stores.COMMIT_SIZE", 1)
-    one = member()
-    one.assign()
-    one.finish()
-    assert one.state() == restored(cluster) == cluster.expected()
+    owner = member()
+    owner.assign()
+    owner.finish()
+    assert owner.state() == restored(cluster) == cluster.expected()
     commits = [record for record in cluster.logs[CHANGELOGS[0]].records if b"commit" in record.key]
     assert len(commits) == 12
 
@@ -238,16 +240,16 @@ def ignore(*_):
 
 
 def test_records_without_writes_need_no_commit_record(cluster, member):
-    one = member()
-    one.assign()
-    one.poll()
+    owner = member()
+    owner.assign()
+    owner.poll()
     ends = {each: cluster.logs[each].end for each in CHANGELOGS}
     batch = {INPUTS[0]: cluster.input[INPUTS[0]]}
-    assert one.stores.process(batch, ignore) == {INPUTS[0]: 6}
+    assert owner.stores.process(batch, ignore) == {INPUTS[0]: 6}
     assert {each: cluster.logs[each].end for each in CHANGELOGS} == ends
     # They are not processed twice here.
-    assert one.stores.process(batch, one.count) == {INPUTS[0]: 6}
-    assert one.state()["by-word"] == {}
+    assert owner.stores.process(batch, owner.count) == {INPUTS[0]: 6}
+    assert owner.state()["by-word"] == {}
 
 
 def test_a_task_without_stores_runs_at_once():

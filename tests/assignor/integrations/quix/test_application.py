@@ -139,17 +139,17 @@ def replayed(monkeypatch):
 
 def test_counts_stay_exact_when_partitions_move_between_two_commits(counting, words, start):
     """Of partitions that stay, Quix alone would lose what it had counted since the last commit."""
-    one = start(counting("one", commit_interval=3600))
+    first = start(counting("one", commit_interval=3600))
     words.write(400)
-    until(words.all_counted, [one])
-    two = start(counting("two", commit_interval=3600))
-    until(lambda: len(one.tasks) == len(two.tasks) == 2, [one, two])
+    until(words.all_counted, [first])
+    second = start(counting("two", commit_interval=3600))
+    until(lambda: len(first.tasks) == len(second.tasks) == 2, [first, second])
     words.write(400)
-    until(words.all_counted, [one, two])
-    assert two.stop() is None
-    until(lambda: len(one.tasks) == 4, [one])
+    until(words.all_counted, [first, second])
+    assert second.stop() is None
+    until(lambda: len(first.tasks) == 4, [first])
     words.write(400)
-    until(words.all_counted, [one])
+    until(words.all_counted, [first])
     assert words.counted == words.written
 
 
@@ -159,13 +159,13 @@ def test_the_state_of_standbys_is_not_replayed(counting, words, start, replayed)
     until(lambda: sorted(len(app.tasks) for app in apps) == [2, 2], apps)
     words.write(400)
     until(words.all_counted, apps)
-    one, two = apps
+    first, second = apps
     until(lambda: words.changelogs() == {**apps[0].followed, **apps[1].followed}, apps)
-    assert one.stop() is None
+    assert first.stop() is None
     before = replayed()
-    until(lambda: len(two.tasks) == 4, [two])
+    until(lambda: len(second.tasks) == 4, [second])
     words.write(400)
-    until(words.all_counted, [two])
+    until(words.all_counted, [second])
     assert words.counted == words.written
     # Quix always reads the last record again that it has.
     assert replayed() - before <= 2
@@ -203,23 +203,23 @@ def test_a_block_can_run_an_application_twice_and_leaves_nothing_in_it(counting,
 
 
 def test_queries_find_the_process_that_has_a_key(counting, words, start):
-    one = start(counting(), endpoint="127.0.0.1:8080")
-    until(lambda: len(one.tasks) == 4, [one])
-    hosts = one.session.client.assignor.hosts_for_key("words/default", b"word-1")
+    first = start(counting(), endpoint="127.0.0.1:8080")
+    until(lambda: len(first.tasks) == 4, [first])
+    hosts = first.session.client.assignor.hosts_for_key("words/default", b"word-1")
     assert hosts.active == HostInfo("127.0.0.1", 8080)
 
 
 def test_two_processes_with_one_state_directory_are_refused(counting, start):
-    one = start(counting("one"))
-    until(lambda: len(one.tasks) == 4, [one])
+    first = start(counting("one"))
+    until(lambda: len(first.tasks) == 4, [first])
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from quixstreams import Application
 from assignor.integrations.quix import streams_assignor
 from encoding import HostInfo
-app = Application({one.app.config.broker_address.bootstrap_servers!r}, consumer_group="app",
-                  state_dir={str(one.app.config.state_dir)!r})
+app = Application({first.app.config.broker_address.bootstrap_servers!r}, consumer_group="app",
+                  state_dir={str(first.app.config.state_dir)!r})
 app.dataframe(app.topic("words")).apply(lambda value, state: value, stateful=True)
 with streams_assignor(app):
     app.run()

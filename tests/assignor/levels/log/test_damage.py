@@ -100,12 +100,12 @@ def test_the_error_names_the_file_and_what_to_do_and_that_works(tmp_path):
     path = tmp_path / RECORDS
     whole = path.read_bytes()
     path.write_bytes(whole[:-9] + b"\xff" + whole[-8:])
-    for open_it in (
+    for open_log in (
         lambda: look_at_log(FolderDisk(tmp_path)),
         lambda: opened_log(tmp_path).__enter__(),
     ):
         with pytest.raises(StoreError) as caught:
-            open_it()
+            open_log()
         size, file = re.search(r"`truncate -s (\d+) (\S+)`", str(caught.value)).groups()
         assert file == str(path)
     assert path.read_bytes() == whole[:-9] + b"\xff" + whole[-8:]
@@ -125,12 +125,12 @@ STRAY = (
 
 @pytest.mark.parametrize("name", [*STRAY, f"{2**63}".zfill(20) + ".snapshot"])
 def test_files_that_are_none_of_the_log_are_left_alone(disk, name):
-    disk.files[name] = b"somebody else's"
+    disk.files[name] = b"another file"
     log = FeatureLog(disk)
     log.change({TASK_PLACEMENT: 1}, Note())
     log.change({TASK_PLACEMENT: 2}, Note())
     assert FeatureLog(disk).state == log.state
-    assert disk.files[name] == b"somebody else's"
+    assert disk.files[name] == b"another file"
 
 
 def test_a_link_to_nothing_in_place_of_records_is_an_error(tmp_path):

@@ -104,7 +104,7 @@ def test_standbys_of_a_client_all_on_its_neighbour_take_no_more_steps():
 
 
 def _on_neighbours(tasks):
-    """As Kafka places standbys: a crash would overload one client, whoever crashes."""
+    """As Kafka places standbys: a crash of any client would overload one client."""
     state = settled_group(tasks, standbys=1, tasks_a_client=10)
     rows = state.copy_rows()
     is_standby = rows[:, 1] != state.owner[rows[:, 0]]

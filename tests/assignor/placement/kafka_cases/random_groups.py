@@ -44,7 +44,7 @@ class Shape:
         nodes, topics, partitions, clients: how many; a task reads one partition of two topics.
         most_threads: threads of a client are drawn up to this.
         stateful: True or False for all tasks, None for a random part of them.
-        is_fresh: whether nobody ran or holds anything, with `threads` threads a client.
+        is_fresh: whether no client ran or holds anything, with `threads` threads a client.
         threads: of each client of a fresh group.
     """
 

@@ -128,7 +128,7 @@ def test_warm_ups_ask_for_a_probing_rebalance_on_the_leaders_own_answer():
     lead(members, strategy=high_availability, knowledge=knowledge)
     members["b"] = start(number=1)
     answer, received = lead(members, strategy=high_availability, knowledge=knowledge)
-    assert len(members["a"].held.active) == 4, "nobody runs a cold task while a warm copy exists"
+    assert len(members["a"].held.active) == 4, "no member runs a cold task while a warm copy exists"
     assert members["b"].held.warmup
     assert answer.answers["a"].assignment.next_rebalance_ms == 605_000
     assert answer.answers["b"].assignment.next_rebalance_ms == NO_REBALANCE
