@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from assignor.inspection.tasks import stateful_subtopologies
 from assignor.inspection.values import ClientLook, GroupInspection, MemberLook, Shape
-from assignor.problems import ProblemError
+from assignor.problems import TOPOLOGY_VERSION_KEY, ProblemError
 from encoding import NO_REBALANCE, TaskId
 
 Lags = Literal["caught-up", "reported"]
@@ -32,7 +32,7 @@ def problem_of(
 
     Raises:
         ProblemError: it is not a Streams group, its tasks have topology names, or a name in `dies`
-            matches no client or several.
+            matches no client or several; or members run different topologies.
     """
     if not look.is_streams:
         raise ProblemError(f"{look.summary}; only Streams groups can be saved")
@@ -40,6 +40,11 @@ def problem_of(
         raise ProblemError(
             "problem files cannot have tasks of named topologies;"
             " save groups of applications without them"
+        )
+    if look.topologies is not None and any(f.is_changing for f in look.topologies.families):
+        raise ProblemError(
+            "members run different topologies, and a problem file has one:"
+            " save the group before or after the change"
         )
     sizes = _sizes(look)
     stateful = stateful_subtopologies(look)
@@ -55,6 +60,9 @@ def problem_of(
         },
         "clients": _clients(look, stateful, lags),
     }
+    version = max((member.topology_version for member in look.members), default=1)
+    if version > 1:
+        problem[TOPOLOGY_VERSION_KEY] = version
     if dies:
         leaving = [process_named(look, name) for name in dies]
         problem["events"] = [{"type": _DIES, "clients": leaving}]

@@ -2,6 +2,7 @@
 
 from assignor.problems.events import play_problem
 from assignor.problems.files import (
+    TOPOLOGY_VERSION_KEY,
     LagMemory,
     Problem,
     parse_problem,
@@ -20,6 +21,7 @@ from assignor.problems.schedule import Event, Schedule
 from assignor.problems.values import ProblemError, quoted
 
 __all__ = [
+    "TOPOLOGY_VERSION_KEY",
     "Event",
     "LagMemory",
     "Measures",

@@ -36,14 +36,15 @@ from assignor.problems.values import (
 )
 from encoding import TaskId, shown
 
+TOPOLOGY_VERSION_KEY = "topology_version"
 _TASKS_MAX = 10**6
 _PARTITIONS_MAX = 10**7
 _WEIGHT_MAX = 1e15
 _ODD_SHOWN = 10
 _KNOWN_KEYS = frozenset(
     {"name", "config", "topics", "subtopologies", "end_offset_sums", "clients", "weights"}
-    # Keys for simulations, and comments.
-    | {"events", "stuck", "note"}
+    # Keys for simulations, comments, and plans of a new topology.
+    | {"events", "stuck", "note", TOPOLOGY_VERSION_KEY}
 )
 _KNOWN_PARTS = {
     "topics": frozenset({"partitions", "racks"}),

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from assignor import ConfigError, TopologyError
 from assignor.cli import Command, format_option, imported_topology
-from assignor.problems import ProblemError
+from assignor.problems import ProblemError, quoted
 from encoding import shown
 from probing import Release, ReleaseError, find_release
 from system_tests.cli.options import (
@@ -25,6 +25,7 @@ from system_tests.cli.options import (
 )
 from system_tests.plan import (
     FATAL,
+    PlannedTopology,
     PlanStep,
     StepCost,
     UpgradePlan,
@@ -43,6 +44,7 @@ PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a live group
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
+PROGRAM plan --topology group.json app:NEW  # from what a live group runs
 """
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
@@ -77,13 +79,12 @@ _EXITS = {
     "topologies",
     nargs=2,
     metavar="OLD NEW",
-    help="Two topologies, each as MODULE:NAME: plan a change of the application instead.",
+    help="Two topologies, each as MODULE:NAME or as a file of `assignor inspect --save`: plan a "
+    "change of the application instead.",
 )
 @click.option(
     "--application-id",
-    default="app",
-    show_default=True,
-    help="With --topology: prefix of internal topics.",
+    help="With --topology: prefix of internal topics; by default the group of a file, else app.",
 )
 @format_option()
 def plan(**given: Any) -> None:
@@ -120,9 +121,8 @@ def _plan_topologies(given: dict[str, Any]) -> NoReturn:
     if given["new"] is not None or given["old"] is not None or given["saved"] is not None:
         refuse("--topology plans a change of the application; leave out --from, --to and --problem")
     try:
-        old, new = (imported_topology(name) for name in given["topologies"])
-        made = topology_plan(old, new, given["application_id"])
-    except (ConfigError, TopologyError) as error:
+        made = topology_plan(*_topologies(given["topologies"], given["application_id"]))
+    except (ConfigError, ProblemError, TopologyError) as error:
         refuse(str(error))
     if given["form"] == "json":
         click.echo(json.dumps(asdict(made), indent=2))
@@ -130,6 +130,32 @@ def _plan_topologies(given: dict[str, Any]) -> NoReturn:
         for line in topology_lines(made):
             click.echo(shown(line, limit=None))
     sys.exit(EXIT_BAD if made.obstacles else 0)
+
+
+def _topologies(names: tuple[str, str], application_id: str | None) -> Iterator[PlannedTopology]:
+    """Yield both sides: importable topologies, or groups that `assignor inspect` saved."""
+    saved = {name: read_saved(Path(name)) for name in names if Path(name).is_file()}
+    groups = sorted({group.name for group in saved.values()} | {application_id or ""} - {""})
+    if len(groups) > 1:
+        refuse(
+            f"internal topics have the prefix of one application, and these are {quoted(groups)};"
+            " save both groups of the same application, and leave out --application-id"
+        )
+    for name in names:
+        if name in saved:
+            group = saved[name]
+            yield PlannedTopology(
+                subtopologies=group.subtopologies,
+                version=group.topology_version,
+                placeholders=group.placeholders,
+                is_saved=True,
+            )
+        else:
+            topology = imported_topology(name)
+            yield PlannedTopology(
+                subtopologies=topology.subtopologies(groups[0] if groups else "app"),
+                version=topology.version,
+            )
 
 
 def _start(given: dict[str, Any]) -> tuple[Release, int, int]:

@@ -4,11 +4,17 @@ from system_tests.plan.cost import StepCost, step_costs
 from system_tests.plan.notes import FATAL
 from system_tests.plan.saved import read_saved
 from system_tests.plan.steps import PlanStep, UpgradePlan, Use, make_plan
-from system_tests.plan.topologies import TopologyPlan, topology_lines, topology_plan
+from system_tests.plan.topologies import (
+    PlannedTopology,
+    TopologyPlan,
+    topology_lines,
+    topology_plan,
+)
 
 __all__ = [
     "FATAL",
     "PlanStep",
+    "PlannedTopology",
     "StepCost",
     "TopologyPlan",
     "UpgradePlan",

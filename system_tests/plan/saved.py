@@ -4,13 +4,14 @@ The file holds what every member wrote. Several releases may write the same byte
 names the release with `--from`, and it is checked against the file.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from assignor import read_problem
-from assignor.problems import ProblemError, parse_problem
+from assignor.problems import TOPOLOGY_VERSION_KEY, ProblemError, parse_problem, quoted
+from assignor.topology import RepartitionTopic, Subtopology
 from encoding import RebalanceError
 from probing import RELEASES, Release, ReleaseError
 
@@ -28,12 +29,18 @@ class SavedGroup:
         partitions: partition count of the largest source topic.
         releases_by_client: client -> names of the releases that match what all its threads wrote;
             empty if unknown.
+        subtopologies: with their topics, as far as `inspect` knew them.
+        topology_version: the highest version of the topology that a member runs.
+        placeholders: topics of the file that stand for unknown ones.
     """
 
     name: str
     processes: int
     partitions: int
     releases_by_client: Mapping[str, frozenset[str]]
+    subtopologies: tuple[Subtopology, ...] = ()
+    topology_version: int = 1
+    placeholders: tuple[str, ...] = ()
 
     def release(self, given: Release | None) -> str:
         """Return the name of the release that the group runs: `given`, else the only match.
@@ -86,6 +93,7 @@ def read_saved(path: Path) -> SavedGroup:
     except RebalanceError as error:
         raise ProblemError(f"{path}: {error}") from None
     sizes = (task.partition + 1 for task in problem.state.tasks)
+    parts = tuple(_subtopologies(problem.name, data.get("subtopologies", {})))
     return SavedGroup(
         name=problem.name,
         processes=len(problem.state.clients),
@@ -94,6 +102,38 @@ def read_saved(path: Path) -> SavedGroup:
             str(client.get("client", process)): _releases(client.get("versions"))
             for process, client in sorted(data["clients"].items())
         },
+        subtopologies=parts,
+        topology_version=_version(path, data.get(TOPOLOGY_VERSION_KEY, 1)),
+        placeholders=tuple(
+            topic
+            for part in parts
+            for topic in (*part.source_topics, *part.changelog_topics)
+            if topic.startswith(f"{problem.name}-subtopology-{part.id}-")
+        ),
+    )
+
+
+def _subtopologies(name: str, rows: Mapping[str, Any]) -> Iterator[Subtopology]:
+    for number in sorted(rows, key=int):
+        sources = tuple(sorted(rows[number]["sources"]))
+        yield Subtopology(
+            id=int(number),
+            nodes=(),
+            source_topics=sources,
+            repartition_topics=tuple(
+                RepartitionTopic(name=topic, partitions=None)
+                for topic in sources
+                if topic.startswith(f"{name}-") and topic.endswith("-repartition")
+            ),
+            changelog_topics=tuple(sorted(rows[number].get("changelogs", ()))),
+        )
+
+
+def _version(path: Path, value: Any) -> int:
+    if type(value) is int and value >= 1:
+        return value
+    raise ProblemError(
+        f"{path}: {TOPOLOGY_VERSION_KEY} is {quoted(value)}; give a number from 1 on"
     )
 
 

@@ -1,10 +1,9 @@
 """The plan of a rolling change of the topology: what becomes of each subtopology and its state."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from assignor import Topology
-from assignor.topology import Change, SubtopologyChange, compare_topologies
+from assignor.topology import Change, Subtopology, SubtopologyChange, compare_topologies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +69,28 @@ _ROLLBACKS = {
 }
 
 
-def topology_plan(old: Topology, new: Topology, application_id: str) -> TopologyPlan:
-    """Return the plan of a rolling change from one topology to another.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTopology:
+    """A side of a change.
 
-    Raises:
-        TopologyError: a topology is invalid.
+    Attributes:
+        subtopologies: with the names of their internal topics.
+        version: of the topology.
+        placeholders: topics that stand for unknown ones (saved groups only).
+        is_saved: it is known from a saved group, so without partitions of repartition topics.
     """
-    changes = compare_topologies(
-        old.subtopologies(application_id), new.subtopologies(application_id)
-    )
+
+    subtopologies: tuple[Subtopology, ...]
+    version: int
+    placeholders: tuple[str, ...] = ()
+    is_saved: bool = False
+
+
+def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
+    """Return the plan of a rolling change from one topology to another."""
+    is_saved = old.is_saved or new.is_saved
+    sides = [_without_counts(side) if is_saved else side.subtopologies for side in (old, new)]
+    changes = compare_topologies(*sides)
     parts = tuple(map(_subtopology, changes))
     changed = any(c.kind is not Change.KEPT for c in changes)
     is_same_version = changed and new.version <= old.version
@@ -92,8 +104,26 @@ def topology_plan(old: Topology, new: Topology, application_id: str) -> Topology
         subtopologies=parts,
         steps=tuple(_steps(old, new)) if changed else (),
         obstacles=(obstacle,) if is_same_version else (),
-        warnings=tuple(_warnings(changes)),
+        warnings=(*_unknown_topics(old), *_unknown_topics(new), *_warnings(changes)),
     )
+
+
+def _without_counts(side: PlannedTopology) -> tuple[Subtopology, ...]:
+    return tuple(
+        replace(
+            part,
+            repartition_topics=tuple(replace(t, partitions=None) for t in part.repartition_topics),
+        )
+        for part in side.subtopologies
+    )
+
+
+def _unknown_topics(side: PlannedTopology) -> Iterator[str]:
+    if side.placeholders:
+        yield (
+            f"the saved group does not have the real names of {', '.join(side.placeholders)}:"
+            " their subtopologies count as changed; compare two topologies by MODULE:NAME instead"
+        )
 
 
 def _subtopology(change: SubtopologyChange) -> SubtopologyPlan:
@@ -113,7 +143,7 @@ def _subtopology(change: SubtopologyChange) -> SubtopologyPlan:
     )
 
 
-def _steps(old: Topology, new: Topology) -> Iterator[str]:
+def _steps(old: PlannedTopology, new: PlannedTopology) -> Iterator[str]:
     if old.version == 1:
         yield "bounce all members to this release, with the topology as it is"
     yield (
@@ -145,7 +175,7 @@ def topology_lines(plan: TopologyPlan) -> Iterator[str]:
     """Yield a plan as lines of text."""
     yield f"topology version {plan.old_version} -> {plan.new_version}"
     for obstacle in plan.obstacles:
-        yield f"  not as it is: {obstacle}"
+        yield f"  cannot be rolled out: {obstacle}"
     for warning in plan.warnings:
         yield f"  warning: {warning}"
     for part in plan.subtopologies:

@@ -7,9 +7,13 @@ from click.testing import CliRunner
 
 from assignor import Topology
 from system_tests.cli.main import main
-from system_tests.plan import topology_plan
+from system_tests.plan import PlannedTopology, topology_plan
 
 PAGE = "examples.topologies"
+
+
+def side(topology):
+    return PlannedTopology(subtopologies=topology.subtopologies("app"), version=topology.version)
 
 
 def plan(*words):
@@ -42,12 +46,15 @@ def test_a_rename_that_orphans_state_is_named_before_it_happens():
 def test_added_and_removed_ones_can_go_back_and_numbers_may_change():
     old = Topology().add_source("m", topics=["words"])
     new = Topology(version=2).add_source("m", topics=["words"]).add_source("a", topics=["more"])
-    made = topology_plan(old, new, "app")
+    made = topology_plan(side(old), side(new))
     assert [(p.kind, p.old_numbers, p.new_numbers) for p in made.subtopologies] == [
         ("added", (), (0,)),
         ("kept", (0,), (1,)),
     ]
-    assert [p.kind for p in topology_plan(new, old, "app").subtopologies] == ["kept", "removed"]
+    assert [p.kind for p in topology_plan(side(new), side(old)).subtopologies] == [
+        "kept",
+        "removed",
+    ]
 
 
 def test_the_same_version_is_an_obstacle():
@@ -68,5 +75,69 @@ def test_the_same_version_is_an_obstacle():
 )
 def test_wrong_usage_is_named(words, sentence):
     found = plan(*words)
+    assert found.exit_code == 2
+    assert sentence in found.stderr
+
+
+def saved_group(**changes):
+    """A file of `assignor inspect --save` of a group with the first topology of the page."""
+    return {
+        "name": "shop",
+        "topics": {"words": {"partitions": 2}},
+        "subtopologies": {"0": {"sources": ["words"], "changelogs": ["shop-counts-changelog"]}},
+        "clients": {"a": {"active": ["0_0", "0_1"]}},
+    } | changes
+
+
+def saved(folder, name="group.json", **changes):
+    path = folder / name
+    path.write_text(json.dumps(saved_group(**changes)))
+    return str(path)
+
+
+def test_a_saved_group_is_the_old_side_and_gives_the_prefix(tmp_path):
+    found = plan("--topology", saved(tmp_path), f"{PAGE}:SECOND", "--format", "json")
+    assert found.exit_code == 0, found.stderr
+    document = json.loads(found.stdout)
+    [part] = document["subtopologies"]
+    assert (part["kind"], part["kept"], part["empty"]) == (
+        "changed",
+        ["shop-counts-changelog"],
+        ["shop-lengths-changelog"],
+    )
+    same = plan("--topology", saved(tmp_path), f"{PAGE}:FIRST", "--format", "json")
+    assert [p["kind"] for p in json.loads(same.stdout)["subtopologies"]] == ["kept"]
+
+
+def test_two_saved_groups_are_compared_and_repartition_topics_have_no_counts(tmp_path):
+    topics = {"words": {"partitions": 2}, "shop-by-word-repartition": {"partitions": 2}}
+    more = {
+        "0": {"sources": ["words"], "changelogs": ["shop-counts-changelog"]},
+        "1": {"sources": ["shop-by-word-repartition"], "changelogs": []},
+    }
+    new = saved(tmp_path, "new.json", topics=topics, subtopologies=more, topology_version=3)
+    found = plan("--topology", saved(tmp_path), new, "--format", "json")
+    document = json.loads(found.stdout)
+    assert (document["old_version"], document["new_version"]) == (1, 3)
+    assert [p["kind"] for p in document["subtopologies"]] == ["kept", "added"]
+
+
+def test_names_that_the_saved_group_does_not_have_are_a_warning(tmp_path):
+    parts = {"0": {"sources": ["words"], "changelogs": ["shop-subtopology-0-changelog"]}}
+    found = plan("--topology", saved(tmp_path, subtopologies=parts), f"{PAGE}:FIRST")
+    assert "does not have the real names of shop-subtopology-0-changelog" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "sentence"),
+    [
+        ({"topology_version": 0}, (), "topology_version is 0; give a number from 1 on"),
+        ({"topology_version": True}, (), "topology_version is True"),
+        ({}, ("--application-id", "other"), "these are ['other', 'shop']"),
+        ({"clients": {}}, (), "no clients"),
+    ],
+)
+def test_an_invalid_saved_group_is_refused(tmp_path, changes, more, sentence):
+    found = plan("--topology", saved(tmp_path, **changes), f"{PAGE}:FIRST", *more)
     assert found.exit_code == 2
     assert sentence in found.stderr
