@@ -149,8 +149,8 @@ def topic_problem(wanted: InternalTopic, found: ExistingTopic) -> str | None:
         return (
             f"internal topic {wanted.name} has {found.partitions} partitions instead of "
             f"{wanted.partitions}: its input topics were changed, or another application owns it; "
-            "stop the application and delete the topic (its state is rebuilt), or choose another "
-            "application id"
+            "reset the application (stop it, delete this topic and the state directories, and set "
+            "the committed offsets back), or choose another application id"
         )
     policies = {p.strip() for p in (found.cleanup_policy or "").split(",")} - {""}
     if policies and wanted.compacted and "compact" not in policies:
