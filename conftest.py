@@ -45,9 +45,9 @@ def pytest_addoption(parser):
         "--ledger",
         nargs="?",
         const="core,sim,loop",
-        metavar="WORLDS",
-        help="fail when a test that proves a done row of tests/kips.toml in one of these worlds "
-        "(all but `real` by itself) did not pass",
+        metavar="ENVIRONMENTS",
+        help="fail when a test that proves a done row of tests/kips.toml in one of these"
+        " environments (all but `real` by itself) did not pass",
     )
 
 

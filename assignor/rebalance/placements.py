@@ -10,7 +10,7 @@ from encoding import TaskId, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Who gets what, by member id, and what the leader remembers of it.
+    """The tasks of each member, by member id, and what the leader remembers of them.
 
     Attributes:
         active_by_member, standby_by_member: tasks; a missing member gets none.

@@ -39,7 +39,7 @@ class AiokafkaPort:
 
     @property
     def coordinator(self) -> Any:
-        """Of the consumer; None before it is started."""
+        """The coordinator of the consumer; None before the consumer is started."""
         return getattr(self._consumer, "_coordinator", None)
 
     def is_joining(self) -> bool:
@@ -74,7 +74,7 @@ class AiokafkaPort:
         return int(getattr(self.coordinator, "generation", _NO_GENERATION))
 
     def owned_partitions(self) -> Iterable[TopicPartition]:
-        """Nothing: aiokafka is eager, and gives up everything before it joins."""
+        """Return no partitions: aiokafka is eager and gives up all of them before it joins."""
         return ()
 
     def group_instance_id(self) -> str | None:

@@ -41,7 +41,7 @@ Writes = Mapping[bytes, bytes | None]
 
 
 class Owner(NamedTuple):
-    """Who wrote a record: the number of the claim on the task, and the process. Later ones win."""
+    """The writer of a record: number of its claim on the task, and process; later claims win."""
 
     epoch: int
     process: bytes

@@ -39,7 +39,7 @@ _READABLE_SINCE: Final = {1: 1, 2: 1, 3: 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Who changed levels, when and why; empty if the format does not contain notes."""
+    """Author, time and reason of a change of levels; empty if the format does not contain notes."""
 
     at_ms: int = 0
     who: str = ""

@@ -92,7 +92,7 @@ def happen(clients, event, pick, new):
     return clients
 
 
-def live(state, events, joining, strategy):
+def run_scenario(state, events, joining, strategy):
     """Every round, phase by phase; the last round of a phase is settled."""
     rounds = list(play(state, strategy))
     yield rounds
@@ -146,12 +146,12 @@ def check_round(played):
     assert warm <= state.config.max_warmup_replicas
 
 
-def check_life(life, strategy=high_availability):
+def check_scenario(scenario, strategy=high_availability):
     """Check that rounds break no rule and phases end settled; return the last round of each phase.
 
     While clients bounce, a phase is one round, and the group need not be settled.
     """
-    for rounds in live(*life, strategy):
+    for rounds in run_scenario(*scenario, strategy):
         for played in rounds:
             check_round(played)
         if not rounds[-1].assignment.followup or len(rounds) > 1:
@@ -181,15 +181,15 @@ def check_level(last):
 
 @given(lives())
 @settings(max_examples=60, deadline=None)
-def test_a_group_settles_level_after_any_event_and_starts_nothing_cold(life):
-    for last in check_life(life):
+def test_a_group_settles_level_after_any_event_and_starts_nothing_cold(scenario):
+    for last in check_scenario(scenario):
         check_level(last)
 
 
 @given(lives(racks=True, tags=True))
 @settings(max_examples=40, deadline=None)
-def test_a_group_with_zones_settles_with_its_copies_in_different_zones(life):
-    for last in check_life(life):
+def test_a_group_with_zones_settles_with_its_copies_in_different_zones(scenario):
+    for last in check_scenario(scenario):
         check_level(last)
         zones = [dict(tags)["zone"] for tags in last.state.tags]
         holders = {t: {zones[c]} for t, c in enumerate(last.assignment.active.tolist())}
@@ -202,15 +202,15 @@ def test_a_group_with_zones_settles_with_its_copies_in_different_zones(life):
 
 @given(lives(racks=True, tags=True, costs=True))
 @settings(max_examples=30, deadline=None)
-def test_a_group_with_zones_and_rack_costs_settles_too(life):
-    for last in check_life(life):
+def test_a_group_with_zones_and_rack_costs_settles_too(scenario):
+    for last in check_scenario(scenario):
         check_level(last)
 
 
 @given(lives(weights=True))
 @settings(max_examples=40, deadline=None)
-def test_a_group_with_hot_tasks_settles_with_its_work_level(life):
-    for last in check_life(life):
+def test_a_group_with_hot_tasks_settles_with_its_work_level(scenario):
+    for last in check_scenario(scenario):
         state, active = last.state, last.assignment.active
         fresh = np.zeros(len(state.clients))
         for chosen in (state.stateful, ~state.stateful):
@@ -235,8 +235,8 @@ def heaviest_first(state, tasks, load):
 
 @given(lives())
 @settings(max_examples=40, deadline=None)
-def test_sticky_settles_at_once(life):
-    for rounds in live(*life, sticky):
+def test_sticky_settles_at_once(scenario):
+    for rounds in run_scenario(*scenario, sticky):
         assert len(rounds) == 1
         assert validate(rounds[0].state, rounds[0].assignment) == ()
         most, least = thread_counts(
@@ -247,8 +247,8 @@ def test_sticky_settles_at_once(life):
 
 @given(lives())
 @settings(max_examples=30, deadline=None)
-def test_a_scale_out_without_standbys_takes_no_round_more_than_the_moves_need(life):
-    state, _, joining = life
+def test_a_scale_out_without_standbys_takes_no_round_more_than_the_moves_need(scenario):
+    state, _, joining = scenario
     state = replace(state, config=replace(state.config, num_standby_replicas=0))
     [settled] = play(state, high_availability)
     clients = [*clients_after(settled.state, settled.assignment), joining[0]]

@@ -123,7 +123,7 @@ async def write(producer, prefix):
 
 
 @contextlib.asynccontextmanager
-async def world():
+async def broker_and_producer():
     """A broker, its address, and a supervised producer."""
     async with EmbeddedBroker(BEHIND_ONE_ADDRESS) as broker:
         producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)

@@ -25,10 +25,10 @@ from probing.rebootstrap import ConnectionLost, RebootstrapConfigError
 from system_tests.broker import Fault
 from tests.assignor.adapters.rebootstrap.aiokafka_clients import (
     Member,
+    broker_and_producer,
     calm,
     settled,
     until,
-    world,
     write,
 )
 from tests.assignor.adapters.rebootstrap.clusters import LIMIT_S, TOPIC, Names
@@ -87,7 +87,7 @@ def test_invalid_settings_are_refused():
 @pytest.mark.kip("1102-7", "loop")
 def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replaced():
     async def play():
-        async with world() as (broker, servers, producer):
+        async with broker_and_producer() as (broker, servers, producer):
             old = await Member.started(
                 servers, "g", release="3.1", metadata_recovery_strategy="rebootstrap"
             )
@@ -129,7 +129,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
 @pytest.mark.kip("1102-6", "loop")
 def test_the_supervisors_own_requests_receive_a_demand():
     async def play():
-        async with world() as (broker, servers, producer):
+        async with broker_and_producer() as (broker, servers, producer):
             member = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")
             await until(lambda: calm(member), "the member has everything")
             first = await write(producer, "before")
@@ -160,7 +160,7 @@ def test_the_supervisors_own_requests_receive_a_demand():
 @pytest.mark.kip("1102-5", "loop")
 def test_with_none_nothing_ever_makes_it_begin_again():
     async def play():
-        async with world() as (broker, servers, producer):
+        async with broker_and_producer() as (broker, servers, producer):
             reports = []
             none = await Member.started(
                 servers,
@@ -197,7 +197,7 @@ def test_with_none_nothing_ever_makes_it_begin_again():
 @loop
 def test_connections_that_are_stuck_do_not_hold_the_trigger_back():
     async def play():
-        async with world() as (broker, servers, producer):
+        async with broker_and_producer() as (broker, servers, producer):
             member = await Member.started(
                 servers, "g", metadata_recovery_rebootstrap_trigger_ms=1_000
             )
@@ -228,7 +228,7 @@ def test_connections_that_are_stuck_do_not_hold_the_trigger_back():
 @pytest.mark.parametrize("setup_ms", [200, 60_000])
 def test_a_slow_connection_is_given_up_in_time_and_no_other_one_waits_for_it(setup_ms):
     async def play():
-        async with world() as (broker, servers, producer):
+        async with broker_and_producer() as (broker, servers, producer):
             member = await Member.started(
                 servers,
                 "g",
@@ -260,7 +260,7 @@ def test_a_slow_connection_is_given_up_in_time_and_no_other_one_waits_for_it(set
 @loop
 def test_a_node_that_failed_is_left_alone_until_its_back_off_is_over():
     async def play():
-        async with world() as (broker, servers, _):
+        async with broker_and_producer() as (broker, servers, _):
             member = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")
             await until(lambda: calm(member), "the member has everything")
             supervisor, client = member.supervisor, member.consumer._client
@@ -279,7 +279,7 @@ def test_a_node_that_failed_is_left_alone_until_its_back_off_is_over():
 @loop
 def test_names_are_looked_up_again_until_they_are_found(monkeypatch):
     async def play():
-        async with world() as (broker, _, producer):
+        async with broker_and_producer() as (broker, _, producer):
             names = Names(monkeypatch, next(iter(broker.addresses.values())))
             member = await Member.started(
                 Names.SERVER, "g", metadata_recovery_strategy="rebootstrap"
@@ -302,7 +302,7 @@ def test_names_are_looked_up_again_until_they_are_found(monkeypatch):
 @loop
 def test_an_admin_client_goes_on_and_a_closed_supervisor_leaves_the_client_as_it_was():
     async def play():
-        async with world() as (broker, servers, _):
+        async with broker_and_producer() as (broker, servers, _):
             admin = AIOKafkaAdminClient(bootstrap_servers=servers)
             await admin.start()
             supervisor = supervise(admin)
