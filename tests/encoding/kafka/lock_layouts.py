@@ -1,6 +1,7 @@
-"""Adds the layouts of new versions to the lock file: `python -m tests.encoding.kafka.lock_layouts`.
+"""Adds new layouts to the lock file: `python -m tests.encoding.kafka.lock_layouts`.
 
-It never changes existing versions, which are released.
+Rows of existing versions never change: they are released. Native versions can get rows under new
+keys, which their older readers skip.
 """
 
 import json
@@ -42,6 +43,14 @@ def _spelled(default):
     return "none" if default is None or default in ((), {}) else str(default)
 
 
+def is_appended(old, new, version):
+    """Whether a layout is the locked one, with rows of new keys behind it (native ones only)."""
+    if version < EARLIEST_NATIVE_VERSION:
+        return new == old
+    keys = [int(line.split()[0]) for line in new[1:]]
+    return new[: len(old)] == old and keys == sorted(set(keys))
+
+
 def locked():
     return json.loads(PATH.read_text(encoding="ascii")) if PATH.exists() else {}
 
@@ -49,8 +58,11 @@ def locked():
 def main():
     layouts = locked()
     for version in encoding.KNOWN_VERSIONS:
-        entry = {kind: layout_of(kind, version) for kind in KINDS}
-        layouts.setdefault(str(version), entry)
+        for kind in KINDS:
+            new = layout_of(kind, version)
+            old = layouts.setdefault(str(version), {}).setdefault(kind, new)
+            if is_appended(old, new, version):
+                layouts[str(version)][kind] = new
     PATH.write_text(json.dumps(layouts, indent=1) + "\n", encoding="ascii")
 
 

@@ -10,7 +10,7 @@ from docs.generators import wire
 from encoding import KAFKA_VERSIONS, KNOWN_VERSIONS, NATIVE_VERSIONS
 from encoding.native.schema import EMULATED_VERSIONS, NATIVE_KINDS, READABLE_SINCE
 from tests.encoding.golden_files import LATEST
-from tests.encoding.kafka.lock_layouts import KINDS, layout_of, locked
+from tests.encoding.kafka.lock_layouts import KINDS, is_appended, layout_of, locked
 from tests.encoding.native_strategies import DRAWN, NATIVE_WRITTEN
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -20,12 +20,36 @@ GOLDEN = json.loads((ROOT / "tests/encoding/golden/native.json").read_text(encod
 @pytest.mark.parametrize("version", sorted(locked(), key=int))
 def test_the_layout_of_a_released_version_is_what_it_was(version):
     for kind in KINDS:
-        assert layout_of(kind, int(version)) == locked()[version][kind], (
+        new, old = layout_of(kind, int(version)), locked()[version][kind]
+        assert is_appended(old, new, int(version)), (
             f"the {kind} of version {version} is released and must not change: members that run"
             " somewhere write it. Give the new layout a new version: end the old row with `until`,"
             " add a row with `since` (native rows under a new key), add the version to the table"
             " and run `python -m tests.encoding.kafka.lock_layouts`"
         )
+        assert new == old, (
+            f"the {kind} of version {version} has new keys, which older members skip: check that"
+            " these can work without them, and run `python -m tests.encoding.kafka.lock_layouts`"
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        (lambda rows: rows, True),
+        (lambda rows: [*rows, "999 more: count = 0"], True),
+        (lambda rows: rows[:-1], False),
+        (lambda rows: [*rows, "1 more: count = 0"], False),
+        (lambda rows: [rows[0], "0 more: count = 0", *rows[1:]], False),
+        (lambda rows: [rows[0].replace("since ", "since 1"), *rows[1:]], False),
+        (lambda rows: [*rows[:-1], rows[-1].replace(": ", ": other_")], False),
+    ],
+)
+def test_only_new_keys_behind_the_others_fit_a_released_layout(change, fits):
+    rows = locked()["101"]["subscription"]
+    assert is_appended(rows, change(rows), 101) is fits
+    kafkas = locked()["11"]["subscription"]
+    assert not is_appended(kafkas, [*kafkas, "more: int32"], 11)
 
 
 def missing_of(version):
