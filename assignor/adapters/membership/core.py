@@ -95,7 +95,7 @@ class MembershipCore:
         self.setup = setup
         self.member = member
         self.leader = setup.leader
-        self.memory = LeaderKnowledge()
+        self.memory = self._led_with = LeaderKnowledge()
         # Of answers that were decided and have not arrived yet.
         self._sent_claims: ClaimMemory = NO_CLAIMS
         self.owned: tuple[TopicPartition, ...] = ()
@@ -210,7 +210,7 @@ class MembershipCore:
 
     def begin_lead(self) -> None:
         """Note that the client has this member lead the generation."""
-        self._leads = True
+        self._leads, self._led_with = True, self.memory
 
     def decide(
         self,
@@ -221,7 +221,7 @@ class MembershipCore:
         generation: int,
         now_ms: int,
     ) -> GroupAnswer:
-        """Return the leader's answers to all members, and remember them.
+        """Return the leader's answers to all members; the last ones of a generation are remembered.
 
         Args:
             group: every member of the generation, with its bytes.
@@ -240,7 +240,7 @@ class MembershipCore:
             group,
             at_hand.partition_counts,
             knowledge=replace(
-                self.memory,
+                self._led_with.with_new_topologies(self.memory),
                 generation=generation,
                 leader_id=own_ids[0] if own_ids else None,
                 now_ms=now_ms,

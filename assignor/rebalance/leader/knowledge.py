@@ -1,7 +1,7 @@
 """What a leader knows besides the subscriptions: its settings, and what it has learnt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from assignor.config import AssignmentConfig
 from assignor.placement import Strategy, high_availability
@@ -81,3 +81,16 @@ class LeaderKnowledge:
     generation: int = UNKNOWN_GENERATION
     waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
     topologies: TopologyMemory = NO_TOPOLOGIES
+
+    def with_new_topologies(self, decided: "LeaderKnowledge") -> "LeaderKnowledge":
+        """Return this memory for a second decision of the same rebalance.
+
+        Only what members described is taken over: the lags, copies and questions of the first
+        decision are of the same rebalance, not of the one before.
+
+        Args:
+            decided: what the first decision remembered.
+        """
+        found = decided.topologies
+        topologies = replace(self.topologies, appended=found.appended, described=found.described)
+        return replace(self, topologies=topologies)

@@ -1,12 +1,13 @@
 """The membership core: from bytes and facts to bytes, tasks and steps."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from assignor import ConfigError, high_availability, sticky
+from assignor import ConfigError, assign_group, high_availability, sticky
 from assignor.adapters.membership import core as core_module
 from assignor.adapters.membership import member_options
 from assignor.adapters.membership.core import MembershipCore
@@ -189,6 +190,34 @@ def test_a_leader_remembers_the_claims_of_answers_that_arrived():
     leader.begin_join()
     take(leader, decide(group["m2"], group)["m1"], generation=2)
     assert leader.memory.claims == NO_CLAIMS, "another member leads"
+
+
+def test_a_rebalance_that_is_decided_twice_has_the_memory_of_the_one_before():
+    """New subtopologies are looked up between two decisions of one rebalance."""
+    leader, other = core_of(1), core_of(2)
+    join(leader), join(other)
+    decide(leader, {"a": leader, "b": other})
+    before = leader.memory
+    members = [
+        GroupMember(member_id=name, user_data=c.last_bytes)
+        for name, c in (("a", leader), ("b", other))
+    ]
+    at_hand = AtHand(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
+    seen = []
+
+    def remembering(settings, group, counts, *, knowledge, held_view):
+        seen.append(knowledge)
+        return assign_group(settings, group, counts, knowledge=knowledge, held_view=held_view)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core_module, "assign_group", remembering)
+        leader.begin_lead()
+        for _ in range(2):
+            # As if copies had been followed since.
+            leader.memory = replace(leader.memory, lags_before={"now": {TASKS[0]: 7}})
+            leader.decide(members, at_hand, persistent_version=0, generation=2, now_ms=0)
+    assert [known.lags_before for known in seen] == [before.lags_before] * 2
+    assert [known.stalled for known in seen] == [before.stalled] * 2
 
 
 def test_the_leader_asks_for_a_rebalance_for_newer_levels_and_a_follower_does_not():
