@@ -92,10 +92,6 @@ def least_lags(
         given: tasks that the client is given now, to run or as copies; None: all that it reports.
             No client restores other state, so it cannot come nearer: its lag is forgotten, unless
             it made no progress while it was given, so that other copies are tried first.
-
-    The least lag that a copy has had so far, so that one whose lag goes up and down comes nearer
-    only when it is nearer than ever. Once it was within the limit, the acceptable recovery lag, or
-    ran, its lag counts from then on.
     """
     before = client.lags_before
     return {
