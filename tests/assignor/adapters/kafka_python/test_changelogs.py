@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from assignor import ConfigError, Topology
-from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
-from assignor.embedding import JSON, TEXT, ClusterUnavailable, DictStore, NewRecord
+from assignor import ConfigError
+from assignor.adapters.kafka_python import KafkaChangelogs
+from assignor.embedding import ClusterUnavailable, NewRecord
 from assignor.embedding.state_stores.records import Owner, owned_record
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.tables import DictTable
@@ -122,34 +122,3 @@ def test_a_cluster_that_is_gone_is_one_sentence():
 def test_a_setting_that_no_client_has_is_refused():
     with pytest.raises(ConfigError, match="boostrap_servers"):
         KafkaChangelogs(boostrap_servers="127.0.0.1:1")
-
-
-TOPOLOGY = (
-    Topology()
-    .add_source("read", topics=["words"])
-    .add_processor("count", parents=["read"])
-    .add_state_store("counts", processors=["count"])
-)
-COUNTS = DictStore("counts", key=TEXT, value=JSON)
-
-
-def test_a_consumer_that_commits_by_itself_is_refused():
-    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
-        settings = {"bootstrap_servers": broker.bootstrap_servers, "enable_auto_commit": True}
-        with (
-            StreamsApplication(
-                TOPOLOGY, print, group_id="app", stores=[COUNTS], **settings
-            ) as application,
-            pytest.raises(ConfigError, match="set enable_auto_commit=False"),
-        ):
-            application.run()
-
-
-def test_queries_need_an_endpoint():
-    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
-        settings = {"bootstrap_servers": broker.bootstrap_servers}
-        with (
-            StreamsApplication(TOPOLOGY, print, group_id="app", **settings) as application,
-            pytest.raises(ConfigError, match="set endpoint='host:port'"),
-        ):
-            application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))
