@@ -1,7 +1,8 @@
 """Changelogs through kafka-python, on a broker: append, follow, lose records, fail."""
 
 import logging
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 
 import pytest
 
@@ -99,6 +100,34 @@ def test_a_changelog_that_lost_records_while_it_is_followed_is_read_anew(
     read_all(changelogs, [store])
     assert sorted(dict(store.table.items())) == [b"e", b"n", b"w"]
     assert "is rebuilt: the changelog begins at" in caplog.text
+
+
+def test_a_changelog_that_was_made_anew_is_read_from_its_start(broker, caplog):
+    caplog.set_level(logging.INFO)
+    changelog = TopicPartition("app-anew-changelog", 0)
+    broker.create_topic(changelog.topic)
+    store = Replica("anew", changelog, DictTable("anew"))
+    settings = {"bootstrap_servers": broker.bootstrap_servers, "metadata_max_age_ms": 200}
+    with closing(KafkaChangelogs(**settings)) as changelogs:
+        changelogs.append(records("abc", changelog))
+        read_all(changelogs, [store])
+        first = store.table.progress.topic_id
+
+        def make_anew(running):
+            running.cluster.delete_topic(changelog.topic)
+            running.cluster.create_topic(changelog.topic, 1)
+
+        broker.call(make_anew)
+        # Longer than the copy: its offsets alone tell nothing.
+        with closing(KafkaChangelogs(**settings)) as other:
+            other.append(records("defghi", changelog))
+        deadline = time.monotonic() + 60
+        while dict(store.table.items()).keys() != set(map(str.encode, "defghi")):
+            assert time.monotonic() < deadline, dict(store.table.items())
+            with suppress(ClusterUnavailable):
+                changelogs.read([store], wait_s=0.1)
+    assert store.table.progress.topic_id not in (None, first)
+    assert "is rebuilt: the changelog was deleted and made anew" in caplog.text
 
 
 def test_a_record_that_is_too_large_is_one_sentence(changelogs):
