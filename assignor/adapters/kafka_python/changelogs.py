@@ -150,17 +150,18 @@ class ChangelogReader:
     def _begin(self, stores: Mapping[Any, FollowedStore]) -> None:
         """Read partitions from where their stores are."""
         if stores:
-            self._ids |= {partition: self._topic_id(partition.topic) for partition in stores}
             starts = self._consumer.beginning_offsets(list(stores))
             ends = self._consumer.end_offsets(list(stores))
             for partition, store in stores.items():
-                store.check_range(starts[partition], ends[partition], self._ids[partition])
+                topic_id = self._topic_id(partition.topic)
+                store.check_range(starts[partition], ends[partition], topic_id)
                 self._consumer.seek(partition, max(store.position, starts[partition]))
+                self._ids[partition] = topic_id
 
     def _topic_id(self, topic: str) -> UUID | None:
-        """Return the id of a topic, by the consumer's metadata; it has no public way to them."""
-        found: UUID | None = self._consumer._cluster.topic_id(topic)  # noqa: SLF001
-        return found or None
+        """Return the id of a topic, as the consumer's metadata have it; None if they have none."""
+        found: UUID | None = self._consumer._cluster.topic_id(topic)  # noqa: SLF001 no public way
+        return found if found is not None and found.int else None
 
     def _was_made_anew(self, partition: Any) -> bool:
         found = self._topic_id(partition.topic)

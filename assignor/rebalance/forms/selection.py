@@ -89,11 +89,7 @@ def select_tasks(
     partitions: dict[int, set[int]] = {}
     for task in plan.partitions_by_task:
         partitions.setdefault(task.subtopology, set()).add(task.partition)
-    able_ids = {c.member_id for c in carriers}
-    ran: dict[int, list[tuple[str, int]]] = {}
-    for member in sorted(running.keys() & able_ids):
-        for task in running[member]:
-            ran.setdefault(task.subtopology, []).append((member, task.partition))
+    ran = _by_subtopology(running, {c.member_id for c in carriers})
     chosen: set[TaskId] = set()
     pinned: dict[TaskId, str] = {}
     waiting: list[str] = []
@@ -124,6 +120,17 @@ def select_tasks(
             if len(family.forms) > 1
         ),
     )
+
+
+def _by_subtopology(
+    running: Mapping[str, AbstractSet[TaskId]], members: AbstractSet[str]
+) -> dict[int, list[tuple[str, int]]]:
+    """Number of a subtopology -> member id and partition of each task that a member ran."""
+    ran: dict[int, list[tuple[str, int]]] = {}
+    for member in sorted(running.keys() & members):
+        for task in running[member]:
+            ran.setdefault(task.subtopology, []).append((member, task.partition))
+    return ran
 
 
 def _shares(
