@@ -61,8 +61,10 @@ _FATAL = MappingProxyType(
         "GroupAuthorizationFailedError": "this user may not read the group; grant READ on it",
         "GroupMaxSizeReachedError": "the group has as many members as group.max.size allows; raise "
         "it on the brokers, or start fewer members",
-        "InconsistentGroupProtocolError": "the members of the group have no assignor name in "
-        "common; give every member the same assignors, or use another group id",
+        "InconsistentGroupProtocolError": "the members of the group have other assignors than this "
+        "one, which is named 'stream'; use another group_id, or bring the group to this assignor "
+        "with two rolling bounces, the first with its own assignors as fallback_assignors "
+        "(docs/clients.md); with aiokafka, stop all its members first",
         "InvalidGroupIdError": "the broker rejects this group id; choose another",
         "InvalidSessionTimeoutError": "the broker rejects session_timeout_ms; choose a value "
         "between group.min.session.timeout.ms and group.max.session.timeout.ms",

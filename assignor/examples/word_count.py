@@ -5,7 +5,8 @@
     python -m assignor.examples.word_count --say "to be or not to be"
 
 Each task counts the words of one partition. Counts are exact whatever is killed, and standbys keep
-a copy of them.
+a copy of them. Version 2 of the application counts the lengths of words, too, in a second store:
+restart one member after the other with `--version 2`.
 """
 
 from pathlib import Path
@@ -15,16 +16,12 @@ import click
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from assignor import JSON, TEXT, RebalanceError, SqliteStore, TaskState, Topology
+from assignor import JSON, TEXT, RebalanceError, SqliteStore, TaskState
 from assignor.adapters.kafka_python import StreamsApplication
+from assignor.examples.topologies import FIRST, SECOND
 
-TOPOLOGY = (
-    Topology()
-    .add_source("read", topics=["words"])
-    .add_processor("count", parents=["read"])
-    .add_state_store("counts", processors=["count"])
-)
 COUNTS = SqliteStore("counts", key=TEXT, value=JSON)
+LENGTHS = SqliteStore("lengths", key=TEXT, value=JSON)
 
 
 def count(record: Any, state: TaskState) -> None:
@@ -34,19 +31,34 @@ def count(record: Any, state: TaskState) -> None:
     click.echo(f"{state.task} {word} {counts.get(word)}")
 
 
+def count_lengths(record: Any, state: TaskState) -> None:
+    """Count a word, and its length."""
+    count(record, state)
+    lengths, length = state[LENGTHS], f"{len(record.key.decode())} letters"
+    lengths.put(length, lengths.get(length, 0) + 1)
+    click.echo(f"{state.task} {length} {lengths.get(length)}")
+
+
+VERSIONS = {1: (FIRST, count, [COUNTS]), 2: (SECOND, count_lengths, [COUNTS, LENGTHS])}
+
+
 @click.command()
 @click.option("--bootstrap-server", default="127.0.0.1:9092", show_default=True)
 @click.option("--state-dir", type=Path, default=Path("state"), show_default=True)
 @click.option("--session-ms", default=6000, show_default=True, help="Session timeout in ms.")
+@click.option("--version", type=click.IntRange(1, 2), default=1, help="Of the application.")
 @click.option("--say", metavar="WORDS", help="Write these words and exit.")
-def main(bootstrap_server: str, state_dir: Path, session_ms: int, say: str | None) -> None:
+def main(
+    bootstrap_server: str, state_dir: Path, session_ms: int, version: int, say: str | None
+) -> None:
     """Count the words of topic `words`."""
+    topology, handle, stores = VERSIONS[version]
     try:
         if say is None:
             with StreamsApplication(
-                TOPOLOGY,
-                count,
-                stores=[COUNTS],
+                topology,
+                handle,
+                stores=stores,
                 group_id="word-count",
                 bootstrap_servers=bootstrap_server,
                 state_dir=state_dir,

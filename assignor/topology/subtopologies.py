@@ -225,6 +225,13 @@ class Topology:
         parts = self.subtopologies(application_id)
         return tuple(sorted({topic for part in parts for topic in part.source_topics}))
 
+    def logged_stores(self) -> tuple[str, ...]:
+        """Return the names of state stores with a changelog named after them, sorted."""
+        found = self._stores.values()
+        return tuple(
+            sorted(s.name for s in found if s.logged and not (s.source_topic or s.changelog_topic))
+        )
+
     def store_topics(self, store: str, application_id: str) -> tuple[str, ...]:
         """Return the source topics of a state store's subtopology, sorted.
 

@@ -16,7 +16,8 @@ _TOP = """# Which form of a subtopology runs
 To plan a change of an application, with its state and its rollback:
 
 ```console
-$ rolling-bounce plan --topology examples.topologies:FIRST examples.topologies:SECOND
+$ rolling-bounce plan --topology \\
+    assignor.examples.topologies:FIRST assignor.examples.topologies:SECOND
 topology version 1 -> 2
 ...
 ```

@@ -119,6 +119,7 @@ def claim_rule(numbers: ClaimNumbers) -> ClaimRule:
 def believed_memory(members: Sequence[Carrier]) -> dict[bytes, Reached]:
     """Return the greatest believed entry of each form."""
     found: dict[bytes, Reached] = {}
+    highest = {member.member_id: member.highest_version for member in members}
     claims = {claim for member in members for claim in member.reached.items()}
     for form, reached in sorted(claims):
         making = [member for member in members if member.reached.get(form) == reached]
@@ -127,7 +128,7 @@ def believed_memory(members: Sequence[Carrier]) -> dict[bytes, Reached]:
             version=reached.version,
             leader_claims=any(member.leads for member in making),
             processes=len({member.process for member in making}),
-            highest_carried=max(member.highest_version for member in making),
+            highest_carried=max(highest[member.member_id] for member in making),
         )
         if claim_rule(numbers).believed:
             found[form] = max(reached, found.get(form, reached))

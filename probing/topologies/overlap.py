@@ -8,18 +8,25 @@ Key = TypeVar("Key", bound=Hashable)
 
 def families(topics: Mapping[Key, frozenset[str]]) -> tuple[frozenset[Key], ...]:
     """Return the connected sets of keys: those that share a topic, directly or through others."""
-    found: list[tuple[set[Key], set[str]]] = []
-    for key, names in topics.items():
-        keys, joined = {key}, set(names)
-        apart = []
-        for others, other_names in found:
-            if joined.isdisjoint(other_names):
-                apart.append((others, other_names))
-            else:
-                keys |= others
-                joined |= other_names
-        found = [*apart, (keys, joined)]
-    return tuple(frozenset(keys) for keys, _ in found)
+    # Number of a family -> its keys and topics; the smaller of two families joins the larger one.
+    found: dict[int, tuple[list[Key], list[str]]] = {}
+    family_of: dict[str, int] = {}
+    last: dict[int, int] = {}
+    for place, (key, names) in enumerate(topics.items()):
+        joined = {family_of[name] for name in names if name in family_of}
+        new = [name for name in names if name not in family_of]
+        largest = max(joined, key=lambda number: len(found[number][1]), default=place)
+        keys, own_names = found.setdefault(largest, ([], []))
+        for number in joined - {largest}:
+            other_keys, other_names = found.pop(number)
+            keys += other_keys
+            new += other_names
+        keys.append(key)
+        own_names += new
+        family_of |= dict.fromkeys(new, largest)
+        last[largest] = place
+    # By the last key of each family.
+    return tuple(frozenset(found[number][0]) for number in sorted(found, key=last.__getitem__))
 
 
 def without_overlaps(

@@ -40,7 +40,7 @@ import subprocess, sys
 from system_tests.broker import BrokerConfig, running_broker
 with running_broker(BrokerConfig(topics={"words": 4})) as broker:
     command = [sys.executable, "-u", "-m", "assignor.examples.word_count"]
-    command += ["--bootstrap-server", broker.bootstrap_servers[0]]
+    command += ["--bootstrap-server", broker.bootstrap_servers[0], "--version", "2"]
     subprocess.run([*command, "--say", "to be or not to be"], check=True)
     member = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     is_counted = "0_0 to 2\\n" in member.stdout
@@ -111,6 +111,7 @@ def _asks(run, says, **more):
 
 
 _LINE = json.dumps(PROBLEM) + "\n"
+_EXAMPLE = "assignor.examples.topologies"
 _LIVE = "rolling-bounce live --from 3.1 --to native --members 3 --seed 7"
 BASE = (
     *(_asks(f"{script} --version", "0.") for script in SCRIPTS),
@@ -135,6 +136,7 @@ BASE = (
     _asks("rolling-bounce explore --from 3.9.1 --to native --members 2 --crashes 0", "states"),
     _asks("rolling-bounce matrix --from 2.3.1 --to 4.1", "2.3.1"),
     _asks("rolling-bounce plan --from 2.3.1 --to 4.1", "bounce"),
+    _asks(f"rolling-bounce plan --topology {_EXAMPLE}:FIRST {_EXAMPLE}:SECOND", "app-lengths-cha"),
     front_door_check(),
 )
 WITHOUT = {

@@ -20,7 +20,7 @@ ON_A_BROKER = {
     "clients/kafka_python_group.py": ["one runs", "two runs", "processed"],
 }
 # Files that a page names.
-ON_A_PAGE = {"quix_counts.py": "integrations.md", "topologies.py": "change-topology.md"}
+ON_A_PAGE = {"quix_counts.py": "integrations.md"}
 # Applications are in the wheel. A page of docs starts each, and tests of the pages with it.
 APPLICATIONS = {
     "old_group": "start-upgrade.md",
@@ -50,7 +50,7 @@ def test_every_example_has_its_line_here():
     named = {n: (ROOT / "docs" / page).read_text() for n, page in ON_A_PAGE.items()}
     assert [n for n, page in named.items() if n.removesuffix(".py") not in page] == []
     shipped = {path.stem for path in (ROOT / "assignor/examples").glob("*.py")}
-    assert shipped == {"__init__", *APPLICATIONS}
+    assert shipped == {"__init__", "topologies", *APPLICATIONS}
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)

@@ -69,10 +69,11 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
 
 @documented(rest="client_options")
 def streams_consumer(
-    topology: Topology,
+    topology: Topology | None = None,
     *,
     group_id: str,
     bootstrap_servers: str | Sequence[str],
+    topologies: Sequence[Topology] | None = None,
     **options: Unpack[ConsumerKeywords],
 ) -> StreamsConsumer:
     """Return an `AIOKafkaConsumer` that is ready to start, with its assignor attached.
@@ -91,10 +92,12 @@ def streams_consumer(
         topology: what the application processes.
         group_id: of the consumer; also the prefix of internal topics.
         bootstrap_servers: `host:port`, or several.
+        topologies: several versions of the topology instead, for a program that can run each of
+            them; it is subscribed to the topics of all.
         options: options of `StreamsAssignor`, and settings of `AIOKafkaConsumer`, by name.
 
     Raises:
-        TypeError: there is no group id.
+        TypeError: there is no group id, or no topology.
         ConfigError: an option is unknown or invalid; the message names the nearest one.
         StateDirectoryLocked, StoreError, TopologyError, ReleaseError: as `StreamsAssignor` does.
     """
@@ -103,18 +106,19 @@ def streams_consumer(
     own, settings = split_keywords(
         options,
         client=_CLIENT_SETTINGS,
+        kinds=ConsumerSettings.__annotations__,
         fixed={
             "application_id": "it is the group_id",
             "partition_assignment_strategy": "aiokafka joins once for each assignor in it",
         },
     )
     own.setdefault("rack", settings.get("client_rack"))
-    assignor = StreamsAssignor(topology, application_id=group_id, **own)
+    assignor = StreamsAssignor(topology, application_id=group_id, topologies=topologies, **own)
     defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
     try:
         return StreamsConsumer(
             assignor,
-            topology.source_topics(group_id),
+            assignor.source_topics,
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
             partition_assignment_strategy=[assignor],

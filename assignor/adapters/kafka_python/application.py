@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, Self, Unpack
 
-from kafka import KafkaConsumer
-
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
-from assignor.adapters.kafka_python.consumer import ConsumerKeywords, streams_consumer
-from assignor.adapters.kafka_python.processing import run_tasks
-from assignor.adapters.membership import documented, split_keywords
+from assignor.adapters.kafka_python.consumer import (
+    ConsumerKeywords,
+    connected_consumer,
+    consumer_options,
+)
+from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
+from assignor.adapters.membership import documented
 from assignor.embedding import StateStore, TaskState, TaskStores
 from assignor.embedding.query_server import Answer, QueryServer
-from assignor.errors import ConfigError
+from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
 
 
@@ -30,7 +32,7 @@ class StreamsApplication:
             the member ends meanwhile, and has then had no effect on state.
         group_id: of the consumer; also the prefix of internal topics.
         bootstrap_servers: `host:port`, or several.
-        stores: the state stores, as `SqliteStore` or `DictStore`.
+        stores: all state stores of the topology, as `SqliteStore` or `DictStore`.
         tell: called with a sentence after each assignment, restoration and error.
         options: those that `help(streams_consumer)` explains, such as `num_standby_replicas=1` and
             `state_dir=` (one directory a process), and settings of `KafkaConsumer`, which the
@@ -59,30 +61,29 @@ class StreamsApplication:
         tell: Callable[[str], object] = lambda _: None,
         **options: Unpack[ConsumerKeywords],
     ) -> None:
-        self._handle = handle
-        self._endpoint = options.get("endpoint")
-        _, settings = split_keywords(
+        given = consumer_options(
             options,
-            client=KafkaConsumer.DEFAULT_CONFIG,
+            group_id=group_id,
+            bootstrap_servers=bootstrap_servers,
             fixed={"listener": "it is the state stores; subclass TaskStores to be called, too"},
         )
+        if given.client.get("enable_auto_commit"):
+            raise ConfigError(COMMITS_ITSELF)
+        _check_stores(topology, stores)
+        self._handle = handle
+        self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:
             self.stores = TaskStores(
                 topology,
                 stores,
                 application_id=group_id,
-                access=KafkaChangelogs(**settings | {"bootstrap_servers": bootstrap_servers}),
-                state_dir=options.get("state_dir"),
+                access=KafkaChangelogs(**given.client),
+                state_dir=given.member.get("state_dir"),
                 tell=tell,
             )
             resources.callback(self.stores.close)
-            options["listener"] = self.stores
-            self.consumer = streams_consumer(
-                topology,
-                group_id=group_id,
-                bootstrap_servers=bootstrap_servers,
-                **options,
-            )
+            given.member["listener"] = self.stores
+            self.consumer = connected_consumer(topology, given)
             resources.callback(self.consumer.close)
             self._resources = resources.pop_all()
 
@@ -133,6 +134,18 @@ class StreamsApplication:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+def _check_stores(topology: Topology, stores: Sequence[StateStore[Any, Any]]) -> None:
+    """Check that every state store of the topology that can be given is given."""
+    given = {store.name for store in stores}
+    missing = [name for name in topology.logged_stores() if name not in given]
+    if missing:
+        listed = ", ".join(f"SqliteStore({name!r}, key=TEXT, value=JSON)" for name in missing)
+        raise TopologyError(
+            f"the topology has state stores that were not given: {', '.join(missing)}; give all, "
+            f"such as stores=[{listed}], or remove them from the topology"
+        )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ the records to their stores. Use each object on one thread.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+from uuid import UUID
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
@@ -63,6 +64,8 @@ class ChangelogReader:
                 | {"enable_auto_commit": False, "auto_offset_reset": "none"},
                 kafka_client=kafka_client,
             )
+        # Partition -> id of its topic when it was last read from where its store is.
+        self._ids: dict[Any, UUID | None] = {}
         recovery = {name: settings[name] for name in _RECOVERY if name in settings}
         try:
             self._supervisor = supervise_own(self._consumer, **recovery)
@@ -89,6 +92,7 @@ class ChangelogReader:
         """
         by_partition = {_client_partition(store.changelog): store for store in stores}
         self._follow(by_partition)
+        self._begin({p: s for p, s in by_partition.items() if self._was_made_anew(p)})
         if not by_partition:
             return 0
         ends = self._consumer.end_offsets(list(by_partition)) if to_the_end else {}
@@ -149,8 +153,19 @@ class ChangelogReader:
             starts = self._consumer.beginning_offsets(list(stores))
             ends = self._consumer.end_offsets(list(stores))
             for partition, store in stores.items():
-                store.check_range(starts[partition], ends[partition])
+                topic_id = self._topic_id(partition.topic)
+                store.check_range(starts[partition], ends[partition], topic_id)
                 self._consumer.seek(partition, max(store.position, starts[partition]))
+                self._ids[partition] = topic_id
+
+    def _topic_id(self, topic: str) -> UUID | None:
+        """Return the id of a topic, as the consumer's metadata have it; None if they have none."""
+        found: UUID | None = self._consumer._cluster.topic_id(topic)  # noqa: SLF001 no public way
+        return found if found is not None and found.int else None
+
+    def _was_made_anew(self, partition: Any) -> bool:
+        found = self._topic_id(partition.topic)
+        return found is not None and found != self._ids.get(partition)
 
 
 class KafkaChangelogs:

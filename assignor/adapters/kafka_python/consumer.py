@@ -1,6 +1,8 @@
 """A ready consumer: a `KafkaConsumer` with a `StreamsAssignor`, attached, closed as one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
@@ -66,12 +68,82 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
             self.assignor.close()
 
 
-@documented(rest="client_options")
-def streams_consumer(
-    topology: Topology,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerOptions:
+    """What the keywords of `streams_consumer` and `StreamsApplication` say.
+
+    Attributes:
+        member: options of the assignor.
+        client: settings of the client, as given, with group and servers.
+    """
+
+    member: MemberKeywords
+    client: Mapping[str, Any]
+
+
+def consumer_options(
+    keywords: Mapping[str, Any],
     *,
     group_id: str,
     bootstrap_servers: str | Sequence[str],
+    fixed: Mapping[str, str] = MappingProxyType({}),
+) -> ConsumerOptions:
+    """Return the checked keywords, as those of the assignor and those of the client.
+
+    Args:
+        keywords: as a user gave them.
+        group_id: of the consumer.
+        bootstrap_servers: `host:port`, or several.
+        fixed: further names that cannot be given -> why.
+
+    Raises:
+        TypeError: there is no group id.
+        ConfigError: a name is unknown, or a value is wrong.
+    """
+    if group_id is None:
+        raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
+    member, settings = split_keywords(
+        keywords,
+        client=KafkaConsumer.DEFAULT_CONFIG,
+        kinds=ConsumerSettings.__annotations__,
+        fixed={**_FIXED, **fixed},
+    )
+    member.setdefault("rack", settings.get("client_rack") or None)
+    servers = {"group_id": group_id, "bootstrap_servers": bootstrap_servers}
+    return ConsumerOptions(member=member, client=settings | servers)
+
+
+def connected_consumer(
+    topology: Topology | None,
+    options: ConsumerOptions,
+    *,
+    topologies: Sequence[Topology] | None = None,
+    fallback_assignors: Sequence[Any] = (),
+) -> StreamsConsumer:
+    """Return the consumer of these options; see `streams_consumer`."""
+    group_id = options.client["group_id"]
+    assignor = StreamsAssignor(
+        topology, application_id=group_id, topologies=topologies, **options.member
+    )
+    try:
+        return StreamsConsumer(
+            assignor,
+            assignor.source_topics,
+            partition_assignment_strategy=[assignor, *fallback_assignors],
+            **{**_DEFAULTS, **options.client},
+        )
+    except BaseException:
+        assignor.close()
+        raise
+
+
+@documented(rest="client_options")
+def streams_consumer(
+    topology: Topology | None = None,
+    *,
+    group_id: str,
+    bootstrap_servers: str | Sequence[str],
+    topologies: Sequence[Topology] | None = None,
     fallback_assignors: Sequence[Any] = (),
     **options: Unpack[ConsumerKeywords],
 ) -> StreamsConsumer:
@@ -88,31 +160,20 @@ def streams_consumer(
         topology: what the application processes.
         group_id: of the consumer; also the prefix of internal topics.
         bootstrap_servers: `host:port`, or several.
+        topologies: several versions of the topology instead, for a program that can run each of
+            them; it is subscribed to the topics of all.
         fallback_assignors: of kafka-python, for a rolling bounce of a group that uses them, such as
             `[RangePartitionAssignor]`; the group uses them until every member has a
             `StreamsAssignor`, and no task runs until then.
         options: options of `StreamsAssignor`, and settings of `KafkaConsumer`, by name.
 
     Raises:
-        TypeError: there is no group id.
+        TypeError: there is no group id, or no topology.
         ConfigError: an option is unknown or invalid; the message names the nearest one.
         StateDirectoryLocked, StoreError, TopologyError, ReleaseError: as `StreamsAssignor` does.
         KafkaError: no broker answers within `bootstrap_timeout_ms`.
     """
-    if group_id is None:
-        raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
-    own, settings = split_keywords(options, client=KafkaConsumer.DEFAULT_CONFIG, fixed=_FIXED)
-    own.setdefault("rack", settings.get("client_rack") or None)
-    assignor = StreamsAssignor(topology, application_id=group_id, **own)
-    try:
-        return StreamsConsumer(
-            assignor,
-            topology.source_topics(group_id),
-            group_id=group_id,
-            bootstrap_servers=bootstrap_servers,
-            partition_assignment_strategy=[assignor, *fallback_assignors],
-            **_DEFAULTS | settings,
-        )
-    except BaseException:
-        assignor.close()
-        raise
+    given = consumer_options(options, group_id=group_id, bootstrap_servers=bootstrap_servers)
+    return connected_consumer(
+        topology, given, topologies=topologies, fallback_assignors=fallback_assignors
+    )

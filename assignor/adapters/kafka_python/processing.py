@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
@@ -16,6 +16,11 @@ _log = line_logger(__name__)
 
 # The member has to poll at least once a session.
 _LONGEST_PAUSE_S = 1.0
+
+COMMITS_ITSELF: Final = (
+    "the consumer commits records that are not processed yet; set enable_auto_commit=False"
+)
+"""Why state stores need `enable_auto_commit=False`."""
 
 
 def run_tasks(
@@ -44,9 +49,7 @@ def run_tasks(
         StoreError: a store cannot be used.
     """
     if consumer.config["enable_auto_commit"]:
-        raise ConfigError(
-            "the consumer commits records that are not processed yet; set enable_auto_commit=False"
-        )
+        raise ConfigError(COMMITS_ITSELF)
     ended, errors = stop or threading.Event(), PollErrors()
     for batch in polled(consumer, timeout_ms=timeout_ms, stop=ended):
         try:

@@ -28,7 +28,7 @@ class ConsumerSettings(TypedDict, total=False):
     reconnect_backoff_ms: int
     reconnect_backoff_max_ms: int
     max_in_flight_requests_per_connection: int
-    auto_offset_reset: Literal["earliest", "latest"]
+    auto_offset_reset: Literal["earliest", "latest", "none"]
     enable_auto_commit: bool
     auto_commit_interval_ms: int
     default_offset_commit_callback: Callable[..., object]
@@ -36,7 +36,7 @@ class ConsumerSettings(TypedDict, total=False):
     isolation_level: Literal["read_uncommitted", "read_committed"]
     allow_auto_create_topics: bool
     metadata_max_age_ms: int
-    client_dns_lookup: str
+    client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
     max_poll_records: int
     max_poll_interval_ms: int
     session_timeout_ms: int

@@ -9,14 +9,13 @@ from assignor.adapters.membership.embedded import (
     check_listed,
     new_membership,
 )
-from assignor.adapters.membership.keywords import MemberKeywords
+from assignor.adapters.membership.keywords import MemberKeywords, split_keywords
 from assignor.adapters.membership.member import Membership
 from assignor.adapters.membership.options import (
     OPTION_GROUPS,
     MemberOptions,
     member_options,
     option_fields,
-    split_keywords,
 )
 from assignor.adapters.membership.rejoin_timer import Cancellable, FollowupTimer, in_a_thread
 from assignor.adapters.membership.reports import Reporter

@@ -144,6 +144,12 @@ class EmbeddedMember:
         return self._membership.core.member.topology.carried.versions[subtopology]
 
     @property
+    def source_topics(self) -> tuple[str, ...]:
+        """Topics that the consumer subscribes to, of all versions of the topology, sorted."""
+        parts = self._membership.core.leader.subtopologies
+        return tuple(sorted({topic for part in parts for topic in part.source_topics}))
+
+    @property
     def routing(self) -> Routing:
         """Partitions by the host that serves them, as of the last assignment."""
         return self._membership.core.member.routing

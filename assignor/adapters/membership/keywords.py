@@ -1,15 +1,37 @@
-"""Types of the keyword options of a `StreamsAssignor`, for type checkers and editors."""
+"""Keywords of a `StreamsAssignor` and of `streams_consumer`: their types, and who takes which.
 
+The clients take most wrong values without a word: kafka-python reads `auto_offset_reset="earlyest"`
+as "none", and `security_protocol="SSL "` as PLAINTEXT. So the declared types of their settings are
+checked here.
+"""
+
+import difflib
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
-from typing import Literal, TypedDict
+from types import MappingProxyType, UnionType
+from typing import Any, Final, Literal, TypedDict, Union, cast, get_args, get_origin
 from uuid import UUID
 
+from assignor.adapters.membership.options import option_fields, refused
+from assignor.config import unknown_setting
 from assignor.embedding import InternalTopicSettings
+from assignor.errors import ConfigError
 from assignor.levels import LevelSource
 from assignor.observe import Observer, RebalanceHook
 from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
+
+_MOST: Final = 80  # characters of a value that are compared with choices
+_NAMES: Final[Mapping[Any, str]] = MappingProxyType(
+    {
+        bool: "True or False",
+        int: "a number",
+        float: "a number",
+        str: "a text",
+        type(None): "None",
+    }
+)
 
 
 class MemberKeywords(TypedDict, total=False):
@@ -47,3 +69,63 @@ class MemberKeywords(TypedDict, total=False):
     rack_aware_assignment_traffic_cost: int | None
     rack_aware_assignment_non_overlap_cost: int | None
     rack_aware_assignment_tags: Sequence[str]
+
+
+def split_keywords(
+    keywords: Mapping[str, Any],
+    *,
+    client: Mapping[str, object],
+    kinds: Mapping[str, Any],
+    fixed: Mapping[str, str],
+) -> tuple[MemberKeywords, dict[str, Any]]:
+    """Return the options of an assignor among keywords, and the settings of its client.
+
+    Args:
+        keywords: as a user gave them.
+        client: the client's settings, with their defaults.
+        kinds: setting -> its declared type; settings of a later client may be missing.
+        fixed: names that cannot be given -> why, or what to give.
+
+    Raises:
+        ConfigError: a name is neither, or cannot be given; a setting of the client has a value of
+            another kind, or none of those that it can have: the message names the nearest one.
+    """
+    own = {option.name for option in option_fields()}
+    known = {*own, *client} - fixed.keys()
+    for name in sorted(keywords.keys() - known):
+        if name in fixed:
+            raise ConfigError(f"{name} cannot be given: {fixed[name]}")
+        raise unknown_setting(name, known, listed=own)
+    options = {name: value for name, value in keywords.items() if name in own}
+    settings = {name: value for name, value in keywords.items() if name not in own}
+    for name, value in sorted(settings.items()):
+        is_switch = isinstance(client[name], bool)
+        if value is not client[name]:
+            _check_value(name, value, kinds.get(name, bool if is_switch else Any))
+    return cast("MemberKeywords", options), settings
+
+
+def _check_value(name: str, value: object, kind: Any) -> None:
+    """Check a setting against its declared type: choices, True or False, numbers, text, None."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if any(_is_of(value, each) for each in kinds):
+        return
+    choices = [choice for each in kinds for choice in get_args(each)]
+    # The case of Kafka's own names differs from setting to setting.
+    by_text = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(str(value)[:_MOST].strip().lower(), by_text, n=1)
+    names = [repr(choice) for choice in choices]
+    names += [_NAMES[each] for each in kinds if each in _NAMES]
+    wanted = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    hint = f"{by_text[near[0]]!r}, the nearest of {wanted}" if near else wanted
+    raise refused(name, value, hint)
+
+
+def _is_of(value: object, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in get_args(kind)
+    if kind is bool or kind is str:
+        return isinstance(value, kind)
+    if kind is int or kind is float:
+        return isinstance(value, Real) and not isinstance(value, bool)
+    return value is None if kind is type(None) else True

@@ -68,7 +68,7 @@ class Membership:
         self.resources = resources
         self.followups = Followups(reporter)
         self.shutdown_requested = False
-        self._warnings = LastingWarnings()
+        self._warnings = LastingWarnings(self.reporter.report)
         # The assignor that the group uses instead, once the log has said so.
         self._other = ""
 
@@ -218,7 +218,10 @@ class Membership:
         self.reporter.observe(decided(answer, seconds=time.perf_counter() - began_s))
         client = self.followups.client
         self._warnings.decided(
-            answer.warnings, answer.transient, None if client is None else client.start_timer
+            answer.warnings,
+            answer.transient,
+            None if client is None else client.start_timer,
+            missing_topics=answer.missing_topics,
         )
         self.resources.levels.lead(group)
         self.resources.cluster.led()

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from math import inf
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 from uuid import UUID
 
-from assignor.adapters.membership.keywords import MemberKeywords
 from assignor.config import AssignmentConfig, takes, unknown_setting
 from assignor.embedding import InternalTopicSettings
 from assignor.errors import ConfigError
@@ -223,34 +222,6 @@ def member_options(
     )
 
 
-def split_keywords(
-    keywords: Mapping[str, Any], *, client: Mapping[str, object], fixed: Mapping[str, str]
-) -> tuple[MemberKeywords, dict[str, Any]]:
-    """Return the options of an assignor among keywords, and the settings of its client.
-
-    Args:
-        keywords: as a user gave them.
-        client: the client's settings, with their defaults.
-        fixed: names that cannot be given -> why, or what to give.
-
-    Raises:
-        ConfigError: a name is neither, or cannot be given; a setting of the client that is True or
-            False has another value, which the client would take for one of them.
-    """
-    own = {option.name for option in option_fields()}
-    known = {*own, *client} - fixed.keys()
-    for name in sorted(keywords.keys() - known):
-        if name in fixed:
-            raise ConfigError(f"{name} cannot be given: {fixed[name]}")
-        raise unknown_setting(name, known, listed=own)
-    options = {name: value for name, value in keywords.items() if name in own}
-    settings = {name: value for name, value in keywords.items() if name not in own}
-    for name, value in sorted(settings.items()):
-        if isinstance(client[name], bool) and not isinstance(value, bool):
-            raise _refused(name, value, "True or False")
-    return cast("MemberKeywords", options), settings
-
-
 def _is_sequence_of_hooks(value: object) -> bool:
     return isinstance(value, Sequence) and all(isinstance(each, RebalanceHook) for each in value)
 
@@ -311,8 +282,9 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
 def _check_kind(name: str, value: object) -> None:
     wanted, is_kind = _KINDS.get(name, ("", lambda _: True))
     if not is_kind(value):
-        raise _refused(name, value, wanted)
+        raise refused(name, value, wanted)
 
 
-def _refused(name: str, value: object, wanted: str) -> ConfigError:
+def refused(name: str, value: object, wanted: str) -> ConfigError:
+    """Return the error of an option or setting that has a wrong value, with what to give."""
     return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}")

@@ -5,6 +5,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
+from uuid import UUID
 
 from assignor.embedding.state_stores.records import ChangelogRecord, NewRecord
 from encoding import TopicPartition
@@ -23,10 +24,16 @@ class FollowedStore(Protocol):
         """Offset of the next record to read; only the copy changes it."""
         ...
 
-    def check_range(self, start: int, end: int) -> None:
+    def check_range(self, start: int, end: int, topic_id: UUID | None) -> None:
         """Take the offsets that the partition has; the copy may begin anew, at position 0.
 
         Called before the partition is read from `position`, or from `start` if that is higher.
+
+        Args:
+            start: offset of the first record.
+            end: offset behind the last record.
+            topic_id: of the topic, which has another one once it is made anew; None: the broker
+                tells none, as brokers before 2.8 do.
         """
         ...
 

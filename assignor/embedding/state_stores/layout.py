@@ -7,7 +7,7 @@ from typing import Any
 from assignor.embedding.state_stores.stores import StateStore
 from assignor.errors import TopologyError
 from assignor.topology import Topology
-from encoding import TaskId
+from encoding import TaskId, shown
 
 AnyStore = StateStore[Any, Any]
 
@@ -61,7 +61,9 @@ class StoreLayout:
 
         Raises:
             TopologyError: the store was not given.
+            TypeError: this is no store.
         """
+        _check_kind(store)
         if self.stores.get(store.name) != store:
             listed = ", ".join(sorted(self.stores)) or "none"
             raise TopologyError(
@@ -78,7 +80,12 @@ def store_layout(
     Raises:
         TopologyError: a store is given twice, is not in the topology, or has no changelog of its
             own.
+        TypeError: a value is no store.
     """
+    if isinstance(stores, StateStore):
+        raise TypeError(f"stores is one store, {stores.name!r}; give a list of stores")
+    for store in stores:
+        _check_kind(store)
     parts = topology.subtopologies(application_id)
     changelogs, subtopologies = {}, {}
     for store in stores:
@@ -99,3 +106,12 @@ def store_layout(
         subtopologies=subtopologies,
         readers={topic: part.id for part in parts for topic in part.source_topics},
     )
+
+
+def _check_kind(store: object) -> None:
+    if not isinstance(store, StateStore):
+        raise TypeError(
+            f"{shown(repr(store), limit=80)} is of type {type(store).__name__}, no state store; "
+            "make one, such as COUNTS = SqliteStore('counts', key=TEXT, value=JSON), give it in "
+            "stores=[COUNTS], and use it as state[COUNTS]"
+        )

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
+from uuid import UUID
 
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
@@ -84,12 +85,13 @@ class Replica:
         name = f"a commit record of {self.changelog.topic}-{self.changelog.partition}"
         return read_commit(self.table.progress.commit, name=name)
 
-    def check_range(self, start: int, end: int) -> None:
+    def check_range(self, start: int, end: int, topic_id: UUID | None = None) -> None:
         """Remove all entries if the changelog cannot complete them; called before it is read.
 
         Args:
             start: offset of the first record of the changelog.
             end: offset behind its last record.
+            topic_id: of its topic; None: not known.
 
         Raises:
             StoreError: the table cannot be written.
@@ -98,6 +100,8 @@ class Replica:
         age_s = time.time() - progress.saved_ms / 1000
         if progress == NO_PROGRESS:
             why = ""
+        elif None not in (progress.topic_id, topic_id) and progress.topic_id != topic_id:
+            why = "the changelog was deleted and made anew"
         elif progress.position > end:
             why = f"the changelog ends at {end}: it was made anew, or has lost records"
         elif progress.position < start:
@@ -114,8 +118,15 @@ class Replica:
                 "state of %s up to offset %s is rebuilt: %s", changelog, progress.position, why
             )
             self.table.clear()
-        if self.position < start:
-            self._apply({}, Progress(position=start))
+        kept = self.table.progress
+        topic_id = topic_id or kept.topic_id
+        if kept.position < start or kept.topic_id != topic_id:
+            # Not written anew otherwise: its age is still that of its last record.
+            saved_ms = kept.saved_ms or _now_ms()
+            position = max(kept.position, start)
+            self.table.apply(
+                {}, replace(kept, position=position, topic_id=topic_id, saved_ms=saved_ms)
+            )
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.
@@ -142,7 +153,13 @@ class Replica:
                 writes[record.key] = record.value
         self._apply(
             writes,
-            Progress(position=position, owner=owner, commit=commit, unowned=frozenset(unowned)),
+            replace(
+                progress,
+                position=position,
+                owner=owner,
+                commit=commit,
+                unowned=frozenset(unowned),
+            ),
         )
         self.restored += len(writes)
 
@@ -193,11 +210,17 @@ class Replica:
         Raises:
             StoreError: the table cannot be written.
         """
-        commit = commit or self.table.progress.commit
+        progress = self.table.progress
         entries = {key: value for key, value in writes.items() if key != COMMIT_KEY}
-        unowned = self.unowned - writes.keys()
         self._apply(
-            entries, Progress(position=position, owner=owner, commit=commit, unowned=unowned)
+            entries,
+            replace(
+                progress,
+                position=position,
+                owner=owner,
+                commit=commit or progress.commit,
+                unowned=self.unowned - writes.keys(),
+            ),
         )
 
     def _owner_of(self, record: ChangelogRecord, *, after: Owner) -> Owner:
@@ -215,5 +238,8 @@ class Replica:
         return NOBODY
 
     def _apply(self, writes: Writes, progress: Progress) -> None:
-        saved_ms = time.time_ns() // 1_000_000
-        self.table.apply(writes, replace(progress, saved_ms=saved_ms))
+        self.table.apply(writes, replace(progress, saved_ms=_now_ms()))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

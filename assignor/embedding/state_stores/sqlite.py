@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from uuid import UUID
 
 from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
 from assignor.embedding.state_stores.tables import NO_PROGRESS, Progress, not_held
@@ -39,6 +40,7 @@ _REMEDIES: Final = MappingProxyType(
         sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the directory and its rights",
     }
 )
+_TOPIC: Final = "select id from topic"
 _CREATE: Final = (
     "create table items (key blob primary key, value blob not null) without rowid",
     """create table progress (
@@ -147,6 +149,8 @@ class SqliteTable:
                 f"release that wrote it, or {_RESTORED}"
             )
         connection.execute("pragma synchronous = normal")
+        # A table of its own: earlier releases read the file, and leave this out.
+        connection.execute("create table if not exists topic (id blob not null)")
         [row] = connection.execute(
             "select topic, partition, position, epoch, process, last_commit, saved_ms from progress"
         )
@@ -160,6 +164,7 @@ class SqliteTable:
             owner=Owner(row[3], row[4]),
             commit=row[5],
             saved_ms=row[6],
+            topic_id=next((UUID(bytes=id_) for (id_,) in connection.execute(_TOPIC)), None),
             unowned=frozenset(key for (key,) in connection.execute("select key from unowned")),
         )
 
@@ -181,6 +186,10 @@ class SqliteTable:
             " saved_ms = ?",
             (progress.position, *progress.owner, progress.commit, progress.saved_ms),
         )
+        if progress.topic_id != self.progress.topic_id:
+            connection.execute("delete from topic")
+            if progress.topic_id is not None:
+                connection.execute("insert into topic values (?)", (progress.topic_id.bytes,))
         if progress.unowned != self.progress.unowned:
             connection.execute("delete from unowned")
             keys = ((key,) for key in sorted(progress.unowned))

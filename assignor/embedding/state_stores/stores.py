@@ -16,7 +16,7 @@ from assignor.embedding.state_stores.records import RESERVED
 from assignor.embedding.state_stores.serdes import Serde
 from assignor.embedding.state_stores.sqlite import SUFFIXES, SqliteTable
 from assignor.embedding.state_stores.tables import DictTable, StateTable
-from encoding import TaskId, TopicPartition
+from encoding import TaskId, TopicPartition, shown
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -175,6 +175,7 @@ class Store(Generic[_Key, _Value]):
         batch: Batch | None = None,
     ) -> None:
         self._declared = declared
+        self._name = declared.name
         self._table = table
         self._task = task
         self._batch = batch
@@ -190,12 +191,13 @@ class Store(Generic[_Key, _Value]):
 
         Raises:
             StoreNotHeld: the task has moved away.
-            StoreError: the file cannot be read.
+            StoreError: the file cannot be read, or the value is none of its serialiser.
+            TypeError, ValueError: the serialiser does not take the key.
         """
-        encoded = self._declared.key.encode(key)
+        encoded = self._key(key)
         written = self._written()
         found = written[encoded] if encoded in written else self._table.get(encoded)
-        return default if found is None else self._declared.value.decode(found)
+        return default if found is None else self._value_of(encoded, found)
 
     def items(self, prefix: _Key | None = None) -> Iterator[tuple[_Key, _Value]]:
         """Yield keys and values, ordered by the bytes of the keys.
@@ -206,11 +208,13 @@ class Store(Generic[_Key, _Value]):
 
         Raises:
             StoreNotHeld: the task has moved away.
-            StoreError: the file cannot be read.
+            StoreError: the file cannot be read, or an entry is none of its serialisers.
+            TypeError, ValueError: the serialiser does not take the prefix.
         """
-        first = b"" if prefix is None else self._declared.key.encode(prefix)
+        first = b"" if prefix is None else self._key(prefix)
         for key, value in self._merged(first):
-            yield self._declared.key.decode(key), self._declared.value.decode(value)
+            decoded = self._declared.key.decoded(key, what=f"a key of store {self._name!r}")
+            yield decoded, self._value_of(key, value)
 
     def put(self, key: _Key, value: _Value) -> None:
         """Set the value of a key.
@@ -218,8 +222,10 @@ class Store(Generic[_Key, _Value]):
         Raises:
             StoreReadOnly: this is a copy for queries, such as a standby, or the batch is over.
             ValueError: the key begins with bytes that are reserved, or it is empty.
+            TypeError, ValueError: a serialiser does not take the key or the value.
         """
-        self._write(key, self._declared.value.encode(value))
+        what = f"the value of store {self._name!r}"
+        self._write(key, self._declared.value.encoded(value, what=what))
 
     def delete(self, key: _Key) -> None:
         """Remove a key, if it exists.
@@ -227,25 +233,33 @@ class Store(Generic[_Key, _Value]):
         Raises:
             StoreReadOnly: this is a copy for queries, such as a standby, or the batch is over.
             ValueError: the key begins with bytes that are reserved, or it is empty.
+            TypeError, ValueError: the serialiser does not take the key.
         """
         self._write(key, None)
 
     def _write(self, key: _Key, value: bytes | None) -> None:
-        encoded = self._declared.key.encode(key)
+        encoded = self._key(key)
         if not encoded or encoded.startswith(RESERVED):
             raise ValueError(
-                f"key {key!r} of store {self._declared.name} is empty, or begins with "
+                f"key {key!r} of store {self._name} is empty, or begins with "
                 f"{RESERVED!r}, which is reserved; choose another key"
             )
         if self._batch is None:
             raise StoreReadOnly(
-                f"store {self._declared.name} of task {self._task} is read-only here: only the "
+                f"store {self._name} of task {self._task} is read-only here: only the "
                 "function that processes records of the active task writes to it"
             )
-        self._batch.write(self._declared.name, encoded, value)
+        self._batch.write(self._name, encoded, value)
+
+    def _key(self, key: _Key) -> bytes:
+        return self._declared.key.encoded(key, what=f"the key of store {self._name!r}")
+
+    def _value_of(self, key: bytes, data: bytes) -> _Value:
+        what = f"the value of key {shown(repr(key), limit=80)} in store {self._name!r}"
+        return self._declared.value.decoded(data, what=what)
 
     def _written(self) -> Mapping[bytes, bytes | None]:
-        return {} if self._batch is None else self._batch.writes.get(self._declared.name, {})
+        return {} if self._batch is None else self._batch.writes.get(self._name, {})
 
     def _merged(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield committed entries with the writes of the batch over them."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Final, Protocol
+from uuid import UUID
 
 from assignor.embedding.errors import StoreNotHeld
 from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
@@ -20,6 +21,7 @@ class Progress:
         owner: of the last record that counted.
         commit: value of the last commit record that counted; empty without one.
         saved_ms: when the copy was last written, in ms since 1970; 0: never.
+        topic_id: of the changelog's topic; None: not known.
         unowned: keys of records below `position` that do not count and are not written again yet.
     """
 
@@ -27,6 +29,7 @@ class Progress:
     owner: Owner = NOBODY
     commit: bytes = b""
     saved_ms: int = 0
+    topic_id: UUID | None = None
     unowned: frozenset[bytes] = frozenset()
 
 

@@ -89,6 +89,7 @@ def select_tasks(
     partitions: dict[int, set[int]] = {}
     for task in plan.partitions_by_task:
         partitions.setdefault(task.subtopology, set()).add(task.partition)
+    ran = _by_subtopology(running, {c.member_id for c in carriers})
     chosen: set[TaskId] = set()
     pinned: dict[TaskId, str] = {}
     waiting: list[str] = []
@@ -98,7 +99,7 @@ def select_tasks(
             family=family,
             ids={form: ids[form] for form in family.forms},
             partitions=partitions,
-            running=running,
+            ran=ran,
         )
         tasks, kept, waits = units.decide({c.member_id: c for c in carriers})
         chosen |= tasks
@@ -121,6 +122,17 @@ def select_tasks(
     )
 
 
+def _by_subtopology(
+    running: Mapping[str, AbstractSet[TaskId]], members: AbstractSet[str]
+) -> dict[int, list[tuple[str, int]]]:
+    """Number of a subtopology -> member id and partition of each task that a member ran."""
+    ran: dict[int, list[tuple[str, int]]] = {}
+    for member in sorted(running.keys() & members):
+        for task in running[member]:
+            ran.setdefault(task.subtopology, []).append((member, task.partition))
+    return ran
+
+
 def _shares(
     tasks: AbstractSet[TaskId], carriers: Sequence[Carrier], ids: Mapping[bytes, int]
 ) -> tuple[Share, ...]:
@@ -140,12 +152,19 @@ def _shares(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Units:
-    """The partitions of a family: which member runs which form of them."""
+    """The partitions of a family: which member runs which form of them.
+
+    Attributes:
+        family: its forms, and those that are wanted.
+        ids: form -> number of the subtopology.
+        partitions: number of a subtopology -> its partitions.
+        ran: number of a subtopology -> member id and partition of each task that a member ran.
+    """
 
     family: FamilyDecision
     ids: Mapping[bytes, int]
     partitions: Mapping[int, AbstractSet[int]]
-    running: Mapping[str, AbstractSet[TaskId]]
+    ran: Mapping[int, Sequence[tuple[str, int]]]
 
     def numbers(self) -> list[int]:
         """Partition numbers of all forms."""
@@ -159,14 +178,13 @@ class _Units:
             if partition in self.partitions.get(self.ids[form], ())
         )
 
-    def runs(self, members: Mapping[str, Carrier]) -> dict[int, dict[str, frozenset[bytes]]]:
+    def runs(self) -> dict[int, dict[str, frozenset[bytes]]]:
         """Partition -> member id -> forms that it runs of the partition."""
-        form_of = {part: form for form, part in self.ids.items()}
         found: dict[int, dict[str, frozenset[bytes]]] = {p: {} for p in self.numbers()}
-        for member, tasks in self.running.items():
-            for task in tasks if member in members else ():
-                form, by_member = form_of.get(task.subtopology), found.get(task.partition)
-                if form is not None and by_member is not None:
+        for form, number in self.ids.items():
+            for member, partition in self.ran.get(number, ()):
+                by_member = found.get(partition)
+                if by_member is not None:
                     by_member[member] = by_member.get(member, frozenset()) | {form}
         return found
 
@@ -177,7 +195,7 @@ class _Units:
         numbers = self.numbers()
         if self.family.wanted == self.family.forms:
             return {t for p in numbers for t in self.tasks(self.family.forms, p)}, {}, []
-        runs = self.runs(members)
+        runs = self.runs()
         released = self._released(runs, members)
         tasks: set[TaskId] = set()
         pinned: dict[TaskId, str] = {}
@@ -276,9 +294,16 @@ def selected_plan(plan: TaskPlan, selection: Selection) -> TaskPlan:
     if chosen is plan:
         return plan
     by_partition = dict(chosen.task_by_partition)
-    family_of = {number: family for family in selection.families for number in family}
+    forms = [sorted(family) for family in selection.families]
+    family_of = {number: place for place, family in enumerate(forms) for number in family}
+    done: set[tuple[int, int]] = set()
     for task in chosen.partitions_by_task:
-        for other in sorted(family_of.get(task.subtopology, frozenset()) - {task.subtopology}):
+        family = family_of.get(task.subtopology)
+        # The first task of a family and partition number gets all partitions of the other forms.
+        if family is None or (family, task.partition) in done:
+            continue
+        done.add((family, task.partition))
+        for other in forms[family]:
             for partition in plan.partitions_by_task.get(TaskId(other, task.partition), ()):
                 by_partition.setdefault(partition, task)
     return replace(chosen, task_by_partition=by_partition)

@@ -9,7 +9,7 @@ the member that causes it (`suspects`).
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from assignor.errors import TaskAssignmentError
@@ -25,7 +25,7 @@ from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.generation import Generation, GroupRequest, read_generation
-from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
+from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
@@ -58,6 +58,7 @@ class GroupAnswer:
         waiting: sentences about partitions that wait for a member with a form of their
             subtopology, and about contradicting topologies.
         waiting_tasks: number of those partitions.
+        missing_topics: warning -> the source topic whose partition count is not known.
         topologies: the next `LeaderKnowledge.topologies`.
         lags: process id -> least lags; the next `LeaderKnowledge.lags_before`.
         failures, stalled: of the strategy, and copies whose lag did not shrink; the next fields of
@@ -81,6 +82,7 @@ class GroupAnswer:
     faults: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     waiting_tasks: int = 0
+    missing_topics: Mapping[str, str] = field(default_factory=dict)
     topologies: TopologyMemory = NO_TOPOLOGIES
 
     def remembered(self) -> LeaderKnowledge:
@@ -253,6 +255,7 @@ def _written(generation: Generation, placement: Placement) -> GroupAnswer:
         claims=claims.remembered(given, safe.unassigned, plan),
         waiting=() if selection is None else selection.waiting,
         waiting_tasks=0 if selection is None else selection.waiting_tasks,
+        missing_topics={unknown_topic(topic): topic for topic in plan.unknown_topics},
         topologies=NO_TOPOLOGIES if topologies is None else topologies.memory,
     )
 

@@ -23,7 +23,7 @@ from assignor.rebalance.leader.finalized_levels import (
     levels_of_group,
     without_tasks,
 )
-from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
+from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
 from assignor.rebalance.leader.subscriptions import (
     GroupMember,
     ReadMember,
@@ -303,7 +303,7 @@ def _waits(
     plan: TaskPlan, waiting: Mapping[int, str], knowledge: LeaderKnowledge
 ) -> tuple[list[str], frozenset[str]]:
     """Warnings about topics and subtopologies without tasks, and those of them that will pass."""
-    unknown = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
+    unknown = [unknown_topic(topic) for topic in plan.unknown_topics]
     waits = {number: f"subtopology {number} waits: {why}" for number, why in waiting.items()}
     passing = (waits[number] for number in waits if not knowledge.waits[number].refused)
     return [*unknown, *(waits[number] for number in sorted(waits))], frozenset((*unknown, *passing))

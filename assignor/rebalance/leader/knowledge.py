@@ -17,6 +17,11 @@ from probing import Release
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 
+def unknown_topic(topic: str) -> str:
+    """Return the warning about a source topic whose partition count is not known."""
+    return f"partition count of {topic} is not known yet"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderSettings:
     """Settings of a leader, the same in every rebalance.

@@ -9,7 +9,7 @@ from assignor import Topology
 from system_tests.cli.main import main
 from system_tests.plan import PlannedTopology, topology_plan
 
-PAGE = "examples.topologies"
+PAGE = "assignor.examples.topologies"
 
 
 def side(topology):

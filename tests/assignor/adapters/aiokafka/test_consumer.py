@@ -34,7 +34,7 @@ TWO_STEPS = (
 
 @pytest.fixture(scope="module")
 def servers():
-    with running_broker(BrokerConfig(topics={"lines": 3})) as broker:
+    with running_broker(BrokerConfig(topics={"lines": 3, "more": 3})) as broker:
         yield broker.bootstrap_servers
 
 
@@ -101,6 +101,24 @@ def test_stopping_the_consumer_closes_the_assignor(servers, tmp_path):
     run(work())
 
 
+@pytest.mark.loop
+def test_a_program_with_two_versions_reads_the_topics_of_both(servers):
+    first = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])
+    second = Topology(version=2).add_source("lines", topics=["lines"])
+    second.add_source("more", topics=["more"]).add_processor("n", parents=["lines", "more"])
+
+    async def work():
+        async with made(servers, None, topologies=[first, second], group_id="both") as consumer:
+            assert consumer.subscription() == {"lines", "more"}
+            async for _ in polled(consumer, timeout_ms=100):
+                if len(consumer.assignor.tasks.active) == 3:
+                    break
+            assert consumer.assignor.topology_versions(0) == (2,)
+            assert consumer.assignor.topology_versions(1) == (1,)
+
+    run(work())
+
+
 def test_what_fails_leaves_no_lock_behind(tmp_path):
     async def work():
         with pytest.raises(ValueError, match="max_poll_records"):
@@ -129,6 +147,13 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one():
         ({"partition_assignment_strategy": []}, "aiokafka joins once"),
         ({"application_id": "app"}, "it is the group_id"),
         ({"rebalance_protocol": "coperative"}, "'eager', 'cooperative'"),
+        ({"auto_offset_reset": "earlyest"}, "give 'earliest', the nearest of 'earliest', 'latest'"),
+        ({"security_protocol": "sasl_ssl "}, "give 'SASL_SSL', the nearest of 'PLAINTEXT', 'SSL'"),
+        ({"isolation_level": 1}, "give 'read_uncommitted' or 'read_committed'"),
+        ({"session_timeout_ms": "6000"}, "session_timeout_ms='6000' is refused; give a number"),
+        ({"group_instance_id": 7}, "group_instance_id=7 is refused; give a text or None"),
+        ({"enable_auto_commit": "false"}, "give True or False"),
+        ({"topologies": [TOPOLOGY]}, "topology and topologies are both given"),
         ({"rebalance_protocol": "cooperative"}, "eagerly"),
     ],
 )
@@ -145,5 +170,6 @@ def test_typed_settings_are_those_of_the_client():
 def test_its_signature_names_every_option_of_the_assignor():
     names = list(inspect.signature(streams_consumer).parameters)
     assert names[:3] == ["topology", "group_id", "bootstrap_servers"]
+    assert names[3] == "topologies"
     own = {"topology", "application_id", "topologies"}
-    assert set(names[3:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own
+    assert set(names[4:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own

@@ -1,13 +1,14 @@
 """Changelogs through kafka-python, on a broker: append, follow, lose records, fail."""
 
 import logging
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 
 import pytest
 
-from assignor import ConfigError, Topology
-from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
-from assignor.embedding import JSON, TEXT, ClusterUnavailable, DictStore, NewRecord
+from assignor import ConfigError
+from assignor.adapters.kafka_python import KafkaChangelogs
+from assignor.embedding import ClusterUnavailable, NewRecord
 from assignor.embedding.state_stores.records import Owner, owned_record
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.tables import DictTable
@@ -101,6 +102,34 @@ def test_a_changelog_that_lost_records_while_it_is_followed_is_read_anew(
     assert "is rebuilt: the changelog begins at" in caplog.text
 
 
+def test_a_changelog_that_was_made_anew_is_read_from_its_start(broker, caplog):
+    caplog.set_level(logging.INFO)
+    changelog = TopicPartition("app-anew-changelog", 0)
+    broker.create_topic(changelog.topic)
+    store = Replica("anew", changelog, DictTable("anew"))
+    settings = {"bootstrap_servers": broker.bootstrap_servers, "metadata_max_age_ms": 200}
+    with closing(KafkaChangelogs(**settings)) as changelogs:
+        changelogs.append(records("abc", changelog))
+        read_all(changelogs, [store])
+        first = store.table.progress.topic_id
+
+        def make_anew(running):
+            running.cluster.delete_topic(changelog.topic)
+            running.cluster.create_topic(changelog.topic, 1)
+
+        broker.call(make_anew)
+        # Longer than the copy: its offsets alone tell nothing.
+        with closing(KafkaChangelogs(**settings)) as other:
+            other.append(records("defghi", changelog))
+        deadline = time.monotonic() + 60
+        while dict(store.table.items()).keys() != set(map(str.encode, "defghi")):
+            assert time.monotonic() < deadline, dict(store.table.items())
+            with suppress(ClusterUnavailable):
+                changelogs.read([store], wait_s=0.1)
+    assert store.table.progress.topic_id not in (None, first)
+    assert "is rebuilt: the changelog was deleted and made anew" in caplog.text
+
+
 def test_a_record_that_is_too_large_is_one_sentence(changelogs):
     for size in (200_000, 2_000_000):
         large = [NewRecord(partition=CHANGELOGS[0], key=b"a", value=bytes(size))]
@@ -122,34 +151,3 @@ def test_a_cluster_that_is_gone_is_one_sentence():
 def test_a_setting_that_no_client_has_is_refused():
     with pytest.raises(ConfigError, match="boostrap_servers"):
         KafkaChangelogs(boostrap_servers="127.0.0.1:1")
-
-
-TOPOLOGY = (
-    Topology()
-    .add_source("read", topics=["words"])
-    .add_processor("count", parents=["read"])
-    .add_state_store("counts", processors=["count"])
-)
-COUNTS = DictStore("counts", key=TEXT, value=JSON)
-
-
-def test_a_consumer_that_commits_by_itself_is_refused():
-    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
-        settings = {"bootstrap_servers": broker.bootstrap_servers, "enable_auto_commit": True}
-        with (
-            StreamsApplication(
-                TOPOLOGY, print, group_id="app", stores=[COUNTS], **settings
-            ) as application,
-            pytest.raises(ConfigError, match="set enable_auto_commit=False"),
-        ):
-            application.run()
-
-
-def test_queries_need_an_endpoint():
-    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
-        settings = {"bootstrap_servers": broker.bootstrap_servers}
-        with (
-            StreamsApplication(TOPOLOGY, print, group_id="app", **settings) as application,
-            pytest.raises(ConfigError, match="set endpoint='host:port'"),
-        ):
-            application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))

@@ -94,7 +94,7 @@ class Store:
         self.changelog = TopicPartition("state", partition)
         self.position, self.values = position, []
 
-    def check_range(self, start, end):
+    def check_range(self, start, end, topic_id):
         assert start <= self.position <= end
 
     def restore(self, records):

@@ -18,6 +18,7 @@ from assignor.adapters.kafka_python import (
     polled,
     streams_consumer,
 )
+from assignor.adapters.kafka_python.consumer import consumer_options
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
@@ -38,7 +39,7 @@ TWO_STEPS = (
 
 @pytest.fixture(scope="module")
 def servers():
-    config = BrokerConfig(topics={"lines": 3}, auto_create_topics=True)
+    config = BrokerConfig(topics={"lines": 3, "more": 3}, auto_create_topics=True)
     with running_broker(config) as broker:
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
         for partition in range(3):
@@ -103,6 +104,18 @@ def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(made):
 
 
 @pytest.mark.loop
+def test_a_program_with_two_versions_reads_the_topics_of_both(made):
+    first = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])
+    second = Topology(version=2).add_source("lines", topics=["lines"])
+    second.add_source("more", topics=["more"]).add_processor("n", parents=["lines", "more"])
+    consumer = made(topology=None, topologies=[first, second], group_id="versions")
+    assert consumer.subscription() == {"lines", "more"}
+    read_until(consumer, lambda _: len(consumer.assignor.tasks.active) == 3)
+    assert consumer.assignor.topology_versions(0) == (2,)
+    assert consumer.assignor.topology_versions(1) == (1,)
+
+
+@pytest.mark.loop
 def test_closing_the_consumer_closes_the_assignor(made, tmp_path):
     with made(state_dir=tmp_path) as consumer:
         assert not is_free(tmp_path)
@@ -155,6 +168,13 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
         ({"partition_assignment_strategy": []}, "give further assignors as fallback_assignors"),
         ({"application_id": "app"}, "it is the group_id"),
         ({"rebalance_protocol": "coperative"}, "'eager', 'cooperative'"),
+        ({"auto_offset_reset": "earlyest"}, "give 'earliest', the nearest of 'earliest', 'latest'"),
+        ({"security_protocol": "sasl_ssl "}, "give 'SASL_SSL', the nearest of 'PLAINTEXT', 'SSL'"),
+        ({"isolation_level": 1}, "give 'read_uncommitted' or 'read_committed'"),
+        ({"session_timeout_ms": "6000"}, "session_timeout_ms='6000' is refused; give a number"),
+        ({"group_instance_id": 7}, "group_instance_id=7 is refused; give a text or None"),
+        ({"enable_auto_commit": "false"}, "give True or False"),
+        ({"topologies": [TOPOLOGY]}, "topology and topologies are both given"),
         ({"group_id": ""}, "by default it is the group id"),
     ],
 )
@@ -168,6 +188,12 @@ def test_a_group_id_of_none_is_refused():
         streams_consumer(TOPOLOGY, bootstrap_servers="127.0.0.1:1", group_id=None)
 
 
+def test_every_default_of_the_client_can_be_given():
+    for name in ConsumerSettings.__annotations__:
+        given = {name: KafkaConsumer.DEFAULT_CONFIG[name]}
+        consumer_options(given, group_id="app", bootstrap_servers="127.0.0.1:1")
+
+
 def test_typed_settings_are_those_of_the_client():
     typed = ConsumerSettings.__annotations__.keys()
     assert typed == KafkaConsumer.DEFAULT_CONFIG.keys() - OWN_PARAMETERS
@@ -175,7 +201,8 @@ def test_typed_settings_are_those_of_the_client():
 
 def test_its_signature_names_every_option_of_the_assignor():
     names = list(inspect.signature(streams_consumer).parameters)
-    assert names[:4] == ["topology", "group_id", "bootstrap_servers", "fallback_assignors"]
+    first = ["topology", "group_id", "bootstrap_servers", "topologies", "fallback_assignors"]
+    assert names[:5] == first
     assert names[-1] == "client_options"
     own = {"topology", "application_id", "topologies"}
-    assert set(names[4:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own
+    assert set(names[5:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own

@@ -5,7 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from assignor.adapters.membership.lasting import LastingWarnings
+from assignor.adapters.membership.lasting import TOPIC_AFTER_S, LastingWarnings
+from assignor.rebalance import GroupMember
+from tests.assignor.adapters.members import Listener, cluster
+from tests.assignor.adapters.membership.clients import connected
 
 NOTE, FAULT = "topic words is not known yet", "a member is quarantined"
 
@@ -14,7 +17,7 @@ class Clock:
     """Time, and the timers that are due by then."""
 
     def __init__(self):
-        self.now_s, self.timers = 0.0, []
+        self.now_s, self.timers, self.reports = 0.0, [], []
 
     def start(self, delay_s, call):
         timer = [self.now_s + delay_s, call]
@@ -35,7 +38,14 @@ def clock():
 
 @pytest.fixture
 def warnings(clock):
-    return LastingWarnings(after_s=30, now=lambda: clock.now_s)
+    made = LastingWarnings(
+        clock.reports.append,
+        after_s=30,
+        topic_after_s=10,
+        now=lambda: clock.now_s,
+    )
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -112,3 +122,36 @@ def test_two_sentences_are_due_at_their_own_times(warnings, clock, lines):
     assert [text for level, text in lines() if level == "WARNING"] == [f"{NOTE} (for 30 s)"]
     clock.pass_s(10)
     assert [text for level, text in lines() if level == "WARNING"][1:] == ["other (for 30 s)"]
+
+
+def test_a_missing_source_topic_is_reported_once_after_ten_seconds(warnings, clock, lines):
+    for wait_s in (5, 4):
+        warnings.joined()
+        warnings.decided([NOTE], {NOTE}, clock.start, missing_topics={NOTE: "words"})
+        clock.pass_s(wait_s)
+    assert clock.reports == []
+    clock.pass_s(1)
+    clock.pass_s(60)
+    [report] = clock.reports
+    assert report.startswith("source topic words does not exist, or this user may not describe it")
+    assert lines() == [("INFO", NOTE)], "the report is logged by whom it is made to"
+
+
+def test_a_report_may_close_the_member(clock):
+    made = LastingWarnings(lambda _: made.close(), topic_after_s=0, now=lambda: clock.now_s)
+    made.decided([NOTE], {NOTE}, clock.start, missing_topics={NOTE: "words"})
+    assert clock.timers == []
+
+
+def test_a_leader_reports_a_missing_source_topic_to_its_application():
+    listener = Listener()
+    membership, client, _ = connected(listener=listener)
+    group = [GroupMember(member_id="m1", user_data=membership.join())]
+    membership.decide(cluster(other=1), group)
+    assert client.delays_s == [pytest.approx(TOPIC_AFTER_S, abs=1)]
+    assert membership.reporter.failures == []
+    membership._warnings._topic_after_s = 0
+    client.fire()
+    [report] = membership.reporter.failures
+    assert report.startswith("source topic lines does not exist")
+    assert listener.calls[-1] == ("error", report)

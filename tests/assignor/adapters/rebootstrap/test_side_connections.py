@@ -115,7 +115,7 @@ class Store:
         self.changelog, self.position = TopicPartition(TOPIC, 0), 0
         self.values = []
 
-    def check_range(self, start, end):
+    def check_range(self, start, end, topic_id):
         assert start <= self.position <= end
 
     def restore(self, records):

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 from assignor.cli import main
 from assignor.embedding import ProcessDirectory
+from assignor.examples.topologies import FIRST, SECOND
 from assignor.topology import content_fingerprint
-from examples.topologies import FIRST, SECOND
 from probing.topologies import Reached
 
 [OLD], [NEW] = FIRST.subtopologies("app"), SECOND.subtopologies("app")
@@ -15,7 +15,7 @@ FORMS = content_fingerprint(OLD), content_fingerprint(NEW)
 
 
 def downgrade(folder, *options, name="FIRST"):
-    topology = f"examples.topologies:{name}"
+    topology = f"assignor.examples.topologies:{name}"
     command = ["features", "downgrade-topology", "--state-dir", str(folder), "--topology", topology]
     return CliRunner().invoke(main, [*command, "--application-id", "app", *options])
 

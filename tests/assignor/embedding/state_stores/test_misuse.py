@@ -6,10 +6,29 @@ import sys
 import pytest
 
 from assignor import ConfigError, Topology, TopologyError
-from assignor.embedding import JSON, TEXT, DictStore, SqliteStore, StoreReadOnly, TaskStores
+from assignor.embedding import (
+    BYTES,
+    JSON,
+    TEXT,
+    DictStore,
+    SqliteStore,
+    Store,
+    StoreReadOnly,
+    TaskStores,
+)
 from assignor.embedding.process_id import ProcessDirectory
+from assignor.embedding.state_stores.stores import Batch
+from assignor.embedding.state_stores.tables import NO_PROGRESS, DictTable
+from assignor.stores import StoreError
 from encoding import TopicPartition
-from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, Access, Cluster, Steps
+from tests.assignor.embedding.state_stores.logs import (
+    INPUTS,
+    TASK,
+    TOPOLOGY,
+    Access,
+    Cluster,
+    Steps,
+)
 
 OTHER = DictStore("other", key=TEXT, value=JSON)
 
@@ -44,8 +63,68 @@ def test_a_store_that_was_not_given_is_refused(cluster, member):
         owner.stores[TASK][OTHER]
     with pytest.raises(TopologyError, match="'other' is not among the given stores"):
         owner.stores.local_state(OTHER, 0)
+    with pytest.raises(TypeError, match="'by-word' is of type str, no state store; make one, such"):
+        owner.stores[TASK]["by-word"]
     with pytest.raises(TopologyError, match="no source of the topology reads topic 'else'"):
         owner.stores.process({TopicPartition("else", 0): [object()]}, owner.count)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "error", "why"),
+    [
+        (
+            b"n",
+            1,
+            TypeError,
+            r"the key of store 'n' is b'n', of type bytes, which TEXT \(for str\)",
+        ),
+        (
+            7,
+            1,
+            TypeError,
+            r"the key of store 'n' is 7, of type int, which TEXT \(for str\) refuses",
+        ),
+        ("\ud800", 1, ValueError, "the key of store 'n' is .*, of type str, which TEXT"),
+        ("n", {1, 2}, TypeError, r"the value of store 'n' is \{1, 2\}, of type set, which JSON"),
+        ("n", float("nan"), ValueError, "the value of store 'n' is nan, of type float, which JSON"),
+    ],
+)
+def test_a_key_or_value_of_another_kind_is_refused_with_the_store(key, value, error, why):
+    table = DictTable("n")
+    store = Store(DictStore("n", key=TEXT, value=JSON), table, TASK, Batch(TASK))
+    with pytest.raises(error, match=why):
+        store.put(key, value)
+    if "key" in why:
+        for use in (store.get, store.delete, lambda key: list(store.items(prefix=key))):
+            with pytest.raises(error, match=why):
+                use(key)
+    raw = Store(DictStore("n", key=BYTES, value=BYTES), table, TASK, Batch(TASK))
+    with pytest.raises(
+        TypeError, match=r"of type str, of which BYTES \(for bytes\) makes no bytes"
+    ):
+        raw.put("n", b"")
+
+
+def test_what_another_serialiser_wrote_is_reported_with_its_key():
+    table = DictTable("n")
+    table.apply({b"n": b"{"}, NO_PROGRESS)
+    store = Store(DictStore("n", key=TEXT, value=JSON), table, TASK)
+    with pytest.raises(
+        StoreError, match=r"the value of key b'n' in store 'n' is b'\{', which JSON"
+    ):
+        store.get("n")
+    table.apply({b"n": None, b"\xff": b"1"}, NO_PROGRESS)
+    with pytest.raises(StoreError, match=r"a key of store 'n' is b'\\xff', which TEXT"):
+        list(store.items())
+
+
+def test_what_is_no_store_is_refused(cluster):
+    for stores, why in (
+        (["counts"], "'counts' is of type str, no state store"),
+        (OTHER, "stores is one store, 'other'; give a list of stores"),
+    ):
+        with pytest.raises(TypeError, match=why):
+            TaskStores(TOPOLOGY, stores, application_id="app", access=Access(cluster, Steps()))
 
 
 def test_a_state_that_is_kept_beyond_its_record_is_refused(cluster, member):

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -102,6 +103,35 @@ def test_a_new_copy_begins_where_the_changelog_does(replica):
     assert replica.position == 7
     replica.check_range(7, 9)
     assert replica.position == 7
+
+
+def test_a_copy_of_a_changelog_that_was_made_anew_is_rebuilt_though_it_is_longer(tmp_path, caplog):
+    caplog.set_level("INFO")
+    path, (first, second) = tmp_path / "file", (UUID(int=1), UUID(int=2))
+
+    def opened():
+        return Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
+
+    replica = opened()
+    replica.restore([record(9, b"one", b"1")])
+    written_ms = replica.table.progress.saved_ms
+    for topic_id in (None, first, None, first):
+        replica.check_range(0, 12, topic_id)
+        assert (replica.position, replica.table.get(b"one")) == (10, b"1")
+        replica.table.close()
+        replica = opened()
+    assert replica.table.progress.topic_id == first
+    assert replica.table.progress.saved_ms == written_ms, "it was not brought up to date"
+    replica.restore([record(10, b"two", b"2")])
+    assert replica.table.progress.topic_id == first
+    replica.check_range(0, 12, second)
+    assert "is rebuilt: the changelog was deleted and made anew" in caplog.text
+    assert (replica.position, dict(replica.table.items())) == (0, {})
+    replica.written({b"one": b"3"}, position=1, owner=SECOND)
+    replica.table.close()
+    replica = opened()
+    assert (replica.table.progress.topic_id, replica.position) == (second, 1)
+    replica.table.close()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Two versions of a word count's topology, and one that renames a store.
+"""Two versions of the word count's topology, and one that renames a store.
 
-rolling-bounce plan --topology examples.topologies:FIRST examples.topologies:SECOND
+E=assignor.examples.topologies; rolling-bounce plan --topology $E:FIRST $E:SECOND
 """
 
 from assignor import Topology

@@ -1,0 +1,120 @@
+"""`StreamsApplication`: what it refuses before it connects, and what settings may not break."""
+
+import threading
+
+import pytest
+from kafka import KafkaProducer
+from kafka.serializer import Deserializer
+
+from assignor import (
+    JSON,
+    TEXT,
+    ConfigError,
+    DictStore,
+    Topology,
+    TopologyError,
+)
+from assignor.adapters.kafka_python import StreamsApplication
+from system_tests.broker import BrokerConfig, running_broker
+
+NOWHERE = "127.0.0.1:1"
+TOPOLOGY = (
+    Topology()
+    .add_source("read", topics=["words"])
+    .add_processor("count", parents=["read"])
+    .add_state_store("counts", processors=["count"])
+)
+COUNTS = DictStore("counts", key=TEXT, value=JSON)
+
+
+def made(topology=TOPOLOGY, handle=print, **options):
+    given = {"group_id": "app", "bootstrap_servers": NOWHERE, "stores": [COUNTS]}
+    return StreamsApplication(topology, handle, **given | options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "why"),
+    [
+        (
+            {"stores": []},
+            TopologyError,
+            r"stores that were not given: counts; give all, such as st",
+        ),
+        ({"enable_auto_commit": True}, ConfigError, "set enable_auto_commit=False"),
+        ({"listener": None}, ConfigError, "it is the state stores"),
+        ({"fallback_assignors": []}, ConfigError, "unknown setting fallback_assignors"),
+        ({"group_id": None}, TypeError, "group_id=None"),
+        ({"num_standby_replica": 1}, ConfigError, "did you mean num_standby_replicas"),
+        ({"auto_offset_reset": "earlyest"}, ConfigError, "give 'earliest', the nearest"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_a_broker_is_asked(options, error, why):
+    with pytest.raises(error, match=why):
+        made(**options)
+
+
+def test_stores_that_nobody_can_give_need_not_be_given():
+    topology = Topology().add_source("r", topics=["t"]).add_processor("p", parents=["r"])
+    topology.add_state_store("cache", processors=["p"], logged=False)
+    topology.add_state_store("table", processors=["p"], source_topic="t")
+    topology.add_state_store("other", processors=["p"], changelog_topic="theirs")
+    assert topology.logged_stores() == ()
+    topology.add_state_store("b", processors=["p"]).add_state_store("a", processors=["p"])
+    with pytest.raises(TopologyError, match="not given: a, b; give all"):
+        made(topology, stores=[])
+
+
+@pytest.mark.loop
+def test_deserialisers_are_for_the_input_and_not_for_changelogs():
+    class Text(Deserializer):
+        def deserialize(self, topic, headers, data):
+            return data.decode()
+
+    class Json(Deserializer):
+        def deserialize(self, topic, headers, data):
+            return JSON.decode(data)
+
+    ended, seen, wanted = threading.Event(), {}, []
+
+    def handle(record, state):
+        counts = state[COUNTS]
+        counts.put(record.key, counts.get(record.key, 0) + record.value["times"])
+        seen[record.key] = counts.get(record.key)
+        if seen in wanted:
+            ended.set()
+
+    def run(**counts):
+        wanted[:] = [counts]
+        seen.clear()
+        ended.clear()
+        with made(
+            handle=handle,
+            bootstrap_servers=broker.bootstrap_servers,
+            key_deserializer=Text(),
+            value_deserializer=Json(),
+            isolation_level="read_committed",
+            max_poll_records=1,
+        ) as application:
+            application.run(stop=ended)
+            return dict(application.stores.local_state(COUNTS, 0)[COUNTS].items())
+
+    def write(*words):
+        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            for word in words:
+                producer.send("words", key=word.encode(), value=b'{"times": 2}')
+
+    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
+        write("a", "b", "a")
+        assert run(a=4, b=2) == {"a": 4, "b": 2}
+        write("b")
+        # Restored from the changelog.
+        assert run(b=4) == {"a": 4, "b": 4}
+
+
+def test_queries_need_an_endpoint():
+    with (
+        running_broker(BrokerConfig(topics={"words": 1})) as broker,
+        made(bootstrap_servers=broker.bootstrap_servers) as application,
+        pytest.raises(ConfigError, match="set endpoint='host:port'"),
+    ):
+        application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))
