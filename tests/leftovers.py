@@ -1,27 +1,78 @@
-"""Fails a module of tests that leaves threads behind.
+"""Fails a module of tests that leaves threads or child processes behind.
 
 A client that is not closed asks for metadata until its process ends. Its random back-offs fail the
 property tests of the same process, and its logged tracebacks disturb the parsing of source code.
 """
 
-import re
 import threading
 import time
+from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 
 WAIT_S = 10.0
-# Of a fixture of the whole session: the embedded broker, the fork server, Spark's gateway.
-OF_SESSION = re.compile(r"embedded-broker|fork-server|Thread-\d+( \(serve_forever\))?")
+# What fixtures of the whole session keep: the embedded broker, the fork server, Spark's gateway.
+SESSION_THREADS = frozenset({"embedded-broker", "fork-server"})
+SESSION_MODULES = ("py4j", "pyspark", "socketserver")
+SESSION_COMMANDS = ("system_tests.support.fork_server", "java", "execnet", "resource_tracker")
+CHILDREN = Path("/proc/self/task")
 
 
-def left_behind(before: frozenset[int | None], *, wait_s: float = WAIT_S) -> list[str]:
-    """Return names of the threads that began since and do not end within `wait_s`."""
+def is_of_session(thread: threading.Thread) -> bool:
+    """Whether a fixture of the session may have started the thread."""
+    target = getattr(thread, "_target", None)
+    places = (type(thread).__module__, getattr(target, "__module__", None) or "")
+    return thread.name in SESSION_THREADS or any(p.startswith(SESSION_MODULES) for p in places)
+
+
+def children() -> dict[int, str]:
+    """Process id -> command of the running child processes; empty where there is no /proc."""
+    found = {}
+    for listed in CHILDREN.glob("*/children"):
+        try:
+            numbers = listed.read_text().split()
+        except OSError:  # that thread has ended
+            continue
+        for number in numbers:
+            command = _command(int(number))
+            if command and not any(name in command for name in SESSION_COMMANDS):
+                found[int(number)] = command
+    return found
+
+
+def _command(number: int) -> str:
+    """The command of a process; empty if it has ended and was not waited for."""
+    try:
+        return Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def left_behind(
+    threads: Collection[threading.Thread], processes: Collection[int], *, wait_s: float = WAIT_S
+) -> list[str]:
+    """Return what began since and does not end within `wait_s`.
+
+    Args:
+        threads, processes: those from before.
+        wait_s: how long to wait for the others.
+    """
+    before = {id(thread) for thread in threads}
     deadline = time.monotonic() + wait_s
     while names := sorted(
-        thread.name
-        for thread in threading.enumerate()
-        if thread.ident not in before and not OF_SESSION.fullmatch(thread.name)
+        [
+            *(
+                f"thread {thread.name}"
+                for thread in threading.enumerate()
+                if id(thread) not in before and not is_of_session(thread)
+            ),
+            *(
+                f"process {command.strip()[:80]}"
+                for number, command in children().items()
+                if number not in processes
+            ),
+        ]
     ):
         if time.monotonic() > deadline:
             break
@@ -30,28 +81,27 @@ def left_behind(before: frozenset[int | None], *, wait_s: float = WAIT_S) -> lis
 
 
 class _Modules:
-    """Compares the threads before a module's first test with those after its last one."""
+    """Compares what runs before a module's first test with what runs after its last one."""
 
     def __init__(self) -> None:
-        self._before: frozenset[int | None] | None = None
+        self._before: tuple[list[threading.Thread], set[int]] | None = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self):
         if self._before is None:
-            self._before = frozenset(thread.ident for thread in threading.enumerate())
+            self._before = (threading.enumerate(), set(children()))
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item, nextitem):
-        done = yield
-        if nextitem is None or nextitem.path != item.path:
-            before, self._before = self._before, None
-            if names := left_behind(before or frozenset()):
-                pytest.fail(
-                    f"{item.path.name} left threads behind: {', '.join(names)}", pytrace=False
-                )
-        return done
+        try:
+            return (yield)
+        finally:
+            if nextitem is None or nextitem.path != item.path:
+                before, self._before = self._before or ((), ()), None
+                if names := left_behind(*before):
+                    pytest.fail(f"{item.path.name} leaves {', '.join(names)}", pytrace=False)
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(_Modules(), "threads left behind")
+    config.pluginmanager.register(_Modules(), "threads and processes left behind")

@@ -54,8 +54,8 @@ _LIMITS = """## Limits
 - If a single process remembers a reached version, cannot run it, and does not lead, it is not
   believed: tasks may return to the old form. It takes two crashes of other members to get there.
 - Standby copies of a partition that stays in an old form are not kept.
-- While members run different topologies, tasks are placed separately for each set of members that can
-  run them: load is balanced, and `max.warmup.replicas` holds, within each set and not across them.
+- While members run different topologies, tasks are placed separately for each set of members that
+  can run them: load is balanced, and `max.warmup.replicas` holds, within each set, not across them.
 - While members run different topologies beside JVM members, only one topology gets tasks."""
 
 
