@@ -4,6 +4,7 @@ A client that is not closed asks for metadata until its process ends. Its random
 property tests of the same process, and its logged tracebacks disturb the parsing of source code.
 """
 
+import os
 import threading
 import time
 from collections.abc import Collection
@@ -16,7 +17,7 @@ WAIT_S = 10.0
 SESSION_THREADS = frozenset({"embedded-broker", "fork-server"})
 SESSION_MODULES = ("py4j", "pyspark", "socketserver")
 SESSION_COMMANDS = ("system_tests.support.fork_server", "java", "execnet", "resource_tracker")
-CHILDREN = Path("/proc/self/task")
+PROCESSES = Path("/proc")
 
 
 def is_of_session(thread: threading.Thread) -> bool:
@@ -29,24 +30,16 @@ def is_of_session(thread: threading.Thread) -> bool:
 def children() -> dict[int, str]:
     """Process id -> command of the running child processes; empty where there is no /proc."""
     found = {}
-    for listed in CHILDREN.glob("*/children"):
+    for folder in PROCESSES.glob("[0-9]*"):
         try:
-            numbers = listed.read_text().split()
-        except OSError:  # that thread has ended
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:  # it has ended
             continue
-        for number in numbers:
-            command = _command(int(number))
-            if command and not any(name in command for name in SESSION_COMMANDS):
-                found[int(number)] = command
+        is_child = int(parent) == os.getpid() and state != "Z"
+        if is_child and not any(name in command for name in SESSION_COMMANDS):
+            found[int(folder.name)] = command
     return found
-
-
-def _command(number: int) -> str:
-    """The command of a process; empty if it has ended and was not waited for."""
-    try:
-        return Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
 
 
 def left_behind(
