@@ -15,6 +15,7 @@ from assignor.adapters.confluent.events import Change, Mailbox
 from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
 from assignor.adapters.confluent.offsets import offset_after, partition_of
+from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
@@ -81,7 +82,8 @@ class Consumer(confluent_kafka.Consumer):
         self._application_id = settings.group_id
         self._assignor = self._new_assignor(options)
         self._commits = Commits(settings, self._mailbox)
-        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits)
+        watch = ReaderWatch(settings, self._mailbox, reader_reaches(weakref.ref(self)))
+        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits, watch)
         self._serving = Serving(
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )

@@ -55,8 +55,8 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerCall:
-    """A call of the application's `TasksListener`."""
+class Call:
+    """What is to be called on the application's thread, such as its `TasksListener`."""
 
     call: Callable[[], object]
 
@@ -66,7 +66,7 @@ class CommitDue:
     """The interval between two automatic commits is over."""
 
 
-Event = Rebalanced | Failed | Committed | ListenerCall | CommitDue
+Event = Rebalanced | Failed | Committed | Call | CommitDue
 
 
 class Mailbox:

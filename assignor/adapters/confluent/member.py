@@ -23,6 +23,7 @@ from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import code_of
 from assignor.adapters.confluent.events import Change, Failed, Mailbox
 from assignor.adapters.confluent.handover import TICK_S, Handover
+from assignor.adapters.confluent.reader import ReaderWatch
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.connecting import network_client
 from assignor.adapters.kafka_python import SilenceWatch, StreamsAssignor
@@ -70,6 +71,7 @@ class GroupMember:
         assignor: of this member alone.
         mailbox: of the application's thread.
         commits: of the consumer, sent through this member.
+        reader: of the same consumer.
 
     Attributes:
         fatal: why the member takes no further part in the group, or None.
@@ -77,10 +79,16 @@ class GroupMember:
     """
 
     def __init__(
-        self, settings: Settings, assignor: StreamsAssignor, mailbox: Mailbox, commits: Commits
+        self,
+        settings: Settings,
+        assignor: StreamsAssignor,
+        mailbox: Mailbox,
+        commits: Commits,
+        reader: ReaderWatch,
     ) -> None:
         self._settings = settings
         self._assignor = assignor
+        self._reader = reader
         self._mailbox = mailbox
         self._commits = commits
         commits.connect, commits.fatal = self.connect, lambda: self.fatal
@@ -235,6 +243,14 @@ class GroupMember:
             self._end(
                 "FENCED_INSTANCE_ID: another process has joined with this group.instance.id; "
                 "give each process its own, then restart this one"
+            )
+        elif self._reader.is_lost(
+            min(self._topics), self._consumer._coordinator.heartbeat.last_receive
+        ):
+            self._end(
+                f"librdkafka has reached no broker for {self._reader.limit_s:g} s while the group "
+                "member has (librdkafka issue 5301), so this consumer reads nothing and leaves the "
+                "group; close it and make a new one"
             )
 
     def _connected(self) -> Handover | None:

@@ -11,11 +11,11 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import (
+    Call,
     Change,
     CommitDue,
     Event,
     Failed,
-    ListenerCall,
     Mailbox,
     Rebalanced,
 )
@@ -167,7 +167,7 @@ class Serving:
                 self._rebalance(consumer, event)
             finally:
                 event.served()
-        elif isinstance(event, ListenerCall):
+        elif isinstance(event, Call):
             event.call()
         elif isinstance(event, CommitDue):
             self.store_positions(consumer, self.read)
