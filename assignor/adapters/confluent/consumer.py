@@ -17,14 +17,12 @@ from assignor.adapters.confluent.member import GroupMember
 from assignor.adapters.confluent.offsets import offset_after, partition_of
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
-from assignor.adapters.confluent.settings import divided, rebalance_protocol
+from assignor.adapters.confluent.settings import check_options, divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import MemberKeywords
-from assignor.errors import ConfigError
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
-from encoding import shown
 
 _poll: Final = confluent_kafka.Consumer.poll
 _consume: Final = confluent_kafka.Consumer.consume
@@ -67,26 +65,25 @@ class Consumer(confluent_kafka.Consumer):
         if not isinstance(config, Mapping):
             raise TypeError("expected configuration dict")
         settings = divided(config)
-        if application_id not in {None, settings.group_id}:
-            raise ConfigError(
-                f"application_id={shown(repr(application_id))} is unlike "
-                f"group.id={shown(repr(settings.group_id))}; leave application_id out"
-            )
-        reader = dict(settings.reader)
-        if logger is not None:
-            reader["logger"] = logger
-        super().__init__(reader)
+        check_options(options, application_id=application_id, group_id=settings.group_id)
         self._settings = settings
         self._mailbox = Mailbox()
-        self._topology = topology
-        self._application_id = settings.group_id
-        self._assignor = self._new_assignor(options)
         self._commits = Commits(settings, self._mailbox)
-        watch = ReaderWatch(settings, self._mailbox, reader_reaches(weakref.ref(self)))
-        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits, watch)
         self._serving = Serving(
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )
+        reader = {
+            name: self._serving.called_by_reader(value) if callable(value) else value
+            for name, value in settings.reader.items()
+        }
+        if logger is not None:
+            reader["logger"] = logger
+        super().__init__(reader)
+        self._topology = topology
+        self._application_id = settings.group_id
+        self._assignor = self._new_assignor(options)
+        watch = ReaderWatch(settings, self._mailbox, reader_reaches(weakref.ref(self)))
+        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits, watch)
         self._is_open = True
         self._abandon = weakref.finalize(self, _abandoned, self._member, self._assignor)
         self._abandon.atexit = False
@@ -172,7 +169,12 @@ class Consumer(confluent_kafka.Consumer):
         mailbox = self._mailbox
         mailbox.has_polled = True
         if not mailbox.events:
-            message = _poll(self, 0.0)
+            try:
+                message = _poll(self, 0.0)
+            finally:
+                is_closed = mailbox.closes and self._serving.close_if_asked(self)
+            if is_closed:
+                raise RuntimeError(CLOSED)
             if message is not None or timeout == 0:
                 return message
 

@@ -27,6 +27,7 @@ _log = line_logger(__name__)
 TICK_S: Final = 0.05
 """Between two looks at whether there is something to do."""
 _COMMITTED_MS: Final = 5_000
+_LEAVE_MS = 5_000  # as librdkafka: an answer may wait behind that of a JoinGroup request
 
 
 class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the client is untyped
@@ -140,6 +141,12 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
         self._mailbox.post(Failed(error=KafkaError(KafkaError._MAX_POLL_EXCEEDED, sentence)))
         self.post(Change.LOST)
         await self._consumer._coordinator.maybe_leave_group_async("max.poll.interval.ms exceeded")
+
+
+def leave_group(consumer: Any) -> None:
+    """Leave the group and drop the subscription of a `KafkaConsumer`, within a few seconds."""
+    consumer._coordinator.maybe_leave_group(timeout_ms=_LEAVE_MS)
+    consumer.unsubscribe()
 
 
 def _sorted(partitions: Iterable[Any]) -> tuple[TopicPartition, ...]:

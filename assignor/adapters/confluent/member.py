@@ -22,7 +22,7 @@ from kafka.errors import KafkaError as ClientError
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import code_of
 from assignor.adapters.confluent.events import Change, Failed, Mailbox
-from assignor.adapters.confluent.handover import TICK_S, Handover
+from assignor.adapters.confluent.handover import TICK_S, Handover, leave_group
 from assignor.adapters.confluent.reader import ReaderWatch
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.connecting import network_client
@@ -283,7 +283,7 @@ class GroupMember:
         wanted = self._wanted.topics
         if self._topics:
             self._revoke_all(handover)
-            self._consumer.unsubscribe()
+            leave_group(self._consumer)
         self._topics = wanted
         if wanted:
             self._consumer.subscribe(sorted(wanted), listener=handover)
@@ -317,7 +317,7 @@ class GroupMember:
         if self._handover is not None:
             self._handover.post(Change.LOST)
             with suppress(ClientError, OSError, RuntimeError):
-                self._consumer.unsubscribe()
+                leave_group(self._consumer)
 
     def _leave(self) -> None:
         """Give everything up and leave the group."""
@@ -335,7 +335,7 @@ class GroupMember:
             if self._supervisor is not None:
                 self._supervisor.close()
             with suppress(ClientError, OSError, RuntimeError):
-                self._consumer.unsubscribe()
+                leave_group(self._consumer)
             self._consumer.close(autocommit=False)
         finally:
             committer.disconnect(closed)

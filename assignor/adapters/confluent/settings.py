@@ -4,7 +4,7 @@ The reader, librdkafka, gets everything but what the member does: it checks name
 always does. The member, kafka-python, gets identity, timeouts, connections and security.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.security import security_settings
+from assignor.errors import ConfigError
 from encoding import shown
 
 CommitCallback = Callable[[KafkaError | None, list[Position]], object]
@@ -35,6 +36,18 @@ _NUMBERS: Final = MappingProxyType(
         "session.timeout.ms": ("session_timeout_ms", 45_000),
         "socket.timeout.ms": ("request_timeout_ms", 60_000),
         "topic.metadata.refresh.interval.ms": ("metadata_max_age_ms", 300_000),
+    }
+)
+_WITH_DOTS: Final = frozenset(
+    {
+        *_NUMBERS,
+        "auto.offset.reset",
+        "bootstrap.servers",
+        "client.id",
+        "client.rack",
+        "enable.auto.commit",
+        "group.id",
+        "group.instance.id",
     }
 )
 _TRIGGER_MS: Final = 300_000
@@ -95,6 +108,22 @@ class Settings:
         """The rack of this client."""
         rack: str | None = self.reader.get("client.rack")
         return rack
+
+
+def check_options(names: Iterable[str], *, application_id: str | None, group_id: str) -> None:
+    """Check that no option is a setting of librdkafka, and that the application is the group.
+
+    Raises:
+        ConfigError: a setting is given with underscores; `application_id` is unlike the group id.
+    """
+    if application_id not in {None, group_id}:
+        raise ConfigError(
+            f"application_id={shown(repr(application_id))} is unlike "
+            f"group.id={shown(repr(group_id))}; leave application_id out"
+        )
+    for name in sorted(names):
+        if (dotted := name.replace("_", ".")) in _WITH_DOTS:
+            raise ConfigError(f"{name} is no option; give {dotted!r} in the configuration")
 
 
 def divided(config: Mapping[str, Any]) -> Settings:
