@@ -72,10 +72,7 @@ class Consumer(confluent_kafka.Consumer):
         self._serving = Serving(
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )
-        reader = {
-            name: self._serving.called_by_reader(value) if callable(value) else value
-            for name, value in settings.reader.items()
-        }
+        reader = self._serving.reader_settings(settings.reader)
         if logger is not None:
             reader["logger"] = logger
         super().__init__(reader)
@@ -200,7 +197,7 @@ class Consumer(confluent_kafka.Consumer):
         self._serving.assigns += 1
         wanted = frozenset(map(partition_of, partitions))
         self._serving.remove(self, self._serving.read - wanted)
-        super().assign(partitions)
+        super().assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.add(partitions)
 
     def unassign(self) -> None:
@@ -212,7 +209,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def incremental_assign(self, partitions: list[Position]) -> None:
         """Read these partitions too, also those that are no part of the group's topics."""
-        super().incremental_assign(partitions)
+        super().incremental_assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.assigns += 1
         self._serving.add(partitions)
 

@@ -18,6 +18,7 @@ from kafka.future import Future
 
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import Change, Failed, Mailbox, Rebalanced
+from assignor.adapters.confluent.offsets import NO_EPOCH
 from assignor.adapters.confluent.settings import Settings
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -87,13 +88,14 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         """Have the application take new partitions, once it is known what is committed of them."""
         partitions = list(assigned)
-        # What is not newer than that is not committed by itself, as in librdkafka.
+        # They begin there. What is not newer is not committed by itself, as in librdkafka.
         with suppress(ClientError):
             found = await self._consumer._coordinator.fetch_committed_offsets_async(
                 partitions, timeout_ms=_COMMITTED_MS
             )
-            self._stored.committed(
-                Position(each.topic, each.partition, at.offset) for each, at in found.items()
+            self._stored.fetched(
+                _sorted(partitions),
+                {TopicPartition(*each): _position(each, at) for each, at in found.items()},
             )
         await self._pass_on(Change.ASSIGNED, partitions)
 
@@ -141,6 +143,16 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
         self._mailbox.post(Failed(error=KafkaError(KafkaError._MAX_POLL_EXCEEDED, sentence)))
         self.post(Change.LOST)
         await self._consumer._coordinator.maybe_leave_group_async("max.poll.interval.ms exceeded")
+
+
+def _position(partition: Any, committed: Any) -> Position:
+    epoch = committed.leader_epoch
+    return Position(
+        partition.topic,
+        partition.partition,
+        committed.offset,
+        leader_epoch=NO_EPOCH if epoch is None else epoch,
+    )
 
 
 def leave_group(consumer: Any) -> None:

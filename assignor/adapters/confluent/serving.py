@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Position
@@ -26,6 +26,7 @@ from encoding import TopicPartition
 SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 CLOSED: Final = "Consumer closed"
+_REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
@@ -77,6 +78,7 @@ class Serving:
         self._one_thread = threading.Lock()
         self._serves_on: int | None = None
         self._is_closing = False
+        self._reported: set[int] = set()
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
         self.owned: frozenset[TopicPartition] = frozenset()
@@ -111,8 +113,24 @@ class Serving:
         self._mailbox.closes = not self._is_closing
         return True
 
-    def called_by_reader(self, callback: Callable[..., object]) -> Callable[..., object]:
-        """Return a callback of librdkafka, in which `close` waits for the end of `poll`."""
+    def reader_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return librdkafka's settings with callbacks that may call `close`.
+
+        Without `error_cb`, the first error of each kind that an operator must end, a refused login
+        or certificate, is returned by `poll`: librdkafka would only log it.
+        """
+        wrapped = {
+            name: self._called_by_reader(value) if callable(value) else value
+            for name, value in settings.items()
+        }
+        return wrapped if wrapped.get("error_cb") else wrapped | {"error_cb": self._first_refusal}
+
+    def _first_refusal(self, error: KafkaError) -> None:
+        if error.code() in _REFUSALS - self._reported:
+            self._reported.add(error.code())
+            self._mailbox.post(Failed(error=error))
+
+    def _called_by_reader(self, callback: Callable[..., object]) -> Callable[..., object]:
 
         def called(*arguments: object) -> object:
             before, self._serves_on = self._serves_on, threading.get_ident()

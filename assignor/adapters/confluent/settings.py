@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from confluent_kafka import KafkaError
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
@@ -50,6 +50,12 @@ _WITH_DOTS: Final = frozenset(
         "group.instance.id",
     }
 )
+_RESETS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(("smallest", "earliest", "beginning"), OFFSET_BEGINNING),
+        **dict.fromkeys(("largest", "latest", "end"), OFFSET_END),
+    }
+)
 _TRIGGER_MS: Final = 300_000
 _IDLE_MS: Final = 540_000
 # Settings of the member that librdkafka, which is in no group, must not have.
@@ -87,6 +93,8 @@ class Settings:
         auto_commit: whether stored offsets are committed at rebalances and at the end.
         auto_commit_interval_s: seconds between two automatic commits; 0: only then.
         auto_offset_store: whether a record counts as stored once it is returned.
+        reset_offset: where a partition begins of which nothing is committed, as a logical offset;
+            `OFFSET_INVALID`: librdkafka reports an error.
         rebootstrap: of the member's supervisor (KIP-1102); empty: the member has none.
         on_commit: called with the end of commits.
     """
@@ -100,6 +108,7 @@ class Settings:
     auto_commit: bool
     auto_commit_interval_s: float
     auto_offset_store: bool
+    reset_offset: int
     rebootstrap: Mapping[str, Any]
     on_commit: CommitCallback | None = field(default=None)
 
@@ -156,6 +165,7 @@ def divided(config: Mapping[str, Any]) -> Settings:
         auto_commit=_flag(config, "enable.auto.commit"),
         auto_commit_interval_s=_auto_commit_interval_s(config),
         auto_offset_store=_flag(config, "enable.auto.offset.store"),
+        reset_offset=_RESETS.get(str(config.get("auto.offset.reset", "largest")), OFFSET_INVALID),
         rebootstrap=_rebootstrap(config),
         on_commit=on_commit,
     )
