@@ -209,6 +209,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def incremental_assign(self, partitions: list[Position]) -> None:
         """Read these partitions too, also those that are no part of the group's topics."""
+        self._check_open()
         super().incremental_assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.assigns += 1
         self._serving.add(partitions)
