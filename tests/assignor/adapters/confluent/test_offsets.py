@@ -256,18 +256,18 @@ def test_new_partitions_are_read_after_another_broker_has_become_coordinator(con
     with running_broker(BrokerConfig(topics={"words": 4}, nodes=2)) as broker:
         fill(broker)
         servers = {"bootstrap.servers": servers_of(broker)}
-        with consumer(servers, rebalance_protocol=protocol) as one:
-            one.subscribe(["words"])
-            read(one, 40)
-            one.commit(asynchronous=False)
+        with consumer(servers, rebalance_protocol=protocol) as first:
+            first.subscribe(["words"])
+            read(first, 40)
+            first.commit(asynchronous=False)
             broker.move_coordinator(GROUP, 3 - broker.coordinator_of(GROUP))
-            with consumer(servers, rebalance_protocol=protocol) as two:
-                two.subscribe(["words"])
-                both = (one, two)
+            with consumer(servers, rebalance_protocol=protocol) as second:
+                second.subscribe(["words"])
+                both = (first, second)
                 poll_until(lambda: [len(each.assignment()) for each in both] == [2, 2], *both)
-            poll_until(lambda: len(one.assignment()) == 4, one)
+            poll_until(lambda: len(first.assignment()) == 4, first)
             fill(broker, 8)
-            records = read(one, 8)
+            records = read(first, 8)
             assert {record.offset() for record in records} == {10, 11}
 
 

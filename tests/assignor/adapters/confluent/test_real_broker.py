@@ -185,20 +185,24 @@ def test_a_group_of_processes_loses_nothing_when_a_member_is_killed(real):
         until(lambda: members[0].owned == [0, 1, 2, 3])
         members.append(Reading(real))
         until(lambda: [len(member.owned) for member in members] == [2, 2])
-        one, two = members
-        killed = two.owned
-        assert sorted(one.owned + killed) == [0, 1, 2, 3]
+        staying, killed_member = members
+        killed = killed_member.owned
+        assert sorted(staying.owned + killed) == [0, 1, 2, 3]
         write(real, 400)
-        until(lambda: any(partition in killed for partition, _ in two.records))
-        two.kill()
+        until(lambda: any(partition in killed for partition, _ in killed_member.records))
+        killed_member.kill()
         write(real, 400)
         ends = ends_of(admin)
         written = {(partition, at) for partition in ends for at in range(ends[partition])}
-        until(lambda: set(one.records) | set(two.records) == written)
-        assert one.owned == [0, 1, 2, 3]
-        twice = {at for at, count in Counter(one.records + two.records).items() if count > 1}
+        until(lambda: set(staying.records) | set(killed_member.records) == written)
+        assert staying.owned == [0, 1, 2, 3]
+        twice = {
+            at
+            for at, count in Counter(staying.records + killed_member.records).items()
+            if count > 1
+        }
         assert {partition for partition, _ in twice} <= {*killed}
-        assert one.stop() == 0
+        assert staying.stop() == 0
         assert committed(admin) == ends
     finally:
         for member in members:
