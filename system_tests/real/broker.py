@@ -23,7 +23,7 @@ from kafka.errors import KafkaError
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real.jars import broker_jars
 from system_tests.real.java import find_java
-from system_tests.real.properties import server_properties
+from system_tests.real.properties import secured_protocols, server_properties
 
 _HOST = "127.0.0.1"
 _CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -68,15 +68,8 @@ class RealBroker:
         self._node_id = 1 if beside is None else 2
         self._level_release, self._users = level_release, dict(users or {})
         self._key_store = key_store
-        self._secured_ports = {
-            name: _free_port()
-            for name, is_there in (
-                ("SASL_PLAINTEXT", bool(users)),
-                ("SSL", key_store is not None),
-                ("SASL_SSL", bool(users) and key_store is not None),
-            )
-            if is_there
-        }
+        protocols = secured_protocols(has_users=bool(users), has_keys=key_store is not None)
+        self._secured_ports = {name: _free_port() for name in protocols}
         self._jars = broker_jars(release)
         self._java = find_java()
         self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
@@ -97,11 +90,7 @@ class RealBroker:
         return self.servers("SASL_PLAINTEXT")
 
     def servers(self, security_protocol: str) -> str:
-        """Return the address for clients of a security protocol.
-
-        Raises:
-            KeyError: it has no such listener.
-        """
+        """Return the address for clients of a security protocol that it has a listener for."""
         return f"{_HOST}:{({'PLAINTEXT': self.port} | self._secured_ports)[security_protocol]}"
 
     @property

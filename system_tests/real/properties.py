@@ -52,6 +52,12 @@ listener.name.ssl.ssl.client.auth=required
 _MODULES = "org.apache.kafka.common.security"
 
 
+def secured_protocols(*, has_users: bool, has_keys: bool) -> tuple[str, ...]:
+    """Return the security protocols of the listeners beside the plain one."""
+    listeners = {"SASL_PLAINTEXT": has_users, "SSL": has_keys, "SASL_SSL": has_users and has_keys}
+    return tuple(name for name, is_there in listeners.items() if is_there)
+
+
 def server_properties(
     *,
     host: str,

@@ -247,11 +247,7 @@ class GroupMember:
         elif self._reader.is_lost(
             min(self._topics), self._consumer._coordinator.heartbeat.last_receive
         ):
-            self._end(
-                f"librdkafka has reached no broker for {self._reader.limit_s:g} s while the group "
-                "member has (librdkafka issue 5301), so this consumer reads nothing and leaves the "
-                "group; close it and make a new one"
-            )
+            self._end(self._reader.sentence)
 
     def _connected(self) -> Handover | None:
         """Connect, unless the application closes meanwhile."""

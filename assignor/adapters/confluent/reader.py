@@ -68,6 +68,15 @@ class ReaderWatch:
         self._is_asked = False
         self._checked_s = self._reached_s = time.monotonic()
 
+    @property
+    def sentence(self) -> str:
+        """What happens to a consumer whose reader is lost."""
+        return (
+            f"librdkafka has reached no broker for {self.limit_s:g} s while the group member has "
+            "(librdkafka issue 5301), so this consumer reads nothing and leaves the group; close "
+            "it and make a new one"
+        )
+
     def is_lost(self, topic: str, heard_s: float) -> bool:
         """Return whether the reader has reached no broker for `limit_s`, and the member has.
 
