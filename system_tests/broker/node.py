@@ -120,6 +120,9 @@ class Node:
         while (frame := await read_frame(reader, limit)) is not None:
             incoming = decode_request(frame, self.cluster.config.newest_versions)
             response = await self._answer(incoming, client_host)
+            if self._server is None:
+                # Clients would learn from a stopping node that the cluster has fewer brokers.
+                raise ConnectionAbortedError(f"node {self.node_id} stops")
             if response is not None:
                 writer.write(_encoded(incoming, response))
                 await writer.drain()

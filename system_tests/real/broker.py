@@ -23,7 +23,7 @@ from kafka.errors import KafkaError
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real.jars import broker_jars
 from system_tests.real.java import find_java
-from system_tests.real.properties import server_properties
+from system_tests.real.properties import secured_protocols, server_properties
 
 _HOST = "127.0.0.1"
 _CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -44,8 +44,10 @@ class RealBroker:
         release: exact name of a Kafka release, 3.3 or newer.
         port: of the clients; 0 takes a free one.
         level_release: the release whose feature levels it is formatted with; its own if empty.
-        users: password by name; with any there is a second listener, SASL/PLAIN with the standard
-            authorizer, on which the first user has all permissions, the others none.
+        users: password by name; with any there is a second listener, SASL_PLAINTEXT with the
+            standard authorizer, on which the first user has all permissions, the others none.
+        key_store: PEM file with a key and a certificate; with it there are listeners SSL, for
+            clients with this certificate, and with users SASL_SSL.
         beside: the first broker of a cluster, its controller; this one is the second.
 
     Raises:
@@ -59,12 +61,15 @@ class RealBroker:
         port: int = 0,
         level_release: str = "",
         users: Mapping[str, str] | None = None,
+        key_store: Path | None = None,
         beside: "RealBroker | None" = None,
     ) -> None:
         self.release = release
         self._node_id = 1 if beside is None else 2
         self._level_release, self._users = level_release, dict(users or {})
-        self.sasl_port = _free_port() if users else 0
+        self._key_store = key_store
+        protocols = secured_protocols(has_users=bool(users), has_keys=key_store is not None)
+        self._secured_ports = {name: _free_port() for name in protocols}
         self._jars = broker_jars(release)
         self._java = find_java()
         self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
@@ -82,7 +87,11 @@ class RealBroker:
     @property
     def sasl_servers(self) -> str:
         """Address for clients with a user name."""
-        return f"{_HOST}:{self.sasl_port}"
+        return self.servers("SASL_PLAINTEXT")
+
+    def servers(self, security_protocol: str) -> str:
+        """Return the address for clients of a security protocol that it has a listener for."""
+        return f"{_HOST}:{({'PLAINTEXT': self.port} | self._secured_ports)[security_protocol]}"
 
     @property
     def is_running(self) -> bool:
@@ -215,11 +224,11 @@ class RealBroker:
     def _write_properties(self) -> None:
         properties = server_properties(
             host=_HOST,
-            port=self.port,
-            sasl_port=self.sasl_port,
+            ports={"PLAINTEXT": self.port} | self._secured_ports,
             controller_port=self.controller_port,
             data=self._folder / "data",
             users=self._users,
+            key_store=self._key_store,
             node_id=self._node_id,
         )
         self._properties.write_text(properties, encoding="utf-8")

@@ -34,6 +34,7 @@ class SoakOptions:
         broker: the release of a real Kafka to start, or None for the embedded one.
         client: the library that members run on, or "mixed".
         heartbeat_ms: interval between the heartbeats of a member.
+        kill_every_s: longest time between two kills, plus that of one disturbance; 0: any.
         calm_s: how long the group is left alone after it has settled, at least; twice that at most.
         settle_timeout_s: how long it may take to settle.
         quiet_ms: how long a group must not change before it counts as settled.
@@ -70,6 +71,17 @@ class SoakOptions:
         metadata=option(
             "Minimum seconds between disturbances; the maximum is twice as many.",
             flag="--calm",
+            least=0,
+            most=3600,
+        ),
+    )
+    kill_every_s: float = field(
+        default=0.0,
+        metadata=option(
+            "Seconds without a kill after which the next disturbance kills a member or the leader, "
+            "in turn; 0: only as often as the schedule does.",
+            flag="--kill-every",
+            metavar="SECONDS",
             least=0,
             most=3600,
         ),

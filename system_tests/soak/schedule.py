@@ -1,14 +1,17 @@
 """What happens to the group, drawn from one seed: the same seed, the same disturbances.
 
 Kinds are drawn from a shuffled list, the pack, so that each is as frequent as in the pack, and
-occurs again only after all others. Nothing here depends on the state of the group: which member
-is "the leader" is decided when the disturbance is applied.
+occurs again only after all others. With `kill_every_s`, the clock puts kills between them, and the
+seed alone gives no schedule. Nothing here depends on the state of the group: which member is "the
+leader" is decided when the disturbance is applied.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import cycle
 from random import Random
+from time import monotonic
 
 from probing import RELEASES
 from system_tests.live import PathError, Switches, plan_path
@@ -52,6 +55,7 @@ REAL_PACK = (*_OF_MEMBERS, Kind.RESTART, Kind.CRASH, Kind.FREEZE)
 
 _FAULTS = (Kind.CUT, Kind.SLOW, Kind.LOSE, Kind.REFUSE)
 _WITH_VICTIM = (Kind.SHRINK, Kind.KILL, Kind.PAUSE, Kind.PAUSE_LONG)
+_KILLS = (Kind.KILL, Kind.KILL_LEADER)
 _HALF = 0.5
 _ORDERS = ("leader-last", "leader-first", "random")
 _LEAST_MEMBERS = 2
@@ -80,35 +84,48 @@ class Disturbance:
     calm_s: float
 
 
-def draw_schedule(options: SoakOptions) -> Iterator[Disturbance]:
-    """Draw disturbances without end."""
+def draw_schedule(
+    options: SoakOptions, *, now_s: Callable[[], float] = monotonic
+) -> Iterator[Disturbance]:
+    """Draw disturbances without end; `now_s` is the clock of `kill_every_s`."""
     rng = Random(options.seed)  # noqa: S311 an experiment is repeatable, not secret
+    up, release = list(options.names[: options.members]), NATIVE
+    for number, drawn in enumerate(_kinds(options, rng, now_s), start=1):
+        kind = _possible(drawn, up, options)
+        victim, to = None, None
+        if kind is Kind.BOUNCE:
+            release = to = _next_release(release, rng)
+        elif kind is Kind.GROW:
+            victim = rng.choice([name for name in options.names if name not in up])
+            up.append(victim)
+        elif kind in _WITH_VICTIM or (kind in _FAULTS and rng.random() < _HALF):
+            victim = rng.choice(_disturbable(up, options))
+        if kind is Kind.SHRINK and victim is not None:
+            up.remove(victim)
+        yield Disturbance(
+            number=number,
+            kind=kind,
+            victim=victim,
+            release=to,
+            order=rng.choice(_ORDERS),
+            share=round(rng.random(), 3),
+            at_once=rng.random() < _HALF,
+            calm_s=round(options.calm_s * (1 + rng.random()), 1),
+        )
+
+
+def _kinds(options: SoakOptions, rng: Random, now_s: Callable[[], float]) -> Iterator[Kind]:
+    """Draw kinds, and a kill before the next one when the last kill is too long ago."""
     pack = EMBEDDED_PACK if options.broker is None else REAL_PACK
-    up, release, number = list(options.names[: options.members]), NATIVE, 0
+    kills, killed_s = cycle(_KILLS), now_s()
     while True:
         for drawn in rng.sample(pack, len(pack)):
-            number += 1
-            kind = _possible(drawn, up, options)
-            victim, to = None, None
-            if kind is Kind.BOUNCE:
-                release = to = _next_release(release, rng)
-            elif kind is Kind.GROW:
-                victim = rng.choice([name for name in options.names if name not in up])
-                up.append(victim)
-            elif kind in _WITH_VICTIM or (kind in _FAULTS and rng.random() < _HALF):
-                victim = rng.choice(_disturbable(up, options))
-            if kind is Kind.SHRINK and victim is not None:
-                up.remove(victim)
-            yield Disturbance(
-                number=number,
-                kind=kind,
-                victim=victim,
-                release=to,
-                order=rng.choice(_ORDERS),
-                share=round(rng.random(), 3),
-                at_once=rng.random() < _HALF,
-                calm_s=round(options.calm_s * (1 + rng.random()), 1),
-            )
+            if options.kill_every_s and now_s() - killed_s >= options.kill_every_s:
+                yield next(kills)
+                killed_s = now_s()
+            yield drawn
+            if drawn in _KILLS:
+                killed_s = now_s()
 
 
 def free_path(old: str, new: str) -> bool:

@@ -30,7 +30,7 @@ class Commits:
     def __init__(self, settings: Settings, mailbox: Mailbox) -> None:
         self._settings = settings
         self._mailbox = mailbox
-        self.stored = StoredOffsets()
+        self.stored = StoredOffsets(settings.reset_offset)
         self.committer = Committer()
         self.connect: Callable[[], object] = lambda: None
         self.fatal: Callable[[], KafkaError | None] = lambda: None

@@ -15,15 +15,14 @@ from assignor.adapters.confluent.events import Change, Mailbox
 from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
 from assignor.adapters.confluent.offsets import offset_after, partition_of
+from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
-from assignor.adapters.confluent.settings import divided, rebalance_protocol
+from assignor.adapters.confluent.settings import check_options, divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import MemberKeywords
-from assignor.errors import ConfigError
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
-from encoding import shown
 
 _poll: Final = confluent_kafka.Consumer.poll
 _consume: Final = confluent_kafka.Consumer.consume
@@ -66,25 +65,22 @@ class Consumer(confluent_kafka.Consumer):
         if not isinstance(config, Mapping):
             raise TypeError("expected configuration dict")
         settings = divided(config)
-        if application_id not in {None, settings.group_id}:
-            raise ConfigError(
-                f"application_id={shown(repr(application_id))} is unlike "
-                f"group.id={shown(repr(settings.group_id))}; leave application_id out"
-            )
-        reader = dict(settings.reader)
-        if logger is not None:
-            reader["logger"] = logger
-        super().__init__(reader)
+        check_options(options, application_id=application_id, group_id=settings.group_id)
         self._settings = settings
         self._mailbox = Mailbox()
-        self._topology = topology
-        self._application_id = settings.group_id
-        self._assignor = self._new_assignor(options)
         self._commits = Commits(settings, self._mailbox)
-        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits)
         self._serving = Serving(
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )
+        reader = self._serving.reader_settings(settings.reader)
+        if logger is not None:
+            reader["logger"] = logger
+        super().__init__(reader)
+        self._topology = topology
+        self._application_id = settings.group_id
+        self._assignor = self._new_assignor(options)
+        watch = ReaderWatch(settings, self._mailbox, reader_reaches(weakref.ref(self)))
+        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits, watch)
         self._is_open = True
         self._abandon = weakref.finalize(self, _abandoned, self._member, self._assignor)
         self._abandon.atexit = False
@@ -170,7 +166,12 @@ class Consumer(confluent_kafka.Consumer):
         mailbox = self._mailbox
         mailbox.has_polled = True
         if not mailbox.events:
-            message = _poll(self, 0.0)
+            try:
+                message = _poll(self, 0.0)
+            finally:
+                is_closed = mailbox.closes and self._serving.close_if_asked(self)
+            if is_closed:
+                raise RuntimeError(CLOSED)
             if message is not None or timeout == 0:
                 return message
 
@@ -196,7 +197,7 @@ class Consumer(confluent_kafka.Consumer):
         self._serving.assigns += 1
         wanted = frozenset(map(partition_of, partitions))
         self._serving.remove(self, self._serving.read - wanted)
-        super().assign(partitions)
+        super().assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.add(partitions)
 
     def unassign(self) -> None:
@@ -208,7 +209,8 @@ class Consumer(confluent_kafka.Consumer):
 
     def incremental_assign(self, partitions: list[Position]) -> None:
         """Read these partitions too, also those that are no part of the group's topics."""
-        super().incremental_assign(partitions)
+        self._check_open()
+        super().incremental_assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.assigns += 1
         self._serving.add(partitions)
 

@@ -55,8 +55,8 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerCall:
-    """A call of the application's `TasksListener`."""
+class Call:
+    """What is to be called on the application's thread, such as its `TasksListener`."""
 
     call: Callable[[], object]
 
@@ -66,7 +66,7 @@ class CommitDue:
     """The interval between two automatic commits is over."""
 
 
-Event = Rebalanced | Failed | Committed | ListenerCall | CommitDue
+Event = Rebalanced | Failed | Committed | Call | CommitDue
 
 
 class Mailbox:
@@ -76,6 +76,7 @@ class Mailbox:
         events: the events that wait. `poll` looks at it without a lock: an event that it does not
             see yet is taken by the next call.
         has_polled: set by every `poll` and `consume`, reset by `idle_s`.
+        closes: a callback has called `close`, which waits for its end.
         is_serving: the application's thread is inside a callback, which counts as polling, as in
             librdkafka.
     """
@@ -83,7 +84,7 @@ class Mailbox:
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
         self.has_polled = True
-        self.is_serving = False
+        self.is_serving = self.closes = False
         self._polled_s = time.monotonic()
         self._posted = threading.Condition()
 

@@ -18,6 +18,7 @@ from kafka.future import Future
 
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import Change, Failed, Mailbox, Rebalanced
+from assignor.adapters.confluent.offsets import NO_EPOCH
 from assignor.adapters.confluent.settings import Settings
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -27,6 +28,7 @@ _log = line_logger(__name__)
 TICK_S: Final = 0.05
 """Between two looks at whether there is something to do."""
 _COMMITTED_MS: Final = 5_000
+_LEAVE_MS = 5_000  # as librdkafka: an answer may wait behind that of a JoinGroup request
 
 
 class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the client is untyped
@@ -86,13 +88,14 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         """Have the application take new partitions, once it is known what is committed of them."""
         partitions = list(assigned)
-        # What is not newer than that is not committed by itself, as in librdkafka.
+        # They begin there. What is not newer is not committed by itself, as in librdkafka.
         with suppress(ClientError):
             found = await self._consumer._coordinator.fetch_committed_offsets_async(
                 partitions, timeout_ms=_COMMITTED_MS
             )
-            self._stored.committed(
-                Position(each.topic, each.partition, at.offset) for each, at in found.items()
+            self._stored.fetched(
+                _sorted(partitions),
+                {TopicPartition(*each): _position(each, at) for each, at in found.items()},
             )
         await self._pass_on(Change.ASSIGNED, partitions)
 
@@ -140,6 +143,22 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
         self._mailbox.post(Failed(error=KafkaError(KafkaError._MAX_POLL_EXCEEDED, sentence)))
         self.post(Change.LOST)
         await self._consumer._coordinator.maybe_leave_group_async("max.poll.interval.ms exceeded")
+
+
+def _position(partition: Any, committed: Any) -> Position:
+    epoch = committed.leader_epoch
+    return Position(
+        partition.topic,
+        partition.partition,
+        committed.offset,
+        leader_epoch=NO_EPOCH if epoch is None else epoch,
+    )
+
+
+def leave_group(consumer: Any) -> None:
+    """Leave the group and drop the subscription of a `KafkaConsumer`, within a few seconds."""
+    consumer._coordinator.maybe_leave_group(timeout_ms=_LEAVE_MS)
+    consumer.unsubscribe()
 
 
 def _sorted(partitions: Iterable[Any]) -> tuple[TopicPartition, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from assignor.adapters.confluent.events import ListenerCall, Mailbox
+from assignor.adapters.confluent.events import Call, Mailbox
 from assignor.rebalance import PartitionsByTask, TasksListener
 from encoding import TaskId
 
@@ -43,4 +43,4 @@ class DeferredListener(TasksListener):
         self._listener.on_error(why)
 
     def _post(self, call: Callable[[], object]) -> None:
-        self._mailbox.post(ListenerCall(call=call))
+        self._mailbox.post(Call(call=call))

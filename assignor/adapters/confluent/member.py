@@ -22,7 +22,8 @@ from kafka.errors import KafkaError as ClientError
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import code_of
 from assignor.adapters.confluent.events import Change, Failed, Mailbox
-from assignor.adapters.confluent.handover import TICK_S, Handover
+from assignor.adapters.confluent.handover import TICK_S, Handover, leave_group
+from assignor.adapters.confluent.reader import ReaderWatch
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.connecting import network_client
 from assignor.adapters.kafka_python import SilenceWatch, StreamsAssignor
@@ -70,6 +71,7 @@ class GroupMember:
         assignor: of this member alone.
         mailbox: of the application's thread.
         commits: of the consumer, sent through this member.
+        reader: of the same consumer.
 
     Attributes:
         fatal: why the member takes no further part in the group, or None.
@@ -77,10 +79,16 @@ class GroupMember:
     """
 
     def __init__(
-        self, settings: Settings, assignor: StreamsAssignor, mailbox: Mailbox, commits: Commits
+        self,
+        settings: Settings,
+        assignor: StreamsAssignor,
+        mailbox: Mailbox,
+        commits: Commits,
+        reader: ReaderWatch,
     ) -> None:
         self._settings = settings
         self._assignor = assignor
+        self._reader = reader
         self._mailbox = mailbox
         self._commits = commits
         commits.connect, commits.fatal = self.connect, lambda: self.fatal
@@ -236,6 +244,10 @@ class GroupMember:
                 "FENCED_INSTANCE_ID: another process has joined with this group.instance.id; "
                 "give each process its own, then restart this one"
             )
+        elif self._reader.is_lost(
+            min(self._topics), self._consumer._coordinator.heartbeat.last_receive
+        ):
+            self._end(self._reader.sentence)
 
     def _connected(self) -> Handover | None:
         """Connect, unless the application closes meanwhile."""
@@ -267,7 +279,7 @@ class GroupMember:
         wanted = self._wanted.topics
         if self._topics:
             self._revoke_all(handover)
-            self._consumer.unsubscribe()
+            leave_group(self._consumer)
         self._topics = wanted
         if wanted:
             self._consumer.subscribe(sorted(wanted), listener=handover)
@@ -301,7 +313,7 @@ class GroupMember:
         if self._handover is not None:
             self._handover.post(Change.LOST)
             with suppress(ClientError, OSError, RuntimeError):
-                self._consumer.unsubscribe()
+                leave_group(self._consumer)
 
     def _leave(self) -> None:
         """Give everything up and leave the group."""
@@ -319,7 +331,7 @@ class GroupMember:
             if self._supervisor is not None:
                 self._supervisor.close()
             with suppress(ClientError, OSError, RuntimeError):
-                self._consumer.unsubscribe()
+                leave_group(self._consumer)
             self._consumer.close(autocommit=False)
         finally:
             committer.disconnect(closed)

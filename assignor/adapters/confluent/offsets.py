@@ -6,16 +6,17 @@ take the stored offsets that are newer than the committed ones.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import OFFSET_INVALID, KafkaError, Message
+from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
 from encoding import TopicPartition
 
 NO_EPOCH: Final = -1
+_COMMITTED: Final = frozenset({OFFSET_INVALID, OFFSET_STORED})
 Positions = Callable[[list[Position]], list[Position]]
 
 
@@ -49,11 +50,17 @@ def offset_after(message: Message, what: str) -> Position:
 
 
 class StoredOffsets:
-    """Offsets that the application stored, and committed ones; callable on any thread."""
+    """Offsets that the application stored, and committed ones; callable on any thread.
 
-    def __init__(self) -> None:
+    Args:
+        reset: where a partition begins of which nothing is committed, as a logical offset;
+            `OFFSET_INVALID`: librdkafka decides.
+    """
+
+    def __init__(self, reset: int = OFFSET_INVALID) -> None:
+        self._reset = reset
         self._stored: dict[TopicPartition, Position] = {}
-        self._committed: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, Position] = {}
         self._lock = threading.Lock()
 
     def store(self, offsets: Iterable[Position]) -> None:
@@ -70,14 +77,39 @@ class StoredOffsets:
             return [
                 self._stored[partition]
                 for partition in sorted(self._stored.keys() & wanted)
-                if self._stored[partition].offset > self._committed.get(partition, OFFSET_INVALID)
+                if self._stored[partition].offset > self._committed_offset(partition)
             ]
+
+    def _committed_offset(self, partition: TopicPartition) -> int:
+        position = self._committed.get(partition)
+        return OFFSET_INVALID if position is None else int(position.offset)
+
+    def fetched(
+        self, partitions: Iterable[TopicPartition], offsets: Mapping[TopicPartition, Position]
+    ) -> None:
+        """Note what the group has committed of partitions; of those left out nothing."""
+        with self._lock:
+            for partition in partitions:
+                begin = offsets.get(partition, Position(*partition, self._reset))
+                self._committed[partition] = begin
+
+    def begin(self, position: Position) -> Position:
+        """Return where to begin to read a partition: as given, or else at its committed offset.
+
+        librdkafka would ask the coordinator, and for ever wait when the coordinator has moved: it
+        takes NOT_COORDINATOR for an answer without partitions, and does not ask again.
+        """
+        if position.offset not in _COMMITTED:
+            return position
+        with self._lock:
+            return self._committed.get(partition_of(position), position)
 
     def committed(self, offsets: Iterable[Position]) -> None:
         """Note offsets that are committed."""
         with self._lock:
             for position in offsets:
-                self._committed[partition_of(position)] = position.offset
+                if position.offset >= 0:
+                    self._committed[partition_of(position)] = position
 
     def forget(self, partitions: Sequence[TopicPartition]) -> None:
         """Drop what is known of partitions that are read no more."""

@@ -4,18 +4,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import (
+    Call,
     Change,
     CommitDue,
     Event,
     Failed,
-    ListenerCall,
     Mailbox,
     Rebalanced,
 )
@@ -26,6 +26,9 @@ from encoding import TopicPartition
 SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 CLOSED: Final = "Consumer closed"
+_REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
 
 
@@ -74,7 +77,8 @@ class Serving:
         self._is_lost = is_lost
         self._one_thread = threading.Lock()
         self._serves_on: int | None = None
-        self._is_closing = self._closes = False
+        self._is_closing = False
+        self._reported: set[int] = set()
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
         self.owned: frozenset[TopicPartition] = frozenset()
@@ -92,7 +96,7 @@ class Serving:
             return None  # called in a callback, or beside another thread
         try:
             self._mailbox.is_serving, self._serves_on = True, threading.get_ident()
-            while not self._closes and (event := self._mailbox.take()) is not None:
+            while not self._mailbox.closes and (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
                     return Message(error=event.error)
                 self._take(consumer, event)
@@ -106,13 +110,48 @@ class Serving:
         """Return whether a callback runs on this thread; then close once it has returned."""
         if self._serves_on != threading.get_ident():
             return False
-        self._closes = not self._is_closing
+        self._mailbox.closes = not self._is_closing
+        return True
+
+    def reader_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return librdkafka's settings with callbacks that may call `close`.
+
+        Without `error_cb`, the first error of each kind that an operator must end, a refused login
+        or certificate, is returned by `poll`: librdkafka would only log it.
+        """
+        wrapped = {
+            name: self._called_by_reader(value) if callable(value) else value
+            for name, value in settings.items()
+        }
+        return wrapped if wrapped.get("error_cb") else wrapped | {"error_cb": self._first_refusal}
+
+    def _first_refusal(self, error: KafkaError) -> None:
+        if error.code() in _REFUSALS - self._reported:
+            self._reported.add(error.code())
+            self._mailbox.post(Failed(error=error))
+
+    def _called_by_reader(self, callback: Callable[..., object]) -> Callable[..., object]:
+
+        def called(*arguments: object) -> object:
+            before, self._serves_on = self._serves_on, threading.get_ident()
+            try:
+                return callback(*arguments)
+            finally:
+                self._serves_on = before
+
+        return called
+
+    def close_if_asked(self, consumer: Reader) -> bool:
+        """Close the consumer if a callback has called `close`; return whether it has."""
+        if not self._mailbox.closes:
+            return False
+        consumer.close()
         return True
 
     def serve_until(self, consumer: Reader, is_over: Callable[[], bool]) -> BaseException | None:
         """Take events of a consumer that is being closed; return what a callback raised first."""
         failure: BaseException | None = None
-        self._is_closing, self._closes = True, False
+        self._is_closing, self._mailbox.closes = True, False
         try:
             while not is_over():
                 try:
@@ -141,25 +180,26 @@ class Serving:
         end_s = time.monotonic() + timeout
         while True:
             self._mailbox.has_polled = True
-            message = self._served(consumer) if self._mailbox.events else None
+            events = self._mailbox.events
+            message = self._unless_closed(consumer, self.serve, consumer) if events else None
             if message is not None:
                 return [message]
             left_s = SLICE_S if timeout < 0 else end_s - time.monotonic()
-            messages = read(max(0.0, min(SLICE_S, left_s)))
+            messages = self._unless_closed(consumer, read, max(0.0, min(SLICE_S, left_s)))
             if messages or left_s < SLICE_S:
                 return messages
 
-    def _served(self, consumer: Reader) -> Message | None:
-        """Serve, and close the consumer if a callback has called `close`."""
+    def _unless_closed(
+        self, consumer: Reader, call: Callable[[Argument], Result], argument: Argument
+    ) -> Result:
+        """Call, and then close the consumer if a callback has called `close`."""
         try:
-            message = self.serve(consumer)
+            result = call(argument)
         finally:
-            closes = self._closes
-            if closes:
-                consumer.close()
-        if closes:
+            is_closed = self.close_if_asked(consumer)
+        if is_closed:
             raise RuntimeError(CLOSED)
-        return message
+        return result
 
     def _take(self, consumer: Reader, event: Event) -> None:
         if isinstance(event, Rebalanced):
@@ -167,7 +207,7 @@ class Serving:
                 self._rebalance(consumer, event)
             finally:
                 event.served()
-        elif isinstance(event, ListenerCall):
+        elif isinstance(event, Call):
             event.call()
         elif isinstance(event, CommitDue):
             self.store_positions(consumer, self.read)

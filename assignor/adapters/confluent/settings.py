@@ -4,16 +4,17 @@ The reader, librdkafka, gets everything but what the member does: it checks name
 always does. The member, kafka-python, gets identity, timeouts, connections and security.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from confluent_kafka import KafkaError
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.security import security_settings
+from assignor.errors import ConfigError
 from encoding import shown
 
 CommitCallback = Callable[[KafkaError | None, list[Position]], object]
@@ -35,6 +36,24 @@ _NUMBERS: Final = MappingProxyType(
         "session.timeout.ms": ("session_timeout_ms", 45_000),
         "socket.timeout.ms": ("request_timeout_ms", 60_000),
         "topic.metadata.refresh.interval.ms": ("metadata_max_age_ms", 300_000),
+    }
+)
+_WITH_DOTS: Final = frozenset(
+    {
+        *_NUMBERS,
+        "auto.offset.reset",
+        "bootstrap.servers",
+        "client.id",
+        "client.rack",
+        "enable.auto.commit",
+        "group.id",
+        "group.instance.id",
+    }
+)
+_RESETS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(("smallest", "earliest", "beginning"), OFFSET_BEGINNING),
+        **dict.fromkeys(("largest", "latest", "end"), OFFSET_END),
     }
 )
 _TRIGGER_MS: Final = 300_000
@@ -74,6 +93,8 @@ class Settings:
         auto_commit: whether stored offsets are committed at rebalances and at the end.
         auto_commit_interval_s: seconds between two automatic commits; 0: only then.
         auto_offset_store: whether a record counts as stored once it is returned.
+        reset_offset: where a partition begins of which nothing is committed, as a logical offset;
+            `OFFSET_INVALID`: librdkafka reports an error.
         rebootstrap: of the member's supervisor (KIP-1102); empty: the member has none.
         on_commit: called with the end of commits.
     """
@@ -87,6 +108,7 @@ class Settings:
     auto_commit: bool
     auto_commit_interval_s: float
     auto_offset_store: bool
+    reset_offset: int
     rebootstrap: Mapping[str, Any]
     on_commit: CommitCallback | None = field(default=None)
 
@@ -95,6 +117,22 @@ class Settings:
         """The rack of this client."""
         rack: str | None = self.reader.get("client.rack")
         return rack
+
+
+def check_options(names: Iterable[str], *, application_id: str | None, group_id: str) -> None:
+    """Check that no option is a setting of librdkafka, and that the application is the group.
+
+    Raises:
+        ConfigError: a setting is given with underscores; `application_id` is unlike the group id.
+    """
+    if application_id not in {None, group_id}:
+        raise ConfigError(
+            f"application_id={shown(repr(application_id))} is unlike "
+            f"group.id={shown(repr(group_id))}; leave application_id out"
+        )
+    for name in sorted(names):
+        if (dotted := name.replace("_", ".")) in _WITH_DOTS:
+            raise ConfigError(f"{name} is no option; give {dotted!r} in the configuration")
 
 
 def divided(config: Mapping[str, Any]) -> Settings:
@@ -127,6 +165,7 @@ def divided(config: Mapping[str, Any]) -> Settings:
         auto_commit=_flag(config, "enable.auto.commit"),
         auto_commit_interval_s=_auto_commit_interval_s(config),
         auto_offset_store=_flag(config, "enable.auto.offset.store"),
+        reset_offset=_RESETS.get(str(config.get("auto.offset.reset", "largest")), OFFSET_INVALID),
         rebootstrap=_rebootstrap(config),
         on_commit=on_commit,
     )

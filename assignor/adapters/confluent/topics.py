@@ -16,7 +16,8 @@ def subscribed_topics(topology: Topology, application_id: str, topics: Any) -> t
 
     Raises:
         TypeError: this is no list of names.
-        KafkaException: a topic is not in the topology, or one of its source topics is missing.
+        KafkaException: a topic is a pattern, is not in the topology, or one of its source topics
+            is missing.
     """
     if not isinstance(topics, list):
         raise TypeError("expected list of topic unicode strings")
@@ -28,6 +29,13 @@ def subscribed_topics(topology: Topology, application_id: str, topics: Any) -> t
         for part in topology.subtopologies(application_id)
         for topic in part.repartition_topics
     }
+    pattern = next((name for name in topics if name.startswith("^")), None)
+    if pattern is not None:
+        raise refused(
+            KafkaError._INVALID_ARG,
+            f"Failed to set subscription: {shown(repr(pattern))} is a pattern, and the group "
+            f"assigns tasks of the topology's source topics; name them: {', '.join(sources)}",
+        )
     strange = sorted({*topics} - {*sources})
     if strange:
         raise refused(

@@ -71,6 +71,20 @@ def test_the_calm_after_a_disturbance_is_what_was_asked_for_to_twice_that():
     assert all(3.0 <= disturbance.calm_s <= 6.0 for disturbance in drawn(calm_s=3.0))
 
 
+def test_kills_are_put_between_other_disturbances_when_the_last_one_is_too_long_ago():
+    now_s, last_s, ages, kinds = 0.0, 0.0, [], []
+    schedule = draw_schedule(SoakOptions(kill_every_s=60), now_s=lambda: now_s)
+    for disturbance in islice(schedule, 200):
+        if disturbance.kind in (Kind.KILL, Kind.KILL_LEADER):
+            ages.append(now_s - last_s)
+            kinds.append(disturbance.kind)
+            last_s = now_s + 20
+        now_s += 20
+    assert max(ages) <= 60
+    assert len(ages) > 40
+    assert 0.3 < kinds.count(Kind.KILL) / len(kinds) < 0.7
+
+
 def test_with_two_clients_one_member_on_each_is_long_lived():
     assert SoakOptions(client="mixed").long_lived == ("a", "b")
     assert SoakOptions(client="aiokafka").long_lived == ("a",)

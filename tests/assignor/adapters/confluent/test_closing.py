@@ -4,9 +4,18 @@ import signal
 import threading
 
 import pytest
+from confluent_kafka import KafkaError
 
 from assignor import TasksListener
-from tests.assignor.adapters.confluent.harness import GROUP, Calls, committed, fill, poll_until
+from system_tests.broker import Fault
+from tests.assignor.adapters.confluent.harness import (
+    GROUP,
+    Calls,
+    committed,
+    fill,
+    poll_until,
+    servers_of,
+)
 from tests.assignor.embedding.clusters import until
 
 CLOSED = "Consumer closed"
@@ -90,6 +99,51 @@ def test_close_in_a_listener(broker, consumer):
     listener.consumer.subscribe(["words"])
     polls_until_closed(listener.consumer)
     assert broker.groups()[GROUP].members == ()
+
+
+@pytest.mark.parametrize("name", ["error_cb", "stats_cb"])
+@pytest.mark.parametrize("method", ["poll", "consume"])
+@pytest.mark.parametrize("fails", [True, False])
+def test_close_in_a_callback_of_librdkafka(broker, consumer, name, method, fails):
+    """It closes after librdkafka's own call, which goes on when the callback has returned."""
+    made, calls = [], Calls()
+
+    def closes(_):
+        if calls.owned == [0, 1, 2, 3]:
+            made[0].close()
+            made[0].assignment()  # still open
+            if fails:
+                raise ZeroDivisionError
+
+    nowhere = {"bootstrap.servers": f"{servers_of(broker)},127.0.0.1:1"}
+    made.append(consumer(nowhere | {name: closes, "statistics.interval.ms": 100}))
+    made[0].subscribe(["words"], **calls.callbacks)
+    if name == "error_cb":
+        poll_until(lambda: calls.owned, made[0])
+        broker.inject(Fault(api="Fetch", drop=True, times=1000))
+    if fails:
+        with pytest.raises(ZeroDivisionError):
+            until(lambda: getattr(made[0], method)(timeout=0.05))
+    else:
+        polls_until_closed(made[0], method)
+    assert calls.owned == []
+    assert broker.groups()[GROUP].members == ()
+    with pytest.raises(RuntimeError, match=CLOSED):
+        made[0].poll()
+
+
+def test_close_does_not_wait_for_the_end_of_a_join(broker, consumer, monkeypatch):
+    """Brokers answer a LeaveGroup behind a JoinGroup, which may wait for other members."""
+    monkeypatch.setattr("assignor.adapters.confluent.handover._LEAVE_MS", 200)
+    member, calls = consumer(), Calls()
+    member.subscribe(["words"], **calls.callbacks)
+    poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
+    joins = len(broker.requests("JoinGroup"))
+    broker.inject(Fault(api="JoinGroup", delay_ms=600_000))
+    broker.inject(Fault(api="Heartbeat", error=KafkaError.REBALANCE_IN_PROGRESS))
+    poll_until(lambda: len(broker.requests("JoinGroup")) > joins, member)
+    member.close()
+    assert calls.owned == []
 
 
 def test_close_in_a_callback_that_then_raises(broker, consumer):

@@ -50,8 +50,6 @@ def test_a_consumer_without_a_broker_waits_and_closes_at_once(broker, consumer):
     }
 
 
-# Failed once in five runs on a busy machine, with no record read: not understood yet.
-@pytest.mark.nightly
 def test_a_broker_that_comes_back_finds_its_member_again(broker, consumer):
     fill(broker)
     calls = Calls()

@@ -219,7 +219,7 @@ def test_a_second_subscribe_replaces_the_callbacks(broker, consumer):
     ("topics", "why"),
     [
         (["words", "other"], "topic 'other' is not a source topic of the topology"),
-        (["^w.*"], "is not a source topic"),
+        (["^w.*"], "'^w.*' is a pattern, and the group assigns tasks of the topology's source"),
         ([], "topic 'words' of the topology is missing"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from system_tests.broker import Fault
+from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.adapters.confluent.harness import (
     GROUP,
     Calls,
@@ -11,6 +11,7 @@ from tests.assignor.adapters.confluent.harness import (
     fill,
     poll_until,
     read,
+    servers_of,
 )
 from tests.assignor.embedding.clusters import until
 
@@ -247,3 +248,43 @@ def test_logical_offsets_are_passed_over(broker, consumer):
     with pytest.raises(KafkaException) as raised:
         member.commit(offsets=offsets[:1], asynchronous=False)
     assert raised.value.args[0].code() == KafkaError._NO_OFFSET
+
+
+@pytest.mark.parametrize("protocol", ["cooperative", "eager"])
+def test_new_partitions_are_read_after_another_broker_has_become_coordinator(consumer, protocol):
+    """librdkafka itself would wait for their committed offsets for ever."""
+    with running_broker(BrokerConfig(topics={"words": 4}, nodes=2)) as broker:
+        fill(broker)
+        servers = {"bootstrap.servers": servers_of(broker)}
+        with consumer(servers, rebalance_protocol=protocol) as first:
+            first.subscribe(["words"])
+            read(first, 40)
+            first.commit(asynchronous=False)
+            broker.move_coordinator(GROUP, 3 - broker.coordinator_of(GROUP))
+            with consumer(servers, rebalance_protocol=protocol) as second:
+                second.subscribe(["words"])
+                both = (first, second)
+                poll_until(lambda: [len(each.assignment()) for each in both] == [2, 2], *both)
+            poll_until(lambda: len(first.assignment()) == 4, first)
+            fill(broker, 8)
+            records = read(first, 8)
+            assert {record.offset() for record in records} == {10, 11}
+
+
+@pytest.mark.parametrize(("reset", "offsets"), [("earliest", {0, 1}), ("latest", {1})])
+def test_partitions_without_commits_begin_where_the_reset_says(broker, consumer, reset, offsets):
+    fill(broker, 4)
+    member = consumer({"auto.offset.reset": reset})
+    member.subscribe(["words"])
+    poll_until(lambda: len(member.assignment()) == 4, member)
+    records = read(member, 4) if reset == "earliest" else []
+    until(lambda: all(end_known(member, each) for each in member.assignment()))
+    fill(broker, 4)
+    records += read(member, 4)
+    assert {record.offset() for record in records} == offsets
+
+
+def end_known(member, partition):
+    """Whether librdkafka reads the partition: it then knows its end."""
+    assert member.poll(0) is None
+    return member.get_watermark_offsets(partition, cached=True)[1] == 1

@@ -137,8 +137,11 @@ def test_booleans_are_librdkafkas(value, flag):
 
 
 def test_group_id_and_callables_are_checked_as_in_confluent_kafka():
-    with pytest.raises(ValueError, match=r"group\.id must be set"):
-        Consumer({"bootstrap.servers": "a:1"}, topology=TOPOLOGY)
+    for nothing in ({}, {"group.id": ""}, {"group.id": None}):
+        with pytest.raises(ValueError, match=r"group\.id must be set"):
+            Consumer({"bootstrap.servers": "a:1"} | nothing, topology=TOPOLOGY)
+    with pytest.raises(ConfigError, match=r"group_id is no option; give 'group\.id' in"):
+        Consumer(BASE, topology=TOPOLOGY, group_id="")
     with pytest.raises(TypeError, match="expected configuration dict"):
         Consumer(topology=TOPOLOGY)
     with pytest.raises(TypeError, match="on_commit expects a callable"):
