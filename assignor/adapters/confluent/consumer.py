@@ -15,7 +15,8 @@ from assignor.adapters.confluent.events import Change, Mailbox
 from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
 from assignor.adapters.confluent.offsets import offset_after, partition_of
-from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
+from assignor.adapters.confluent.reader import CheckedReader
+from assignor.adapters.confluent.serving import RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.confluent.topics import subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
@@ -29,7 +30,7 @@ _poll: Final = confluent_kafka.Consumer.poll
 _consume: Final = confluent_kafka.Consumer.consume
 
 
-class Consumer(confluent_kafka.Consumer):
+class Consumer(CheckedReader):
     """A `confluent_kafka.Consumer` in a group that assigns the tasks of a topology.
 
     Methods, configuration and errors are those of confluent-kafka; docs/clients.md lists the
@@ -51,7 +52,6 @@ class Consumer(confluent_kafka.Consumer):
 
     # Of an instance that was never set up: it is closed.
     _mailbox = Mailbox()
-    _is_open = False
 
     def __init__(
         self,
@@ -242,10 +242,15 @@ class Consumer(confluent_kafka.Consumer):
         self, message: Message | None = None, offsets: list[Position] | None = None
     ) -> None:
         """Store the offset after a record, or these offsets, for the next commit."""
-        super().store_offsets(message=message, offsets=offsets)
-        self._commits.stored.store(
-            [offset_after(message, "store")] if message is not None else offsets or []
-        )
+        self._check_open()
+        if message is not None and offsets is not None:
+            raise ValueError("message and offsets are mutually exclusive")
+        stored = offsets if message is None else [offset_after(message, "store")]
+        if stored is None:
+            raise ValueError("expected either message or offsets")
+        # One argument: below 2.13 librdkafka's method refuses two, also if one is None.
+        super().store_offsets(offsets=stored)
+        self._commits.stored.store(stored)
 
     def commit(  # type: ignore[override] # the stub's overloads say the same of each case
         self,
@@ -324,10 +329,6 @@ class Consumer(confluent_kafka.Consumer):
         self.close()
 
     # Checks
-
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise RuntimeError(CLOSED)
 
     def _check_not_cooperative(self, method: str) -> None:
         self._check_open()
