@@ -42,7 +42,7 @@ lock: $(READY)
 # Quix Streams requires an older confluent-kafka than requirements.lock has.
 QUIX := .venv-quix
 QUIX_READY := $(QUIX)/.ready
-QUIX_INSTALL := $(QUIX)/bin/python -m pip install --quiet --disable-pip-version-check
+QUIX_INSTALL := $(QUIX)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 $(QUIX_READY): pyproject.toml constraints-quix.txt requirements-quix.lock
 	$(PYTHON) -m venv $(QUIX)
