@@ -218,7 +218,6 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 from quixstreams import Application
 from assignor.integrations.quix import streams_assignor
-from assignor.integrations.quix.__main__ import main
 from encoding import HostInfo
 app = Application({first.app.config.broker_address.bootstrap_servers!r}, consumer_group="app",
                   state_dir={str(first.app.config.state_dir)!r})
