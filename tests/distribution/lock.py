@@ -1,8 +1,11 @@
-"""Write `requirements.lock`: `python -m tests.distribution.lock PYTHON ...`, one per version.
+"""Write the lock files: `python -m tests.distribution.lock PYTHON ...`, one per version.
 
-The pip of each interpreter reports what it would install within `constraints.txt`, for every extra;
-versions and SHA-256 of the archives are written, nothing is installed. pip uses its configured
-index, which is not written to the file. Run it on Linux x86-64 after `constraints.txt` changed.
+- `requirements.lock`: every extra but `quix`, within `constraints.txt`, for `make venv`.
+- `requirements-quix.lock`: all of `constraints-quix.txt`, for `make test-quix`.
+
+The pip of each interpreter reports what it would install; versions and SHA-256 of the archives are
+written, nothing is installed. pip uses its configured index, which is not written to the files. Run
+it on Linux x86-64 after a file of constraints changed.
 """
 
 import json
@@ -15,30 +18,38 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK = ROOT / "requirements.lock"
 # Quix Streams needs an older confluent-kafka than all other tests: `make test-quix` has its own.
 NOT_LOCKED = {"quix"}
 HEAD = """\
-# Every package of `make venv` with the SHA-256 of its archives: Linux x86-64 (glibc), CPython {}.
+# Every package of `make {}` with the SHA-256 of its archives: Linux x86-64 (glibc), CPython {}.
 # Made by `python -m tests.distribution.lock`; install with `pip install --require-hashes -r`.
 """
 
 
-def report(python: str) -> tuple[str, list[dict[str, Any]]]:
-    """Return an interpreter's version, such as `3.11`, and what its pip would install."""
+def main_requirements() -> list[str]:
+    """Return pip's arguments for what `requirements.lock` holds."""
     extras = ",".join(sorted(_project()["optional-dependencies"].keys() - NOT_LOCKED))
+    return ["--constraint", str(ROOT / "constraints.txt"), f"{ROOT}[{extras}]"]
+
+
+def quix_requirements() -> list[str]:
+    """Return pip's arguments for what `requirements-quix.lock` holds."""
+    return ["--requirement", str(ROOT / "constraints-quix.txt")]
+
+
+def report(python: str, requirements: Sequence[str]) -> tuple[str, list[dict[str, Any]]]:
+    """Return an interpreter's version, such as `3.11`, and what its pip would install."""
     command = [
         *(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-        *("--dry-run", "--ignore-installed", "--report", "-"),
-        *("--constraint", str(ROOT / "constraints.txt"), f"{ROOT}[{extras}]"),
+        *("--dry-run", "--ignore-installed", "--report", "-", *requirements),
     ]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=ROOT)
     report = json.loads(done.stdout)
     return report["environment"]["python_version"], report["install"]
 
 
-def lock_text(reports: Iterable[tuple[str, list[dict[str, Any]]]]) -> str:
-    """Return the lock file of these reports.
+def lock_text(target: str, reports: Iterable[tuple[str, list[dict[str, Any]]]]) -> str:
+    """Return the lock file of these reports, for a target of the Makefile.
 
     Raises:
         ValueError: two interpreters would install different versions of a package.
@@ -57,8 +68,8 @@ def lock_text(reports: Iterable[tuple[str, list[dict[str, Any]]]]) -> str:
     names = [name for name, _ in hashes]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{', '.join(twice)}: pin one version in constraints.txt")
-    lines = [HEAD.format(", ".join(sorted(every)))]
+        raise ValueError(f"{', '.join(twice)}: pin one version in the constraints")
+    lines = [HEAD.format(target, ", ".join(sorted(every)))]
     for package, found in sorted(hashes.items()):
         only = sorted(pythons[package])
         marks = " or ".join(f'python_version == "{python}"' for python in only)
@@ -74,8 +85,13 @@ def _project() -> dict[str, Any]:
 
 
 def main(pythons: Sequence[str]) -> None:
-    """Write the file."""
-    LOCK.write_text(lock_text([report(python) for python in pythons]), "utf-8")
+    """Write the files."""
+    for name, target, requirements in (
+        ("requirements.lock", "venv", main_requirements()),
+        ("requirements-quix.lock", "test-quix", quix_requirements()),
+    ):
+        text = lock_text(target, [report(python, requirements) for python in pythons])
+        (ROOT / name).write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -38,8 +38,10 @@ PACKAGES: Final = ("encoding", "probing", "assignor", "spark_assign", "system_te
 EVERYTHING: Final = (
     "Makefile",
     "conftest.py",
+    "constraints-quix.txt",
     "constraints.txt",
     "pyproject.toml",
+    "requirements-quix.lock",
     "requirements.lock",
     "tests/rotation.py",
 )

@@ -9,6 +9,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
+from assignor.adapters.confluent.checked_reader import CheckedReader
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.events import Change, Mailbox
@@ -28,7 +29,7 @@ _poll: Final = confluent_kafka.Consumer.poll
 _consume: Final = confluent_kafka.Consumer.consume
 
 
-class Consumer(confluent_kafka.Consumer):
+class Consumer(CheckedReader):
     """A `confluent_kafka.Consumer` in a group that assigns the tasks of a topology.
 
     Methods, configuration and errors are those of confluent-kafka; docs/clients.md lists the
@@ -50,7 +51,6 @@ class Consumer(confluent_kafka.Consumer):
 
     # Of an instance that was never set up: it is closed.
     _mailbox = Mailbox()
-    _is_open = False
 
     def __init__(
         self,
@@ -244,10 +244,15 @@ class Consumer(confluent_kafka.Consumer):
         self, message: Message | None = None, offsets: list[Position] | None = None
     ) -> None:
         """Store the offset after a record, or these offsets, for the next commit."""
-        super().store_offsets(message=message, offsets=offsets)
-        self._commits.stored.store(
-            [offset_after(message, "store")] if message is not None else offsets or []
-        )
+        self._check_open()
+        if message is not None and offsets is not None:
+            raise ValueError("message and offsets are mutually exclusive")
+        stored = offsets if message is None else [offset_after(message, "store")]
+        if stored is None:
+            raise ValueError("expected either message or offsets")
+        # One argument: below 2.13 librdkafka's method refuses two, also if one is None.
+        super().store_offsets(offsets=stored)
+        self._commits.stored.store(stored)
 
     def commit(  # type: ignore[override] # the stub's overloads say the same of each case
         self,
@@ -326,10 +331,6 @@ class Consumer(confluent_kafka.Consumer):
         self.close()
 
     # Checks
-
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise RuntimeError(CLOSED)
 
     def _check_not_cooperative(self, method: str) -> None:
         self._check_open()

@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
+from assignor.adapters.confluent.messages import ErrorMessage
 from encoding import TopicPartition
 
 NO_EPOCH: Final = -1
@@ -32,7 +33,7 @@ def offset_after(message: Message, what: str) -> Position:
         TypeError: this is no message.
         KafkaException: this is an error, not a record.
     """
-    if not isinstance(message, Message):
+    if not isinstance(message, Message | ErrorMessage):
         raise TypeError("expected cimpl.Message")
     error = message.error()
     if error is not None:

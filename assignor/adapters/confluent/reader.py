@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Final
 from weakref import ref
 
-import confluent_kafka
 from confluent_kafka import KafkaException
 
+from assignor.adapters.confluent.checked_reader import CheckedReader
 from assignor.adapters.confluent.events import Call, Mailbox
 from assignor.adapters.confluent.settings import Settings
 
@@ -24,7 +24,7 @@ _SECOND_MS: Final = 1000
 Reaches = Callable[[str, float], bool]
 
 
-def reader_reaches(reader: "ref[confluent_kafka.Consumer]") -> Reaches:
+def reader_reaches(reader: "ref[CheckedReader]") -> Reaches:
     """Return what asks a broker for a topic's metadata; a reader that is gone or closed has it."""
 
     def reaches(topic: str, timeout_s: float) -> bool:
@@ -32,7 +32,7 @@ def reader_reaches(reader: "ref[confluent_kafka.Consumer]") -> Reaches:
         if consumer is None:
             return True
         try:
-            confluent_kafka.Consumer.list_topics(consumer, topic, timeout_s)
+            CheckedReader.list_topics(consumer, topic, timeout_s)
         except KafkaException:
             return False
         except RuntimeError:  # closed

@@ -19,6 +19,7 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
+from assignor.adapters.confluent.messages import error_message
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.settings import Settings
 from encoding import TopicPartition
@@ -98,7 +99,7 @@ class Serving:
             self._mailbox.is_serving, self._serves_on = True, threading.get_ident()
             while not self._mailbox.closes and (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
-                    return Message(error=event.error)
+                    return error_message(event.error)
                 self._take(consumer, event)
             return None
         finally:

@@ -5,26 +5,29 @@ given, no broker answers at the configured address, and topics are those of the 
 """
 
 import gc
+from contextlib import suppress
 from functools import partial
 
+import confluent_kafka
 import pytest
 from confluent_kafka import (
     OFFSET_INVALID,
     TIMESTAMP_NOT_AVAILABLE,
     KafkaError,
     KafkaException,
-    Message,
     TopicPartition,
 )
+from packaging.version import Version
 
 from assignor import Topology
 from assignor.adapters.confluent import Consumer
 from system_tests.broker import BrokerConfig, running_broker
-from tests.assignor.adapters.confluent.harness import servers_of
+from tests.assignor.adapters.confluent.harness import fill, servers_of
 from tests.assignor.embedding.clusters import until
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 CONFIG = {"log_level": 0}
+BEFORE_2_13 = Version(confluent_kafka.__version__) < Version("2.13")
 TOPOLOGY = Topology().add_source("test", topics=["test"])
 
 
@@ -36,11 +39,23 @@ def _closed():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _servers():
+def servers():
     """A broker, where the original has none: without one a member takes long to close."""
     with running_broker(BrokerConfig(topics={"test": 1})) as broker:
         CONFIG["bootstrap.servers"] = servers_of(broker)
-        yield
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def test_msg(servers):
+    """A record of the topic; below 2.13 only librdkafka makes a `Message`."""
+    fill(servers, 1, topic="test", partitions=1)
+    reader = confluent_kafka.Consumer(CONFIG | {"group.id": "reader"})
+    reader.assign([TopicPartition("test", 0, 0)])
+    record = reader.poll(60)
+    reader.close()
+    assert record.error() is None
+    return record
 
 
 def consumer_of(config):
@@ -126,10 +141,9 @@ def test_store_offsets():
     c.close()
 
 
-def test_store_offsets_params():
+def test_store_offsets_params(test_msg):
     c = consumer_of(STORES)
     test_tp = TopicPartition("test", 0, -1)
-    test_msg = Message(topic="test", partition=0, offset=-1)
     c.assign([test_tp])
     c.store_offsets(message=test_msg)
     c.store_offsets(offsets=[test_tp])
@@ -165,10 +179,9 @@ def test_on_commit():
     assert calls == []
 
 
-def test_commit_params():
+def test_commit_params(test_msg):
     c = consumer_of({"group.id": "x", "enable.auto.commit": False})
     test_tp = TopicPartition("test", 0)
-    test_msg = Message(topic="test", partition=0)
     c.assign([test_tp])
     c.commit(message=None)
     c.commit(offsets=None)
@@ -243,6 +256,7 @@ def closed_methods(c):
         "offsets_for_times": lambda: c.offsets_for_times([test]),
         "consumer_group_metadata": c.consumer_group_metadata,
         "list_topics": c.list_topics,
+        "set_sasl_credentials": lambda: c.set_sasl_credentials("user", "password"),
     }
 
 
@@ -252,8 +266,7 @@ def test_any_method_after_close_throws_exception(name):
     c.subscribe(["test"])
     c.unsubscribe()
     c.close()
-    message = "Handle has been closed" if name == "list_topics" else "Consumer closed"
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(RuntimeError, match="Consumer closed"):
         closed_methods(c)[name]()
 
 
@@ -264,7 +277,7 @@ def test_uninitialized_consumer_methods(name):
             pass
 
     consumer = UninitializedConsumer({"group.id": "test"})
-    with pytest.raises(RuntimeError, match=r"Consumer closed|Handle has been closed"):
+    with pytest.raises(RuntimeError, match="Consumer closed"):
         closed_methods(consumer)[name]()
     consumer.close()
 
@@ -283,9 +296,16 @@ def test_callback_exception_no_system_error(error):
     for callback in ({"error_cb": raises}, {"stats_cb": raises, "statistics.interval.ms": 50}):
         consumer = lonely_consumer_of(common | callback)
         consumer.subscribe(["test"])
-        with pytest.raises(error, match="from the callback"):
+        with pytest.raises((error, SystemError)) as raised:
             until(partial(consumer.consume, timeout=0.1))
-        consumer.close()
+        found = raised.value
+        if BEFORE_2_13:  # several callbacks in one poll
+            while isinstance(found, SystemError):
+                found = found.__cause__
+        assert isinstance(found, error)
+        assert "from the callback" in str(found)
+        with suppress(error, SystemError):  # the callback once more
+            consumer.close()
 
 
 def test_consumer_context_manager_basic():

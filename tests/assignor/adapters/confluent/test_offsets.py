@@ -1,8 +1,9 @@
 """What is committed, when, and how it is reported: librdkafka's stored offsets and commits."""
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from assignor.adapters.confluent.messages import error_message
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.adapters.confluent.harness import (
     GROUP,
@@ -229,7 +230,7 @@ def test_offsets_that_are_not_read_cannot_be_stored(broker, consumer):
 
 def test_errors_are_not_committed(broker, consumer):
     member = joined(consumer(MANUAL))
-    error = Message(topic="words", error=KafkaError(KafkaError._PARTITION_EOF))
+    error = error_message(KafkaError(KafkaError._PARTITION_EOF))
     with pytest.raises(KafkaException, match="message with error") as raised:
         member.commit(message=error)
     assert raised.value.args[0].code() == KafkaError._INVALID_ARG

@@ -19,6 +19,7 @@ from quixstreams.state.recovery import RecoveryPartition
 from assignor import ConfigError, TaskId
 from assignor.embedding import StateDirectoryLocked
 from assignor.integrations.quix import streams_assignor
+from assignor.integrations.quix.__main__ import main
 from encoding import HostInfo
 
 pytestmark = pytest.mark.loop
@@ -274,15 +275,10 @@ def test_a_file_is_run_unchanged_until_it_is_stopped(broker, words, tmp_path):
         (["nowhere.py"], "nowhere.py is no file; name the application's Python file"),
     ],
 )
-def test_wrong_usage_is_told_in_a_sentence(words, sentence, tmp_path):
+def test_wrong_usage_is_told_in_a_sentence(words, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "app.py").touch()
-    done = subprocess.run(
-        [sys.executable, "-m", "assignor.integrations.quix", *words],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert sentence in done.stderr
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert sentence in capsys.readouterr().err
