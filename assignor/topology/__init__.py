@@ -1,6 +1,6 @@
 """Processing topologies: derives subtopologies from nodes, and tasks from partition counts."""
 
-from assignor.topology.subtopologies import Topology
+from assignor.topology.subtopologies import HIGHEST_VERSION, Topology
 from assignor.topology.tasks import SubtopologyWaits, TaskPlan, plan_tasks, without_subtopologies
 from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
 from assignor.topology.versions import (
@@ -14,6 +14,7 @@ from assignor.topology.versions import (
 )
 
 __all__ = [
+    "HIGHEST_VERSION",
     "CarriedTopologies",
     "Change",
     "RepartitionTopic",

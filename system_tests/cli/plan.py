@@ -135,6 +135,11 @@ def _plan_topologies(given: dict[str, Any]) -> NoReturn:
 def _topologies(names: tuple[str, str], application_id: str | None) -> Iterator[PlannedTopology]:
     """Yield both sides: importable topologies, or groups that `assignor inspect` saved."""
     saved = {name: read_saved(Path(name)) for name in names if Path(name).is_file()}
+    nameless = sorted(name for name, group in saved.items() if not group.name)
+    if nameless:
+        refuse(
+            f"{nameless[0]} has no name, which is the prefix of internal topics; add the group id"
+        )
     groups = sorted({group.name for group in saved.values()} | {application_id or ""} - {""})
     if len(groups) > 1:
         refuse(

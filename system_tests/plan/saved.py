@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from assignor import read_problem
 from assignor.problems import TOPOLOGY_VERSION_KEY, ProblemError, parse_problem, quoted
-from assignor.topology import RepartitionTopic, Subtopology
-from encoding import RebalanceError
+from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
+from encoding import RebalanceError, shown
 from probing import RELEASES, Release, ReleaseError
 
 _FILE_LIMIT: Final = 512 * 1024 * 1024
@@ -93,7 +93,7 @@ def read_saved(path: Path) -> SavedGroup:
     except RebalanceError as error:
         raise ProblemError(f"{path}: {error}") from None
     sizes = (task.partition + 1 for task in problem.state.tasks)
-    parts = tuple(_subtopologies(problem.name, data.get("subtopologies", {})))
+    parts = tuple(_subtopologies(path, problem.name, data.get("subtopologies", {})))
     return SavedGroup(
         name=problem.name,
         processes=len(problem.state.clients),
@@ -113,9 +113,18 @@ def read_saved(path: Path) -> SavedGroup:
     )
 
 
-def _subtopologies(name: str, rows: Mapping[str, Any]) -> Iterator[Subtopology]:
+def _subtopologies(path: Path, name: str, rows: Mapping[str, Any]) -> Iterator[Subtopology]:
+    owners: dict[str, str] = {}
     for number in sorted(rows, key=int):
-        sources = tuple(sorted(rows[number]["sources"]))
+        sources, changelogs = (
+            _topics(path, rows, number, key) for key in ("sources", "changelogs")
+        )
+        for topic in (*sources, *changelogs):
+            if owners.setdefault(topic, number) != number:
+                raise ProblemError(
+                    f"{path}: {shown(topic)} is a topic of subtopologies {owners[topic]} and"
+                    f" {number}; each belongs to one"
+                )
         yield Subtopology(
             id=int(number),
             nodes=(),
@@ -125,16 +134,22 @@ def _subtopologies(name: str, rows: Mapping[str, Any]) -> Iterator[Subtopology]:
                 for topic in sources
                 if topic.startswith(f"{name}-") and topic.endswith("-repartition")
             ),
-            changelog_topics=tuple(sorted(rows[number].get("changelogs", ()))),
+            changelog_topics=changelogs,
         )
 
 
+def _topics(path: Path, rows: Mapping[str, Any], number: str, key: str) -> tuple[str, ...]:
+    found = rows[number].get(key, []) if isinstance(rows[number], dict) else None
+    if not isinstance(found, list) or not all(isinstance(topic, str) for topic in found):
+        raise ProblemError(f"{path}: subtopology {number} has {key} that are no list of topics")
+    return tuple(sorted(set(found)))
+
+
 def _version(path: Path, value: Any) -> int:
-    if type(value) is int and value >= 1:
+    if type(value) is int and 1 <= value <= HIGHEST_VERSION:
         return value
-    raise ProblemError(
-        f"{path}: {TOPOLOGY_VERSION_KEY} is {quoted(value)}; give a number from 1 on"
-    )
+    what = f"{TOPOLOGY_VERSION_KEY} is {quoted(value)}"
+    raise ProblemError(f"{path}: {what}; give a number from 1 to {HIGHEST_VERSION}")
 
 
 def _releases(rows: Any) -> frozenset[str]:
@@ -142,7 +157,7 @@ def _releases(rows: Any) -> frozenset[str]:
     found = [
         frozenset({"native"} if row.get("native") else map(str, row.get("releases") or ()))
         for row in (rows if isinstance(rows, list) else ())
-        if isinstance(row, dict)
+        if isinstance(row, dict) and isinstance(row.get("releases") or [], list)
     ]
     return frozenset.intersection(*found) if found else frozenset()
 

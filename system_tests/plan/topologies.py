@@ -19,6 +19,7 @@ class SubtopologyPlan:
         orphaned: changelogs that nothing reads any more.
         left: repartition topics in which records may be left that nothing reads.
         differs_in_sinks: the written topics differ; both versions run it until the bounce is over.
+            False where a side is a saved group, whose written topics are not known.
         rollback: how to go back, and until when.
     """
 
@@ -91,7 +92,7 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
     is_saved = old.is_saved or new.is_saved
     sides = [_without_counts(side) if is_saved else side.subtopologies for side in (old, new)]
     changes = compare_topologies(*sides)
-    parts = tuple(map(_subtopology, changes))
+    parts = tuple(_subtopology(change, knows_sinks=not is_saved) for change in changes)
     changed = any(c.kind is not Change.KEPT for c in changes)
     is_same_version = changed and new.version <= old.version
     obstacle = (
@@ -126,7 +127,7 @@ def _unknown_topics(side: PlannedTopology) -> Iterator[str]:
         )
 
 
-def _subtopology(change: SubtopologyChange) -> SubtopologyPlan:
+def _subtopology(change: SubtopologyChange, *, knows_sinks: bool) -> SubtopologyPlan:
     of = change.new or change.old
     sinks = [{t for part in side for t in part.sink_topics} for side in (change.old, change.new)]
     return SubtopologyPlan(
@@ -138,7 +139,7 @@ def _subtopology(change: SubtopologyChange) -> SubtopologyPlan:
         empty=change.new_changelogs if change.old else (),
         orphaned=change.orphaned_changelogs,
         left=change.left_repartition_topics,
-        differs_in_sinks=bool(change.old and change.new) and sinks[0] != sinks[1],
+        differs_in_sinks=bool(knows_sinks and change.old and change.new) and sinks[0] != sinks[1],
         rollback=_ROLLBACKS[change.kind],
     )
 

@@ -89,8 +89,8 @@ def saved_group(**changes):
     } | changes
 
 
-def saved(folder, name="group.json", **changes):
-    path = folder / name
+def saved(folder, file="group.json", **changes):
+    path = folder / file
     path.write_text(json.dumps(saved_group(**changes)))
     return str(path)
 
@@ -122,6 +122,17 @@ def test_two_saved_groups_are_compared_and_repartition_topics_have_no_counts(tmp
     assert [p["kind"] for p in document["subtopologies"]] == ["kept", "added"]
 
 
+def test_a_saved_group_does_not_know_what_is_written(tmp_path, monkeypatch):
+    (tmp_path / "with_sink.py").write_text(
+        "from assignor.examples.topologies import counting\n"
+        "TOPOLOGY = counting(1, 'counts').add_sink('out', topic='o', parents=['count'])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = plan("--topology", saved(tmp_path), "with_sink:TOPOLOGY", "--format", "json")
+    [part] = json.loads(found.stdout)["subtopologies"]
+    assert (part["kind"], part["differs_in_sinks"]) == ("kept", False)
+
+
 def test_names_that_the_saved_group_does_not_have_are_a_warning(tmp_path):
     parts = {"0": {"sources": ["words"], "changelogs": ["shop-subtopology-0-changelog"]}}
     found = plan("--topology", saved(tmp_path, subtopologies=parts), f"{PAGE}:FIRST")
@@ -131,8 +142,16 @@ def test_names_that_the_saved_group_does_not_have_are_a_warning(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "more", "sentence"),
     [
-        ({"topology_version": 0}, (), "topology_version is 0; give a number from 1 on"),
+        ({"topology_version": 0}, (), "topology_version is 0; give a number from 1 to"),
         ({"topology_version": True}, (), "topology_version is True"),
+        ({"topology_version": 2**31}, (), "give a number from 1 to 2147483647"),
+        ({"name": ""}, (), "has no name"),
+        ({"subtopologies": {"0": {"sources": ["words"], "changelogs": None}}}, (), "no list of"),
+        (
+            {"subtopologies": {"0": {"sources": ["words"]}, "1": {"sources": ["words"]}}},
+            (),
+            "words is a topic of subtopologies 0 and 1",
+        ),
         ({}, ("--application-id", "other"), "these are ['other', 'shop']"),
         ({"clients": {}}, (), "no clients"),
     ],
