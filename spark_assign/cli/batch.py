@@ -37,9 +37,9 @@ from spark_assign.tables import REJECTS, RESULT, BadTable, Groups, staged, step
 from spark_assign.workers import Options
 
 _REFUSED_SHOWN = 3
-# Below so many bytes, processes place groups sooner than a new session on as many cores
-# (docs/measurements/spark.md).
-SMALL_BYTES = 150 << 20
+# The most that was measured to be placed sooner by processes than by a new session on as many
+# cores (docs/measurements/spark.md).
+SMALL_BYTES = 8 << 20
 
 _HELP = f"""Place the tasks of many groups, each as `assignor assign` does.
 
