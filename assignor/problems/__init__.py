@@ -18,7 +18,7 @@ from assignor.problems.measures import (
 )
 from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
 from assignor.problems.schedule import Event, Schedule
-from assignor.problems.values import ProblemError, quoted
+from assignor.problems.values import ProblemError, object_at, quoted, read_client, task_of
 
 __all__ = [
     "TOPOLOGY_VERSION_KEY",
@@ -34,14 +34,17 @@ __all__ = [
     "lacking_records",
     "measures_of",
     "moves_of",
+    "object_at",
     "parse_problem",
     "play",
     "play_problem",
     "quoted",
+    "read_client",
     "read_problem",
     "records_to_restore",
     "regroup",
     "result_of",
+    "task_of",
     "total_of",
     "totals",
 ]

@@ -228,7 +228,7 @@ def case_rows(case):
         at_most(PART, f"{title}, faults of the plan", len(case["wrong"]), 0),
     ]
     click.echo(
-        f"  {case['seconds']:.1f} s, baseline {case['floor_s']:.1f} s; {case['moved']:,} move, "
+        f"  {case['seconds']:.1f} s, baseline {case['baseline_s']:.1f} s; {case['moved']:,} move, "
         f"{case['passes']} passes; peaks in MB: {peaks}"
     )
     for sentence in case["wrong"]:

@@ -6,19 +6,29 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import StorageLevel
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from assignor.placement import strategy_name
 from encoding import RebalanceError, shown
-from spark_assign.huge import COSTS, HugeGroupPlan, cost, in_rows, nested_groups, plan_group
+from spark_assign.huge import (
+    COSTS,
+    HugeGroupPlan,
+    OneGroup,
+    cost,
+    in_rows,
+    nested_groups,
+    plan_group,
+)
 from spark_assign.tables import (
     MEASURES,
     POSITION,
     RESULT,
     Groups,
+    OutOfMemory,
     Position,
     Reject,
     quoted,
@@ -30,6 +40,16 @@ _ROLES = ("active", "standby", "warmup")
 _COSTED = tuple(name for name in MEASURES.names if name in COSTS)
 # Huge groups of one batch; each costs a few Spark jobs. With more, raise --huge-tasks.
 HUGE_GROUPS_MAX = 1_000
+# What Spark, the JVM and workers say when memory does not suffice.
+_NO_MEMORY = (
+    "MemoryError",
+    "OutOfMemoryError",
+    "Java heap space",
+    "GC overhead limit",
+    "Python worker exited unexpectedly",
+    "Cannot grow BufferHolder",
+    "OversizedAllocationException",
+)
 T = TypeVar("T")
 _RAISED = re.compile(r"(?:\w+\.)*\w+(?:Error|Exception|Table|Rows): ")
 
@@ -40,15 +60,16 @@ class HugePlan:
 
     Attributes:
         name: of the group.
-        position: where it was read, where that is known.
         answer: one row in the schema `schemas.RESULT`, and the columns to keep.
         plan: what was decided; its counts are known once the answer is written.
+        position, place: where it was read; one of them, or neither.
     """
 
     name: str
-    position: Position | None
     answer: DataFrame
     plan: HugeGroupPlan
+    position: Position | None = None
+    place: str | None = None
 
 
 def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
@@ -91,36 +112,76 @@ def _plan(
     keep: Sequence[str],
 ) -> HugePlan:
     group = in_rows(nested, settings=options.settings, what=f"group {name}")
-    strategy = strategy_name(options.strategy)
+    kept = nested.select(*map(quoted, keep)) if keep else None
+    plan = planned(group, strategy_name(options.strategy), kept=kept)
+    return replace(plan, name=name, position=position)
+
+
+def planned(
+    group: OneGroup,
+    strategy: str,
+    *,
+    kept: DataFrame | None = None,
+    place: str | None = None,
+    warnings: Sequence[str] = (),
+) -> HugePlan:
+    """Plan one huge group.
+
+    Args:
+        group: its tasks and clients.
+        strategy: by name.
+        kept: a row of columns that the result has too.
+        place: where the group was read.
+        warnings: more of them, before those of the plan.
+    """
     plan = plan_group(group.tasks, group.clients, config=group.config, strategy=strategy)
-    answer = _as_row(name, plan, group.clients, strategy)
-    if keep:
-        answer = answer.crossJoin(nested.select(*map(quoted, keep)))
-    return HugePlan(name=name, position=position, answer=answer, plan=plan)
+    plan = replace(plan, warnings=(*warnings, *plan.warnings))
+    answer = _as_row(group.name, plan, group.clients, strategy)
+    if kept is not None:
+        answer = answer.crossJoin(kept)
+    return HugePlan(name=group.name, answer=answer, plan=plan, place=place)
 
 
-def on_workers(name: str, position: Position | None, step: Callable[[], T]) -> T | Reject:
+def on_workers(
+    name: str, position: Position | None, step: Callable[[], T], *, place: str | None = None
+) -> T | Reject:
     """Run a step with one huge group: its result, or a reject of the group.
 
     Args:
         name: of the group.
-        position: where the group was read, for the reject.
+        position: where the group was read, for the reject; or `place`, where that is known.
         step: runs jobs for this group only.
+        place: as text.
 
     Raises:
-        PySparkException: Spark failed, or a worker ran out of memory.
+        OutOfMemory: a worker or the driver ran out of memory.
+        PySparkException: Spark failed.
     """
     try:
         return step()
     except RebalanceError as error:
         reason = str(error)
-    except PythonException as error:
+    except (PySparkException, Py4JError) as error:
+        if is_out_of_memory(error):
+            raise OutOfMemory(
+                f"group {shown(name)} needs more memory than Spark has; give --driver-memory 4g "
+                "(under spark-submit: spark.executor.memory and spark.executor.memoryOverhead), or "
+                "place it alone with spark-assign group"
+            ) from None
         # The last line of a worker's traceback; without one (a disk, a lost worker) Spark failed.
         lines = [line.strip() for line in str(error).splitlines() if _RAISED.match(line.strip())]
-        if not lines or "MemoryError" in lines[-1]:
+        if not isinstance(error, PythonException) or not lines:
             raise
         reason = f"the group cannot be placed, {shown(lines[-1])}; report it with the group"
-    return Reject(name=name, reason=reason, position=position)
+    return Reject(name=name, reason=reason, position=position, place=place)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether a worker, an executor or the driver's JVM had too little memory."""
+    if isinstance(error, Py4JNetworkError):  # the JVM has ended
+        return True
+    text = str(error)
+    return any(sign in text for sign in _NO_MEMORY)
 
 
 def _as_row(name: str, plan: HugeGroupPlan, clients: DataFrame, strategy: str) -> DataFrame:

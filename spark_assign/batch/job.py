@@ -1,8 +1,10 @@
 """Place many groups, each as `assignor assign` does.
 
 One row is one group, in the input and in the output. Workers read Arrow batches, place each group
-and return Arrow batches. Groups are distributed over partitions of about equal work (`balance`). A
-group of more than `huge_tasks` tasks is placed by all workers together (`huge`).
+and return Arrow batches. Lines of text are read once, in partitions of equal bytes, and placed
+where they are read. Rows of tables, and lines of compressed files, are first distributed over
+partitions of about equal work (`balance`). A group of more than `huge_tasks` tasks is placed by all
+workers together (`huge`).
 """
 
 import json
@@ -10,11 +12,14 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import chain
 
 from pyspark.sql import DataFrame
 
 from encoding import shown
 from spark_assign.batch.huge_groups import HugePlan, on_workers, placed_huge, split
+from spark_assign.batch.line_pass import Written, unique_groups, write_lines
+from spark_assign.batch.long_groups import placed_long
 from spark_assign.batch.plans import Output, Plans, answer_schema
 from spark_assign.batch.worth import GroupWorth
 from spark_assign.tables import (
@@ -25,10 +30,7 @@ from spark_assign.tables import (
     first_sentences,
     refused,
     rejects_with_places,
-    repeated_names,
-    repeated_rejects,
     step,
-    without,
     write_rejects,
 )
 from spark_assign.workers import (
@@ -37,14 +39,13 @@ from spark_assign.workers import (
     balanced,
     placing,
     problem_reader,
+    set_batch_rows,
     size_classes,
     table_reader,
 )
 
 HUGE_TASKS = 100_000
 SUMMARY = "_summary.json"
-# Rows of an Arrow batch; a row is a whole group.
-_ARROW_ROWS = 256
 _ALL_PLANS = Output()
 
 
@@ -90,7 +91,7 @@ def place_groups(
     cores = groups.frame.sparkSession.sparkContext.defaultParallelism
     read = problem_reader(options) if groups.is_text else table_reader(options)
     frame = balanced(groups, known, cores=cores)
-    frame.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ARROW_ROWS))
+    set_batch_rows(frame.sparkSession)
     return frame.mapInArrow(placing(options, read, keep=groups.keep), answer_schema(groups))
 
 
@@ -115,18 +116,13 @@ def run_batch(
         BadTable: a group was rejected and `stop_at_reject` asks to fail.
     """
     started = time.perf_counter()
-    unique, rejects = groups, []
-    repeated = repeated_names(groups)
-    with step(stage.files.spark, "batch: look for repeated names"):
-        is_any_repeated = not repeated.isEmpty()
-    if is_any_repeated:
-        unique, rejects = without(groups, repeated), [repeated_rejects(groups, repeated)]
-        if options.stop_at_reject:
-            raise refused(rejects)
     plans = Plans(stage=stage, output=output, schema=answer_schema(groups))
-    counts, huge_rejects = _write_answers(unique, plans, options, huge_tasks=huge_tasks)
+    write = _write_rows if groups.sizes is None else write_lines
+    written = write(groups, plans, options, huge_tasks=huge_tasks)
+    counts, rejects = written.counts, list(written.repeated)
+    huge_rejects = _write_huge_groups(written, plans, options, counts)
     if counts["rejects"]:
-        rejects.append(rejects_with_places(plans.rejected(), huge_rejects, groups))
+        rejects.append(rejects_with_places(plans.rejected(), huge_rejects, written.groups))
         if options.stop_at_reject:
             raise refused(rejects)
     with step(stage.files.spark, "batch: rank the groups by worth"):
@@ -148,15 +144,18 @@ def run_batch(
     return summary
 
 
-def _write_answers(
-    groups: Groups, plans: Plans, options: Options, *, huge_tasks: int
-) -> tuple[Counter[str], list[Reject]]:
-    """Write results and rejects; how many of each, and the rejects of huge groups, not written."""
+def _write_rows(groups: Groups, plans: Plans, options: Options, *, huge_tasks: int) -> Written:
+    """Distribute groups by their work, and place them.
+
+    Raises:
+        BadTable: groups share a name, and `stop_at_reject` asks to fail.
+    """
+    unique, repeated = unique_groups(groups, options)
     spark = groups.frame.sparkSession
     with step(spark, "batch: count the groups by size"):
-        classes = size_classes(groups)
+        classes = size_classes(unique)
     has_huge = any(size.tasks_max > huge_tasks for size in classes)
-    small, large = split(groups, huge_tasks) if has_huge else (groups, None)
+    small, large = split(unique, huge_tasks) if has_huge else (unique, None)
     answers = place_groups(small, options, classes=classes)
     if large is not None and large.is_text:
         read = problem_reader(options)
@@ -164,21 +163,30 @@ def _write_answers(
         answers = answers.unionByName(large.frame.mapInArrow(only_rejects, plans.schema))
     with step(spark, "batch: place the groups"):
         counts = plans.write_answers(answers)
+    return Written(groups=groups, counts=counts, repeated=repeated, large=large)
+
+
+def _write_huge_groups(
+    written: Written, plans: Plans, options: Options, counts: Counter[str]
+) -> list[Reject]:
+    """Place and write huge groups, and add to the counts; the rejects, which are not written."""
+    large = () if written.large is None else placed_huge(written.large, options)
     rejects = []
-    for huge in placed_huge(large, options) if large is not None else ():
-        written = _write_huge(huge, plans) if isinstance(huge, HugePlan) else huge
-        if isinstance(written, Reject):
-            rejects.append(written)
+    for huge in chain(large, placed_long(written.long, written.groups, options)):
+        found = _write_huge(huge, plans) if isinstance(huge, HugePlan) else huge
+        if isinstance(found, Reject):
+            rejects.append(found)
         else:
-            counts += written
-    return counts + Counter(rejects=len(rejects)), rejects
+            counts += found
+    counts["rejects"] += len(rejects)
+    return rejects
 
 
 def _write_huge(huge: HugePlan, plans: Plans) -> Counter[str] | Reject:
     """Write the result of a huge group; what it adds to the counts, or why it is rejected."""
     with step(huge.answer.sparkSession, f"batch: place huge group {shown(huge.name)}"):
         write = partial(plans.write_plan, huge.answer)
-        reject = on_workers(huge.name, huge.position, write)
+        reject = on_workers(huge.name, huge.position, write, place=huge.place)
     if isinstance(reject, Reject):
         return reject
     seen = huge.plan.counts.get

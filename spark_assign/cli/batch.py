@@ -10,9 +10,16 @@ import click
 from pyspark.sql import DataFrame, SparkSession
 
 from assignor import named_strategy
-from assignor.cli import complete_path, config_option, strategies_note, strategy_option
+from assignor.cli import complete_path, config_option, say, strategies_note, strategy_option
 from encoding import shown
-from spark_assign.batch import HUGE_TASKS, Output, Summary, publish_plans, run_batch
+from spark_assign.batch import (
+    HUGE_TASKS,
+    LINE_LIMIT,
+    Output,
+    Summary,
+    publish_plans,
+    run_batch,
+)
 from spark_assign.cli.options import (
     frozen_settings,
     groups_of,
@@ -23,12 +30,16 @@ from spark_assign.cli.options import (
     print_rejects,
     subcommand,
 )
+from spark_assign.cli.session import starts_here
 from spark_assign.cli.worth_table import print_worth
 from spark_assign.huge import snapshot_groups
 from spark_assign.tables import REJECTS, RESULT, BadTable, Groups, staged, step
 from spark_assign.workers import Options
 
 _REFUSED_SHOWN = 3
+# The most that was measured to be placed sooner by processes than by a new session on as many
+# cores (docs/measurements/spark.md).
+SMALL_BYTES = 8 << 20
 
 _HELP = f"""Place the tasks of many groups, each as `assignor assign` does.
 
@@ -109,6 +120,7 @@ _STORE_HELP = "Plan store: read its snapshots in place of --in, write the plans 
 def batch(**given: Any) -> None:
     """Run the subcommand."""
     refused: tuple[str, ...] = ()
+    is_new = starts_here()
     with job("batch", given) as spark:
         named_strategy(given["strategy"])
         options = Options(
@@ -123,6 +135,8 @@ def batch(**given: Any) -> None:
         )
         with step(spark, "batch: find the input"):
             groups = _groups(spark, given)
+        if is_new and (note := small_note(groups, cores=spark.sparkContext.defaultParallelism)):
+            say("spark-assign", note)
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
             summary = run_batch(
                 groups, stage, options, output=output, huge_tasks=given["huge_tasks"]
@@ -135,6 +149,23 @@ def batch(**given: Any) -> None:
     sys.exit(1 if summary.rejects or refused else 0)
 
 
+def small_note(groups: Groups, *, cores: int) -> str | None:
+    """What is faster than a new session for lines of so few bytes; None for other input.
+
+    Args:
+        groups: the input.
+        cores: that the session has.
+    """
+    size = None if groups.sizes is None else sum(groups.sizes.values())
+    if size is None or size >= SMALL_BYTES:
+        return None
+    command = f"assignor assign --problem FILE --format json --workers {cores}"
+    return (
+        f"{groups.path} has {max(1, size >> 20)} MB; on one machine, below about "
+        f"{SMALL_BYTES >> 20} MB, `{command}` is faster (docs/spark.md)"
+    )
+
+
 def _groups(spark: SparkSession, given: Mapping[str, Any]) -> Groups:
     """The groups that --in, --table or --store names.
 
@@ -143,7 +174,7 @@ def _groups(spark: SparkSession, given: Mapping[str, Any]) -> Groups:
     """
     keep = tuple(dict.fromkeys((*given["keep"], *given["partition_by"])))
     if given["store"] is None:
-        return groups_of(spark, given, keep=keep)
+        return groups_of(spark, given, keep=keep, line_limit=LINE_LIMIT)
     if given["path"] is not None or given["table"] is not None or keep:
         raise BadTable(
             "--store reads the groups from the store; give it without --in, --table, --keep and "

@@ -34,6 +34,7 @@ from spark_assign.tables import (
     BadTable,
     Form,
     Groups,
+    OutOfMemory,
     SparkUnavailable,
     read_groups,
     read_table,
@@ -127,13 +128,20 @@ in_option: Decorator = all_of(
 """--in, --in-format and --table, as `path`, `in_form` and `table`."""
 
 
-def groups_of(spark: SparkSession, given: Mapping[str, Any], *, keep: Sequence[str] = ()) -> Groups:
+def groups_of(
+    spark: SparkSession,
+    given: Mapping[str, Any],
+    *,
+    keep: Sequence[str] = (),
+    line_limit: int | None = None,
+) -> Groups:
     """The groups that `in_option` names.
 
     Args:
         spark: the session.
         given: the options of the command.
         keep: other columns to read.
+        line_limit: as for `read_groups`.
 
     Raises:
         BadTable: neither --in nor --table is given, or both; or as for `read_groups`.
@@ -144,7 +152,7 @@ def groups_of(spark: SparkSession, given: Mapping[str, Any], *, keep: Sequence[s
     if table is not None:
         return read_table(spark, table, keep=keep)
     form: Form = given["in_form"]
-    return read_groups(spark, path, form=form, keep=keep)
+    return read_groups(spark, path, form=form, keep=keep, line_limit=line_limit)
 
 
 on_error_option: Decorator = click.option(
@@ -192,13 +200,18 @@ def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[
     settings = {name: given[name] for name in ("cores", "driver_memory")}
     try:
         with (
-            running(f"spark-assign {command}", **settings, conf=_conf(given["conf"])) as spark,
+            running(
+                f"spark-assign {command}",
+                **settings,
+                conf=_conf(given["conf"]),
+                is_brief=command != "group",
+            ) as spark,
             _interruptible(),
             step(spark, label or command),
             progress(spark),
         ):
             yield spark
-    except SparkUnavailable as error:
+    except (SparkUnavailable, OutOfMemory) as error:
         raise EnvironmentFailed(str(error)) from None
     except RebalanceError as error:
         raise BadInput(str(error)) from None
@@ -270,6 +283,8 @@ def sentence_of(text: str) -> tuple[str, int]:
     raised = _TASK_ERROR.findall(text)
     if raised and raised[-1][0] in _INVALID_INPUT:
         return raised[-1][1], EXIT_USAGE
+    if raised and raised[-1][0] == "MemoryError":
+        return raised[-1][1], EXIT_ENVIRONMENT
     first = ": ".join(raised[-1]) if raised else text.strip().split("\n", maxsplit=1)[0]
     return f"Spark failed: {first[:_WIDTH]}", EXIT_ENVIRONMENT
 

@@ -38,6 +38,7 @@ _RUNTIME = {
     "spark.sql.session.timeZone": "UTC",
 }
 _NO_CONF: Mapping[str, str] = MappingProxyType({})
+_QUICK_JVM = MappingProxyType({"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
 
 
 def session(
@@ -46,6 +47,7 @@ def session(
     cores: int | None = None,
     driver_memory: str | None = None,
     conf: Mapping[str, str] = _NO_CONF,
+    is_brief: bool = False,
 ) -> SparkSession:
     """The active session, or a new one.
 
@@ -54,6 +56,8 @@ def session(
         cores: of the local machine; default: all. Ignored if Spark runs already.
         driver_memory: heap of the driver, such as "4g"; default: 1g. Ignored likewise.
         conf: Spark settings; they take precedence over those that are made here.
+        is_brief: the JVM of a new local session compiles quickly rather than well. Best if workers
+            do most of the work: optimizing takes the JVM ten seconds of processor time.
 
     Raises:
         SparkUnavailable: no Java, an old one, or a JVM that does not start.
@@ -65,7 +69,8 @@ def session(
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         started = SparkSession.builder.appName(app_name).config(map=dict(conf)).getOrCreate()
         return _with_defaults(started, conf)
-    started = _local(app_name, cores=cores, driver_memory=driver_memory, conf=conf)
+    quick = _QUICK_JVM if is_brief else _NO_CONF
+    started = _local(app_name, cores=cores, driver_memory=driver_memory, conf={**quick, **conf})
     return _with_defaults(started, conf)
 
 
@@ -76,6 +81,7 @@ def running(
     cores: int | None = None,
     driver_memory: str | None = None,
     conf: Mapping[str, str] = _NO_CONF,
+    is_brief: bool = False,
 ) -> Iterator[SparkSession]:
     """The active session, or a new one that is stopped when the block ends (`session`).
 
@@ -84,13 +90,20 @@ def running(
     active = SparkSession.getActiveSession()
     before = {} if active is None else _settings_of(active)
     try:
-        spark = session(app_name, cores=cores, driver_memory=driver_memory, conf=conf)
+        spark = session(
+            app_name, cores=cores, driver_memory=driver_memory, conf=conf, is_brief=is_brief
+        )
         yield spark
     finally:
         if active is not None:
             _restore(active, before)
         elif (own := SparkSession.getActiveSession()) is not None:
             own.stop()
+
+
+def starts_here() -> bool:
+    """Whether `running` starts a new Spark on this machine."""
+    return SparkSession.getActiveSession() is None and "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
 def _settings_of(spark: SparkSession) -> dict[str, str]:
@@ -182,6 +195,7 @@ def _local_conf(app_name: str, *, cores: int | None, driver_memory: str | None) 
     conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
     conf.set("spark.sql.shuffle.partitions", str(4 * workers))
     conf.set("spark.log.level", "ERROR")
+    conf.set("spark.python.daemon.module", "spark_assign.cli.daemon")
     if driver_memory is not None:
         conf.set("spark.driver.memory", driver_memory)
     return conf

@@ -115,14 +115,19 @@ def in_rows(
         )
     texts = {key: text for key, text in (heads[0].config or {}).items() if text is not None}
     own = {key: setting_value(key, text) for key, text in texts.items()}
-    order = ("subtopology", "partition")
-    tasks = kept.select(f.inline("tasks")).repartitionByRange(*order).sortWithinPartitions(*order)
     return OneGroup(
         name=heads[0].name,
-        tasks=tasks.persist(StorageLevel.DISK_ONLY),
+        tasks=sorted_tasks(kept.select(f.inline("tasks"))),
         clients=kept.select(f.inline("clients")),
         config=config_from_mapping(own | dict(settings)),
     )
+
+
+def sorted_tasks(tasks: DataFrame) -> DataFrame:
+    """The rows of tasks, sorted over all partitions, and stored on disks once they are read."""
+    order = ("subtopology", "partition")
+    ordered = tasks.repartitionByRange(*order).sortWithinPartitions(*order)
+    return ordered.persist(StorageLevel.DISK_ONLY)
 
 
 def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:

@@ -1,10 +1,11 @@
 """Tables of the job: schemas, input, checks, conversion to group states, results, output."""
 
 from spark_assign.tables.convert import group_batch
-from spark_assign.tables.errors import BadTable, SparkUnavailable, WrongRows
+from spark_assign.tables.errors import BadTable, OutOfMemory, SparkUnavailable, WrongRows
 from spark_assign.tables.files import Files
 from spark_assign.tables.guard import guarded
 from spark_assign.tables.inputs import (
+    BYTES_PER_TASK,
     Form,
     Groups,
     check_kept,
@@ -13,7 +14,7 @@ from spark_assign.tables.inputs import (
     read_table,
 )
 from spark_assign.tables.output import Stage, staged
-from spark_assign.tables.places import POSITION
+from spark_assign.tables.places import POSITION, SkippedLine, file_of
 from spark_assign.tables.reject_rows import (
     REJECTS,
     first_sentences,
@@ -47,6 +48,7 @@ from spark_assign.tables.steps import current_step, step
 
 __all__ = [
     "ANSWER",
+    "BYTES_PER_TASK",
     "BY_NAME",
     "CLIENT",
     "COUNTS",
@@ -63,8 +65,10 @@ __all__ = [
     "Files",
     "Form",
     "Groups",
+    "OutOfMemory",
     "Position",
     "Reject",
+    "SkippedLine",
     "SparkUnavailable",
     "Stage",
     "WrongRows",
@@ -72,6 +76,7 @@ __all__ = [
     "check_kept",
     "current_step",
     "ddl_of",
+    "file_of",
     "first_sentences",
     "fitted",
     "form_of",

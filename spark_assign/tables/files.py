@@ -7,7 +7,10 @@ from pyspark.sql import SparkSession
 from spark_assign.tables.errors import OutputInTheWay
 
 _LISTED = 1_000
+_SIZED = 5_000
 _DEPTH = 8
+_BUFFER = 1 << 16
+_LONGEST = 2**31 - 1
 
 
 class Files:
@@ -41,18 +44,25 @@ class Files:
 
         Files and directories whose names start with `_` or `.` are skipped.
         """
-        found: list[str] = []
+        return sorted(str(status.getPath().getName()) for status in self._data(path, _LISTED))
+
+    def data_sizes(self, path: str) -> dict[str, int]:
+        """Bytes of the data files under a path or glob, by their paths; about 5,000 at most."""
+        found = self._data(path, _SIZED)
+        return {str(status.getPath()): int(status.getLen()) for status in found}
+
+    def _data(self, path: str, most: int) -> list[Any]:
+        found: list[Any] = []
         todo = [(status, 0) for status in self._fs.globStatus(self._path(path)) or ()]
-        while todo and len(found) < _LISTED:
+        while todo and len(found) < most:
             status, depth = todo.pop()
-            name = str(status.getPath().getName())
-            if depth and name.startswith(("_", ".")):
+            if depth and str(status.getPath().getName()).startswith(("_", ".")):
                 continue
             if status.isFile():
-                found.append(name)
+                found.append(status)
             elif depth < _DEPTH:
                 todo += [(inner, depth + 1) for inner in self._fs.listStatus(status.getPath())]
-        return sorted(found)
+        return found
 
     def move_all(self, path: str, target: str) -> None:
         """Move everything in a directory to another one, and remove it."""
@@ -86,3 +96,43 @@ class Files:
             return bytes(stream.readNBytes(limit)).decode("utf-8", errors="replace")
         finally:
             stream.close()
+
+    def lines_of(self, path: str) -> "Lines":
+        """Open a text file; close it."""
+        return Lines(self._fs.open(self._path(path)), self._jvm)
+
+
+class Lines:
+    """Where the lines of an open file begin and end; the JVM passes none of them to Python."""
+
+    def __init__(self, stream: Any, jvm: Any) -> None:
+        """Take a stream of Hadoop that can seek."""
+        self._stream, self._jvm = stream, jvm
+
+    def end(self, at: int, most: int = _LONGEST) -> int:
+        """Where the line ends that a byte is in, behind its line break.
+
+        Args:
+            at: the byte.
+            most: stop after so many bytes, and some more.
+        """
+        self._stream.seek(at)
+        hadoop = self._jvm.org.apache.hadoop
+        reader = hadoop.util.LineReader(self._stream, _BUFFER)
+        return at + int(reader.readLine(hadoop.io.Text(), 0, most))
+
+    def start(self, at: int) -> int:
+        """Where the line begins that a byte is in."""
+        while at > 0:
+            low = max(0, at - _BUFFER)
+            self._stream.seek(low)
+            before = bytes(self._stream.readNBytes(at - low))
+            found = max(before.rfind(b"\n"), before.rfind(b"\r"))
+            if found >= 0:
+                return low + found + 1
+            at = low
+        return 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from assignor.placement import error_line
-from encoding import RebalanceError
+from encoding import RebalanceError, shown
 from spark_assign.tables.rejects import Reject
 
 _T = TypeVar("_T")
@@ -20,12 +20,16 @@ def guarded(name: str, step: Callable[[], _T], *, column: str = "", value: str =
         value: as text, for the reject.
 
     Raises:
-        MemoryError, KeyboardInterrupt: as the step raised them; the group did not cause them.
+        MemoryError: the worker has too little memory; the message names the group and an option.
+        KeyboardInterrupt: as the step raised it.
     """
     try:
         return step()
     except MemoryError:
-        raise
+        raise MemoryError(
+            f"group {shown(name) or 'without a name'} needs more memory than a worker has; give "
+            "fewer --cores, or a --huge-tasks below its number of tasks"
+        ) from None
     except Exception as error:  # noqa: BLE001 any error is a reject
         return Reject(name=name, column=column, value=value, reason=reason_of(error))
 

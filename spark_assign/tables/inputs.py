@@ -3,7 +3,7 @@
 The file names tell the format. Columns are checked before anything runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,14 +15,14 @@ from pyspark.sql.types import StructField, StructType
 from encoding import shown
 from spark_assign.tables.errors import BadTable
 from spark_assign.tables.files import Files
-from spark_assign.tables.places import with_lines, with_rows
+from spark_assign.tables.places import SkippedLine, with_lines, with_rows
 from spark_assign.tables.schemas import ANSWER_NAMES, CLIENT, GROUP, TASK, fitted, quoted
 
 Form = Literal["auto", "parquet", "jsonl"]
 _ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
-# Estimate: bytes of a problem's text for each task.
-_BYTES_PER_TASK = 64
+BYTES_PER_TASK = 64
+"""Estimate: bytes of a problem's text for each task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,21 +34,35 @@ class Groups:
             each. Read from files, it has a column `position` too (`places`).
         is_text: whether the rows are lines of text.
         keep: columns of `frame` that the result has too.
+        path: of the files of lines.
+        sizes: bytes of the files, by path, of lines that Spark can read in parts; None for
+            compressed files, and for tables.
+        line_limit: lines of so many bytes and more are no rows; None: every line is a row.
+        skipped: those lines, once they are found.
     """
 
     frame: DataFrame
     is_text: bool
     keep: tuple[str, ...] = ()
+    path: str = ""
+    sizes: Mapping[str, int] | None = None
+    line_limit: int | None = None
+    skipped: tuple[SkippedLine, ...] = ()
 
     def tasks(self) -> Column:
         """The number of tasks of each group; for lines of text an estimate."""
         if self.is_text:
-            return (f.length("value") / f.lit(_BYTES_PER_TASK)).cast("long")
+            return (f.length("value") / f.lit(BYTES_PER_TASK)).cast("long")
         return f.coalesce(f.size("tasks.subtopology"), f.lit(0)).cast("long")
 
 
 def read_groups(
-    spark: SparkSession, path: str, *, form: Form = "auto", keep: Sequence[str] = ()
+    spark: SparkSession,
+    path: str,
+    *,
+    form: Form = "auto",
+    keep: Sequence[str] = (),
+    line_limit: int | None = None,
 ) -> Groups:
     """The groups under a path.
 
@@ -58,6 +72,8 @@ def read_groups(
             directory, whose rows have a column `name` for their group.
         form: format of the files; by default their names tell.
         keep: other columns that the table has, or the directories by their names (`team=web/`).
+        line_limit: leave out lines of so many bytes and more, in files that are not compressed. A
+            file with such lines must be read by one Spark task.
 
     Raises:
         BadTable: there is no file with rows, there are files of two formats, or a column is missing
@@ -70,12 +86,30 @@ def read_groups(
             spark.read.parquet(f"{path}/tasks"), spark.read.parquet(f"{path}/clients"), what=path
         )
     if (form_of(spark, path) if form == "auto" else form) == "jsonl":
-        lines = spark.read.text(path)
-        kept = check_kept(lines.drop("value").schema, keep, what=path)
-        lines = lines.select("value", *[quoted(field.name) for field in kept])
-        return Groups(frame=with_lines(lines), is_text=True, keep=tuple(keep))
+        return _lines(spark, path, keep=keep, line_limit=line_limit)
     table = _with_kept(spark.read.parquet(path), keep, what=path)
     return Groups(frame=with_rows(table), is_text=False, keep=tuple(keep))
+
+
+def _lines(
+    spark: SparkSession, path: str, *, keep: Sequence[str], line_limit: int | None
+) -> Groups:
+    sizes = Files(spark, path).data_sizes(path)
+    is_packed = any(name.endswith(_PACKED) for name in sizes)
+    reader = spark.read
+    if line_limit is not None and not is_packed:
+        reader = reader.option("mapreduce.input.linerecordreader.line.maxlength", line_limit)
+    lines = reader.text(path)
+    kept = check_kept(lines.drop("value").schema, keep, what=path)
+    lines = lines.select("value", *[quoted(field.name) for field in kept])
+    return Groups(
+        frame=with_lines(lines),
+        is_text=True,
+        keep=tuple(keep),
+        path=path,
+        sizes=None if is_packed else sizes,
+        line_limit=None if is_packed else line_limit,
+    )
 
 
 def read_table(spark: SparkSession, name: str, *, keep: Sequence[str] = ()) -> Groups:

@@ -4,6 +4,10 @@ Every row has a column with its position. Only for rejects the place is computed
 reads a text file in blocks, so line numbers need the number of lines in all blocks before.
 """
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
@@ -11,6 +15,40 @@ from spark_assign.tables.rejects import POSITION_TYPE
 
 POSITION = "position"
 """The column of an input's rows that says where they were read (`rejects.Position`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedLine:
+    """A line that is no row of an input, because it is too long.
+
+    Attributes:
+        name: of its group, or "".
+        file: as in the position of a row.
+        line: its number, from 1.
+        before: number of rows before it in the file.
+    """
+
+    name: str
+    file: str
+    line: int
+    before: int
+
+    @property
+    def place(self) -> str:
+        """The place as messages name it."""
+        return f"{self.file}, line {self.line}"
+
+
+_LOCAL = "^file:/+"
+
+
+def file_of(path: str) -> str:
+    """The path of a file as messages name it.
+
+    >>> file_of("file:/data/a.jsonl")
+    '/data/a.jsonl'
+    """
+    return re.sub(_LOCAL, "/", path)
 
 
 def with_rows(frame: DataFrame) -> DataFrame:
@@ -25,18 +63,21 @@ def with_lines(frame: DataFrame) -> DataFrame:
 
 
 def _with_position(frame: DataFrame, block: Column, number: Column) -> DataFrame:
-    file = f.regexp_replace("_metadata.file_path", "^file:/+", "/")
+    file = f.regexp_replace("_metadata.file_path", _LOCAL, "/")
     position = f.struct(file.alias("file"), block.alias("block"), number.alias("number"))
     return frame.select("*", position.cast(POSITION_TYPE).alias(POSITION))
 
 
-def with_places(rows: DataFrame, source: DataFrame, *, is_text: bool) -> DataFrame:
+def with_places(
+    rows: DataFrame, source: DataFrame, *, is_text: bool, skipped: Sequence[SkippedLine] = ()
+) -> DataFrame:
     """Rows with a column `place`, "FILE, row 3" or "FILE, line 3"; null where it is not known.
 
     Args:
-        rows: any with a column `position`.
+        rows: any with a column `position`, or with a `place` where that is known.
         source: the whole input, as it was read.
         is_text: whether the input is lines of text; otherwise rows of a table.
+        skipped: lines of the input that are no rows of it.
     """
     file, number = f.col(f"{POSITION}.file"), f.col(f"{POSITION}.number")
     if not is_text or POSITION not in source.columns:
@@ -51,6 +92,11 @@ def with_places(rows: DataFrame, source: DataFrame, *, is_text: bool) -> DataFra
     )
     own_block = f.struct(file.alias("file"), f.col(f"{POSITION}.block").alias("block"))
     joined = rows.join(f.broadcast(blocks), own_block == f.col("_block"), "left")
-    line = f.col("_before") + number - f.col("_first") + 1
-    place = f.concat(file, f.lit(", line "), line)
-    return joined.withColumn("place", place).drop("_block", "_first", "_before")
+    index = line = f.col("_before") + number - f.col("_first")
+    for longer in skipped:
+        is_before = (file == longer.file) & (index >= longer.before)
+        line += f.when(is_before, 1).otherwise(0)
+    place = f.concat(file, f.lit(", line "), line + 1)
+    known = [f.col("place")] if "place" in rows.columns else []
+    placed = joined.withColumn("place", f.coalesce(*known, place))
+    return placed.drop("_block", "_first", "_before")

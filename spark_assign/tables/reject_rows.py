@@ -29,7 +29,7 @@ def rejects_with_places(results: DataFrame, more: Sequence[Reject], groups: Grou
     if more:
         found = rows.sparkSession.createDataFrame([reject.row() for reject in more], REJECT)
         rows = rows.unionByName(found)
-    return with_places(rows, groups.frame, is_text=groups.is_text)
+    return with_places(rows, groups.frame, is_text=groups.is_text, skipped=groups.skipped)
 
 
 def write_rejects(parts: Sequence[DataFrame], stage: Stage, *, form: str = "parquet") -> DataFrame:

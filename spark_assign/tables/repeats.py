@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
 
 from spark_assign.tables.inputs import Groups
 from spark_assign.tables.places import POSITION, with_places
@@ -11,11 +12,15 @@ from spark_assign.tables.reject_rows import SENTENCES
 from spark_assign.tables.rejects import POSITION_TYPE, REJECT
 
 _REPEATED = "_repeated"
+_PLACED = StructType([REJECT["name"], StructField(POSITION, POSITION_TYPE), REJECT["place"]])
 
 
 def repeated_names(groups: Groups) -> DataFrame:
     """Names of more than one group, in a column `_repeated`; reads no other column."""
-    named = groups.frame.select(_name(groups).alias(_REPEATED)).where(f"{_REPEATED} is not null")
+    named = groups.frame.select(_name(groups).alias(_REPEATED))
+    if skipped := [(line.name,) for line in groups.skipped if line.name]:
+        named = named.union(named.sparkSession.createDataFrame(skipped, f"{_REPEATED} string"))
+    named = named.where(f"{_REPEATED} is not null")
     return named.groupBy(_REPEATED).count().where("count > 1").select(_REPEATED)
 
 
@@ -30,9 +35,13 @@ def repeated_rejects(groups: Groups, names: DataFrame) -> DataFrame:
     frame = groups.frame
     if POSITION not in frame.columns:
         frame = frame.withColumn(POSITION, f.lit(None).cast(POSITION_TYPE))
-    rows = frame.select(_name(groups).alias("name"), POSITION)
+    rows = frame.select(
+        _name(groups).alias("name"), POSITION, f.lit(None).cast("string").alias("place")
+    )
+    if skipped := [(line.name, None, line.place) for line in groups.skipped]:
+        rows = rows.union(rows.sparkSession.createDataFrame(skipped, _PLACED))
     repeated = rows.join(names, f.col("name") == f.col(_REPEATED), "left_semi")
-    placed = with_places(repeated, groups.frame, is_text=groups.is_text)
+    placed = with_places(repeated, groups.frame, is_text=groups.is_text, skipped=groups.skipped)
     places = f.slice(f.sort_array(f.collect_list("place")), 1, SENTENCES)
     known = f.when(f.size("places") > 0, f.concat(f.lit(", at "), f.array_join("places", " and ")))
     reason = f.concat(

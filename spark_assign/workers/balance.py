@@ -7,7 +7,7 @@ and a hash assigns a group to one of them. Partitions with the largest groups ru
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from spark_assign.tables import Groups
@@ -15,6 +15,13 @@ from spark_assign.tables import Groups
 # Fixed work of a group, in tasks.
 _BASE = 16
 _PARTITIONS_PER_CORE = 6
+# Rows of an Arrow batch, of which a row is a whole group; and bytes.
+_BATCH_ROWS = 256
+_BATCH_BYTES = 1 << 25
+# Bytes of a file that a Spark task reads.
+_PART_LEAST, _PART_MOST = 1 << 20, 1 << 27
+# What Spark adds to the size of each file when it packs small ones into a task.
+_FILE_COST = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,44 @@ def size_classes(groups: Groups) -> tuple[SizeClass, ...]:
         SizeClass(power=row.power, groups=row.n, work=row.work, tasks_max=row.most - _BASE)
         for row in sorted(counted, key=lambda row: -int(row.power))
     )
+
+
+def set_batch_rows(spark: SparkSession) -> None:
+    """Let workers get few groups at a time."""
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_BATCH_ROWS))
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BATCH_BYTES))
+
+
+def set_partition_bytes(spark: SparkSession, total: int) -> None:
+    """Let Spark read files in parts of equal bytes, a few for each core, by `set_batch_rows`.
+
+    Args:
+        spark: the session; the caller restores its settings.
+        total: bytes of all files.
+    """
+    parts = spark.sparkContext.defaultParallelism * _PARTITIONS_PER_CORE
+    size = min(max(total // parts + 1, _PART_LEAST), _PART_MOST)
+    spark.conf.set("spark.sql.files.maxPartitionBytes", str(size))
+    spark.conf.set("spark.sql.files.openCostInBytes", str(_FILE_COST))
+    set_batch_rows(spark)
+
+
+def set_whole_files(spark: SparkSession, largest: int) -> None:
+    """Let one Spark task read each file.
+
+    Args:
+        spark: the session; the caller restores its settings.
+        largest: bytes of the largest file.
+    """
+    for key in ("maxPartitionBytes", "openCostInBytes"):
+        spark.conf.set(f"spark.sql.files.{key}", str(largest + 1))
+    set_batch_rows(spark)
+
+
+def spread_rows(frame: DataFrame) -> DataFrame:
+    """The rows in a few partitions for each core, by a hash of their texts."""
+    cores = frame.sparkSession.sparkContext.defaultParallelism
+    return frame.repartition(cores * _PARTITIONS_PER_CORE, "value")
 
 
 def balanced(groups: Groups, classes: tuple[SizeClass, ...], *, cores: int) -> DataFrame:

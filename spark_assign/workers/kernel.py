@@ -2,22 +2,25 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from assignor import GroupState, Strategy, read_problem
+from assignor import GroupState, Strategy
 from assignor.placement import run_with_trace, strategy_name, strategy_of
-from assignor.problems import measures_of, parse_problem
+from assignor.problems import measures_of
 from spark_assign.tables import POSITION, Answer, Position, Reject, batch_of, guarded, states_of
 
 # Rows of a result batch; with small groups it stays at some megabytes.
 ROWS = 64
-_SHOWN = 80
+# Objects made before the garbage collector looks for cycles; a group makes thousands, and no cycle.
+_GARBAGE = 50_000
 Batches = Iterable[pa.RecordBatch]
 Kernel = Callable[[Batches], Iterator[pa.RecordBatch]]
 Read = Callable[[pa.RecordBatch], Iterator[tuple[str, GroupState | Reject]]]
+ReadSome = Callable[[pa.RecordBatch], Iterator[tuple[str, GroupState | Reject | None]]]
+"""As `Read`; None for a group that is not to be placed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,7 @@ class Options:
 
 
 def placing(
-    options: Options, read: Read, *, only_rejects: bool = False, keep: Sequence[str] = ()
+    options: Options, read: ReadSome, *, only_rejects: bool = False, keep: Sequence[str] = ()
 ) -> Kernel:
     """The function for `mapInArrow`: groups in, batches in the schema `results.ANSWER` out.
 
@@ -54,6 +57,7 @@ def placing(
         strategy, label = strategy_of(options.strategy), strategy_name(options.strategy)
         # Excludes loaded modules from garbage collection, which runs often here.
         gc.freeze()
+        gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
         is_bad = False
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
@@ -63,7 +67,7 @@ def placing(
                 for row, ((name, state), position) in enumerate(read_rows):
                     if isinstance(state, Reject):
                         is_bad |= options.stop_at_reject
-                    elif is_bad or only_rejects:
+                    elif is_bad or only_rejects or state is None:
                         continue
                     answer = _answer(name, state, strategy, label)
                     is_bad |= options.stop_at_reject and answer.reject is not None
@@ -101,39 +105,6 @@ def table_reader(options: Options) -> Read:
         return states_of(batch, settings=settings)
 
     return read
-
-
-def problem_reader(options: Options) -> Read:
-    """A reader of batches with a text column `value`, one problem in each row."""
-    settings = dict(options.settings)
-
-    def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
-        # Bytes that are not UTF-8 must fail their own line only.
-        for line in batch.column("value").cast(pa.binary()).to_pylist():
-            yield _read_line((line or b"").decode("utf-8", errors="replace"), settings)
-
-    return read
-
-
-def _read_line(text: str, settings: Mapping[str, object]) -> tuple[str, GroupState | Reject]:
-    """Name and state of the group of a line."""
-    value = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    data = guarded("", lambda: parse_problem(text), column="value", value=value)
-    if isinstance(data, Reject):
-        return "", _unnumbered(data)
-    name = data["name"] if isinstance(data.get("name"), str) else ""
-    column = "" if name else "value"
-    return name, guarded(
-        name,
-        lambda: read_problem(data, settings=settings).state,
-        column=column,
-        value=value,
-    )
-
-
-def _unnumbered(reject: Reject) -> Reject:
-    """The reject without the line number, which counts from 1 for every line here (`places`)."""
-    return replace(reject, reason=reject.reason.removeprefix("line 1, ").removeprefix("line 1 "))
 
 
 def _answer(name: str, state: GroupState | Reject, strategy: Strategy, label: str) -> Answer:

@@ -12,7 +12,7 @@ from spark_assign.tables.errors import SparkUnavailable
 def spark():
     """A local session with two cores, few partitions, no UI."""
     try:
-        started = session("tests", cores=2, driver_memory="1g")
+        started = session("tests", cores=2, driver_memory="1g", is_brief=True)
     except SparkUnavailable as error:
         if os.environ.get("CI") == "true":
             raise

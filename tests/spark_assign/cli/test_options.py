@@ -7,9 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from assignor import ConfigError
+from spark_assign.cli.batch import SMALL_BYTES, small_note
 from spark_assign.cli.main import main
 from spark_assign.cli.options import frozen_settings, sentence_of
 from spark_assign.cli.session import find_java, session
+from spark_assign.tables import Groups, guarded
 from spark_assign.tables.errors import SparkUnavailable
 from spark_assign.whatif.report import page_of, short
 
@@ -135,3 +137,24 @@ def test_page_has_every_scenario_and_needs_no_network():
     assert "lose-rack" in page
     assert "add:7" in page
     assert 'src="http' not in page
+
+
+def test_little_input_is_told_which_command_is_faster():
+    def lines(size):
+        return Groups(frame=None, is_text=True, path="g.jsonl", sizes={"a": size, "b": 1})
+
+    note = small_note(lines(7 << 20), cores=2)
+    assert note.startswith("g.jsonl has 7 MB; on one machine, below about ")
+    assert "`assignor assign --problem FILE --format json --workers 2`" in note
+    assert small_note(lines(SMALL_BYTES - 1), cores=2) is None
+    assert small_note(Groups(frame=None, is_text=False), cores=2) is None
+
+
+def test_a_worker_without_memory_names_the_group_and_an_option():
+    def fail():
+        raise MemoryError
+
+    with pytest.raises(MemoryError, match=r"^group orders needs more memory.*--cores") as caught:
+        guarded("orders", fail)
+    sentence, status = sentence_of(f"Traceback\nMemoryError: {caught.value}\n")
+    assert (sentence, status) == (str(caught.value), 3)

@@ -1,0 +1,150 @@
+"""From how many groups `spark-assign batch` is faster than `assignor assign` on one machine.
+
+    python -m benchmarks.spark.crossover --groups 40 --groups 500 --groups 5000
+
+For each size, the same file of groups is placed by `assignor assign` in one process and with
+`--workers`, and by `spark-assign batch` on as many cores. Wall time, and processor time of all
+processes, which is steadier on a machine that does other work. The work of `batch` alone is what it
+takes more than a session of Spark that counts ten rows. The last row compares one core with more.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from benchmarks.rows import at_least, at_most, say
+
+PART = "Spark"
+FULL_SIZE = 5_000
+OVER_PROCESSES, SCALING = 1.1, 1.7
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+_BARE = """
+from spark_assign.cli.session import session
+spark = session("bare", cores={cores}, is_brief=True)
+spark.range(10).count()
+spark.stop()
+"""
+
+
+def timed(words, cores):
+    """Wall and processor seconds of a command with all its descendants, and its last line.
+
+    Args:
+        words: the command.
+        cores: it is bound to so many.
+    """
+    before, all_cores = processor_seconds(), os.sched_getaffinity(0)
+    with tempfile.TemporaryFile() as out:
+        os.sched_setaffinity(0, sorted(all_cores)[:cores])
+        started = time.perf_counter()
+        status = subprocess.run(words, stdout=out, check=False).returncode
+        wall = time.perf_counter() - started
+        os.sched_setaffinity(0, all_cores)
+        if status:
+            raise SystemExit(f"{words} ended with {status}")
+        _wait_for_orphans()
+        out.seek(max(0, out.seek(0, os.SEEK_END) - 10_000))
+        lines = out.read().decode(errors="replace").splitlines()
+    return {"wall": wall, "cpu": processor_seconds() - before, "last": lines[-1] if lines else ""}
+
+
+def _wait_for_orphans():
+    """Wait for what a command leaves behind: this process is their parent then."""
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+def processor_seconds():
+    """Processor time of all descendants that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def write_groups(path, groups, tasks, clients):
+    """Write sample groups; in two thirds of them one or two clients have just joined."""
+    program = Path(sys.executable).parent / "assignor"
+    words = ["sample", "--standbys", 1, "--joined", "0-2", "--groups", groups]
+    words += ["--tasks", tasks, "--clients", clients, "--out", path]
+    subprocess.run([program, *map(str, words)], check=True)
+
+
+def one_size(path, groups, cores, bare):
+    """The times of all ways to place the groups of a file."""
+    program = Path(sys.executable).parent
+    assign = [f"{program}/assignor", "assign", "--problem", path, "--format", "json"]
+    batch = [f"{program}/spark-assign", "batch", "--in", path, "--overwrite", "--format", "json"]
+    batch += ["--out", f"{path}.plans", "--cores"]
+    found = {
+        "groups": groups,
+        "bytes": Path(path).stat().st_size,
+        "alone": timed(assign, 1),
+        "workers": timed([*assign, "--workers", str(cores)], cores),
+        "batch": timed([*batch, str(cores)], cores),
+    }
+    found["work"] = {
+        "wall": json.loads(found["batch"]["last"])["seconds"],
+        "cpu": found["batch"]["cpu"] - bare["cpu"],
+    }
+    if groups >= FULL_SIZE:
+        found["one core"] = json.loads(timed([*batch, "1"], 1)["last"])["seconds"]
+    return found
+
+
+def rows_of(found, cores):
+    """Print the rows of one size."""
+    title, is_full = f"{found['groups']:,} groups", found["groups"] >= FULL_SIZE
+    for name in ("alone", "workers", "batch", "work"):
+        wall, cpu = found[name]["wall"], found[name]["cpu"]
+        say(PART, f"{title}, {name}, seconds; processor seconds", f"{wall:.1f}; {cpu:.1f}")
+    of_cpu = found["work"]["cpu"] / found["workers"]["cpu"]
+    of_wall = found["work"]["wall"] / found["workers"]["wall"]
+    ratios = (("processor time", of_cpu), ("time", of_wall))
+    rows = [
+        at_most(
+            PART,
+            f"{title}, {what} of the work over --workers {cores}",
+            ratio,
+            OVER_PROCESSES,
+            "x",
+            has_goal=is_full,
+        )
+        for what, ratio in ratios
+    ]
+    if "one core" in found:
+        gain = found["one core"] / found["work"]["wall"]
+        rows.append(at_least(PART, f"{title}, one core over {cores}", gain, SCALING, "x"))
+    return rows
+
+
+@click.command(help=__doc__.split("\n\n", maxsplit=1)[0])
+@click.option("--groups", "sizes", type=click.IntRange(10), multiple=True, default=(40, 500, 5_000))
+@click.option("--tasks", type=click.IntRange(4), default=200, show_default=True)
+@click.option("--clients", type=click.IntRange(2), default=20, show_default=True)
+@click.option("--cores", type=click.IntRange(2), default=2, show_default=True)
+def main(sizes, tasks, clients, cores):
+    # Processes that outlive their parents are waited for here, so that their time counts.
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    bare = timed([sys.executable, "-c", _BARE.format(cores=cores)], cores)
+    say(PART, "a session, seconds; processor seconds", f"{bare['wall']:.1f}; {bare['cpu']:.1f}")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for groups in sizes:
+            path = f"{folder}/{groups}.jsonl"
+            write_groups(path, groups, tasks, clients)
+            rows += rows_of(one_size(path, groups, cores, bare), cores)
+    sys.exit(int(any(row.met is False for row in rows)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Groups whose problem is a line too long to be a row."""

@@ -1,0 +1,137 @@
+"""Read lines of text, one problem each; note what the driver must know of all lines."""
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import Accumulator, AccumulatorParam, SparkContext
+
+from assignor import GroupState, read_problem
+from assignor.problems import parse_problem
+from spark_assign.tables import Reject, guarded
+from spark_assign.workers.kernel import Options, Read, ReadSome
+from spark_assign.workers.problem_columns import quick_state
+
+_SHOWN = 80
+_HASH_BYTES = 8
+Numbers = Any  # array("q"); the class takes no type argument when the program runs
+
+
+class _Joined(AccumulatorParam[Numbers]):
+    """Numbers from all workers, one behind the other."""
+
+    def zero(self, value: Numbers) -> Numbers:  # noqa: ARG002 signature of Spark
+        return array("q")
+
+    def addInPlace(self, value1: Numbers, value2: Numbers) -> Numbers:  # noqa: N802 name of Spark
+        value1.extend(value2)
+        return value1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """What workers note of lines, known to the driver once a job has read them all.
+
+    Spark counts each line once, also if a task runs twice.
+
+    Attributes:
+        names: a hash of the name of each group that has one; 8 bytes a group.
+        huge: number of huge groups, which are not placed.
+        huge_length: lines of so many characters are huge groups.
+    """
+
+    names: Accumulator[Numbers]
+    huge: Accumulator[int]
+    huge_length: int
+
+    @classmethod
+    def of(cls, context: SparkContext, *, huge_length: int) -> "Notes":
+        """Notes that are empty."""
+        return cls(
+            names=context.accumulator(array("q"), _Joined()),
+            huge=context.accumulator(0),
+            huge_length=huge_length,
+        )
+
+    def may_repeat(self, names: Iterable[str] = ()) -> bool:
+        """Whether two groups may have the same name: their hashes are equal.
+
+        Args:
+            names: of groups that workers did not read.
+        """
+        hashes = np.sort(np.array([*self.names.value, *map(_hash, names)], dtype=np.int64))
+        return bool((hashes[1:] == hashes[:-1]).any())
+
+
+def problem_reader(options: Options) -> Read:
+    """A reader of batches with a text column `value`, one problem in each row."""
+    settings = dict(options.settings)
+
+    def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
+        for text in _texts(batch):
+            name, state, _ = _read_line(text, settings)
+            yield name, state
+
+    return read
+
+
+def noting_reader(options: Options, notes: Notes) -> ReadSome:
+    """As `problem_reader`; notes all names, and leaves out huge groups that can be read."""
+    settings = dict(options.settings)
+
+    def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject | None]]:
+        names = array("q")
+        for text in _texts(batch):
+            name, state, key = _read_line(text, settings)
+            if key is not None:
+                names.append(_hash(key))
+            if isinstance(state, Reject) or len(text) < notes.huge_length:
+                yield name, state
+            else:
+                notes.huge.add(1)
+                yield name, None
+        notes.names.add(names)
+
+    return read
+
+
+def _texts(batch: pa.RecordBatch) -> Iterator[str]:
+    """The lines of a batch; bytes that are not UTF-8 must fail their own line only."""
+    for line in batch.column("value").cast(pa.binary()).to_pylist():
+        yield (line or b"").decode("utf-8", errors="replace")
+
+
+def _read_line(
+    text: str, settings: Mapping[str, object]
+) -> tuple[str, GroupState | Reject, str | None]:
+    """Name and state of the group of a line, and the text that must not be the name of another."""
+    value = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    data = guarded("", lambda: parse_problem(text), column="value", value=value)
+    if isinstance(data, Reject):
+        return "", _unnumbered(data), None
+    given = data.get("name")
+    name = given if isinstance(given, str) else ""
+    state = guarded(
+        name,
+        lambda: quick_state(data, settings) or read_problem(data, settings=settings).state,
+        column="" if name else "value",
+        value=value,
+    )
+    key = given if given is None or isinstance(given, str) else json.dumps(given)
+    return name, state, key
+
+
+def _hash(key: str) -> int:
+    """A hash that is the same in every worker."""
+    digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _unnumbered(reject: Reject) -> Reject:
+    """The reject without the line number, which counts from 1 for every line here (`places`)."""
+    return replace(reject, reason=reject.reason.removeprefix("line 1, ").removeprefix("line 1 "))
