@@ -12,6 +12,9 @@ branch), or are not tracked yet. How tests are chosen:
 - a changed test file is run itself, with what is changed beside it; a changed helper, its folder
   and those that import it; a file of data, the nearest folder that has tests;
 - a changed page runs tests/docs; a generator of pages, what compares pages with the code too;
+- a page or a file of data also runs the test files that name it;
+- a changed command runs tests/cli, and any module of the product tests/break_rows, which has lines
+  of it;
 - a module of benchmarks, fuzz or docs runs the test files that import it, directly or not;
 - files on which all tests depend run all fast tests;
 - tests/project runs always.
@@ -23,6 +26,7 @@ Exit status: that of pytest; 1 when git fails.
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -51,9 +55,18 @@ TESTS_OF: Final = {
     "benchmarks/": ("tests/project",),
     "docs/": ("tests/docs",),
     "docs/generat": ("tests/docs", "tests/cli", "tests/encoding"),
+    "docs/breaks.json": ("tests/break_rows",),
+    "docs/findings.json": ("tests/system_tests/explore",),
+    "docs/mutants.json": ("tests/system_tests/planted",),
+    "docs/planted.json": ("tests/system_tests/planted",),
+    "docs/upgrades.json": ("tests/system_tests/matrix",),
     "examples/": ("tests/docs",),
     "fuzz/": ("tests/fuzz",),
 }
+# Tests of the product that are not of one sub-package.
+COMMANDS: Final = re.compile(r"(assignor|spark_assign|system_tests)/cli/")
+TESTS_OF_COMMANDS: Final = "tests/cli"
+TESTS_OF_LINES: Final = "tests/break_rows"
 ALWAYS: Final = "tests/project"
 FAST: Final = "not slow and not loop and not real and not nightly"
 _NOTHING_RAN: Final = 5
@@ -145,12 +158,31 @@ def _imports() -> dict[str, frozenset[str]]:
     return found
 
 
+def naming(name: str) -> set[str]:
+    """Test files that name a page or a file of data."""
+    path = Path(name)
+    texts = (f"/{path.name}", f'"{path.name}"')
+    return {file for file, text in _sources().items() if any(part in text for part in texts)}
+
+
+@cache
+def _sources() -> dict[str, str]:
+    """Test files and their text."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for folder in ("tests", SCENARIOS)
+        for path in sorted((ROOT / folder).rglob("test_*.py"))
+    }
+
+
 def chosen(files: Iterable[str], graph: grimp.ImportGraph) -> list[str]:
     """Folders and files of tests for changed files, sorted; `tests` for all of them."""
     found = {ALWAYS}
     for name in files:
         if name in EVERYTHING:
             return ["tests", SCENARIOS]
+        if not name.endswith(".py"):
+            found |= naming(name)
         if name.startswith(("tests/", f"{SCENARIOS}/")):
             found |= _tests_for_test_file(name)
         elif name.endswith(".md"):
@@ -190,6 +222,8 @@ def _tests_for_product(name: str, graph: grimp.ImportGraph) -> set[str]:
     module = module_of(name if is_python else Path(name).parent.as_posix())
     units = units_of(module, graph) if is_python else {unit_of(module)}
     found = {path for unit in units if (path := tests_of(unit))}
+    if is_python:
+        found |= {TESTS_OF_LINES, *([TESTS_OF_COMMANDS] if COMMANDS.match(name) else [])}
     if not tests_of(unit_of(module)):
         package = module.partition(".")[0]
         found |= {f"tests/{package}", *([SCENARIOS] if package == "system_tests" else [])}

@@ -25,7 +25,19 @@ def graph():
     ("files", "tests"),
     [
         ([], ["tests/project"]),
-        (["README.md"], ["tests/docs", "tests/project"]),
+        (
+            ["README.md"],
+            [
+                "tests/assignor/test_public_names.py",
+                "tests/break_rows/test_breaks.py",
+                "tests/docs",
+                "tests/project",
+            ],
+        ),
+        (
+            ["docs/breaks.json", "docs/mutants.json"],
+            ["tests/break_rows", "tests/docs", "tests/project", "tests/system_tests/planted"],
+        ),
         (["docs/levels.md"], ["tests/docs", "tests/project"]),
         (["tests/cli/test_commands.py"], ["tests/cli/test_commands.py", "tests/project"]),
         (
