@@ -150,7 +150,7 @@ def placed_long(
 def _plan(group: LongGroup, groups: Groups, options: Options) -> HugePlan:
     own = {key: setting_value(key, text) for key, text in group.config.items()}
     rows = group.rows
-    one = OneGroup(
+    found = OneGroup(
         name=group.line.name,
         tasks=sorted_tasks(rows.where("task is not null").select("task.*")),
         clients=rows.where("client is not null").select("client.*"),
@@ -158,7 +158,7 @@ def _plan(group: LongGroup, groups: Groups, options: Options) -> HugePlan:
     )
     kept = _kept(groups, group.line.file) if groups.keep else None
     return planned(
-        one,
+        found,
         strategy_name(options.strategy),
         kept=kept,
         place=group.line.place,
