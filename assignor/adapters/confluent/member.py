@@ -25,7 +25,7 @@ from assignor.adapters.confluent.events import Change, Failed, Mailbox
 from assignor.adapters.confluent.handover import TICK_S, Handover, leave_group
 from assignor.adapters.confluent.reader import ReaderWatch
 from assignor.adapters.confluent.settings import Settings
-from assignor.adapters.connecting import network_client
+from assignor.adapters.connecting import NetworkClient, network_client
 from assignor.adapters.kafka_python import SilenceWatch, StreamsAssignor
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors
@@ -97,6 +97,7 @@ class GroupMember:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._consumer: Any = None
+        self._connecting = NetworkClient()
         self._handover: Handover | None = None
         self._supervisor: Any = None
         self._topics: frozenset[str] = frozenset()
@@ -130,8 +131,9 @@ class GroupMember:
         with self._changed:
             self._wanted.closes = True
             self._changed.notify_all()
-            # Nothing to give up; a thread that still connects ends by itself.
-            self.is_closed = self.is_closed or self._consumer is None
+            if self._consumer is None:
+                self.is_closed = True  # there is nothing to give up
+                self._connecting.give_up()
 
     def check_may_wait(self) -> None:
         """Check that this thread is none of the member's own, which would wait for itself.
@@ -161,8 +163,7 @@ class GroupMember:
     @property
     def is_lost(self) -> bool:
         """Whether this member is in no generation: it has not joined, or the group removed it."""
-        consumer = self._consumer
-        return consumer is None or bool(consumer._coordinator._generation.is_lost())
+        return self._consumer is None or bool(self._consumer._coordinator._generation.is_lost())
 
     @property
     def member_id(self) -> str | None:
@@ -173,10 +174,7 @@ class GroupMember:
     def set_sasl_credentials(self, username: str, password: str) -> None:
         """Use these for connections from now on."""
         with self._changed:
-            self._credentials = {
-                "sasl_plain_username": username,
-                "sasl_plain_password": password,
-            }
+            self._credentials = {"sasl_plain_username": username, "sasl_plain_password": password}
             if self._consumer is not None:
                 self._consumer._manager.config.update(self._credentials)
 
@@ -252,17 +250,20 @@ class GroupMember:
     def _connected(self) -> Handover | None:
         """Connect, unless the application closes meanwhile."""
         others = [_ASSIGNORS[name] for name in self._settings.other_assignors]
-        with network_client() as kafka_client:
+        with network_client() as self._connecting:
+            if self._wanted.closes:
+                return None
             consumer = KafkaConsumer(
                 **{**self._settings.member, **self._credentials},
                 partition_assignment_strategy=[self._assignor, *others],
-                kafka_client=kafka_client,
+                kafka_client=self._connecting,
             )
         with self._changed:
             if not self._wanted.closes:
                 self._consumer = consumer
         if self._consumer is None:
-            consumer.close()
+            with suppress(ClientError, RuntimeError):  # closed on the other thread
+                consumer.close()
             return None
         try:
             self._assignor.attach(consumer)
