@@ -44,7 +44,7 @@ PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a live group
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
-PROGRAM plan --topology group.json app:NEW  # from what a live group runs
+PROGRAM plan --topology group.json app:NEW  # from a live group
 """
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
