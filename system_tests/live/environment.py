@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
+from assignor.adapters.connecting import network_client
 from system_tests.broker import BrokerConfig, running_broker
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live.options import LiveOptions
@@ -110,12 +111,14 @@ def topic_of(
         EnvironmentFailureError: no broker answers, or it refuses the topic.
     """
     try:
-        admin = KafkaAdminClient(
-            bootstrap_servers=environment.bootstrap_servers,
-            client_id="rolling-bounce",
-            request_timeout_ms=_CONNECT_MS,
-            bootstrap_timeout_ms=_CONNECT_MS,
-        )
+        with network_client() as kafka_client:
+            admin = KafkaAdminClient(
+                bootstrap_servers=environment.bootstrap_servers,
+                client_id="rolling-bounce",
+                request_timeout_ms=_CONNECT_MS,
+                bootstrap_timeout_ms=_CONNECT_MS,
+                kafka_client=kafka_client,
+            )
     except (KafkaError, ValueError) as error:
         raise EnvironmentFailureError(
             f"no broker answers at {environment.bootstrap_servers} ({type(error).__name__}); "

@@ -44,7 +44,8 @@ def test_one_bounce_without_a_setting_is_enough_in_any_order(bounce, old, new, o
 @pytest.mark.parametrize(("old", "new"), [("native", "incompatible"), ("incompatible", "next")])
 def test_a_next_version_with_other_layouts_is_bounced_to(bounce, old, new):
     """102 can be read by 101, 103 cannot; each differs by a field added, dropped and changed."""
-    run = bounce(f"--from {old} --to {new} --order leader-first")
+    # Followers notice soon that the leader has left: one generation without it, in their version.
+    run = bounce(f"--from {old} --to {new} --order leader-first --heartbeat-ms 100")
     assert (run.status, run.failed()) == (0, [])
     before, after = (find_release(name).latest_native_version for name in (old, new))
     assert before in {step["version"] for step in run.steps("assign")}
