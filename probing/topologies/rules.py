@@ -204,6 +204,8 @@ class MemberNumbers:
             members.
         is_described: the leader knows what the member can run.
         was_asked: the previous answer asked it to describe its topology.
+        has_valid_version: its version of the topology is 1 to 2**31 - 1.
+        is_admitted: what it can run does not contradict the topologies of other members.
     """
 
     is_native: bool
@@ -211,6 +213,8 @@ class MemberNumbers:
     is_group_topology: bool
     is_described: bool
     was_asked: bool
+    has_valid_version: bool = True
+    is_admitted: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,11 +243,24 @@ TOPOLOGY_MEMBER_RULES: Final = (
         why="its subscription carries no topology: it is taken to have that of the native members",
     ),
     MemberRule(
+        name="an impossible version",
+        holds=lambda n: not n.has_valid_version,
+        treatment="refuse",
+        why="versions of a topology are 1 to 2**31 - 1: stop this member",
+    ),
+    MemberRule(
         name="another topology beside JVM members",
         holds=lambda n: n.beside_jvm and not n.is_group_topology,
         treatment="refuse",
         why="it has another topology than the JVM members of the group: replace the JVM members by"
         " native ones with their topology, then change the topology",
+    ),
+    MemberRule(
+        name="a topology that is not admitted",
+        holds=lambda n: n.is_described and not n.is_admitted,
+        treatment="refuse",
+        why="its topology does not go together with that of other members: {contradiction};"
+        " correct it, or stop this member",
     ),
     MemberRule(
         name="a known topology",

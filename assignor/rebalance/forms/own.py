@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from assignor.rebalance.forms.carried import program_fingerprint, rows_of
-from assignor.rebalance.forms.group import reached_of, reached_rows
+from assignor.rebalance.forms.reports import reached_of, reached_rows
 from assignor.rebalance.forms.translation import in_own_numbers, own_numbers
 from assignor.rebalance.held_tasks import UnfollowableAnswer, known_sizes
 from assignor.topology import CarriedTopologies, Subtopology

@@ -126,7 +126,11 @@ class Generation:
         if topologies is None:
             return ()
         has_forms = topologies.is_mixed or not self.settings.carried.is_plain
-        return topologies.forms if has_forms else ()
+        if not has_forms:
+            return ()
+        # A member need not know the numbers of subtopologies that have no tasks.
+        needed = (task.subtopology + 1 for task in self.request.plan.partitions_by_task)
+        return topologies.forms[: max(topologies.base_size, *needed, 0)]
 
     @property
     def reached(self) -> tuple[ReachedRow, ...]:
