@@ -58,16 +58,15 @@ _LIMITS = """## Limits
   can run them: load is balanced, and `max.warmup.replicas` holds, within each set and not across
   them.
 - While members run different topologies beside JVM members, only one topology gets tasks.
-  A single member that looks like one of Kafka's has the same effect during a change of the topology:
-  its tasks cannot be told from those of the lowest version, so running on beside it could process
-  partitions twice. Stop it, and the change goes on with the next rebalance.
-- A leader plans tasks for a program of other members if it leaves the partition counts and the kinds
-  of all topics as they are, has at most 8 forms of a subtopology, 256 subtopologies and 64 versions,
-  repartition topics of at most 10,000 partitions (or what exists), and adds at most 10,000 tasks, or
-  four times those of the leader. Of two programs that contradict each other, the leader's own is
-  planned, then the one that more processes run, then the one that was there before.
-- A member that carries a higher version is taken at its word: its form is the wanted one from then on.
-  Let only members that you trust join the group (ACLs on the group), and go back with
+  A single member that looks like one of Kafka's has this effect during a change of the topology,
+  too: members with a later version get no tasks until it is stopped.
+- A leader plans tasks for another program if that leaves the partition counts and kinds of all
+  topics as they are. The program may have 8 forms of a subtopology, 256 subtopologies, 64 versions
+  and repartition topics of 10,000 partitions (more where they exist), and may add 10,000 tasks or
+  four times those of the leader. If two programs contradict each other, the leader's own is
+  planned, then the one that more processes run, then the one that was described before.
+- A member that carries a higher version is believed: its form is wanted from then on. Let only
+  members that you trust join the group (ACLs of the group). To go back, use
   `assignor features downgrade-topology`."""
 
 

@@ -226,7 +226,6 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
         plan,
         members,
         level=levels.level_of(TOPOLOGY_VERSION) or None,
-        blocked=waiting.keys(),
     )
     plan = plan if selection is None else selected_plan(plan, selection)
     if plan is not request.plan:

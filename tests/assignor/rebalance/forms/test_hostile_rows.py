@@ -7,9 +7,9 @@ import pytest
 from assignor import AssignmentConfig, LeaderKnowledge, LeaderSettings, Topology, assign_group
 from assignor.rebalance.forms import program_fingerprint
 from assignor.rebalance.leader.claims import ClaimMemory
-from assignor.topology import SubtopologyWaits, carried_topologies
+from assignor.topology import SubtopologyWaits, carried_topologies, content_fingerprint
 from encoding import TaskId, decode_assignment
-from encoding.native import SubtopologyRow
+from encoding.native import ReachedRow, SubtopologyRow
 from tests.assignor.rebalance.forms.mixed_group import NATIVE, MixedGroup, counting
 from tests.assignor.rebalance.groups import start
 from tests.assignor.rebalance.leader.hostile import written
@@ -130,6 +130,16 @@ REFUSED = {
 }
 
 
+def test_a_newer_form_without_tasks_takes_none_from_the_form_before():
+    group = Attacked(counting(), counting())
+    before = group.lead()
+    form = content_fingerprint(group.programs["m0"].subtopologies[0])
+    claims = (ReachedRow(form, 0, 9),)
+    assert group.lead(hostile(row(["lines", "unknown"]), reached_versions=claims)) == before
+    assert group.last.waiting == ()
+    assert group.lead() == before
+
+
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_rows_that_do_not_go_together_with_others_are_refused_alone(name):
     rows, why = REFUSED[name]
@@ -232,3 +242,26 @@ def test_answers_number_only_subtopologies_that_have_tasks():
     group.lead(hostile(*(row([f"z{n}"]) for n in range(256))))
     value = decode_assignment(group.last.answers["m0"].user_data)
     assert len(value.native.numbered_by) == 1
+
+
+def test_a_claim_of_a_reached_version_does_not_stop_other_members():
+    group = Attacked(counting(), counting())
+    before = group.lead()
+    form = content_fingerprint(group.programs["m0"].subtopologies[0])
+    claim = ReachedRow(form, 2**62 - 1, 2**31 - 1)
+    for _ in range(2):
+        blob = hostile(row(["more"]), version=2**31 - 1, reached_versions=(claim,))
+        assert group.lead(blob) == before
+        assert group.last.answers["m1"].assignment.native.reached_versions == ()
+    assert group.lead() == before
+
+
+def test_the_groups_record_counts_rows_numbers_and_reached_versions():
+    group = Attacked(*[counting()] * 3)
+    group.lead()
+    rows = [row([f"z{n}"], [2]) for n in range(256)]
+    claims = tuple(ReachedRow(n.to_bytes(8, "big"), 0, 2) for n in range(256))
+    before = sum(len(answer.user_data) for answer in group.last.answers.values())
+    group.lead(hostile(*rows, version=2, reached_versions=claims))
+    after = sum(len(answer.user_data) for answer in group.last.answers.values())
+    assert after < before + 4 * 100
