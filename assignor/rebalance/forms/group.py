@@ -5,12 +5,12 @@ does, and appends those that only other members have, in the order in which it f
 Beside JVM members all members must have one topology, whose numbers hold.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from assignor.rebalance.forms.admission import Admission
 from assignor.rebalance.forms.numbering import MemberForms, numbered
-from assignor.rebalance.forms.programs import Programs, key_of, read_programs
+from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
 from assignor.rebalance.forms.reports import TopologyReport
 from assignor.topology import (
     HIGHEST_VERSION,
@@ -117,50 +117,22 @@ def read_topologies(
         leader_id: member id of the leader, whose memory of reached versions is believed.
         partition_counts: external topic -> number of partitions; others are not known.
     """
-    has_jvm = any(report.is_jvm for report in reports)
-    programs = read_programs(own, reports, memory.described)
-    own_key, known = programs.own_key, programs.described
-    keys = {key_of(r, own_key) for r in reports if r.is_native and _has_valid_version(r)}
-    # JVM members were there first: they have the lowest version of the topology.
-    group_key = min(keys, key=lambda key: (key[1], key != own_key, key[0]), default=own_key)
-    group_key = group_key if has_jvm else own_key
-    base = known.get(group_key, own)
-    rules: dict[str, MemberRule] = {}
-    contradictions = _not_admitted(base, reports, programs, memory, partition_counts)
-    by_member: dict[str, CarriedTopologies] = {}
-    for report in sorted(reports, key=_by_id):
-        carried = base if report.is_jvm else programs.by_member.get(report.member_id)
-        fits = report.is_jvm or (
-            key_of(report, own_key) == group_key
-            and (carried is None or _contents(carried) == _contents(base))
-        )
-        contradiction = contradictions.get(carried, "") if carried else ""
-        rule = topology_member_rule(
-            MemberNumbers(
-                is_native=not report.is_jvm,
-                beside_jvm=has_jvm,
-                is_group_topology=fits,
-                is_described=carried is not None,
-                was_asked=report.member_id in memory.asked,
-                has_valid_version=_has_valid_version(report),
-                is_admitted=not contradiction,
-            )
-        )
-        rules[report.member_id] = replace(rule, why=rule.why.format(contradiction=contradiction))
-        if carried is not None and rule.treatment in {"carries", "jvm"}:
-            by_member[report.member_id] = carried
+    group = _read_group(own, reports, memory, partition_counts)
+    base, known, keys = group.base, group.programs.described, group.keys
+    rules = {report.member_id: group.rule(report) for report in sorted(reports, key=_by_id)}
+    by_member = {
+        report.member_id: carried
+        for report in sorted(reports, key=_by_id)
+        if (carried := group.carried_by(report)) is not None
+        and rules[report.member_id].treatment in {"carries", "jvm"}
+    }
     asked = frozenset(member for member, rule in rules.items() if rule.treatment == "ask")
     refused = {
         report.member_id: f"{_versions_text(report)}: {rules[report.member_id].why}"
         for report in reports
         if report.member_id not in by_member and report.member_id not in asked
     }
-    is_mixed = (
-        len(keys | {group_key}) > 1
-        or len(base.all_versions) > 1
-        or bool(asked)
-        or any(_contents(carried) != _contents(base) for carried in {*by_member.values()})
-    )
+    is_mixed = bool(asked) or group.is_mixed({*by_member.values()})
     table = numbered(base, by_member, memory.appended if base is own else (), memory.live)
     first = len(base.subtopologies)
     return GroupTopologies(
@@ -173,17 +145,87 @@ def read_topologies(
         refused=refused,
         asked=asked,
         carriers=_carriers(reports, table.by_member, leader_id),
-        warnings=tuple(filter(None, programs.warnings)),
+        warnings=tuple(filter(None, group.programs.warnings)),
         memory=TopologyMemory(
             appended=table.numbering[first:] if is_mixed and base is own else (),
             described={
                 key: known[key]
                 for key in sorted(keys & known.keys())
-                if known[key] not in contradictions
+                if known[key] not in group.contradictions
             },
             asked=asked | (refused.keys() & memory.asked),
             live=table.live,
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """What the rule for a member depends on besides its report."""
+
+    base: CarriedTopologies
+    key: ProgramKey
+    keys: frozenset[ProgramKey]
+    has_jvm: bool
+    programs: Programs
+    contradictions: Mapping[CarriedTopologies, str]
+    asked_before: frozenset[str]
+
+    def is_mixed(self, programs: Iterable[CarriedTopologies]) -> bool:
+        """Whether members have different topologies, or carry several versions."""
+        if len(self.keys | {self.key}) > 1 or len(self.base.all_versions) > 1:
+            return True
+        return any(_contents(carried) != _contents(self.base) for carried in programs)
+
+    def carried_by(self, report: TopologyReport) -> CarriedTopologies | None:
+        """What a member can run; None: the leader does not know it."""
+        return self.base if report.is_jvm else self.programs.by_member.get(report.member_id)
+
+    def rule(self, report: TopologyReport) -> MemberRule:
+        """The rule for a member, with its sentence filled in."""
+        carried = self.carried_by(report)
+        fits = report.is_jvm or (
+            key_of(report, self.programs.own_key) == self.key
+            and (carried is None or _contents(carried) == _contents(self.base))
+        )
+        contradiction = self.contradictions.get(carried, "") if carried else ""
+        rule = topology_member_rule(
+            MemberNumbers(
+                is_native=not report.is_jvm,
+                beside_jvm=self.has_jvm,
+                is_group_topology=fits,
+                is_described=carried is not None,
+                was_asked=report.member_id in self.asked_before,
+                has_valid_version=_has_valid_version(report),
+                is_admitted=not contradiction,
+            )
+        )
+        return replace(rule, why=rule.why.format(contradiction=contradiction))
+
+
+def _read_group(
+    own: CarriedTopologies,
+    reports: Sequence[TopologyReport],
+    memory: TopologyMemory,
+    partition_counts: Mapping[str, int],
+) -> _Group:
+    """Read the programs of a group, choose the base, and check the others against it."""
+    has_jvm = any(report.is_jvm for report in reports)
+    programs = read_programs(own, reports, memory.described)
+    own_key = programs.own_key
+    keys = frozenset(key_of(r, own_key) for r in reports if r.is_native and _has_valid_version(r))
+    # JVM members were there first: they have the lowest version of the topology.
+    lowest = min(keys, key=lambda key: (key[1], key != own_key, key[0]), default=own_key)
+    group_key = lowest if has_jvm else own_key
+    base = programs.described.get(group_key, own)
+    return _Group(
+        base=base,
+        key=group_key,
+        keys=keys,
+        has_jvm=has_jvm,
+        programs=programs,
+        contradictions=_not_admitted(base, reports, programs, memory, partition_counts),
+        asked_before=memory.asked,
     )
 
 

@@ -69,8 +69,8 @@ class OwnTopology:
         """
         native = assignment.native
         if native is not None:
-            told = reached_of(native.reached_versions)
-            self.reached = newest_memory(self.reached, told, first=self._forms)
+            answered = reached_of(native.reached_versions)
+            self.reached = newest_memory(self.reached, answered, first=self._forms)
             self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
         numbers = own_numbers(numbered_by, self.subtopologies)
