@@ -2,12 +2,13 @@
 
 The first bytes of an input choose the group: number and kinds of the honest members, and which
 partitions the hostile member claims; the rest is the hostile member's subscription. The leader
-answers three successive generations with what it remembers. Every honest member can follow its
-answer, and all tasks have owners.
+answers three successive generations with what it remembers, and one more without the hostile
+member. Every honest member can follow its answer, and all tasks have owners; if the hostile
+member's topology is refused, the honest members have all of them, then and later.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from uuid import UUID
 
@@ -23,7 +24,15 @@ from assignor import (
     assign_group,
     find_strategy,
 )
-from encoding import TaskId, TopicPartition, decode_subscription
+from assignor.topology import content_fingerprint
+from encoding import (
+    Subscription,
+    TaskId,
+    TopicPartition,
+    decode_subscription,
+    encode_subscription,
+)
+from encoding.native import ReachedRow, SubtopologyRow
 from fuzz.corpus import Seed
 from fuzz.promises import expect
 from probing import find_release
@@ -84,10 +93,12 @@ def lead_any_group(data: bytes) -> None:
     group = chosen(data)
     honest = {f"m{n}": _member(kind, n) for n, kind in enumerate(group.kinds)}
     settings = _settings(group.strategy)
-    claims = LeaderKnowledge().claims
-    for generation in range(1, GENERATIONS + 1):
+    memory = LeaderKnowledge()
+    refusals = 0
+    for generation in range(1, GENERATIONS + 2):
         blobs = [_written(name, m, group, generation) for name, m in honest.items()]
-        blobs.append(_hostile(group))
+        if generation <= GENERATIONS:
+            blobs.append(_hostile(group))
         answer = assign_group(
             settings,
             blobs,
@@ -96,7 +107,8 @@ def lead_any_group(data: bytes) -> None:
                 end_offset_sums=_ENDS,
                 leader_id="m0",
                 now_ms=1_000,
-                claims=claims,
+                claims=memory.claims,
+                topologies=memory.topologies,
                 generation=generation,
             ),
             held_view=honest["m0"].view,
@@ -108,7 +120,24 @@ def lead_any_group(data: bytes) -> None:
             given = answer.answers[name]
             received = member.receive(given.partitions, given.user_data, now_ms=1_000)
             expect(not received.failure, f"{name} cannot follow its answer: {received.failure}")
-        claims = answer.claims
+        memory = answer.remembered()
+        refusals += is_refused(answer)
+        if refusals == generation or (refusals == GENERATIONS < generation):
+            _check_honest(answer, honest, group)
+
+
+def is_refused(answer: GroupAnswer) -> bool:
+    """Whether the hostile member gets no tasks because of its topology."""
+    return any(why.startswith(f"{HOSTILE} gets no tasks: topology") for why in answer.warnings)
+
+
+def _check_honest(answer: GroupAnswer, honest: Iterable[str], group: Chosen) -> None:
+    """Honest members have all tasks: the hostile member's topology is refused, or it is gone."""
+    if group.cooperative or group.claims not in {"none", "hidden"}:
+        return
+    given = [p for name in honest for p in answer.answers[name].partitions]
+    expect(len(given) == 2 * PARTITIONS, f"honest members have all tasks, not {len(given)}")
+    expect(answer.waiting == (), f"no partition waits: {answer.waiting}")
 
 
 def _check(answer: GroupAnswer, group: Chosen, generation: int) -> None:
@@ -119,14 +148,17 @@ def _check(answer: GroupAnswer, group: Chosen, generation: int) -> None:
             expect(partition not in owners, f"{partition} goes to one member")
             owners[partition] = name
     reads = {p for p in owners if p.topic in _TOPICS and 0 <= p.partition < PARTITIONS}
-    expect(reads == owners.keys(), "only partitions of the topology are given")
+    others = {owners[p] for p in owners.keys() - reads}
+    expect(others <= {HOSTILE}, f"{others} get partitions of another topology")
     size = sum(len(given.user_data) for given in answer.answers.values())
     expect(size < 6_000 * len(answer.answers), f"answers stay small: {size} bytes")
     expect(all(w.isprintable() for w in answer.warnings), "warnings are printable lines")
+    # A newer form that the hostile member brought is wanted after it is gone, too.
     waits = answer.withheld or any(HOSTILE in why for why in answer.warnings)
+    waits = waits or (generation > GENERATIONS and bool(answer.waiting))
     stops = answer.decision.error_code  # any member may ask the whole application to stop
     if not waits and not stops and group.claims in {"none", "hidden"} and not group.cooperative:
-        expect(len(owners) == 2 * PARTITIONS, f"every task has an owner in {generation}")
+        expect(len(reads) == 2 * PARTITIONS, f"every task has an owner in {generation}")
 
 
 def _written(name: str, member: StreamsMember, group: Chosen, generation: int) -> GroupMember:
@@ -169,3 +201,48 @@ def led_seeds() -> Iterator[Seed]:
             decode_subscription(data)
             head = bytes((number, 0b100100 + number, number, number * 2 + round_))
             yield Seed("led_group", f"{kind} {round_}", head + data)
+    for name, value in _topology_subscriptions():
+        yield Seed("led_group", name, bytes((2, 0, 0, 0)) + encode_subscription(value))
+
+
+def _topology_subscriptions() -> Iterator[tuple[str, Subscription]]:
+    """Subscriptions whose rows name topics, fingerprints and forms of the honest members."""
+    value = decode_subscription(_member("native", 9).subscription()[1])
+    native = value.native
+    if native is None:
+        raise TypeError("a native member writes native fields")
+    form = content_fingerprint(_SUBTOPOLOGIES[0])
+    rows = {
+        "no topics of others": _row(("other",)),
+        "a source as repartition topic": _row(("left",), repartition=(("left", 1),)),
+        "copartitioned": _row(("left", "other", "right"), groups=(("left", "right"),)),
+        "many partitions": _row(("app-z",), repartition=(("app-z", 2**20),)),
+        "a newer form": _row(("left", "right")),
+    }
+    for name, row in rows.items():
+        for number, fingerprint in enumerate((b"hostile!", native.fingerprint)):
+            changed = replace(
+                native,
+                fingerprint=fingerprint,
+                topology_version=2,
+                carried=(row,),
+                reached_versions=(ReachedRow(form, 2**62 - 1, 2**31 - 1),),
+            )
+            yield f"{name} {number}", replace(value, native=changed)
+
+
+def _row(
+    sources: tuple[str, ...],
+    *,
+    repartition: tuple[tuple[str, int], ...] = (),
+    groups: tuple[tuple[str, ...], ...] = (),
+) -> SubtopologyRow:
+    return SubtopologyRow(
+        versions=(2,),
+        source_topics=sources,
+        sink_topics=(),
+        repartition_topics=repartition,
+        changelog_topics=(),
+        copartition_groups=groups,
+        changelog_retention_ms=(),
+    )

@@ -125,7 +125,7 @@ def _families(
         _carriers(forms),
         {fingerprint: _topics(form, shape) for fingerprint, form in forms.items()},
         level=_level(natives),
-        believe=lambda _: dict(memory),
+        believe=lambda *_: dict(memory),
     ).families
     order = list(forms)
     for decision in sorted(decisions, key=lambda d: min(map(order.index, d.forms))):

@@ -1,7 +1,13 @@
 """Processing topologies: derives subtopologies from nodes, and tasks from partition counts."""
 
 from assignor.topology.subtopologies import HIGHEST_VERSION, Topology
-from assignor.topology.tasks import SubtopologyWaits, TaskPlan, plan_tasks, without_subtopologies
+from assignor.topology.tasks import (
+    SubtopologyWaits,
+    TaskPlan,
+    plan_tasks,
+    source_counts,
+    without_subtopologies,
+)
 from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
 from assignor.topology.versions import (
     CarriedTopologies,
@@ -29,5 +35,6 @@ __all__ = [
     "exclusive_topics",
     "is_topic_name",
     "plan_tasks",
+    "source_counts",
     "without_subtopologies",
 ]

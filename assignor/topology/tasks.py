@@ -84,15 +84,8 @@ def plan_tasks(
 def _plan_tasks(
     subtopologies: tuple[Subtopology, ...], counts_given: tuple[tuple[str, int], ...]
 ) -> TaskPlan:
-    partition_counts = dict(counts_given)
-    internal = {t.name for s in subtopologies for t in s.repartition_topics}
-    external = {t for s in subtopologies for t in s.source_topics} - internal
-    unknown = {t for t in external if partition_counts.get(t, 0) < 1}
-    counts = {t: n for t, n in partition_counts.items() if t in external and n >= 1}
-    counts.update(_repartition_counts(subtopologies, counts, unknown))
+    counts, unknown = source_counts(subtopologies, dict(counts_given))
     ready = [s for s in subtopologies if all(t in counts for t in s.source_topics)]
-    for subtopology in ready:
-        _agree_on_copartitions(subtopology, counts, internal)
     tasks: dict[TaskId, tuple[TopicPartition, ...]] = {}
     stateful = set()
     for subtopology in sorted(ready, key=lambda s: s.id):
@@ -115,6 +108,28 @@ def _plan_tasks(
         unknown_topics=tuple(sorted(unknown)),
         task_by_partition={p: task for task, inputs in tasks.items() for p in inputs},
     )
+
+
+def source_counts(
+    subtopologies: Sequence[Subtopology], partition_counts: Mapping[str, int]
+) -> tuple[dict[str, int], frozenset[str]]:
+    """Return the partition counts of source topics, and the external topics without a count.
+
+    Makes no tasks: the cost does not depend on the number of partitions.
+
+    Raises:
+        CopartitionMismatch: topics of one copartition group differ in their partition counts.
+        PartitionCountUnknown: repartition topics depend on each other and none has a count.
+    """
+    internal = {t.name for s in subtopologies for t in s.repartition_topics}
+    external = {t for s in subtopologies for t in s.source_topics} - internal
+    unknown = {t for t in external if partition_counts.get(t, 0) < 1}
+    counts = {t: n for t, n in partition_counts.items() if t in external and n >= 1}
+    counts.update(_repartition_counts(subtopologies, counts, unknown))
+    for subtopology in subtopologies:
+        if all(t in counts for t in subtopology.source_topics):
+            _agree_on_copartitions(subtopology, counts, internal)
+    return counts, frozenset(unknown)
 
 
 def _repartition_counts(

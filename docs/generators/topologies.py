@@ -55,8 +55,19 @@ _LIMITS = """## Limits
   believed: tasks may return to the old form. It takes two crashes of other members to get there.
 - Standby copies of a partition that stays in an old form are not kept.
 - While members run different topologies, tasks are placed separately for each set of members that
-  can run them: load is balanced, and `max.warmup.replicas` holds, within each set, not across them.
-- While members run different topologies beside JVM members, only one topology gets tasks."""
+  can run them: load is balanced, and `max.warmup.replicas` holds, within each set and not across
+  them.
+- While members run different topologies beside JVM members, only one topology gets tasks.
+  A single member that looks like one of Kafka's has this effect during a change of the topology,
+  too: members with a later version get no tasks until it is stopped.
+- A leader plans tasks for another program if that leaves the partition counts and kinds of all
+  topics as they are. The program may have 8 forms of a subtopology, 256 subtopologies, 64 versions
+  and repartition topics of 10,000 partitions (more where they exist), and may add 10,000 tasks or
+  four times those of the leader. If two programs contradict each other, the leader's own is
+  planned, then the one that more processes run, then the one that was described before.
+- A member that carries a higher version is believed: its form is wanted from then on. Let only
+  members that you trust join the group (ACLs of the group). To go back, use
+  `assignor features downgrade-topology`."""
 
 
 def render() -> str:

@@ -9,10 +9,22 @@ from probing.topologies.decide import (
     decide_unit,
     shares_released,
 )
+from probing.topologies.members import (
+    TOPOLOGY_ANSWER_RULES,
+    TOPOLOGY_MEMBER_RULES,
+    AnswerNumbers,
+    AnswerRule,
+    MemberNumbers,
+    MemberRule,
+    answer_rule,
+    topology_member_rule,
+)
 from probing.topologies.memory import (
     CLAIM_RULES,
     HIGHEST_EPOCH,
+    MOST_AHEAD,
     MOST_ENTRIES,
+    MOST_UNSHARED,
     Carrier,
     ClaimNumbers,
     ClaimRule,
@@ -25,20 +37,12 @@ from probing.topologies.memory import (
 from probing.topologies.overlap import families, without_overlaps
 from probing.topologies.rules import (
     FORM_RULES,
-    TOPOLOGY_ANSWER_RULES,
-    TOPOLOGY_MEMBER_RULES,
     UNIT_RULES,
-    AnswerNumbers,
-    AnswerRule,
     FamilyNumbers,
     FormRule,
-    MemberNumbers,
-    MemberRule,
     UnitNumbers,
     UnitRule,
-    answer_rule,
     form_rule,
-    topology_member_rule,
     unit_rule,
     why_form,
 )
@@ -47,7 +51,9 @@ __all__ = [
     "CLAIM_RULES",
     "FORM_RULES",
     "HIGHEST_EPOCH",
+    "MOST_AHEAD",
     "MOST_ENTRIES",
+    "MOST_UNSHARED",
     "ONE_FORM",
     "TOPOLOGY_ANSWER_RULES",
     "TOPOLOGY_MEMBER_RULES",

@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from probing.topologies.memory import Carrier, Reached, believed_memory, newest_memory
+from probing.topologies.memory import (
+    MOST_UNSHARED,
+    Carrier,
+    Reached,
+    believed_memory,
+    newest_memory,
+)
 from probing.topologies.overlap import families, without_overlaps
 from probing.topologies.rules import (
     FamilyNumbers,
@@ -60,7 +66,9 @@ def decide_forms(
     *,
     level: int | None = None,
     choose: Callable[[FamilyNumbers], FormRule] = form_rule,
-    believe: Callable[[Sequence[Carrier]], dict[bytes, Reached]] = believed_memory,
+    believe: Callable[
+        [Sequence[Carrier], Mapping[bytes, frozenset[str]]], dict[bytes, Reached]
+    ] = believed_memory,
 ) -> FormsDecision:
     """Return the wanted forms of each family, and the memory from now on.
 
@@ -71,7 +79,7 @@ def decide_forms(
         choose: the table of rules; tests replace it by a broken one.
         believe: the rules of claims; likewise.
     """
-    memory = believe(members)
+    memory = believe(members, topics)
     live = {form: topics[form] for member in members for form in member.forms}
     found = []
     for family in sorted(families(live), key=min):
@@ -80,8 +88,21 @@ def decide_forms(
         )
         found.append(decision)
         if entry is not None:
-            memory = newest_memory(memory, dict.fromkeys(family, entry))
-    return FormsDecision(families=tuple(found), reached=newest_memory(memory))
+            memory |= dict.fromkeys(family, entry)
+    return FormsDecision(families=tuple(found), reached=_answered(memory, members))
+
+
+def _answered(memory: Mapping[bytes, Reached], members: Sequence[Carrier]) -> dict[bytes, Reached]:
+    """The entries that answers contain: those of forms that one process alone carries are few."""
+    processes: dict[bytes, set[str]] = {}
+    for member in members:
+        for form in member.forms:
+            processes.setdefault(form, set()).add(member.process)
+    own = {form for member in members if member.leads for form in member.forms}
+    shared = own | {form for form, found in processes.items() if len(found) > 1}
+    others = sorted(memory.keys() - shared, key=lambda form: (memory[form], form), reverse=True)
+    kept = shared | {*others[:MOST_UNSHARED]}
+    return newest_memory({f: r for f, r in memory.items() if f in kept}, first=shared)
 
 
 def _decide_family(

@@ -6,12 +6,24 @@ form is gone. So each member carries the memory in its subscriptions: fingerprin
 version. A claim that nothing confirms must not stop tasks; see `CLAIM_RULES`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-HIGHEST_EPOCH: Final = 2**62
+from probing.topologies.overlap import families
+
+HIGHEST_EPOCH: Final = 2**63 - 2**20
 """Claims of this epoch and above are ignored, so that the next one always fits its field."""
+
+MOST_UNSHARED: Final = 64
+"""Entries in an answer of forms that neither the leader nor two processes carry."""
+
+MOST_AHEAD: Final = 2**20
+"""Epochs that a claim may be above those that the leader or most processes know.
+
+A change or an operator's return raises the epoch by one, so a group that changes every hour gets
+there in a century; and no claim brings the epoch near its limit, where no operator could return.
+"""
 
 MOST_ENTRIES: Final = 256
 """Entries that a member keeps; those of the highest epochs stay."""
@@ -42,11 +54,6 @@ class Carrier:
     reached: Mapping[bytes, Reached] = field(default_factory=dict)
     leads: bool = False
 
-    @property
-    def highest_version(self) -> int:
-        """The highest version of the topology that it carries; 0: none."""
-        return max((version for found in self.forms.values() for version in found), default=0)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimNumbers:
@@ -57,7 +64,10 @@ class ClaimNumbers:
         version: of the claim.
         leader_claims: the deciding leader remembers the same.
         processes: number of processes that remember the same.
-        highest_carried: the highest version that a claimant can run itself.
+        highest_carried: the highest version of which a claimant carries a form of the same family;
+            0: none.
+        known_epoch: the highest epoch that the leader remembers, or more than half of all
+            processes; -1: none.
     """
 
     epoch: int
@@ -65,6 +75,7 @@ class ClaimNumbers:
     leader_claims: bool
     processes: int
     highest_carried: int
+    known_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +93,20 @@ CLAIM_RULES: Final = (
         name="impossible number",
         holds=lambda n: not 0 <= n.epoch < HIGHEST_EPOCH or n.version < 1,
         believed=False,
-        why="epochs are 0 to 2**62 - 1, versions 1 or more",
+        why="epochs are 0 to 2**63 - 2**20 - 1, versions 1 or more",
     ),
     ClaimRule(
         name="the leader remembers it",
         holds=lambda n: n.leader_claims,
         believed=True,
         why="the leader itself remembers epoch {epoch}, version {version}",
+    ),
+    ClaimRule(
+        name="an epoch far ahead",
+        holds=lambda n: n.epoch > n.known_epoch + MOST_AHEAD,
+        believed=False,
+        why="epoch {epoch} is more than 2**20 above {known_epoch}, the highest one that the leader"
+        " or most processes remember",
     ),
     ClaimRule(
         name="two processes remember it",
@@ -100,7 +118,8 @@ CLAIM_RULES: Final = (
         name="the claimant can run it",
         holds=lambda n: n.highest_carried >= n.version,
         believed=True,
-        why="a member that remembers version {version} can run version {highest_carried}",
+        why="a member that remembers version {version} carries a form of the same family in version"
+        " {highest_carried}",
     ),
     ClaimRule(
         name="a single claim",
@@ -116,38 +135,99 @@ def claim_rule(numbers: ClaimNumbers) -> ClaimRule:
     return next(rule for rule in CLAIM_RULES if rule.holds(numbers))
 
 
-def believed_memory(members: Sequence[Carrier]) -> dict[bytes, Reached]:
-    """Return the greatest believed entry of each form."""
+def believed_memory(
+    members: Sequence[Carrier], topics: Mapping[bytes, frozenset[str]]
+) -> dict[bytes, Reached]:
+    """Return the greatest believed entry of each form.
+
+    Args:
+        members: live members.
+        topics: fingerprint of each known form -> topics of which one task at a time may use a
+            partition; forms that share one are a family.
+    """
+    making: dict[tuple[bytes, Reached], list[Carrier]] = {}
+    for member in members:
+        for claim in member.reached.items():
+            making.setdefault(claim, []).append(member)
+    if not making:
+        return {}
+    family_of = {form: n for n, family in enumerate(families(topics)) for form in family}
+    carried = {member.member_id: _highest_carried(member, family_of) for member in members}
+    known_epoch = _known_epoch(members)
     found: dict[bytes, Reached] = {}
-    highest = {member.member_id: member.highest_version for member in members}
-    claims = {claim for member in members for claim in member.reached.items()}
-    for form, reached in sorted(claims):
-        making = [member for member in members if member.reached.get(form) == reached]
+    for (form, reached), claimants in sorted(making.items()):
+        family = family_of.get(form, _NO_FAMILY)
         numbers = ClaimNumbers(
             epoch=reached.epoch,
             version=reached.version,
-            leader_claims=any(member.leads for member in making),
-            processes=len({member.process for member in making}),
-            highest_carried=max(highest[member.member_id] for member in making),
+            leader_claims=any(member.leads for member in claimants),
+            processes=len({member.process for member in claimants}),
+            highest_carried=max(carried[m.member_id].get(family, 0) for m in claimants),
+            known_epoch=known_epoch,
         )
         if claim_rule(numbers).believed:
             found[form] = max(reached, found.get(form, reached))
     return found
 
 
-def newest_memory(*memories: Mapping[bytes, Reached]) -> dict[bytes, Reached]:
-    """Return the greatest entry of each form, at most `MOST_ENTRIES` of the highest epochs."""
+_NO_FAMILY: Final = -1
+
+
+def _highest_carried(member: Carrier, family_of: Mapping[bytes, int]) -> dict[int, int]:
+    """Family -> the highest version of which a member carries a form of the family."""
+    highest: dict[int, int] = {}
+    for form, versions in member.forms.items():
+        family = family_of.get(form, _NO_FAMILY)
+        if family != _NO_FAMILY:
+            highest[family] = max(highest.get(family, 0), *versions)
+    return highest
+
+
+def _known_epoch(members: Sequence[Carrier]) -> int:
+    """The highest epoch that the leader remembers, or more than half of all processes."""
+    by_process: dict[str, int] = {}
+    leader = -1
+    for member in members:
+        highest = max((reached.epoch for reached in member.reached.values()), default=-1)
+        # The least of its members: a member that gives the id of another process raises nothing.
+        by_process[member.process] = min(highest, by_process.get(member.process, highest))
+        leader = max(leader, highest) if member.leads else leader
+    epochs = sorted(by_process.values(), reverse=True)
+    return max(leader, epochs[len(epochs) // 2])
+
+
+def newest_memory(
+    *memories: Mapping[bytes, Reached], first: Collection[bytes] = ()
+) -> dict[bytes, Reached]:
+    """Return the greatest entry of each form, at most `MOST_ENTRIES` of the highest epochs.
+
+    Args:
+        memories: to be merged.
+        first: forms whose entries are kept before those of others.
+    """
     merged: dict[bytes, Reached] = {}
     for memory in memories:
         for form, reached in memory.items():
             merged[form] = max(reached, merged.get(form, reached))
-    kept = sorted(merged.items(), key=lambda entry: (entry[1], entry[0]), reverse=True)
+    kept = sorted(
+        merged.items(), key=lambda entry: (entry[0] in first, entry[1], entry[0]), reverse=True
+    )
     return dict(sorted(kept[:MOST_ENTRIES]))
 
 
 def lowered(
     memory: Mapping[bytes, Reached], forms: Iterable[bytes], version: int
 ) -> dict[bytes, Reached]:
-    """Return the memory after an operator's return of forms to a version, with the next epoch."""
-    epoch = 1 + max((reached.epoch for reached in memory.values()), default=-1)
-    return newest_memory(memory, dict.fromkeys(forms, Reached(epoch, version)))
+    """Return the memory after an operator's return of forms to a version, with the next epoch.
+
+    Leaders believe the epoch: it is below `HIGHEST_EPOCH`. Entries that leaders ignore are dropped.
+    """
+    possible = {f: reached for f, reached in memory.items() if reached.epoch < HIGHEST_EPOCH}
+    epoch = 1 + max((reached.epoch for reached in possible.values()), default=-1)
+    epoch = min(epoch, HIGHEST_EPOCH - 1)
+    returned = dict.fromkeys(forms, Reached(epoch, version))
+    return newest_memory(
+        {form: reached for form, reached in possible.items() if form not in returned},
+        returned,
+        first=returned.keys(),
+    )

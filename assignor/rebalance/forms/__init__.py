@@ -9,16 +9,18 @@ from assignor.rebalance.forms.carried import (
 )
 from assignor.rebalance.forms.group import (
     NO_TOPOLOGIES,
-    NOT_HERE,
     GroupTopologies,
     TopologyMemory,
+    read_topologies,
+)
+from assignor.rebalance.forms.numbering import NOT_HERE
+from assignor.rebalance.forms.own import OwnTopology
+from assignor.rebalance.forms.reports import (
     TopologyReport,
     reached_of,
     reached_rows,
-    read_topologies,
     report_of,
 )
-from assignor.rebalance.forms.own import OwnTopology
 from assignor.rebalance.forms.selection import (
     Selection,
     Share,

@@ -5,6 +5,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from assignor.topology import (
+    HIGHEST_VERSION,
     CarriedTopologies,
     RepartitionTopic,
     Subtopology,
@@ -16,7 +17,9 @@ from encoding.native import SubtopologyRow
 MOST_SUBTOPOLOGIES = 256
 """Subtopologies that a leader reads from one member."""
 
-_HIGHEST_VERSION = 2**31 - 1
+MOST_VERSIONS = 64
+"""Versions of the topology that a leader reads from one member."""
+
 _MOST_PARTITIONS = 2**20
 _MOST_RETENTION_MS = 2**53
 
@@ -62,6 +65,8 @@ def carried_from(rows: tuple[SubtopologyRow, ...]) -> CarriedTopologies | None:
     """Return what a peer describes; None if no program can have such subtopologies."""
     if not rows or len(rows) > MOST_SUBTOPOLOGIES or not all(map(_is_possible, rows)):
         return None
+    if len({version for row in rows for version in row.versions}) > MOST_VERSIONS:
+        return None
     parts = tuple(_subtopology(number, row) for number, row in enumerate(rows))
     if len({content_fingerprint(part) for part in parts}) != len(parts):
         return None
@@ -94,7 +99,9 @@ def _is_possible(row: SubtopologyRow) -> bool:
     grouped = {name for group in row.copartition_groups for name in group}
     lists = (row.source_topics, row.sink_topics, internal, row.changelog_topics)
     return (
-        all(1 <= version <= _HIGHEST_VERSION for version in row.versions)
+        len(row.versions) <= MOST_VERSIONS
+        and bool(row.source_topics)
+        and all(1 <= version <= HIGHEST_VERSION for version in row.versions)
         and all(map(is_topic_name, {name for names in lists for name in names}))
         and all(tuple(sorted(set(names))) == names for names in lists[::3])
         and {*internal, *grouped} <= {*row.source_topics}

@@ -5,89 +5,22 @@ does, and appends those that only other members have, in the order in which it f
 Beside JVM members all members must have one topology, whose numbers hold.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from assignor.rebalance.forms.carried import carried_from, plain, program_fingerprint
+from assignor.rebalance.forms.admission import Admission
+from assignor.rebalance.forms.numbering import MemberForms, numbered
+from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
+from assignor.rebalance.forms.reports import TopologyReport
 from assignor.topology import (
+    HIGHEST_VERSION,
     CarriedTopologies,
     Subtopology,
     content_fingerprint,
     exclusive_topics,
 )
-from encoding import Subscription, shown
-from encoding.native import ReachedRow, SubtopologyRow
-from probing.topologies import (
-    HIGHEST_EPOCH,
-    Carrier,
-    MemberNumbers,
-    MemberRule,
-    Reached,
-    newest_memory,
-    topology_member_rule,
-)
-
-MOST_NUMBERED = 1024
-"""Subtopologies of all members of a group together."""
-
-NOT_HERE = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyReport:
-    """What a member reports about its topology; a JVM member reports nothing.
-
-    Attributes:
-        member_id: of the member.
-        process: its process.
-        is_native: its native fields can be read.
-        is_jvm: it is a member of Kafka's.
-        fingerprint: of all that it carries; empty: it has no topology.
-        version: the highest version that it carries.
-        rows: description of what it carries; empty: it does not describe it.
-        reached: what it remembers.
-    """
-
-    member_id: str
-    process: str
-    is_native: bool = False
-    is_jvm: bool = False
-    fingerprint: bytes = b""
-    version: int = 1
-    rows: tuple[SubtopologyRow, ...] = ()
-    reached: Mapping[bytes, Reached] = field(default_factory=dict)
-
-
-def report_of(member_id: str, value: Subscription) -> TopologyReport:
-    """Return what a subscription says about the topology of its writer."""
-    native, process = value.native, str(value.process_id)
-    if native is None:
-        return TopologyReport(member_id=member_id, process=process, is_jvm=True)
-    return TopologyReport(
-        member_id=member_id,
-        process=process,
-        is_native=native.is_readable,
-        fingerprint=native.fingerprint,
-        version=native.topology_version,
-        rows=native.carried,
-        reached=reached_of(native.reached_versions),
-    )
-
-
-def reached_of(rows: Sequence[ReachedRow]) -> dict[bytes, Reached]:
-    """Return the memory that a peer reports, without impossible entries."""
-    return newest_memory(
-        {
-            form: Reached(epoch, version)
-            for form, epoch, version in rows
-            if epoch < HIGHEST_EPOCH and 1 <= version < 2**31
-        }
-    )
-
-
-def reached_rows(memory: Mapping[bytes, Reached]) -> tuple[ReachedRow, ...]:
-    """Return the rows of a memory."""
-    return tuple(ReachedRow(form, *memory[form]) for form in sorted(memory))
+from encoding import shown
+from probing.topologies import Carrier, MemberNumbers, MemberRule, topology_member_rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,41 +44,44 @@ NO_TOPOLOGIES = TopologyMemory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberForms:
-    """What a member can run, and how it numbers it.
-
-    Attributes:
-        to_group: number in the group of each of its numbers; -1: the group does not number it.
-        versions: content of each subtopology -> versions of the topology that contain it.
-    """
-
-    to_group: tuple[int, ...]
-    versions: Mapping[bytes, tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTopologies:
     """The topologies of a group.
 
     Attributes:
         is_mixed: members have different topologies, or carry several versions.
         numbering: every subtopology, by its number in the group.
+        base_size: number of those of the leader, or of the JVM members' topology.
         by_member: members that can be given tasks.
         refused: member id -> why it gets no tasks.
         asked: members that have to describe their topology first.
+        reused: numbers that were of another subtopology in the rebalance before.
         retired: subtopologies that members could run in the rebalance before, and none can now.
+        warnings: about contradicting descriptions of a program.
         carriers: the members of `by_member`, for the rules.
         memory: for the next rebalance.
     """
 
     is_mixed: bool
     numbering: tuple[Subtopology, ...]
+    base_size: int
     by_member: Mapping[str, MemberForms]
     refused: Mapping[str, str]
     asked: frozenset[str]
     retired: tuple[Subtopology, ...]
     carriers: tuple[Carrier, ...]
     memory: TopologyMemory
+    reused: frozenset[int] = frozenset()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def planned(self) -> tuple[Subtopology, ...]:
+        """The subtopologies that have tasks: those of the base, and those that a member can run."""
+        live = {form for forms in self.by_member.values() for form in forms.versions}
+        return tuple(
+            part
+            for part in self.numbering
+            if part.id < self.base_size or content_fingerprint(part) in live
+        )
 
     @property
     def forms(self) -> tuple[bytes, ...]:
@@ -170,6 +106,7 @@ def read_topologies(
     memory: TopologyMemory,
     *,
     leader_id: str | None,
+    partition_counts: Mapping[str, int],
 ) -> GroupTopologies:
     """Return who can run what.
 
@@ -178,117 +115,155 @@ def read_topologies(
         reports: of every member whose subscription can be read.
         memory: of the rebalance before.
         leader_id: member id of the leader, whose memory of reached versions is believed.
+        partition_counts: external topic -> number of partitions; others are not known.
     """
-    own_key = (program_fingerprint(own), _newest(own))
-    has_jvm = any(report.is_jvm for report in reports)
-    known = _described(own, own_key, reports, memory)
-    keys = {_key(report, own_key) for report in reports if report.is_native}
-    # JVM members were there first: they have the lowest version of the topology.
-    group_key = min(keys, key=lambda key: (key[1], key != own_key, key[0]), default=own_key)
-    group_key = group_key if has_jvm else own_key
-    base = known.get(group_key, own)
-    numbering = [*base.subtopologies, *(memory.appended if base is own else ())]
-    places = {content_fingerprint(part): part.id for part in numbering}
-    by_member: dict[str, MemberForms] = {}
-    refused: dict[str, str] = {}
-    asked: set[str] = set()
-    for report in sorted(reports, key=_by_id):
-        key = group_key if report.is_jvm else _key(report, own_key)
-        carried = known.get(key)
-        rule = _rule(report, memory, carried, fits=key == group_key if has_jvm else None)
-        if rule.treatment == "ask":
-            asked.add(report.member_id)
-        elif rule.treatment == "refuse" or carried is None:
-            refused[report.member_id] = f"{_versions_text(report)}: {rule.why}"
-        else:
-            by_member[report.member_id] = _numbered(carried, numbering, places)
-    live = frozenset(form for forms in by_member.values() for form in forms.versions)
-    is_mixed = len(keys | {group_key}) > 1 or len(base.all_versions) > 1 or bool(asked)
-    gone = memory.live - live
-    kept = len(own.subtopologies) if is_mixed and base is own else len(numbering)
+    group = _read_group(own, reports, memory, partition_counts)
+    base, known, keys = group.base, group.programs.described, group.keys
+    rules = {report.member_id: group.rule(report) for report in sorted(reports, key=_by_id)}
+    by_member = {
+        report.member_id: carried
+        for report in sorted(reports, key=_by_id)
+        if (carried := group.carried_by(report)) is not None
+        and rules[report.member_id].treatment in {"carries", "jvm"}
+    }
+    asked = frozenset(member for member, rule in rules.items() if rule.treatment == "ask")
+    refused = {
+        report.member_id: f"{_versions_text(report)}: {rules[report.member_id].why}"
+        for report in reports
+        if report.member_id not in by_member and report.member_id not in asked
+    }
+    is_mixed = bool(asked) or group.is_mixed({*by_member.values()})
+    table = numbered(base, by_member, memory.appended if base is own else (), memory.live)
+    first = len(base.subtopologies)
     return GroupTopologies(
         is_mixed=is_mixed,
-        numbering=tuple(numbering) if is_mixed else base.subtopologies,
-        retired=tuple(part for part in numbering if content_fingerprint(part) in gone),
-        by_member=by_member,
+        numbering=table.numbering if is_mixed else base.subtopologies,
+        base_size=first,
+        reused=table.reused,
+        retired=table.retired,
+        by_member=table.by_member,
         refused=refused,
-        asked=frozenset(asked),
-        carriers=_carriers(reports, by_member, leader_id),
+        asked=asked,
+        carriers=_carriers(reports, table.by_member, leader_id),
+        warnings=tuple(filter(None, group.programs.warnings)),
         memory=TopologyMemory(
-            appended=tuple(numbering[kept:]),
-            described={key: known[key] for key in sorted(keys & known.keys())},
-            asked=frozenset(asked | refused.keys() & memory.asked),
-            live=live,
+            appended=table.numbering[first:] if is_mixed and base is own else (),
+            described={
+                key: known[key]
+                for key in sorted(keys & known.keys())
+                if known[key] not in group.contradictions
+            },
+            asked=asked | (refused.keys() & memory.asked),
+            live=table.live,
         ),
     )
 
 
-def _rule(
-    report: TopologyReport,
-    memory: TopologyMemory,
-    carried: CarriedTopologies | None,
-    *,
-    fits: bool | None,
-) -> MemberRule:
-    """The rule for a member; `fits` is None where the group has no JVM member."""
-    return topology_member_rule(
-        MemberNumbers(
-            is_native=not report.is_jvm,
-            beside_jvm=fits is not None,
-            is_group_topology=fits is not False,
-            is_described=carried is not None,
-            was_asked=report.member_id in memory.asked,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """What the rule for a member depends on besides its report."""
+
+    base: CarriedTopologies
+    key: ProgramKey
+    keys: frozenset[ProgramKey]
+    has_jvm: bool
+    programs: Programs
+    contradictions: Mapping[CarriedTopologies, str]
+    asked_before: frozenset[str]
+
+    def is_mixed(self, programs: Iterable[CarriedTopologies]) -> bool:
+        """Whether members have different topologies, or carry several versions."""
+        if len(self.keys | {self.key}) > 1 or len(self.base.all_versions) > 1:
+            return True
+        return any(_contents(carried) != _contents(self.base) for carried in programs)
+
+    def carried_by(self, report: TopologyReport) -> CarriedTopologies | None:
+        """What a member can run; None: the leader does not know it."""
+        return self.base if report.is_jvm else self.programs.by_member.get(report.member_id)
+
+    def rule(self, report: TopologyReport) -> MemberRule:
+        """The rule for a member, with its sentence filled in."""
+        carried = self.carried_by(report)
+        fits = report.is_jvm or (
+            key_of(report, self.programs.own_key) == self.key
+            and (carried is None or _contents(carried) == _contents(self.base))
         )
+        contradiction = self.contradictions.get(carried, "") if carried else ""
+        rule = topology_member_rule(
+            MemberNumbers(
+                is_native=not report.is_jvm,
+                beside_jvm=self.has_jvm,
+                is_group_topology=fits,
+                is_described=carried is not None,
+                was_asked=report.member_id in self.asked_before,
+                has_valid_version=_has_valid_version(report),
+                is_admitted=not contradiction,
+            )
+        )
+        return replace(rule, why=rule.why.format(contradiction=contradiction))
+
+
+def _read_group(
+    own: CarriedTopologies,
+    reports: Sequence[TopologyReport],
+    memory: TopologyMemory,
+    partition_counts: Mapping[str, int],
+) -> _Group:
+    """Read the programs of a group, choose the base, and check the others against it."""
+    has_jvm = any(report.is_jvm for report in reports)
+    programs = read_programs(own, reports, memory.described)
+    own_key = programs.own_key
+    keys = frozenset(key_of(r, own_key) for r in reports if r.is_native and _has_valid_version(r))
+    # JVM members were there first: they have the lowest version of the topology.
+    lowest = min(keys, key=lambda key: (key[1], key != own_key, key[0]), default=own_key)
+    group_key = lowest if has_jvm else own_key
+    base = programs.described.get(group_key, own)
+    return _Group(
+        base=base,
+        key=group_key,
+        keys=keys,
+        has_jvm=has_jvm,
+        programs=programs,
+        contradictions=_not_admitted(base, reports, programs, memory, partition_counts),
+        asked_before=memory.asked,
     )
+
+
+def _not_admitted(
+    base: CarriedTopologies,
+    reports: Sequence[TopologyReport],
+    programs: Programs,
+    memory: TopologyMemory,
+    partition_counts: Mapping[str, int],
+) -> dict[CarriedTopologies, str]:
+    """Programs that do not go together with others, and why.
+
+    Of two programs that contradict each other, the one of more processes is admitted; of equally
+    many, the one that was described in the rebalance before.
+    """
+    processes: dict[CarriedTopologies, set[str]] = {}
+    first: dict[CarriedTopologies, str] = {}
+    for report in sorted(reports, key=_by_id):
+        carried = programs.by_member.get(report.member_id)
+        if carried is not None and carried != base:
+            processes.setdefault(carried, set()).add(report.process)
+            first.setdefault(carried, report.member_id)
+    remembered = set(memory.described.values())
+    ordered = sorted(processes, key=lambda c: (-len(processes[c]), c not in remembered, first[c]))
+    admission = Admission(own=base.subtopologies, partition_counts=partition_counts)
+    return {carried: why for carried in ordered if (why := admission.admit(carried))}
+
+
+def _contents(carried: CarriedTopologies) -> tuple[bytes, ...]:
+    return tuple(map(content_fingerprint, carried.subtopologies))
 
 
 def _by_id(report: TopologyReport) -> str:
     return report.member_id
 
 
-def _newest(carried: CarriedTopologies) -> int:
-    return max(carried.all_versions, default=1)
-
-
-def _key(report: TopologyReport, own_key: tuple[bytes, int]) -> tuple[bytes, int]:
-    """What identifies a member's program; a member that names no topology has the leader's."""
-    return (report.fingerprint, report.version) if report.fingerprint else own_key
-
-
-def _described(
-    own: CarriedTopologies,
-    own_key: tuple[bytes, int],
-    reports: Sequence[TopologyReport],
-    memory: TopologyMemory,
-) -> dict[tuple[bytes, int], CarriedTopologies]:
-    """What each program carries, as far as the leader knows it; its own topology before others."""
-    known = dict(memory.described)
-    for report in reports:
-        carried = carried_from(report.rows) if report.rows else None
-        if carried is not None:
-            known[_key(report, own_key)] = carried
-    for report in reports:
-        # The same topology under another version number needs no description.
-        if report.fingerprint == own_key[0] and len(own.all_versions) <= 1:
-            known[report.fingerprint, report.version] = plain(own.subtopologies, report.version)
-    return known | {own_key: own}
-
-
-def _numbered(
-    carried: CarriedTopologies, numbering: list[Subtopology], places: dict[bytes, int]
-) -> MemberForms:
-    """What a member can run; subtopologies that the group does not number yet are appended."""
-    to_group: list[int] = []
-    versions: dict[bytes, tuple[int, ...]] = {}
-    for part, contained in zip(carried.subtopologies, carried.versions, strict=True):
-        form = content_fingerprint(part)
-        if form not in places and len(numbering) < MOST_NUMBERED:
-            places[form] = len(numbering)
-            numbering.append(replace(part, id=len(numbering)))
-        to_group.append(places.get(form, NOT_HERE))
-        if form in places:
-            versions[form] = contained
-    return MemberForms(to_group=tuple(to_group), versions=versions)
+def _has_valid_version(report: TopologyReport) -> bool:
+    return 1 <= report.version <= HIGHEST_VERSION
 
 
 def _carriers(

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from assignor.rebalance.forms.carried import program_fingerprint, rows_of
-from assignor.rebalance.forms.group import reached_of, reached_rows
+from assignor.rebalance.forms.reports import reached_of, reached_rows
 from assignor.rebalance.forms.translation import in_own_numbers, own_numbers
 from assignor.rebalance.held_tasks import UnfollowableAnswer, known_sizes
-from assignor.topology import CarriedTopologies, Subtopology
+from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint
 from encoding import Assignment, NativeAssignment, shown
 from probing.features import TOPOLOGY_VERSION
 from probing.topologies import AnswerNumbers, Reached, answer_rule, newest_memory
@@ -33,7 +33,8 @@ class OwnTopology:
         self, carried: CarriedTopologies, reached: Mapping[bytes, Reached] | None = None
     ) -> None:
         self.carried = carried
-        self.reached: Mapping[bytes, Reached] = newest_memory(reached or {})
+        self._forms = frozenset(map(content_fingerprint, carried.subtopologies))
+        self.reached: Mapping[bytes, Reached] = newest_memory(reached or {}, first=self._forms)
         self.describes = not carried.is_plain
 
     @property
@@ -68,7 +69,8 @@ class OwnTopology:
         """
         native = assignment.native
         if native is not None:
-            self.reached = newest_memory(self.reached, reached_of(native.reached_versions))
+            answered = reached_of(native.reached_versions)
+            self.reached = newest_memory(self.reached, answered, first=self._forms)
             self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
         numbers = own_numbers(numbered_by, self.subtopologies)

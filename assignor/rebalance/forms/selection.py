@@ -67,28 +67,27 @@ def select_tasks(
     *,
     able: AbstractSet[str],
     level: int | None,
-    blocked: AbstractSet[int] = frozenset(),
 ) -> Selection:
     """Return which tasks run, and which members can run them.
 
     Args:
         topologies: who can run what.
-        plan: the tasks of all forms.
+        plan: the tasks of all forms. A form without tasks is as if no member carried it: one of its
+            topics is missing, and no other form of the family waits for it.
         running: member id -> tasks that it ran, by the group's numbers.
         able: members that can be given tasks.
         level: the finalized level of `topology.version`.
-        blocked: subtopologies that no member can run now, as their internal topics are missing.
     """
     ids = {content_fingerprint(part): part.id for part in topologies.numbering}
+    partitions: dict[int, set[int]] = {}
+    for task in plan.partitions_by_task:
+        partitions.setdefault(task.subtopology, set()).add(task.partition)
     carriers = [
-        replace(c, forms={form: v for form, v in c.forms.items() if ids[form] not in blocked})
+        replace(c, forms={form: v for form, v in c.forms.items() if ids[form] in partitions})
         for c in topologies.carriers
         if c.member_id in able
     ]
     decision = decide_forms(carriers, topologies.topics, level=level)
-    partitions: dict[int, set[int]] = {}
-    for task in plan.partitions_by_task:
-        partitions.setdefault(task.subtopology, set()).add(task.partition)
     ran = _by_subtopology(running, {c.member_id for c in carriers})
     chosen: set[TaskId] = set()
     pinned: dict[TaskId, str] = {}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assignor.rebalance.forms.group import NOT_HERE
+from assignor.rebalance.forms.numbering import NOT_HERE
 from assignor.topology import Subtopology, content_fingerprint
 from encoding import Assignment, Subscription, TaskId, TaskOffsetSums
 

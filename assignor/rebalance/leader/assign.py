@@ -119,7 +119,7 @@ def assign_group(
     """
     is_native = settings.release.is_native
     decoded = _decoded(settings, members) if is_native else {}
-    topologies = _topologies(settings, decoded, knowledge) if is_native else None
+    topologies = _topologies(settings, decoded, knowledge, partition_counts) if is_native else None
     plan, plan_warnings = _plan(settings.subtopologies, topologies, partition_counts)
     request = GroupRequest(
         settings=settings,
@@ -149,7 +149,7 @@ def _usable(
         return replace(knowledge, claims=NO_CLAIMS)
     own = settings.subtopologies
     if topologies.numbering[: len(own)] == own:
-        return knowledge
+        return knowledge.without_subtopologies(topologies.reused)
     # Beside JVM members another topology's numbers hold, and what was learnt is in the own ones.
     return replace(knowledge, waits={}, end_offset_sums=None, claims=NO_CLAIMS, lags_before={})
 
@@ -172,6 +172,7 @@ def _topologies(
     settings: LeaderSettings,
     decoded: Mapping[str, Subscription | FutureSubscription],
     knowledge: LeaderKnowledge,
+    partition_counts: Mapping[str, int],
 ) -> GroupTopologies:
     """Which subtopologies each member can run, and how this leader numbers them."""
     reports = [
@@ -180,7 +181,11 @@ def _topologies(
         if isinstance(value, Subscription)
     ]
     return read_topologies(
-        settings.carried, reports, knowledge.topologies, leader_id=knowledge.leader_id
+        settings.carried,
+        reports,
+        knowledge.topologies,
+        leader_id=knowledge.leader_id,
+        partition_counts=partition_counts,
     )
 
 
@@ -193,12 +198,12 @@ def _plan(
     if topologies is None:
         return plan_tasks(own, partition_counts), ()
     try:
-        return plan_tasks(topologies.numbering, partition_counts), ()
+        return plan_tasks(topologies.planned, partition_counts), topologies.warnings
     except TaskAssignmentError as error:
-        if topologies.numbering == own:
+        if topologies.planned == own:
             raise
         why = f"subtopologies that only other members can run get no tasks: {error}"
-    return plan_tasks(own, partition_counts), (why,)
+    return plan_tasks(own, partition_counts), (*topologies.warnings, why)
 
 
 def _answer(request: GroupRequest, suspects: Mapping[str, str]) -> GroupAnswer:

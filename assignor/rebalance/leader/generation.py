@@ -126,7 +126,11 @@ class Generation:
         if topologies is None:
             return ()
         has_forms = topologies.is_mixed or not self.settings.carried.is_plain
-        return topologies.forms if has_forms else ()
+        if not has_forms:
+            return ()
+        # A member need not know the numbers of subtopologies that have no tasks.
+        needed = (task.subtopology + 1 for task in self.request.plan.partitions_by_task)
+        return topologies.forms[: max(topologies.base_size, *needed, 0)]
 
     @property
     def reached(self) -> tuple[ReachedRow, ...]:
@@ -222,7 +226,6 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
         plan,
         members,
         level=levels.level_of(TOPOLOGY_VERSION) or None,
-        blocked=waiting.keys(),
     )
     plan = plan if selection is None else selected_plan(plan, selection)
     if plan is not request.plan:

@@ -1,7 +1,8 @@
 """What a leader knows besides the subscriptions: its settings, and what it has learnt."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from assignor.config import AssignmentConfig
 from assignor.placement import Strategy, high_availability
@@ -15,6 +16,8 @@ from assignor.topology import CarriedTopologies, Subtopology, SubtopologyWaits
 from encoding import TaskId
 from probing import Release
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+
+T = TypeVar("T")
 
 
 def unknown_topic(topic: str) -> str:
@@ -86,6 +89,32 @@ class LeaderKnowledge:
     generation: int = UNKNOWN_GENERATION
     waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
     topologies: TopologyMemory = NO_TOPOLOGIES
+
+    def without_subtopologies(self, numbers: Collection[int]) -> "LeaderKnowledge":
+        """Return this memory without what is known of tasks of some subtopologies.
+
+        Args:
+            numbers: that are of another subtopology since.
+        """
+        if not numbers:
+            return self
+
+        def kept(by_task: Mapping[TaskId, T]) -> dict[TaskId, T]:
+            return {t: value for t, value in by_task.items() if t.subtopology not in numbers}
+
+        claims, sums = self.claims, self.end_offset_sums
+        return replace(
+            self,
+            waits={number: why for number, why in self.waits.items() if number not in numbers},
+            end_offset_sums=None if sums is None else kept(sums),
+            lags_before={process: kept(lags) for process, lags in self.lags_before.items()},
+            claims=replace(
+                claims,
+                given=kept(claims.given),
+                withheld=kept(claims.withheld),
+                waited=kept(claims.waited),
+            ),
+        )
 
     def with_new_topologies(self, decided: "LeaderKnowledge") -> "LeaderKnowledge":
         """Return this memory for a second decision of the same rebalance.

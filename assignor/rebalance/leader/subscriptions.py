@@ -161,16 +161,14 @@ def selection_of(
     members: Sequence[ReadMember],
     *,
     level: int | None,
-    blocked: AbstractSet[int],
 ) -> Selection | None:
     """Return which tasks run in which form; None where the group has one topology, never changed.
 
     Args:
         topologies: of the group; None under a leader of Kafka's.
-        plan: the tasks of all subtopologies.
+        plan: the tasks of all subtopologies whose topics exist.
         members: those that can have tasks.
         level: the finalized level of `topology.version`.
-        blocked: subtopologies whose internal topics are missing.
     """
     if topologies is None:
         return None
@@ -182,7 +180,7 @@ def selection_of(
         if isinstance(member.subscription, Subscription)
     }
     able = {member.id for member in members if not member.unreadable}
-    return select_tasks(topologies, plan, running, able=able, level=level, blocked=blocked)
+    return select_tasks(topologies, plan, running, able=able, level=level)
 
 
 def _versions_of(member: ReadMember) -> MemberVersions:

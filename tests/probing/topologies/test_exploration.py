@@ -48,7 +48,7 @@ FAULTS = {
     },
     "any member": {"faults": frozenset({"any_member"})},
     "no withholding": {"faults": frozenset({"no_withholding"})},
-    "no claim is believed": {"forms": {"believe": lambda _: {}}},
+    "no claim is believed": {"forms": {"believe": lambda *_: {}}},
 }
 
 

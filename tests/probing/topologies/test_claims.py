@@ -1,0 +1,90 @@
+"""Claims of reached versions by one member stop no others, and an operator can always return."""
+
+import pytest
+
+from probing.topologies import (
+    HIGHEST_EPOCH,
+    MOST_AHEAD,
+    MOST_ENTRIES,
+    MOST_UNSHARED,
+    Carrier,
+    Reached,
+    believed_memory,
+    decide_forms,
+    lowered,
+    newest_memory,
+)
+
+OLD, NEW, JUNK = b"old", b"new", b"junk"
+TOPICS = {OLD: frozenset({"lines"}), NEW: frozenset({"lines"}), JUNK: frozenset({"junk"})}
+TOP = 2**31 - 1
+
+
+def member(name, forms, reached=None, *, leads=False, process=None):
+    return Carrier(
+        member_id=name, process=process or name, forms=forms, reached=reached or {}, leads=leads
+    )
+
+
+def honest(reached=None):
+    return [member(f"m{n}", {OLD: (1,)}, reached, leads=n == 0, process=f"p{n}") for n in range(3)]
+
+
+CLAIMS = {
+    "of a form of another family": ({JUNK: (TOP,)}, Reached(0, TOP)),
+    "of a later version than it carries": ({NEW: (2,)}, Reached(0, 3)),
+    "of an epoch far ahead": ({NEW: (2,)}, Reached(MOST_AHEAD, 2)),
+    "of the last epoch": ({NEW: (2,)}, Reached(HIGHEST_EPOCH - 1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CLAIMS))
+def test_a_single_claim_is_not_believed(name):
+    forms, claim = CLAIMS[name]
+    hostile = member("x", forms, {OLD: claim})
+    assert believed_memory([*honest(), hostile], TOPICS) == {}
+
+
+def test_a_claimant_that_gives_the_process_of_another_member_raises_no_epoch():
+    hostile = member("x", {NEW: (2,)}, {OLD: Reached(2**40, 2)}, process="p0")
+    assert believed_memory([honest()[0], hostile], TOPICS) == {}
+
+
+def test_a_claimant_that_carries_the_family_is_believed():
+    claim = Reached(MOST_AHEAD - 1, 2)
+    assert believed_memory([*honest(), member("x", {NEW: (2,)}, {OLD: claim})], TOPICS) == {
+        OLD: claim
+    }
+
+
+@pytest.mark.parametrize("epoch", [0, 2**20, 2**40, 2**62 - 1])
+def test_an_operator_returns_whatever_epoch_most_members_remember(epoch):
+    memory = {OLD: Reached(epoch, TOP), NEW: Reached(epoch, TOP)}
+    group = honest(memory)
+    assert decide_forms(group, TOPICS).families[0].wanted == frozenset()
+    returning = member("m2", {OLD: (1,)}, lowered(memory, [OLD, NEW], 1))
+    decision = decide_forms([*group[:2], returning], TOPICS)
+    assert decision.families[0].wanted == {OLD}
+    assert decision.reached[OLD] == Reached(epoch + 1, 1)
+
+
+@pytest.mark.parametrize("epoch", [HIGHEST_EPOCH - 1, HIGHEST_EPOCH, 2**63 - 1])
+def test_a_lowered_epoch_is_always_believed(epoch):
+    found = lowered({OLD: Reached(epoch, TOP), JUNK: Reached(3, 2)}, [OLD], 1)
+    assert found[OLD].version == 1
+    assert found[OLD].epoch < HIGHEST_EPOCH
+    alone = member("m0", {OLD: (1,)}, found, leads=True)
+    assert decide_forms([alone], TOPICS).families[0].wanted == {OLD}
+
+
+def test_entries_of_forms_that_one_process_carries_do_not_displace_others():
+    junk = {n.to_bytes(8, "big"): (TOP,) for n in range(2 * MOST_ENTRIES)}
+    topics = TOPICS | {form: frozenset({form.hex()}) for form in junk}
+    entry = {OLD: Reached(0, 1)}
+    hostile = member("x", junk, dict.fromkeys(junk, Reached(MOST_AHEAD - 1, TOP)))
+    reached = decide_forms([*honest(entry), hostile], topics).reached
+    assert reached[OLD] == Reached(0, 1)
+    assert len(reached) == 1 + MOST_UNSHARED
+    kept = newest_memory(entry, hostile.reached, first=[OLD])
+    assert len(kept) == MOST_ENTRIES
+    assert kept[OLD] == Reached(0, 1)
