@@ -104,6 +104,11 @@ PARTS = (
         quick=("--groups", "200", "--runs", "1"),
     ),
     Part(
+        name="spark-crossover",
+        run=("-m", "benchmarks.spark.crossover"),
+        quick=("--groups", "40"),
+    ),
+    Part(
         name="spark-group",
         run=("-m", "benchmarks.spark.group"),
         whole=("--tasks", "10000000"),
