@@ -19,14 +19,13 @@ from aiokafka.coordinator.protocol import (
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
 from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
 from assignor.adapters.membership import (
+    UNKNOWN_GENERATION,
     EmbeddedMember,
     MemberKeywords,
     check_listed,
 )
 from assignor.errors import ConfigError
 from assignor.rebalance import GroupMember, by_topic
-
-_UNKNOWN_GENERATION = -1
 
 
 class StreamsAssignor(EmbeddedMember):
@@ -124,7 +123,7 @@ class StreamsAssignor(EmbeddedMember):
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
         """Take the answer of the leader; never raises."""
-        generation = _UNKNOWN_GENERATION if self._port is None else self._port.generation()
+        generation = UNKNOWN_GENERATION if self._port is None else self._port.generation()
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
 
 

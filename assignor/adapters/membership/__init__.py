@@ -1,6 +1,6 @@
 """What the adapters share: one group member beside any client that calls assignors."""
 
-from assignor.adapters.membership.client import ClientPort, ClusterMetadata
+from assignor.adapters.membership.client import UNKNOWN_GENERATION, ClientPort, ClusterMetadata
 from assignor.adapters.membership.client_bytes import readable_metadata, unusable_answer
 from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.embedded import (
@@ -25,6 +25,7 @@ from assignor.adapters.membership.signatures import documented
 
 __all__ = [
     "OPTION_GROUPS",
+    "UNKNOWN_GENERATION",
     "Cancellable",
     "ClientPort",
     "ClusterMetadata",

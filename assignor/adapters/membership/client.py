@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from assignor.adapters.membership.rejoin_timer import Cancellable
+from assignor.rebalance import UNKNOWN_GENERATION
 from encoding import TopicPartition
 
-UNKNOWN_GENERATION = -1
-"""Generation of a member that is in no group, or whose client does not know it."""
+__all__ = ["UNKNOWN_GENERATION", "ClientPort", "ClusterMetadata"]
 
 
 class ClientPort(Protocol):

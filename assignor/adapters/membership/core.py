@@ -38,7 +38,7 @@ NO_TASKS = TasksHeld()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenUp:
-    """Tasks that a member gives up before a join; `is_lost`: other members run them already."""
+    """Tasks that a member gives up before a join; `is_lost`: others may run them already."""
 
     tasks: TasksHeld
     is_lost: bool
@@ -164,10 +164,10 @@ class MembershipCore:
     def give_up(self, *, is_lost: bool) -> GivenUp | None:
         """Return the tasks to give up before a join, or None where there are none.
 
-        Everything under the eager protocol, or when the group removed this member.
+        Everything under the eager protocol, or if its tasks were lost.
 
         Args:
-            is_lost: the group removed this member, so its tasks run elsewhere.
+            is_lost: the group removed this member, or uses another assignor: its tasks are lost.
         """
         if is_lost:
             self.member.forget_tasks()

@@ -14,7 +14,7 @@ from assignor.rebalance.leader.record_budget import (
 )
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES
-from assignor.rebalance.leader.subscriptions import GroupMember
+from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, GroupMember
 from assignor.rebalance.leader.threads import assign_actives, assign_threads
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "NO_CLAIMS",
     "NO_FAILURES",
     "RECORD_BYTES",
+    "UNKNOWN_GENERATION",
     "ClaimMemory",
     "GroupAnswer",
     "GroupMember",

@@ -1,10 +1,11 @@
 """The group leader's half of a rebalance: subscriptions in, one answer per member out.
 
-A pure function: metadata, end offsets and settings are handed in. `_answer` is the whole way of a
-rebalance, step by step. No member's bytes harm another member: values are restricted to what the
-group can contain (`boundary`), a member whose bytes cannot be decoded is quarantined and reported,
-claims of ownership are believed for a few rebalances (`claims`), and any other failure is traced to
-the member that causes it (`suspects`).
+A pure function: metadata, end offsets and settings are handed in. `assign_group` decodes, admits
+topologies and plans tasks; `_answer` has the steps from there to the answers. No member's bytes
+harm another member: values are restricted to what the group can contain (`boundary`), a member
+whose bytes cannot be decoded is quarantined and reported, claims of ownership are believed for a
+few rebalances (`claims`), and any other failure is traced to the member that causes it
+(`suspects`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -144,13 +145,16 @@ def assign_group(
 def _usable(
     knowledge: LeaderKnowledge, settings: LeaderSettings, topologies: GroupTopologies | None
 ) -> LeaderKnowledge:
-    """What a leader knows about the subtopologies of this group; a leader of Kafka's: no claims."""
+    """What a leader's memory says about this group's tasks; one of Kafka's remembers no claims.
+
+    Beside JVM members, tasks are numbered by their topology, and all that is kept by the numbers of
+    the leader's own one would be about other tasks.
+    """
     if topologies is None:
         return replace(knowledge, claims=NO_CLAIMS)
     own = settings.subtopologies
     if topologies.numbering[: len(own)] == own:
         return knowledge.without_subtopologies(topologies.reused)
-    # Beside JVM members another topology's numbers hold, and what was learnt is in the own ones.
     return replace(knowledge, waits={}, end_offset_sums=None, claims=NO_CLAIMS, lags_before={})
 
 

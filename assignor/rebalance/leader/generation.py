@@ -91,7 +91,7 @@ class Generation:
 
     Attributes:
         request: the arguments of `assign_group`.
-        members: those that can have tasks, or keep what they own.
+        members: readable ones that support the finalized levels; those of `excluded` among them.
         plan: the tasks that can be assigned now.
         decision: versions and contents of the answers, by `probing`.
         levels: finalized levels that hold in the group from now on.
@@ -313,12 +313,12 @@ def _waits(
 
 
 def _left_out(
-    request: GroupRequest, quarantined: Mapping[str, str], lacking: Mapping[str, str]
+    request: GroupRequest, quarantined: Mapping[str, str], taskless: Mapping[str, str]
 ) -> list[str]:
     """Warnings about members and subtopologies that are left out."""
     return [
         *(f"quarantined {shown(m)}: {shown(why)}" for m, why in sorted(quarantined.items())),
-        *(f"{shown(member)} gets no tasks: {why}" for member, why in lacking.items()),
+        *(f"{shown(member)} gets no tasks: {why}" for member, why in taskless.items()),
         *request.plan_warnings,
         *(retired_sentences(request.topologies) if request.topologies else ()),
     ]
