@@ -93,11 +93,15 @@ class _Tasks:
         if partition not in self._stores:
             self._stores[partition] = self._restored(partition)
         store = self._stores[partition]
-        for record in records:
-            store[record.key] += 1
-            value = COUNT.pack(store[record.key])
-            self._producer.send(self._changelog, key=record.key, value=value, partition=partition)
-            self._producer.send(self._counts, key=record.key, value=value)
+        try:
+            for record in records:
+                store[record.key] += 1
+                row = {"key": record.key, "value": COUNT.pack(store[record.key])}
+                self._producer.send(self._changelog, partition=partition, **row)
+                self._producer.send(self._counts, **row)
+        except KafkaError:
+            del self._stores[partition]  # restored again, as records of the batch were counted
+            raise
 
     def _restored(self, partition: int) -> Counter[bytes]:
         return read_counts(self._bootstrap_servers, self._changelog, (partition,))
@@ -174,13 +178,21 @@ def run(config: RealConfig, report: Reporter) -> int:
 
 def _step(consumer: KafkaConsumer, tasks: _Tasks) -> None:
     batches: Mapping[TopicPartition, Sequence[ConsumerRecord]] = consumer.poll(timeout_ms=_POLL_MS)
-    offsets = {
-        where: OffsetAndMetadata(records[-1].offset + 1, "", -1)
-        for where, records in sorted(batches.items())
-        if tasks.process(where, records)
-    }
-    if offsets:
-        consumer.commit(offsets)
+    waiting = dict(sorted(batches.items()))
+    offsets = {}
+    try:
+        for where, records in batches.items():
+            if tasks.process(where, records):
+                offsets[where] = OffsetAndMetadata(records[-1].offset + 1, "", -1)
+            del waiting[where]
+    except KafkaError:
+        # The client's position is behind the batches: without this, they would never be read again.
+        for where in sorted(waiting.keys() & consumer.assignment()):
+            consumer.seek(where, waiting[where][0].offset)
+        raise
+    finally:
+        if offsets:
+            consumer.commit(offsets)
 
 
 def _obey(assignor: EmbeddedMember, report: Reporter, stopping: threading.Event) -> None:
