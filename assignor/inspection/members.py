@@ -236,21 +236,21 @@ def _in_group_numbers(look: MemberLook) -> MemberLook:
     if look.carried is None or not look.answer.numbered_by:
         return look
     numbers = {form: number for number, form in enumerate(look.answer.numbered_by)}
-    parts = {
-        numbers[form]: part
-        for part in look.carried.subtopologies
-        if (form := content_fingerprint(part)) in numbers
-    }
-    to_group = [numbers.get(content_fingerprint(p), NOT_HERE) for p in look.carried.subtopologies]
+    own = look.carried.subtopologies
+    to_group = [numbers.get(content_fingerprint(part), NOT_HERE) for part in own]
     active = {task.subtopology for task in look.answer.active}
-    read = {number: {*part.source_topics} for number, part in parts.items() if number in active}
+    read = {
+        number: frozenset(part.source_topics)
+        for number, part in zip(to_group, own, strict=True)
+        if number in active
+    }
     return replace(
         look,
         sums=renumbered(look.sums, to_group),
         end_sums=renumbered(look.end_sums, to_group),
         answer=replace(
             look.answer,
-            topics_of={**look.answer.topics_of, **{n: frozenset(read[n]) for n in sorted(read)}},
+            topics_of={**look.answer.topics_of, **dict(sorted(read.items()))},
         ),
     )
 

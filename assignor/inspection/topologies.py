@@ -11,7 +11,7 @@ from itertools import islice
 
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import ClusterFacts, MemberLook, Shape
-from assignor.topology import Subtopology, content_fingerprint, exclusive_topics
+from assignor.topology import Subtopology, content_fingerprint
 from encoding import TopicPartition
 from probing.features import TOPOLOGY_VERSION
 from probing.topologies import Carrier, FamilyDecision, Reached, decide_forms, newest_memory
@@ -31,6 +31,18 @@ class _Form:
     versions: set[int] = field(default_factory=set)
     carriers: dict[str, set[int]] = field(default_factory=dict)
     running: dict[str, set[int]] = field(default_factory=dict)
+
+    def sources(self, shape: Shape) -> tuple[str, ...]:
+        """Its source topics: as described, else as its tasks show them."""
+        if self.part is not None:
+            return self.part.source_topics
+        return () if self.number is None else shape.sources.get(self.number, ())
+
+    def changelogs(self, shape: Shape) -> tuple[str, ...]:
+        """Its changelogs, likewise."""
+        if self.part is not None:
+            return self.part.changelog_topics
+        return () if self.number is None else shape.changelogs.get(self.number, ())
 
 
 def look_at_topologies(
@@ -123,7 +135,10 @@ def _families(
     memory = newest_memory(*(member.answer.reached for member in natives))
     decisions = decide_forms(
         _carriers(forms),
-        {fingerprint: _topics(form, shape) for fingerprint, form in forms.items()},
+        {
+            fingerprint: frozenset((*form.sources(shape), *form.changelogs(shape)))
+            for fingerprint, form in forms.items()
+        },
         level=_level(natives),
         believe=lambda *_: dict(memory),
     ).families
@@ -159,26 +174,16 @@ def _family(
 
 
 def _form(fingerprint: bytes, form: _Form, shape: Shape, decision: FamilyDecision) -> FormLook:
-    number = -1 if form.number is None else form.number
-    part = form.part
     return FormLook(
         fingerprint=fingerprint.hex(),
         number=form.number,
-        sources=shape.sources.get(number, ()) if part is None else part.source_topics,
-        changelogs=shape.changelogs.get(number, ()) if part is None else part.changelog_topics,
+        sources=form.sources(shape),
+        changelogs=form.changelogs(shape),
         versions=tuple(sorted(form.versions)),
         carriers=tuple(sorted(form.carriers)),
         running={name: tuple(sorted(form.running[name])) for name in sorted(form.running)},
         wanted=fingerprint in decision.wanted,
     )
-
-
-def _topics(form: _Form, shape: Shape) -> frozenset[str]:
-    """Topics of which one task at a time may use a partition."""
-    if form.part is not None:
-        return exclusive_topics(form.part)
-    number = -1 if form.number is None else form.number
-    return frozenset((*shape.sources.get(number, ()), *shape.changelogs.get(number, ())))
 
 
 def _carriers(forms: Mapping[bytes, _Form]) -> list[Carrier]:
@@ -199,19 +204,8 @@ def _waiting(
 ) -> tuple[TopicPartition, ...]:
     """Partitions that no form runs, named by a source topic with the most partitions."""
     forms = list(forms)
-    topics = sorted(
-        {
-            topic
-            for form in forms
-            for topic in (
-                shape.sources.get(-1 if form.number is None else form.number, ())
-                if form.part is None
-                else form.part.source_topics
-            )
-            if topic in facts.topics
-        },
-        key=lambda topic: (-facts.topics[topic].partitions, topic),
-    )
+    known = {topic for form in forms for topic in form.sources(shape) if topic in facts.topics}
+    topics = sorted(known, key=lambda topic: (-facts.topics[topic].partitions, topic))
     if not topics:
         return ()
     running = {p for form in forms for held in form.running.values() for p in held}
