@@ -32,6 +32,7 @@ from system_tests.plan import (
     Use,
     make_plan,
     read_saved,
+    read_saved_topology,
     step_costs,
     topology_lines,
     topology_plan,
@@ -134,13 +135,8 @@ def _plan_topologies(given: dict[str, Any]) -> NoReturn:
 
 def _topologies(names: tuple[str, str], application_id: str | None) -> Iterator[PlannedTopology]:
     """Yield both sides: importable topologies, or groups that `assignor inspect` saved."""
-    saved = {name: read_saved(Path(name)) for name in names if Path(name).is_file()}
-    nameless = sorted(name for name, group in saved.items() if not group.name)
-    if nameless:
-        refuse(
-            f"{nameless[0]} has no name, which is the prefix of internal topics; add the group id"
-        )
-    groups = sorted({group.name for group in saved.values()} | {application_id or ""} - {""})
+    saved = {name: read_saved_topology(Path(name)) for name in names if Path(name).is_file()}
+    groups = sorted({group for group, _ in saved.values()} | {application_id or ""} - {""})
     if len(groups) > 1:
         refuse(
             f"internal topics have the prefix of one application, and these are {quoted(groups)};"
@@ -148,13 +144,7 @@ def _topologies(names: tuple[str, str], application_id: str | None) -> Iterator[
         )
     for name in names:
         if name in saved:
-            group = saved[name]
-            yield PlannedTopology(
-                subtopologies=group.subtopologies,
-                version=group.topology_version,
-                placeholders=group.placeholders,
-                is_saved=True,
-            )
+            yield saved[name][1]
         else:
             topology = imported_topology(name)
             yield PlannedTopology(

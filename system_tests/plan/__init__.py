@@ -2,7 +2,7 @@
 
 from system_tests.plan.cost import StepCost, step_costs
 from system_tests.plan.notes import FATAL
-from system_tests.plan.saved import read_saved
+from system_tests.plan.saved import read_saved, read_saved_topology
 from system_tests.plan.steps import PlanStep, UpgradePlan, Use, make_plan
 from system_tests.plan.topologies import (
     PlannedTopology,
@@ -21,6 +21,7 @@ __all__ = [
     "Use",
     "make_plan",
     "read_saved",
+    "read_saved_topology",
     "step_costs",
     "topology_lines",
     "topology_plan",

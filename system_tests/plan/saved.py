@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from assignor import read_problem
-from assignor.problems import TOPOLOGY_VERSION_KEY, ProblemError, parse_problem, quoted
+from assignor.problems import TOPOLOGY_VERSION_KEY, Problem, ProblemError, parse_problem, quoted
 from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
 from probing import RELEASES, Release, ReleaseError
+from system_tests.plan.topologies import PlannedTopology
 
 _FILE_LIMIT: Final = 512 * 1024 * 1024
 _SHOWN: Final = 5
@@ -29,18 +30,12 @@ class SavedGroup:
         partitions: partition count of the largest source topic.
         releases_by_client: client -> names of the releases that match what all its threads wrote;
             empty if unknown.
-        subtopologies: with their topics, as far as `inspect` knew them.
-        topology_version: the highest version of the topology that a member runs.
-        placeholders: topics of the file that stand for unknown ones.
     """
 
     name: str
     processes: int
     partitions: int
     releases_by_client: Mapping[str, frozenset[str]]
-    subtopologies: tuple[Subtopology, ...] = ()
-    topology_version: int = 1
-    placeholders: tuple[str, ...] = ()
 
     def release(self, given: Release | None) -> str:
         """Return the name of the release that the group runs: `given`, else the only match.
@@ -80,6 +75,46 @@ def read_saved(path: Path) -> SavedGroup:
     Raises:
         ProblemError: the file cannot be read, is too large, or is not a problem file.
     """
+    data, problem = _read(path)
+    sizes = (task.partition + 1 for task in problem.state.tasks)
+    return SavedGroup(
+        name=problem.name,
+        processes=len(problem.state.clients),
+        partitions=max(sizes, default=1),
+        releases_by_client={
+            str(client.get("client", process)): _releases(client.get("versions"))
+            for process, client in sorted(data["clients"].items())
+        },
+    )
+
+
+def read_saved_topology(path: Path) -> tuple[str, PlannedTopology]:
+    """Return the name of a saved group, and its topology as far as `inspect` knew it.
+
+    Raises:
+        ProblemError: as `read_saved` does; or the group has no name, or an impossible topology.
+    """
+    data, problem = _read(path)
+    name = problem.name
+    if not name:
+        raise ProblemError(
+            f"{path} has no name, which is the prefix of internal topics; add the group id"
+        )
+    parts = tuple(_subtopologies(path, name, data.get("subtopologies", {})))
+    return name, PlannedTopology(
+        subtopologies=parts,
+        version=_version(path, data.get(TOPOLOGY_VERSION_KEY, 1)),
+        placeholders=tuple(
+            topic
+            for part in parts
+            for topic in (*part.source_topics, *part.changelog_topics)
+            if topic.startswith(f"{name}-subtopology-{part.id}-")
+        ),
+        is_saved=True,
+    )
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Problem]:
     try:
         with path.open("rb") as file:
             raw = file.read(_FILE_LIMIT + 1)
@@ -89,28 +124,9 @@ def read_saved(path: Path) -> SavedGroup:
         raise ProblemError(f"{path} has more than {_FILE_LIMIT} bytes; this is not a saved group")
     try:
         data = parse_problem(raw.decode("utf-8", errors="replace"))
-        problem = read_problem(data)
+        return data, read_problem(data)
     except RebalanceError as error:
         raise ProblemError(f"{path}: {error}") from None
-    sizes = (task.partition + 1 for task in problem.state.tasks)
-    parts = tuple(_subtopologies(path, problem.name, data.get("subtopologies", {})))
-    return SavedGroup(
-        name=problem.name,
-        processes=len(problem.state.clients),
-        partitions=max(sizes, default=1),
-        releases_by_client={
-            str(client.get("client", process)): _releases(client.get("versions"))
-            for process, client in sorted(data["clients"].items())
-        },
-        subtopologies=parts,
-        topology_version=_version(path, data.get(TOPOLOGY_VERSION_KEY, 1)),
-        placeholders=tuple(
-            topic
-            for part in parts
-            for topic in (*part.source_topics, *part.changelog_topics)
-            if topic.startswith(f"{problem.name}-subtopology-{part.id}-")
-        ),
-    )
 
 
 def _subtopologies(path: Path, name: str, rows: Mapping[str, Any]) -> Iterator[Subtopology]:
