@@ -6,7 +6,6 @@ and removes its folder even if this process is killed.
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,20 +16,16 @@ from signal import SIGCONT, SIGKILL, SIGSTOP
 from time import monotonic, sleep
 from typing import Any
 
-from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError
-
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real.jars import broker_jars
 from system_tests.real.java import find_java
+from system_tests.real.ports import HOST, answers, check_free, free_port, listens
 from system_tests.real.properties import secured_protocols, server_properties
 
-_HOST = "127.0.0.1"
 _CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _FORMAT_S = 60
 _READY_S = 60.0
 _STOP_S = 20.0
-_ATTEMPT_MS = 1000
 _RETRY_S = 0.1
 _LOG_TAIL = 4096
 # Tests start several JVMs on two cores: only the first compiler, and one garbage collector thread.
@@ -69,12 +64,12 @@ class RealBroker:
         self._level_release, self._users = level_release, dict(users or {})
         self._key_store = key_store
         protocols = secured_protocols(has_users=bool(users), has_keys=key_store is not None)
-        self._secured_ports = {name: _free_port() for name in protocols}
+        self._secured_ports = {name: free_port() for name in protocols}
         self._jars = broker_jars(release)
         self._java = find_java()
         self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
-        self.port = port or _free_port()
-        self.controller_port: int = beside.controller_port if beside else _free_port()
+        self.port = port or free_port()
+        self.controller_port: int = beside.controller_port if beside else free_port()
         self._guard: subprocess.Popen[str] | None = None
         self.pid: int | None = None
         self._is_formatted = False
@@ -82,7 +77,7 @@ class RealBroker:
     @property
     def bootstrap_servers(self) -> str:
         """Address for clients."""
-        return f"{_HOST}:{self.port}"
+        return f"{HOST}:{self.port}"
 
     @property
     def sasl_servers(self) -> str:
@@ -91,7 +86,7 @@ class RealBroker:
 
     def servers(self, security_protocol: str) -> str:
         """Return the address for clients of a security protocol that it has a listener for."""
-        return f"{_HOST}:{({'PLAINTEXT': self.port} | self._secured_ports)[security_protocol]}"
+        return f"{HOST}:{({'PLAINTEXT': self.port} | self._secured_ports)[security_protocol]}"
 
     @property
     def is_running(self) -> bool:
@@ -104,7 +99,7 @@ class RealBroker:
         Raises:
             EnvironmentFailureError: the port is in use, it ended, or did not answer in a minute.
         """
-        _check_free(self.port)
+        check_free(self.port)
         if not self._is_formatted:
             self._format()
         with self._log.open("ab") as log:
@@ -145,7 +140,7 @@ class RealBroker:
             EnvironmentFailureError: as `start`.
         """
         self.stop()
-        self.port = port or _free_port()
+        self.port = port or free_port()
         self._write_properties()
         self.start()
 
@@ -223,7 +218,7 @@ class RealBroker:
 
     def _write_properties(self) -> None:
         properties = server_properties(
-            host=_HOST,
+            host=HOST,
             ports={"PLAINTEXT": self.port} | self._secured_ports,
             controller_port=self.controller_port,
             data=self._folder / "data",
@@ -255,7 +250,7 @@ class RealBroker:
     def _wait_ready(self) -> None:
         deadline = monotonic() + _READY_S
         while self.is_running and monotonic() < deadline:
-            if _listens(self.port) and _answers(self.bootstrap_servers):
+            if listens(self.port) and answers(self.bootstrap_servers):
                 return
             sleep(_RETRY_S)
         what = "did not answer in a minute" if self.is_running else "ended while it started"
@@ -299,50 +294,8 @@ def running_real_broker(release: str, **options: Any) -> Iterator[RealBroker]:
         broker.close()
 
 
-def _listens(port: int) -> bool:
-    """Return whether the port accepts connections."""
-    try:
-        socket.create_connection((_HOST, port), timeout=1.0).close()
-    except OSError:
-        return False
-    return True
-
-
-def _answers(bootstrap_servers: str) -> bool:
-    """Return whether a broker answers; it accepts connections before it is ready."""
-    try:
-        admin = KafkaAdminClient(
-            bootstrap_servers=bootstrap_servers,
-            request_timeout_ms=_ATTEMPT_MS,
-            bootstrap_timeout_ms=_ATTEMPT_MS,
-        )
-    except (KafkaError, ValueError):
-        return False
-    try:
-        return bool(admin.describe_cluster().get("brokers"))
-    except KafkaError:
-        return False
-    finally:
-        admin.close()
-
-
 def send_signal(pid: int | None, number: int) -> None:
     """Send a signal to a process that may be gone."""
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-
-
-def _check_free(port: int) -> None:
-    """Check that no other process listens on the port."""
-    try:
-        socket.create_server((_HOST, port)).close()
-    except OSError as error:
-        raise EnvironmentFailureError(
-            f"port {port} cannot be listened on: {error.strerror}; choose another, or 0"
-        ) from error
-
-
-def _free_port() -> int:
-    with socket.create_server((_HOST, 0)) as server:
-        return int(server.getsockname()[1])

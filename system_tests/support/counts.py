@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from kafka import KafkaConsumer, TopicPartition
 
+from assignor.adapters.connecting import network_client
+
 COUNT = struct.Struct(">q")
 """The format of Kafka's LongSerializer."""
 
@@ -15,9 +17,13 @@ _POLL_MS = 1000
 def read_counts(bootstrap_servers: str, topic: str, partitions: Iterable[int]) -> Counter[bytes]:
     """Return the last value of every key of a changelog, up to its current end."""
     wheres = [TopicPartition(topic, partition) for partition in partitions]
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap_servers, fetch_max_wait_ms=100, metrics_enabled=False
-    )
+    with network_client() as kafka_client:
+        consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap_servers,
+            fetch_max_wait_ms=100,
+            metrics_enabled=False,
+            kafka_client=kafka_client,
+        )
     store: Counter[bytes] = Counter()
     try:
         consumer.assign(wheres)
