@@ -8,10 +8,8 @@ processes, which is steadier on a machine that does other work. The work of `bat
 takes more than a session of Spark that counts ten rows. The last row compares one core with more.
 """
 
-import ctypes
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,11 +19,11 @@ from pathlib import Path
 import click
 
 from benchmarks.rows import at_least, at_most, say
+from benchmarks.spark.processor_time import processor_times
 
 PART = "Spark"
 FULL_SIZE = 5_000
 OVER_PROCESSES, SCALING = 1.1, 1.7
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _BARE = """
 from spark_assign.cli.session import session
 spark = session("bare", cores={cores}, is_brief=True)
@@ -41,8 +39,8 @@ def timed(words, cores):
         words: the command.
         cores: it is bound to so many.
     """
-    before, all_cores = processor_seconds(), os.sched_getaffinity(0)
-    with tempfile.TemporaryFile() as out:
+    all_cores = os.sched_getaffinity(0)
+    with tempfile.TemporaryFile() as out, processor_times() as seconds:
         os.sched_setaffinity(0, sorted(all_cores)[:cores])
         started = time.perf_counter()
         status = subprocess.run(words, stdout=out, check=False).returncode
@@ -53,7 +51,7 @@ def timed(words, cores):
         _wait_for_orphans()
         out.seek(max(0, out.seek(0, os.SEEK_END) - 10_000))
         lines = out.read().decode(errors="replace").splitlines()
-    return {"wall": wall, "cpu": processor_seconds() - before, "last": lines[-1] if lines else ""}
+    return {"wall": wall, "cpu": sum(seconds.values()), "last": lines[-1] if lines else ""}
 
 
 def _wait_for_orphans():
@@ -63,12 +61,6 @@ def _wait_for_orphans():
             os.wait()
         except ChildProcessError:
             return
-
-
-def processor_seconds():
-    """Processor time of all descendants that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def write_groups(path, groups, tasks, clients):
@@ -133,8 +125,6 @@ def rows_of(found, cores):
 @click.option("--clients", type=click.IntRange(2), default=20, show_default=True)
 @click.option("--cores", type=click.IntRange(2), default=2, show_default=True)
 def main(sizes, tasks, clients, cores):
-    # Processes that outlive their parents are waited for here, so that their time counts.
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     bare = timed([sys.executable, "-c", _BARE.format(cores=cores)], cores)
     say(PART, "a session, seconds; processor seconds", f"{bare['wall']:.1f}; {bare['cpu']:.1f}")
     rows = []
