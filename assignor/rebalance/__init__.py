@@ -21,7 +21,14 @@ from assignor.rebalance.following import (
     Step,
     steps_after,
 )
-from assignor.rebalance.forms import NOT_HERE, carried_from, reached_of, renumbered
+from assignor.rebalance.forms import (
+    NO_TOPOLOGIES,
+    NOT_HERE,
+    TopologyMemory,
+    carried_from,
+    reached_of,
+    renumbered,
+)
 from assignor.rebalance.held_tasks import PartitionsByTask, TasksHeld, TasksListener
 from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
@@ -55,6 +62,7 @@ __all__ = [
     "NOT_HERE",
     "NO_CLAIMS",
     "NO_FAILURES",
+    "NO_TOPOLOGIES",
     "RECORD_BYTES",
     "UNKNOWN_GENERATION",
     "AskAgain",
@@ -84,6 +92,7 @@ __all__ = [
     "StreamsMember",
     "TasksHeld",
     "TasksListener",
+    "TopologyMemory",
     "answered_persistent_version",
     "assign_group",
     "assign_threads",

@@ -192,8 +192,8 @@ class StreamsMember:
         """Take an answer: hold its tasks from now on, and return what probing asks for.
 
         The first answer of a static member may be from before its restart, since the coordinator
-        keeps it. If that answer cannot be read or followed, or is about another topology, the
-        member asks for a new answer, once.
+        keeps it. If that answer cannot be read or followed, is about another topology, or is not
+        about the newest of several that this member carries, it asks for a new answer, once.
 
         Args:
             partitions: what the consumer protocol assigned.
@@ -209,7 +209,7 @@ class StreamsMember:
         )
         if not (is_first and self.identity.instance_id and self._release.is_native):
             return received
-        outdated = received.failure or outdated_answer(received.assignment, self._subtopologies)
+        outdated = received.failure or outdated_answer(received.assignment, self.topology)
         if not outdated:
             return received
         if received.failure:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from assignor.errors import ConfigError
 from assignor.rebalance.endpoints import checked_endpoint
+from assignor.rebalance.forms import OwnTopology
 from assignor.rebalance.leader import reported_levels
 from assignor.topology import Subtopology, is_topic_name
 from encoding import Assignment, Subscription, TaskOffsetSums, shown
@@ -92,7 +93,7 @@ def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtop
     return f"the answer is about {answered} subtopologies, and this member's topology has {own}"
 
 
-def outdated_answer(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
+def outdated_answer(assignment: Assignment | None, topology: OwnTopology) -> str:
     """Return why an answer was not written for the program that the member runs now, or "".
 
     Without the native body a member runs its tasks, and knows no routing, level or warm-up.
@@ -100,7 +101,7 @@ def outdated_answer(assignment: Assignment | None, subtopologies: Sequence[Subto
     native = None if assignment is None else assignment.native
     if native is not None and not native.is_readable:
         return f"the answer has a native body of version {native.version}, which is unknown here"
-    return other_topology(assignment, subtopologies)
+    return other_topology(assignment, topology.subtopologies) or topology.unreached(assignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,9 @@ To measure again:
 <!-- not run: minutes -->
 ```sh
 python -m tests.system_tests.planted.rules
-python -m tests.system_tests.planted.dimensions # ten faults of groups with dimensions
+python -m tests.system_tests.planted.dimensions # faults of groups with dimensions
+python -m tests.system_tests.planted.topologies # faults of changed topologies
+python -m tests.probing.topologies.planted # rules of changed topologies, explored
 ```
 
 The first command removes one row at a time from the tables of `probing/`
@@ -46,6 +48,22 @@ checkers. For each of them, the code is changed in one place
 (`tests/system_tests/planted/dimensions.py`). A test repeats every row."""
 
 
+_TOPOLOGIES = """## Checkers of changed topologies
+
+The bounces of `simulate --topology` and `--draw topology` have checkers of their own
+([simulator](simulator.md#a-changed-application)). For each of them, the code is changed in one
+place (`tests/system_tests/planted/topologies.py`). A test repeats every row."""
+
+
+_EXPLORED = """## Rules of a changed topology
+
+`python -m tests.probing.topologies.planted` removes or replaces one row at a time of the tables in
+`probing/topologies` and explores every order of a rolling change with crashes
+([topologies](topologies.md)). A test repeats it. Not listed are rows that do not decide in these
+explorations: those of levels and of programs that carry both topologies, and claims of hostile
+members (`tests/probing/topologies/test_claims.py`)."""
+
+
 def render() -> str:
     """Return the whole page."""
     stored = json.loads(_STORED.read_text(encoding="utf-8"))
@@ -60,6 +78,12 @@ def render() -> str:
     lines = ["| checker | what the changed code does | in | other checkers | and in |"]
     lines += ["| --- | --- | --- | --- | --- |", *map(_dimension, stored["dimensions"])]
     parts.append(_DIMENSIONS + "\n\n" + "\n".join(lines))
+    lines = ["| checker | what the changed code does | in | other checkers |"]
+    lines += ["| --- | --- | --- | --- |", *map(_topology, stored["topologies"])]
+    parts.append(_TOPOLOGIES + "\n\n" + "\n".join(lines))
+    lines = ["| rule | fault | change, crashes | finding |"]
+    lines += ["| --- | --- | --- | --- |", *map(_explored, stored["explored"])]
+    parts.append(_EXPLORED + "\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -77,6 +101,17 @@ def _checker(row: dict) -> str:
     without, others = row["without"] or "-", ", ".join(row["others"]) or "none"
     alone = f"`{row['alone']}`" if row["alone"] else "-"
     return f"| {row['checker']} | `{row['bounce']}` | {without} | {others} | {alone} |"
+
+
+def _topology(row: dict) -> str:
+    others = ", ".join(row["others"]) or "none"
+    return f"| {row['checker']} | {row['why']} | `{row['bounce']}` | {others} |"
+
+
+def _explored(row: dict) -> str:
+    return (
+        f"| {row['rule']} | {row['fault']} | {row['change']}, {row['crashes']} | {row['found']} |"
+    )
 
 
 def _dimension(row: dict) -> str:

@@ -223,16 +223,19 @@ def decide_unit(
             return UnitDecision(rule=rule, forms=frozenset())
 
 
-def shares_released(held: Mapping[str, Sequence[int]], able: int) -> dict[str, frozenset[int]]:
+def shares_released(
+    held: Mapping[str, Sequence[int]], able: int, *, others: int
+) -> dict[str, frozenset[int]]:
     """Return the partitions that members of the old form give up so that new ones get a share.
 
     Args:
         held: member id -> partitions that it runs in another form than the wanted one.
         able: number of members that can run the wanted form and hold no other; 0 releases nothing.
+        others: number of partitions that run in the wanted form, or on no member.
     """
     if not able or not held:
         return {}
-    share, more = divmod(sum(map(len, held.values())), len(held) + able)
+    share, more = divmod(sum(map(len, held.values())) + others, len(held) + able)
     released: dict[str, frozenset[int]] = {}
     # Those that hold most keep the remainder, so that as few as possible move.
     for place, name in enumerate(sorted(held, key=lambda name: (-len(held[name]), name))):

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -17,6 +17,7 @@ from system_tests.matrix import (
     all_pairs,
     expect,
     gather_many,
+    gather_topologies,
     grid_lines,
     kinds,
     kip268_cells,
@@ -29,8 +30,12 @@ from system_tests.matrix import (
     pairs_between,
     render_page,
     to_text,
+    topology_cells,
+    topology_document,
+    topology_lines,
     verdict_of,
 )
+from system_tests.topology_changes import ChangeKind
 
 _NOTES = """
 Every cell is simulated: the path of the cell must not break a rule; if the cell requires a setting
@@ -42,6 +47,7 @@ PROGRAM matrix --kip268  # KIP-268's table, with reasons
 PROGRAM matrix --kip268 --no-backport  # (*) cells, no backport
 PROGRAM matrix --from 2.3.1 --to 4.1  # one pair
 PROGRAM matrix --from 2.0.1  # one release to every kind
+PROGRAM matrix --topology all  # changes of an application
 """
 _EXITS = {
     0: "the simulation agrees with every cell",
@@ -66,6 +72,11 @@ _EXITS = {
 )
 @release_option("--from", "old", "Release that the group runs; every kind by default.")
 @release_option("--to", "new", "Release that the group is brought to; every kind by default.")
+@click.option(
+    "--topology",
+    type=click.Choice([*map(str, sorted(ChangeKind)), "all"]),
+    help="Only changes of this kind of the topology of a native group, instead of releases.",
+)
 @format_option("markdown")
 @workers_option
 @click.option(
@@ -80,6 +91,8 @@ def matrix(**given: Any) -> None:
     The release table states what to expect, the simulator checks it; a rollback is a pair like any
     other. RELEASE is x.y for its newest patch, x.y.z, or native.
     """
+    if given["topology"] is not None:
+        _show_topologies(given)
     if given["kip268"] and (given["old"] or given["new"]):
         refuse("--kip268 is a separate table; leave --from and --to out, or leave it out")
     if given["backport"] is not None and not given["kip268"]:
@@ -105,6 +118,35 @@ def matrix(**given: Any) -> None:
     for disagreement in disagreements:
         say("rolling-bounce", disagreement)
     sys.exit(EXIT_BAD if disagreements else 0)
+
+
+def _show_topologies(given: dict[str, Any]) -> NoReturn:
+    """Simulate changes of the topology, print the table, and end with its status."""
+    foreign = [name for name in ("kip268", "old", "new", "write") if given[name]]
+    if foreign or given["backport"] is not None or given["form"] == "markdown":
+        refuse(
+            "--topology is a table of its own, as text or JSON; leave the options of releases,"
+            " --write and --format markdown out"
+        )
+    kinds_shown = ChangeKind if given["topology"] == "all" else (ChangeKind(given["topology"]),)
+    cells = topology_cells(tuple(kinds_shown))
+    places = {cell: place for place, cell in enumerate(cells)}
+    with click.progressbar(
+        length=len(cells), label="cells", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        found = []
+        for evidence in gather_topologies(cells, workers=given["workers"]):
+            found.append(evidence)
+            bar.update(1)
+    found.sort(key=lambda evidence: places[evidence.cell])
+    if given["form"] == "json":
+        click.echo(json.dumps(topology_document(found), indent=2))
+    else:
+        click.echo("\n".join(topology_lines(found)))
+    broken = [sentence for evidence in found for sentence in evidence.broken]
+    for sentence in broken:
+        say("rolling-bounce", sentence)
+    sys.exit(EXIT_BAD if broken else 0)
 
 
 def _axes(given: dict[str, Any]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:

@@ -245,12 +245,12 @@ def faults_option(choices: str) -> Decorator:
 
 draw_option: Final[Decorator] = click.option(
     "--draw",
-    type=click.Choice(["releases", "all"]),
+    type=click.Choice(["releases", "all", "topology"]),
     default="releases",
     show_default=True,
-    help="What a seed draws besides times: missing releases; or also whether native members are"
+    help="What a seed draws besides times: missing releases; all: also whether native members are"
     " cooperative, members static, serve queries and have routing views, and the number of standby"
-    " replicas and warm-ups.",
+    " replicas and warm-ups; topology: a change of the topology of a native group.",
 )
 """``--draw`` of simulations, as text."""
 

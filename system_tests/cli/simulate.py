@@ -58,6 +58,7 @@ from system_tests.sim import (
     run_fleet,
     run_seeds,
 )
+from system_tests.topology_changes import ChangeKind
 from system_tests.trace import LEGEND
 
 _SHOWN_TRACES = 3
@@ -77,6 +78,8 @@ PROGRAM simulate --seed 7 --from 3.1 --to native --members 5
 PROGRAM simulate --seed 7 --report bounce.html  # the same as a picture
 PROGRAM simulate --seeds 500 --faults all  # losses, crashes
 PROGRAM simulate --seeds 500 --draw all  # copies, routing, static
+PROGRAM simulate --seeds 500 --draw topology  # changed applications
+PROGRAM simulate --seed 7 --topology rename --faults crash
 PROGRAM simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force  # broken
 PROGRAM simulate --world levels --seeds 500  # levels of a group
 PROGRAM simulate --world kraft --seed 7  # brokers and controllers
@@ -107,6 +110,11 @@ _EXITS = {
     f" with --world kraft {','.join(KRAFT_FAULTS)}, drawn by default."
 )
 @draw_option
+@click.option(
+    "--topology",
+    type=click.Choice([*map(str, sorted(ChangeKind))]),
+    help="Change the topology of a native group in this way; the seed draws the rest of it.",
+)
 @offline_option
 @force_option
 @click.option(

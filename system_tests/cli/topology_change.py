@@ -7,18 +7,20 @@ from typing import Final, NoReturn
 
 import click
 
+from probing import ReleaseError
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live import LiveOptions
 from system_tests.live.topologies import (
-    ChangeKind,
     TopologyOptions,
     TopologyVerdict,
     run_topology_change,
 )
+from system_tests.real import broker_release
+from system_tests.topology_changes import ChangeKind
 
 TOPOLOGY_CHANGES: Final = tuple(kind.value for kind in ChangeKind)
-_USED: Final = frozenset({"members", "partitions", "kill", "switches"})
+_USED: Final = frozenset({"members", "partitions", "kill", "switches", "broker"})
 
 
 def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form: str) -> NoReturn:
@@ -37,7 +39,14 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
     unused = sorted(changed - _USED)
     if unused or options.kill not in {None, "leader"}:
         named = ", ".join(unused) or "kill (other than leader)"
-        refuse(f"--topology has no use for {named}; it takes members, partitions, protocol, kill")
+        refuse(
+            f"--topology has no use for {named}; it takes members, partitions, protocol, kill,"
+            " broker"
+        )
+    try:
+        broker = None if options.broker is None else broker_release(options.broker)
+    except ReleaseError as error:
+        refuse(str(error))
     try:
         verdict = run_topology_change(
             TopologyOptions(
@@ -46,6 +55,7 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
                 members=options.members,
                 cooperative=options.switches.rebalance_protocol == "cooperative",
                 kill=options.kill is not None,
+                broker=broker,
             ),
             lambda line: click.echo(line, err=form == "json"),
         )
@@ -67,6 +77,7 @@ def _lines(verdict: TopologyVerdict) -> list[str]:
     ]
     return [
         f"{verdict.kind}: {', '.join(verdict.before)} -> {', '.join(verdict.after)}",
+        *(f"  {topic}: {n} records written" for topic, n in sorted(verdict.written.items())),
         *counts,
         *(f"  killed: {verdict.killed}" for _ in range(bool(verdict.killed))),
         *(f"  reported: {why}" for why in verdict.errors),

@@ -184,6 +184,7 @@ GROUP_ONLY: Final = (
     "static",
     "partitions",
     "draw",
+    "topology",
     "offline",
     "force",
     "report",

@@ -13,6 +13,12 @@ from system_tests.matrix.render import (
     pair_lines,
 )
 from system_tests.matrix.store import Verdict, to_text, verdict_of
+from system_tests.matrix.topologies import (
+    gather_topologies,
+    topology_cells,
+    topology_document,
+    topology_lines,
+)
 
 __all__ = [
     "Kind",
@@ -21,6 +27,7 @@ __all__ = [
     "all_pairs",
     "expect",
     "gather_many",
+    "gather_topologies",
     "grid_lines",
     "kinds",
     "kip268_cells",
@@ -34,5 +41,8 @@ __all__ = [
     "render_page",
     "route",
     "to_text",
+    "topology_cells",
+    "topology_document",
+    "topology_lines",
     "verdict_of",
 ]

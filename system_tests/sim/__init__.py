@@ -44,10 +44,13 @@ from system_tests.sim.plan import (
     BounceOptions,
     OptionError,
     Plan,
+    drawn_change,
     plan_bounce,
     read_options,
     should_work,
 )
+from system_tests.sim.topology_checkers import TOPOLOGY_RULES, TopologyRule, check_topologies
+from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.sim.world import (
     NO_DIMENSIONS,
     Dimensions,
@@ -64,6 +67,7 @@ __all__ = [
     "KNOWN",
     "NO_DIMENSIONS",
     "SAFETY",
+    "TOPOLOGY_RULES",
     "Answered",
     "Bounce",
     "BounceOptions",
@@ -91,6 +95,8 @@ __all__ = [
     "Shape",
     "Started",
     "Took",
+    "TopologyEvidence",
+    "TopologyRule",
     "Unsettled",
     "World",
     "WorldSetup",
@@ -101,9 +107,11 @@ __all__ = [
     "check_resting_versions",
     "check_seeds",
     "check_step",
+    "check_topologies",
     "check_trace",
     "cost_of",
     "count_rebalances",
+    "drawn_change",
     "known_issues",
     "leave_interrupts_to_the_parent",
     "outcome_document",

@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from probing import Bounce as Stage
 from system_tests.pauses import PartitionPause
 from system_tests.rebalances import Rebalances
-from system_tests.sim.checkers import Broken, check_trace
+from system_tests.sim.checkers import (
+    SAFETY,
+    Broken,
+    SafetyRule,
+    check_trace,
+    nothing_is_forgotten,
+)
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.dimension_checkers import check_dimensions
 from system_tests.sim.events import Drained, Happening, Settled, Unsettled
@@ -32,10 +38,13 @@ from system_tests.sim.plan import (
     OptionError,
     Plan,
     draw,
+    most_rebalances,
     plan_bounce,
     shape_of,
     version_bound,
 )
+from system_tests.sim.topology_checkers import check_topologies
+from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.sim.world.behaviour import find_program
 from system_tests.sim.world.observing import next_followup_ms, rested
 from system_tests.sim.world.scheduler import Scheduler
@@ -44,6 +53,8 @@ from system_tests.sim.world.simulation import World
 
 _SETTLE_MS = 1_200_000
 _FAULT_CHANCE = 0.3
+# Faults under which every live member gets its answer in time.
+_RELIABLE = frozenset({"crash", "leader", "disk", "duplicate"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +114,7 @@ class Bounce:
             config=options.dimensions.config,
             rates=options.dimensions.rates,
             dimensions=options.dimensions,
+            change=options.change,
         )
         self.world = World(setup, scheduler=self.scheduler)
         self.plan = plan_bounce(self.options)
@@ -112,7 +124,7 @@ class Bounce:
         world, scheduler = self.world, self.scheduler
         processes = range(self.options.members)
         for process in processes:
-            world.start(process, self.plan.old)
+            world.start(process, self.plan.old, program=0)
         rests = self.settle()
         if rests:
             if self.options.offline:
@@ -144,7 +156,7 @@ class Bounce:
             generation = max(thread.generation for thread in world.threads if thread.is_up)
             name = leader.name if leader else ""
             world.record(Settled(world.now_ms, generation, name, used))
-            if not self.options.dimensions.is_default:
+            if world.setup.is_observed:
                 world.record(rested(world))
             return True
         restless = [thread.name for thread in world.threads if not thread.is_resting]
@@ -178,11 +190,9 @@ class Bounce:
         world.stop(process)
         long = scheduler.happens(0.25)
         world.run_for(scheduler.delay(15_000, 60_000) if long else scheduler.delay(200, 8_000))
-        if not world.is_up(process):
-            world.start(process, stage.release, stage.upgrade_from)
-        else:  # a fault brought it back as it was: bounce it as it should be
+        if world.is_up(process):  # a fault brought it back as it was: bounce it as it should be
             world.stop(process)
-            world.start(process, stage.release, stage.upgrade_from)
+        self._start(process, stage)
         if self.options.faults and scheduler.happens(0.3):
             world.run_for(scheduler.delay(0, 20_000))  # an operator who does not wait
             return False
@@ -194,8 +204,14 @@ class Bounce:
             self.world.stop(process)
         self.world.run_for(self.scheduler.delay(60_000, 120_000))
         for process in range(self.options.members):
-            self.world.start(process, stage.release, stage.upgrade_from)
+            self._start(process, stage)
         return self.settle()
+
+    def _start(self, process: int, stage: Stage) -> None:
+        """Start a process with what it runs after this stage."""
+        self.world.start(
+            process, stage.release, stage.upgrade_from, program=len(self.world.applications) - 1
+        )
 
     def _draw_faults(self, process: int) -> None:
         """Draw the faults of the next bounce."""
@@ -235,7 +251,20 @@ class Bounce:
                 if thread.process == process:
                     thread.slow_ms = 0
             if not self.world.is_up(process):
-                self.world.start(process, stage.release, stage.upgrade_from)
+                self._start(process, stage)
+
+    def _check_change(self, ends: int) -> list[Broken]:
+        """Check the trace by the rules of a change of the topology."""
+        world, options = self.world, self.options
+        is_free = bool(options.faults) or options.offline
+        evidence = TopologyEvidence(
+            forms=world.application.forms,
+            partitions=options.partitions,
+            most_rebalances=None if is_free else most_rebalances(options),
+            is_reliable=options.faults <= _RELIABLE,
+        )
+        has_ended = ends > 0 and isinstance(world.trace[ends - 1], Settled)
+        return check_topologies(world.trace[:ends], evidence, has_ended=has_ended)
 
     def _outcome(self, ends: int) -> Outcome:
         """Check the whole trace; the bounce ends at index `ends`, before the forced rebalance."""
@@ -243,8 +272,10 @@ class Bounce:
         trace, afterwards = tuple(world.trace[:ends]), tuple(world.trace[ends:])
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
         counted = count_rebalances(trace)
-        broken = check_trace(world.trace, world.task_of)
-        if not options.dimensions.is_default:
+        broken = check_trace(world.trace, world.task_of, _safety(options))
+        if options.change is not None:
+            broken += self._check_change(ends)
+        if world.setup.is_observed:
             broken += [violation for event in world.trace for violation in check_dimensions(event)]
         broken += check_settles(world.trace)
         broken += check_resting_versions(trace, plan.resting_versions, is_uniform=plan.is_uniform)
@@ -254,7 +285,11 @@ class Bounce:
             broken += check_all_members_are_up(missing, at_ms=world.now_ms)
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
-        pauses = pauses_of(world.trace, static=options.static, is_bounded=not options.offline)
+        is_bounded = not (options.offline or (options.change and options.faults))
+        pauses = pauses_of(world.trace, static=options.static, is_bounded=is_bounded)
+        if options.change is not None:
+            topics = world.applications[-1].topics
+            pauses = tuple(p for p in pauses if p.partition.rpartition("-")[0] in topics)
         broken += check_pauses(pauses)
         shape = shape_of(options, find_program(plan.old), find_program(plan.new))
         return Outcome(
@@ -271,6 +306,13 @@ class Bounce:
             version_bound=bound,
             pauses=pauses,
         )
+
+
+def _safety(options: BounceOptions) -> tuple[SafetyRule, ...]:
+    """The rules of a trace; who runs what during a change is checked by rules of its own."""
+    if options.change is None:
+        return SAFETY
+    return tuple(rule for rule in SAFETY if rule.check is not nothing_is_forgotten)
 
 
 def run_bounce(options: BounceOptions) -> Outcome:

@@ -13,10 +13,15 @@ from encoding import HostInfo, TaskId, TopicPartition
 from system_tests.coordinator import GroupEvent
 
 Partitions = tuple[TopicPartition, ...]
+LOSES_DISK = "loses its state directory"
+"""Text of the event after which a process remembers nothing."""
 
 
 class Started(NamedTuple):
-    """A thread of a process was started."""
+    """A thread of a process was started.
+
+    `carries`: versions of the topology, where the topology is changed.
+    """
 
     at_ms: int
     thread: str
@@ -25,6 +30,7 @@ class Started(NamedTuple):
     versions: tuple[int, ...]
     is_native: bool
     latest_version: int
+    carries: tuple[int, ...] = ()
 
 
 class Ended(NamedTuple):
@@ -47,7 +53,10 @@ class Wrote(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One member's part of what a leader decided; `size` is in bytes."""
+    """One member's part of what a leader decided; `size` is in bytes.
+
+    `tasks`: active ones, by the numbers of the change of the topology; empty without a change.
+    """
 
     member_id: str
     thread: str
@@ -56,6 +65,7 @@ class Answer(NamedTuple):
     content: str
     partitions: Partitions
     size: int
+    tasks: tuple[TaskId, ...] = ()
 
 
 class Answered(NamedTuple):

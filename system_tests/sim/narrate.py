@@ -19,6 +19,7 @@ from system_tests.sim.events import (
     Unsettled,
     Wrote,
 )
+from system_tests.topology_changes import TopologyChange
 from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_header, format_line
 
 
@@ -34,7 +35,9 @@ class Narrator(LaneNarrator):
         """`+`: a release, its latest version, its pin."""
         self.down.discard(event.thread)
         pin = f", upgrade.from {event.upgrade_from}" if event.upgrade_from else ""
-        text = f"start, release {event.release} (latest v{event.latest_version}{pin})"
+        versions = " and ".join(map(str, event.carries))
+        carries = f", topology {versions}" if versions else ""
+        text = f"start, release {event.release} (latest v{event.latest_version}{pin}){carries}"
         yield self.line(event.at_ms, text, {event.thread: Symbol.STARTS})
 
     def ended(self, event: Ended) -> Iterator[TraceLine]:
@@ -168,6 +171,8 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     )
     if outcome.asked.draw_all:
         lines.append(f"drawn: {_drawn(outcome)}")
+    if outcome.options.change is not None:
+        lines.append(f"topology: {_change(outcome.options.change, outcome)}")
     if outcome.ok:
         lines.append(f"good: {path}, seed {outcome.options.seed}")
     else:
@@ -175,6 +180,13 @@ def outcome_lines(outcome: Outcome) -> list[str]:
         lines.append(f"bad: {path}, seed {outcome.options.seed}{known}")
         lines.append(f"replay: {replay_command(outcome)}")
     return lines
+
+
+def _change(change: TopologyChange, outcome: Outcome) -> str:
+    """The change of the topology, and what was drawn of it."""
+    protocol = "cooperative" if outcome.options.dimensions.cooperative else "eager"
+    members = "static" if outcome.options.static else "dynamic"
+    return f"{change.text}; members {protocol} and {members}"
 
 
 def _drawn(outcome: Outcome) -> str:
@@ -207,6 +219,8 @@ def replay_command(outcome: Outcome) -> str:
     parts += ["--static"] if asked.static else []
     parts += [f"--faults {','.join(sorted(asked.faults))}"] if asked.faults else []
     parts += ["--draw all"] if asked.draw_all else []
+    parts += ["--draw topology"] if asked.draw_topology else []
+    parts += [f"--topology {asked.topology}"] if asked.topology else []
     parts += ["--offline"] if asked.offline else []
     parts += ["--force"] if asked.force else []
     return " ".join(parts)
@@ -217,6 +231,13 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
     drawn: dict[str, object] = {}
     if outcome.asked.draw_all:
         drawn = {"drawn": {"static": outcome.options.static, **asdict(outcome.options.dimensions)}}
+    if (change := outcome.options.change) is not None:
+        drawn["topology"] = {
+            "kind": change.kind.value,
+            "carries_both": change.carries_both,
+            "cooperative": outcome.options.dimensions.cooperative,
+            "static": outcome.options.static,
+        }
     return drawn | {
         "seed": outcome.options.seed,
         "from": outcome.plan.old,

@@ -1,5 +1,6 @@
 """Options of one experiment, and the upgrade path that follows from them."""
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from system_tests.sim.known_issues import Shape, known_issues, path_between
 from system_tests.sim.world.behaviour import behaviour_of, find_program
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions, draw_dimensions
 from system_tests.sim.world.scheduler import Scheduler
+from system_tests.topology_changes import ChangeKind, TopologyChange
 
 FAULTS = (
     "drop",
@@ -24,6 +26,8 @@ FAULTS = (
 """Faults: messages lost, sent twice, late; members paused past their session, slow,
 killed; the leader killed; the coordinator moved; a state directory lost."""
 _DRAWS = 10_000
+_HALF, _STATIC = 0.5, 0.25
+NATIVE = "native"
 _EAGER_PIN = "2.3"
 
 
@@ -45,6 +49,9 @@ class BounceOptions:
         force: one bounce without a pin where there is no path.
         dimensions: what else the group has.
         draw_all: dimensions are drawn, and whether members are static.
+        topology: the topology changes in this way; None: it does not change, or it is drawn.
+        draw_topology: whatever of the change is left open is drawn.
+        carries_both: new programs carry both topologies; drawn.
     """
 
     seed: int = 0
@@ -59,6 +66,16 @@ class BounceOptions:
     force: bool = False
     dimensions: Dimensions = NO_DIMENSIONS
     draw_all: bool = False
+    topology: ChangeKind | None = None
+    draw_topology: bool = False
+    carries_both: bool = False
+
+    @property
+    def change(self) -> TopologyChange | None:
+        """The change of the topology, once everything is drawn."""
+        if self.topology is None:
+            return None
+        return TopologyChange(kind=self.topology, carries_both=self.carries_both)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +126,15 @@ def version_bound(*, threads: int, stages: int) -> int:
     (KAFKA-14382), and is not checked there.
     """
     return stages * (threads + 1)
+
+
+def most_rebalances(options: BounceOptions) -> int:
+    """Return how many rebalances one step of a change of the topology may cost.
+
+    A member leaves and another comes; each moves tasks, which cooperative members hand over in one
+    more rebalance. The change itself costs at most one more.
+    """
+    return 2 * (2 if options.dimensions.cooperative else 1) + 1
 
 
 def plan_bounce(options: BounceOptions) -> Plan:
@@ -201,6 +227,8 @@ def draw(options: BounceOptions, scheduler: Scheduler) -> BounceOptions:
     """
     if options.draw_all:
         options = _draw_group(options)
+    if options.topology is not None or options.draw_topology:
+        return _draw_change(options)
     old = None if options.old is None else find_program(options.old)
     new = None if options.new is None else find_program(options.new)
     if old is not None and new is not None:
@@ -213,6 +241,49 @@ def draw(options: BounceOptions, scheduler: Scheduler) -> BounceOptions:
         "every pair of releases has a known Kafka issue in such a group; name both with --from and"
         " --to, or leave a fault out"
     )
+
+
+def drawn_change(seed: int) -> tuple[ChangeKind, bool, bool, bool]:
+    """Return what a seed draws of a change of the topology.
+
+    The kind; whether new programs carry both topologies; whether members are cooperative, and
+    static.
+    """
+    rng = random.Random(f"topology of {seed}")  # noqa: S311 a simulation
+    kind = rng.choice(sorted(ChangeKind))
+    return kind, rng.random() < _HALF, rng.random() < _HALF, rng.random() < _STATIC
+
+
+def _draw_change(options: BounceOptions) -> BounceOptions:
+    """Fill in what is open of a change of the topology; the members are native.
+
+    A failover of the coordinator may fence a static member for good, which is known.
+    """
+    kind, carries_both, cooperative, is_static = drawn_change(options.seed)
+    is_static = is_static or options.static
+    return replace(
+        options,
+        old=NATIVE,
+        new=NATIVE,
+        topology=options.topology or kind,
+        draw_topology=False,
+        carries_both=carries_both,
+        dimensions=replace(options.dimensions, cooperative=cooperative),
+        static=is_static,
+        faults=options.faults - {"coordinator"} if is_static else options.faults,
+    )
+
+
+def _check_change(options: BounceOptions, *, draw: str) -> None:
+    """Refuse options that do not go with a change of the topology."""
+    if draw == "all":
+        raise OptionError("--topology draws a group of its own; leave --draw all out")
+    for name, release in (("--from", options.old), ("--to", options.new)):
+        if release not in (None, NATIVE):
+            raise OptionError(
+                f"a topology is changed in a group of native members; {name} {release} is not"
+                " native, leave it out"
+            )
 
 
 def _draw_group(options: BounceOptions) -> BounceOptions:
@@ -233,7 +304,8 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
 
     Args:
         given: seed, old, new, members, threads, static, partitions, offline, force as in
-            `BounceOptions`, `draw` as text: releases or all, and `faults` as text: none, all, or a
+            `BounceOptions`, `draw` as text: releases, all or topology, `topology`
+            as text, and `faults` as text: none, all, or a
             comma separated list.
 
     Raises:
@@ -265,7 +337,11 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
         offline=given["offline"],
         force=given["force"],
         draw_all=given["draw"] == "all",
+        topology=None if given["topology"] is None else ChangeKind(given["topology"]),
+        draw_topology=given["draw"] == "topology",
     )
+    if options.topology is not None or options.draw_topology:
+        _check_change(options, draw=given["draw"])
     for name in (options.old, options.new):
         if name is not None:
             find_program(name)

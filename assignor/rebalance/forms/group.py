@@ -5,7 +5,7 @@ does, and appends those that only other members have, in the order in which it f
 Beside JVM members all members must have one topology, whose numbers hold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from assignor.rebalance.forms.admission import Admission
@@ -19,7 +19,7 @@ from assignor.topology import (
     content_fingerprint,
     exclusive_topics,
 )
-from encoding import shown
+from encoding import TaskId, shown
 from probing.topologies import Carrier, MemberNumbers, MemberRule, topology_member_rule
 
 
@@ -31,12 +31,16 @@ class TopologyMemory:
         appended: subtopologies that its own topology has not, with their numbers.
         described: (fingerprint, version) of a program -> what it carries.
         asked: members that were asked to describe their topology.
+        ran: asked member -> tasks that it ran until then, by its own numbers.
+        asked_in: the generation in which they were asked; -1: unknown.
         live: content of the subtopologies that members could run.
     """
 
     appended: tuple[Subtopology, ...] = ()
     described: Mapping[tuple[bytes, int], CarriedTopologies] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
+    ran: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
+    asked_in: int = -1
     live: frozenset[bytes] = frozenset()
 
 
@@ -59,6 +63,8 @@ class GroupTopologies:
         warnings: about contradicting descriptions of a program.
         carriers: the members of `by_member`, for the rules.
         memory: for the next rebalance.
+        ran: member id -> tasks, by its own numbers, that it ran until it was asked to describe its
+            topology in the rebalance before; they are its tasks still.
     """
 
     is_mixed: bool
@@ -72,6 +78,7 @@ class GroupTopologies:
     memory: TopologyMemory
     reused: frozenset[int] = frozenset()
     warnings: tuple[str, ...] = ()
+    ran: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
 
     @property
     def planned(self) -> tuple[Subtopology, ...]:
@@ -82,6 +89,18 @@ class GroupTopologies:
             for part in self.numbering
             if part.id < self.base_size or content_fingerprint(part) in live
         )
+
+    def asked_after(
+        self, tasks: Callable[[str], tuple[TaskId, ...]], generation: int
+    ) -> "GroupTopologies":
+        """Return this with a memory of what the asked members ran.
+
+        Args:
+            tasks: member id -> tasks that it reports as running, by its own numbers.
+            generation: of this rebalance; -1 if unknown.
+        """
+        ran = {member: tasks(member) for member in sorted(self.asked)}
+        return replace(self, memory=replace(self.memory, ran=ran, asked_in=generation))
 
     @property
     def forms(self) -> tuple[bytes, ...]:
@@ -107,6 +126,7 @@ def read_topologies(
     *,
     leader_id: str | None,
     partition_counts: Mapping[str, int],
+    generation: int = -1,
 ) -> GroupTopologies:
     """Return who can run what.
 
@@ -116,6 +136,7 @@ def read_topologies(
         memory: of the rebalance before.
         leader_id: member id of the leader, whose memory of reached versions is believed.
         partition_counts: external topic -> number of partitions; others are not known.
+        generation: of this rebalance; -1 if unknown.
     """
     group = _read_group(own, reports, memory, partition_counts)
     base, known, keys = group.base, group.programs.described, group.keys
@@ -146,6 +167,8 @@ def read_topologies(
         asked=asked,
         carriers=_carriers(reports, table.by_member, leader_id),
         warnings=tuple(filter(None, group.programs.warnings)),
+        # What another leader decided in between counts more.
+        ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
             appended=table.numbering[first:] if is_mixed and base is own else (),
             described={

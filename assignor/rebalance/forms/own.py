@@ -2,18 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from assignor.rebalance.forms.carried import program_fingerprint, rows_of
 from assignor.rebalance.forms.reports import reached_of, reached_rows
 from assignor.rebalance.forms.translation import in_own_numbers, own_numbers
 from assignor.rebalance.held_tasks import UnfollowableAnswer, known_sizes
-from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint
+from assignor.topology import (
+    CarriedTopologies,
+    Subtopology,
+    content_fingerprint,
+    exclusive_topics,
+)
 from encoding import Assignment, NativeAssignment, shown
 from probing.features import TOPOLOGY_VERSION
-from probing.topologies import AnswerNumbers, Reached, answer_rule, newest_memory
+from probing.topologies import AnswerNumbers, Reached, answer_rule, families, newest_memory
 
 _LISTED: Final = 3
+
+
+@lru_cache(maxsize=64)
+def _changed_forms(carried: CarriedTopologies, newest: int) -> frozenset[bytes]:
+    """Content of the newest forms of subtopologies that a program carries in several forms."""
+    parts = {content_fingerprint(part): part for part in carried.subtopologies}
+    versions = dict(zip(parts, carried.versions, strict=True))
+    topics = {form: exclusive_topics(part) for form, part in parts.items()}
+    several = (family for family in families(topics) if len(family) > 1)
+    return frozenset(form for family in several for form in family if newest in versions[form])
 
 
 class OwnTopology:
@@ -36,6 +52,8 @@ class OwnTopology:
         self._forms = frozenset(map(content_fingerprint, carried.subtopologies))
         self.reached: Mapping[bytes, Reached] = newest_memory(reached or {}, first=self._forms)
         self.describes = not carried.is_plain
+        self._newest = max(carried.all_versions, default=1)
+        self._changed = _changed_forms(carried, self._newest)
 
     @property
     def subtopologies(self) -> tuple[Subtopology, ...]:
@@ -46,7 +64,7 @@ class OwnTopology:
         """Return the fields of a native subscription that are about the topology."""
         return {
             "fingerprint": program_fingerprint(self.carried),
-            "topology_version": max(self.carried.all_versions, default=1),
+            "topology_version": self._newest,
             "carried": rows_of(self.carried) if self.describes else (),
             "reached_versions": reached_rows(self.reached),
         }
@@ -57,6 +75,20 @@ class OwnTopology:
         if self.carried.is_plain or not versions:
             return {}
         return {TOPOLOGY_VERSION: (versions[0], versions[-1])}
+
+    def unreached(self, assignment: Assignment | None) -> str:
+        """Return why an answer may be from before this program was started, or "".
+
+        The leader that wrote the answer does not want the newest version of a family of forms that
+        this program carries in several. It may not know yet that this member carries it.
+        """
+        native, newest = None if assignment is None else assignment.native, self._newest
+        if native is None or not self._changed:
+            return ""
+        reached = reached_of(native.reached_versions)
+        if all(form in reached and reached[form].version >= newest for form in self._changed):
+            return ""
+        return f"the group has not reached topology version {newest}, which this member carries"
 
     def taken(self, assignment: Assignment) -> Assignment:
         """Return an answer in the member's own numbering.

@@ -16,8 +16,11 @@ from probing.topologies import (
     Carrier,
     FamilyDecision,
     Reached,
+    believed_memory,
     decide_forms,
     decide_unit,
+    families,
+    newest_memory,
     shares_released,
 )
 
@@ -87,6 +90,8 @@ def select_tasks(
         for c in topologies.carriers
         if c.member_id in able
     ]
+    if topologies.asked:
+        return _unchanged(topologies, plan, running, carriers)
     decision = decide_forms(carriers, topologies.topics, level=level)
     ran = _by_subtopology(running, {c.member_id for c in carriers})
     chosen: set[TaskId] = set()
@@ -117,6 +122,40 @@ def select_tasks(
             frozenset(ids[form] for form in family.forms)
             for family in decision.families
             if len(family.forms) > 1
+        ),
+    )
+
+
+def _unchanged(
+    topologies: GroupTopologies,
+    plan: TaskPlan,
+    running: Mapping[str, AbstractSet[TaskId]],
+    carriers: Sequence[Carrier],
+) -> Selection:
+    """Every task stays on the member that ran it, while other members are asked what they can run.
+
+    What those ran stays free for them: it must not start elsewhere, in a form from which it never
+    returns, only because the leader does not know yet who can go on with it.
+    """
+    ids = {content_fingerprint(part): part.id for part in topologies.numbering}
+    topics = topologies.topics
+    units: set[tuple[str, int]] = set()
+    pinned: dict[TaskId, str] = {}
+    for carrier in sorted(carriers, key=lambda carrier: carrier.member_id):
+        topics_by_number = {ids[form]: topics[form] for form in carrier.forms}
+        for task in sorted(running.get(carrier.member_id, ())):
+            used = {(name, task.partition) for name in topics_by_number.get(task.subtopology, ())}
+            if used and used.isdisjoint(units) and task in plan.partitions_by_task:
+                pinned[task] = carrier.member_id
+                units |= used
+    return Selection(
+        tasks=frozenset(pinned),
+        pinned=pinned,
+        reached=newest_memory(believed_memory(carriers, topics)),
+        families=tuple(
+            frozenset(ids[form] for form in family)
+            for family in families(topics)
+            if len(family) > 1
         ),
     )
 
@@ -226,7 +265,8 @@ class _Units:
                 if forms:
                     held.setdefault(member, []).append(p)
         able = sum(wanted <= m.forms.keys() and n not in held for n, m in members.items())
-        return shares_released(held, able if wanted else 0)
+        others = len(runs) - sum(map(len, held.values()))
+        return shares_released(held, able if wanted else 0, others=others)
 
 
 def _waiting(topologies: GroupTopologies, units: _Units, waits: Sequence[int]) -> list[str]:

@@ -184,13 +184,22 @@ def _topologies(
         for member, value in decoded.items()
         if isinstance(value, Subscription)
     ]
-    return read_topologies(
+    topologies = read_topologies(
         settings.carried,
         reports,
         knowledge.topologies,
         leader_id=knowledge.leader_id,
         partition_counts=partition_counts,
+        generation=knowledge.generation,
     )
+    if not topologies.asked:
+        return topologies
+
+    def tasks(member: str) -> tuple[TaskId, ...]:
+        value = decoded[member]
+        return value.prev_tasks if isinstance(value, Subscription) else ()
+
+    return topologies.asked_after(tasks, knowledge.generation)
 
 
 def _plan(

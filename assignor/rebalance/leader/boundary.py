@@ -24,6 +24,7 @@ from assignor.rebalance.leader.subscriptions import (
 from assignor.rebalance.routing_view import task_sizes
 from assignor.topology import TaskPlan
 from encoding import (
+    RUNNING,
     DecodeError,
     FutureSubscription,
     NativeSubscription,
@@ -62,6 +63,10 @@ class Bounds:
         if self.topologies is None:
             return value
         forms = self.topologies.by_member.get(member_id)
+        ran = self.topologies.ran.get(member_id, ())
+        if ran and not value.prev_tasks:
+            sums = {**dict(value.task_offset_sums), **dict.fromkeys(ran, RUNNING)}
+            value = replace(value, task_offset_sums=TaskOffsetSums.from_mapping(sums))
         return in_group_numbers(value, () if forms is None else forms.to_group)
 
     @cached_property

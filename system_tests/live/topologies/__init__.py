@@ -1,14 +1,11 @@
 """Rolling changes of an application's topology, with real member processes and an exact oracle."""
 
-from system_tests.live.topologies.programs import ChangeKind, program
 from system_tests.live.topologies.run import TopologyOptions, run_topology_change
 from system_tests.live.topologies.verdict import TopologyVerdict, broken_rules
 
 __all__ = [
-    "ChangeKind",
     "TopologyOptions",
     "TopologyVerdict",
     "broken_rules",
-    "program",
     "run_topology_change",
 ]

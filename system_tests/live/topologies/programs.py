@@ -1,4 +1,4 @@
-"""The two programs of each change of a topology, and the member process that runs one of them."""
+"""The member process that runs the old or the new program of a change of the topology."""
 
 import json
 import os
@@ -6,9 +6,9 @@ import signal
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,57 +18,11 @@ from kafka import KafkaConsumer, KafkaProducer
 from assignor import Topology
 from assignor.adapters.kafka_python import ChangelogReader, StreamsAssignor, commit_next, polled
 from assignor.embedding import RunningTasks
+from assignor.observe import AnswersDecided, Observation
 from encoding import TaskId, TopicPartition
+from system_tests.topology_changes import ChangeKind, program
 
-APP, WORDS, EXTRA = "topology-change", "words", "extra"
-
-
-class ChangeKind(StrEnum):
-    """What the new program changes."""
-
-    ADD = "add"
-    REMOVE = "remove"
-    CHANGE = "change"
-    RENAME = "rename"
-
-
-def counting(version: int, stores: Mapping[str, tuple[str, ...]]) -> Topology:
-    """Return a topology that counts the words of each topic in the stores that are given."""
-    topology = Topology(version=version)
-    for topic, names in stores.items():
-        # The source of `extra` sorts first, so that adding it renumbers the others.
-        source = f"{'a' if topic == EXTRA else 'b'}-{topic}"
-        topology.add_source(source, topics=[topic])
-        topology.add_processor(f"count-{topic}", parents=[source])
-        for name in names:
-            topology.add_state_store(name, processors=[f"count-{topic}"])
-    return topology
-
-
-STORES: Mapping[ChangeKind, tuple[Mapping[str, tuple[str, ...]], ...]] = {
-    ChangeKind.ADD: (
-        {WORDS: ("counts",)},
-        {EXTRA: ("extras",), WORDS: ("counts",)},
-    ),
-    ChangeKind.REMOVE: (
-        {EXTRA: ("extras",), WORDS: ("counts",)},
-        {WORDS: ("counts",)},
-    ),
-    ChangeKind.CHANGE: (
-        {WORDS: ("counts",)},
-        {WORDS: ("counts", "totals")},
-    ),
-    ChangeKind.RENAME: (
-        {WORDS: ("counts",)},
-        {WORDS: ("totals",)},
-    ),
-}
-"""Stores by topic, of the old program and of the new one."""
-
-
-def program(kind: ChangeKind, version: int) -> Topology:
-    """Return the topology of the old program (1) or of the new one (2)."""
-    return counting(version, STORES[kind][version - 1])
+APP = "topology-change"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +120,11 @@ class Counting(RunningTasks):
         """Report an error to the driver."""
         self.emit("error", why=why)
 
+    def observe(self, observation: Observation) -> None:
+        """Report to the driver that this member leads."""
+        if isinstance(observation, AnswersDecided):
+            self.emit("led", at=time.time())
+
     def task_offsets(self) -> Mapping[TaskId, int]:
         """Changelog positions of the state that is open here, by task."""
         return {
@@ -222,6 +181,7 @@ def run_member(config: MemberConfig) -> None:
         process_id=UUID(config.process_id),
         state_dir=Path(config.state_dir) / "process",
         listener=app,
+        observer=app.observe,
         rebalance_protocol="cooperative" if config.cooperative else "eager",
     )
     settings: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A rolling change of the topology with real member processes, on the embedded broker."""
+"""A rolling change of the topology with real member processes."""
 
 import json
 import subprocess
@@ -6,29 +6,21 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from uuid import UUID
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import TopicPartition as ClientPartition
 
 from assignor.topology import content_fingerprint
-from system_tests.broker import running_broker
 from system_tests.errors import EnvironmentFailureError
-from system_tests.live.topologies.programs import (
-    APP,
-    EXTRA,
-    STORES,
-    WORDS,
-    ChangeKind,
-    MemberConfig,
-    program,
-)
+from system_tests.live.topologies.cluster import Cluster, open_cluster
+from system_tests.live.topologies.programs import APP, MemberConfig
 from system_tests.live.topologies.verdict import TopologyVerdict, broken_rules
+from system_tests.topology_changes import EXTRA, STORES, WORDS, ChangeKind, program
 
 _KEYS = (b"be", b"not", b"or", b"to")
 _WAIT_S = 90.0
@@ -45,7 +37,9 @@ class TopologyOptions:
         members: of the group.
         rate: records per second and topic.
         cooperative: members keep what does not move.
-        kill: SIGKILL the group's leader instead of stopping it, when its turn comes.
+        kill: SIGKILL the group's leader instead of stopping it, while another member has the new
+            program and, with three members or more, one still has the old one.
+        broker: release of a real Kafka broker; None: the embedded one.
     """
 
     kind: ChangeKind
@@ -54,6 +48,7 @@ class TopologyOptions:
     rate: float = 40.0
     cooperative: bool = False
     kill: bool = False
+    broker: str | None = None
 
 
 class _Producer(threading.Thread):
@@ -95,6 +90,7 @@ class _Member:
     def __init__(self, config: MemberConfig) -> None:
         self.config = config
         self.errors: list[str] = []
+        self.led_at = 0.0
         self._log = Path(f"{config.state_dir}-{config.version}.log")
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
@@ -109,8 +105,13 @@ class _Member:
     def _read(self) -> None:
         for line in self.process.stdout or ():
             event = json.loads(line)
-            if event["event"] == "error":
-                self.errors.append(event["why"])
+            match event["event"]:
+                case "error":
+                    self.errors.append(event["why"])
+                case "led":
+                    self.led_at = event["at"]
+                case _:
+                    pass
 
     def last_line(self) -> str:
         """The last line of its log."""
@@ -138,14 +139,12 @@ def run_topology_change(
     """
     kind = options.kind
     before, after = (program(kind, version).subtopologies(APP) for version in (1, 2))
-    with running_broker() as broker, TemporaryDirectory() as folder:
+    with open_cluster(APP, options.broker) as cluster, TemporaryDirectory() as folder:
         topics = tuple(sorted({*STORES[kind][0], *STORES[kind][1]} & {WORDS, EXTRA}))
-        for topic in topics:
-            broker.create_topic(topic, options.partitions)
-        [servers] = broker.bootstrap_servers[:1]
-        producer = _Producer(servers, topics, options)
+        cluster.create(topics, options.partitions)
+        producer = _Producer(cluster.servers, topics, options)
         producer.start()
-        group = _Group(options, broker, servers, Path(folder), tell)
+        group = _Group(options, cluster, Path(folder), tell)
         try:
             killed = group.change()
             written = producer.stop()
@@ -155,8 +154,10 @@ def run_topology_change(
             producer.stop()
         return TopologyVerdict(
             kind=kind.value,
+            broker=f"kafka:{options.broker}" if options.broker else "embedded",
             before=tuple(content_fingerprint(part).hex() for part in before),
             after=tuple(content_fingerprint(part).hex() for part in after),
+            written={topic: sum(counts.values()) for topic, counts in written.items()},
             expected=_expected(kind, written),
             found={
                 store: sum(map(len, partitions.values()))
@@ -179,18 +180,24 @@ def _expected(kind: ChangeKind, written: Mapping[str, Mapping[int, int]]) -> dic
     return expected
 
 
+def _next(waiting: Sequence[str], leader: str, *, is_first: bool) -> str:
+    """The member whose turn it is: a leader that is to be killed is the second one."""
+    if is_first:
+        return next((name for name in waiting if name != leader), waiting[0])
+    return leader if leader in waiting else waiting[0]
+
+
 class _Group:
     """The member processes of a change, and what it waits for."""
 
     def __init__(
         self,
         options: TopologyOptions,
-        broker: Any,
-        servers: str,
+        cluster: Cluster,
         folder: Path,
         tell: Callable[[str], None],
     ) -> None:
-        self._options, self._broker, self._servers = options, broker, servers
+        self._options, self._cluster, self._servers = options, cluster, cluster.servers
         self._folder, self._tell = folder, tell
         self._members: dict[str, _Member] = {}
         self.all: list[_Member] = []
@@ -203,8 +210,12 @@ class _Group:
         self._wait_until_stable(len(names))
         self._wait_for_progress()
         killed = ""
-        for name in names:
-            is_leader = self._options.kill and not killed and name == self._leader()
+        waiting = list(names)
+        while waiting:
+            leader = self._leader() if self._options.kill and not killed else ""
+            name = _next(waiting, leader, is_first=len(waiting) == len(names))
+            waiting.remove(name)
+            is_leader = name == leader
             self._tell(f"{'kill' if is_leader else 'stop'} {name}, start it with the new program")
             self._members.pop(name).stop(kill=is_leader)
             killed = name if is_leader else killed
@@ -257,19 +268,14 @@ class _Group:
         self.all.append(self._members[name])
 
     def _leader(self) -> str:
-        """Client id of the group's leader."""
-        group = self._broker.groups()[APP]
-        ids = {member.member_id: member.client_id for member in group.members}
-        return str(ids.get(group.leader_id, ""))
+        """Name of the member that led last; a broker does not tell who leads."""
+        return max(self._members.values(), key=lambda member: member.led_at).config.name
 
     def _wait_until_stable(self, members: int) -> None:
-        def is_stable() -> bool:
-            group = self._broker.groups().get(APP)
-            return (
-                group is not None and str(group.state) == "Stable" and len(group.members) == members
-            )
-
-        self._wait(is_stable, f"the group has not settled with {members} members")
+        self._wait(
+            lambda: self._cluster.stable_members() == members,
+            f"the group has not settled with {members} members",
+        )
 
     def _wait_for_progress(self) -> None:
         """Wait until every partition that a live program reads is committed further than now."""
@@ -277,17 +283,11 @@ class _Group:
         topics = {
             topic for version in versions for topic in STORES[self._options.kind][version - 1]
         }
-        ends = {
-            (topic, partition): end
-            for (topic, partition), end in self._broker.end_offsets().items()
-            if topic in topics
-        }
+        ends = self._cluster.facts(topics).end_offsets
 
         def has_progressed() -> bool:
-            committed = self._broker.committed(APP)
-            return all(
-                key in committed and committed[key].offset > end for key, end in ends.items()
-            )
+            committed = self._cluster.facts(set()).committed
+            return all(committed.get(partition, -1) > end for partition, end in ends.items())
 
         self._wait(has_progressed, "a partition is not processed")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from system_tests.live.topologies.programs import STORES, ChangeKind
+from system_tests.topology_changes import STORES, ChangeKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,9 @@ class TopologyVerdict:
 
     Attributes:
         kind: of the change.
+        broker: "embedded", or kafka: and the release.
         before, after: fingerprints of the subtopologies of the two programs, in hexadecimal.
+        written: topic -> number of records.
         expected: store -> number of records that it must have counted; None: a part of the input.
         found: store -> number of records that it counted.
         broken: rules that do not hold, as sentences.
@@ -26,8 +28,10 @@ class TopologyVerdict:
     """
 
     kind: str
+    broker: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    written: Mapping[str, int] = field(default_factory=dict)
     expected: Mapping[str, int | None] = field(default_factory=dict)
     found: Mapping[str, int] = field(default_factory=dict)
     broken: tuple[str, ...] = ()
@@ -62,6 +66,8 @@ def broken_rules(
             for store in sorted(before | after):
                 offsets = counted.get(store, {}).get(partition, ())
                 broken += _of_store(f"{store}-{partition}", offsets)
+                if store in before and offsets and offsets[0]:
+                    broken.append(f"{store}-{partition} left out records before {offsets[0]}")
                 is_whole = store in after and (store in before or not before)
                 if is_whole and len(offsets) != count:
                     broken.append(f"{store}-{partition} counted {len(offsets)} of {count} records")

@@ -4,7 +4,7 @@ A member before 2.6 forces a rebalance by leaving and joining again, a later one
 (`behaviour`). The coordinator ignores a plain rejoin with the same bytes (KAFKA-10455).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from assignor.rebalance import (
@@ -16,7 +16,7 @@ from assignor.rebalance import (
     RejoinLater,
     steps_after,
 )
-from encoding import TaskId
+from encoding import TaskId, TopicPartition
 from probing import (
     FOLLOWUP_RULES,
     IgnoreTasks,
@@ -24,16 +24,19 @@ from probing import (
     TimePassed,
     member_step,
 )
+from probing.topologies import newest_memory
 from system_tests.coordinator import ErrorCode, LeaveGroup, LeavingMember, SyncAnswer
 from system_tests.sim.events import Cause, Rejoined, Took
 from system_tests.sim.world.consumer import GROUP, again, give, join, lose
 from system_tests.sim.world.observing import followed
+from system_tests.sim.world.setup import Application
 from system_tests.sim.world.state import WorldState
 from system_tests.sim.world.thread import Partitions, Phase, StreamThread
 from system_tests.sim.world.transport import beat_later, later, poll_later, send
 from system_tests.sim.world.wire import WireError, read_assignment
 
 _NEXT_ANSWER_MS = 1_000
+_OUTDATED = "answer from before the restart"
 _FOLLOWUPS = frozenset({*(rule.name for rule in FOLLOWUP_RULES), "follow-up is due"})
 
 
@@ -58,9 +61,9 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
         world.fail(thread, f"the answer is no assignment: {error}")
         return
     thread.claims, thread.answered = thread.answered, NO_CLAIMS
+    application = world.application_of(thread)
     before, used_before = thread.owned, thread.streams.state.used_version
     copies = thread.streams.held.standby
-    given = tuple(p for p in before if p not in partitions)
     received = thread.streams.receive(
         partitions,
         user_data,
@@ -68,14 +71,18 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
         led_supported_version=thread.led_supported,
     )
     thread.led_supported = None
+    running = _running(application, thread)
+    given = tuple(p for p in before if p not in partitions or _is_another(thread, running, p))
     give(world, thread, given)
     ignores = any(isinstance(command, IgnoreTasks) for command in received.commands)
     runs = () if ignores or received.failure else partitions
+    if application.numbers:  # a member runs nothing of an answer whose tasks it cannot number
+        runs = tuple(partition for partition in runs if partition in running)
     thread.phase, thread.taken = Phase.STABLE, thread.generation
     thread.cause = Cause.REBALANCE
-    thread.owned = runs
+    gained = tuple(p for p in runs if p not in before or _is_another(thread, running, p))
+    thread.owned, thread.running = runs, running
     thread.followup += 1
-    gained = tuple(p for p in runs if p not in before)
     _close(world, thread, copies)
     opened = _open(world, thread, gained)
     assignment = received.assignment
@@ -92,8 +99,10 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
             error_code=assignment.error_code if assignment else 0,
             partitions=runs,
             gained=gained,
-            active_tasks=tuple(thread.streams.held.active) if runs else (),
-            standby_tasks=tuple(thread.streams.held.standby),
+            active_tasks=tuple(map(application.recorded, thread.streams.held.active))
+            if runs
+            else (),
+            standby_tasks=tuple(map(application.recorded, thread.streams.held.standby)),
             restored=opened.records,
             restore_ms=opened.ms,
             restore_limit_ms=opened.limit_ms,
@@ -102,12 +111,33 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
     )
     version = assignment.version if assignment else 0
     thread.answered_version = version
-    if not world.setup.dimensions.is_default:
+    if world.setup.change is not None and assignment is not None and not received.failure:
+        disk = world.disks[thread.process]
+        disk.reached = newest_memory(disk.reached, thread.streams.topology.reached)
+    if world.setup.is_observed:
         is_followed = not (ignores or received.failure)
         world.record(
             followed(thread, world.decisions, is_followed=is_followed, now_ms=world.now_ms)
         )
     _follow(world, thread, received, revoked=bool(given), used_before=used_before)
+
+
+def _running(application: Application, thread: StreamThread) -> dict[TopicPartition, TaskId]:
+    """The task of each partition of a thread, where the topology is changed."""
+    if not application.numbers:
+        return {}
+    return {
+        partition: application.recorded(task)
+        for task, partitions in thread.streams.held.active.items()
+        for partition in partitions
+    }
+
+
+def _is_another(
+    thread: StreamThread, running: Mapping[TopicPartition, TaskId], partition: TopicPartition
+) -> bool:
+    """Whether a partition that a thread keeps changes its form."""
+    return partition in running and thread.running.get(partition) != running[partition]
 
 
 _JOINED_BEFORE_MS = 15_000  # of a group with members that answer late
@@ -123,11 +153,12 @@ class _Opened(NamedTuple):
 
 def _open(world: WorldState, thread: StreamThread, gained: Partitions) -> _Opened:
     """Open the state of tasks that are new here."""
-    disk, tasks = world.disks[thread.process], [world.task_of[partition] for partition in gained]
+    disk = world.disks[thread.process]
+    tasks = [world.task_at(thread, partition) for partition in gained]
     limit_ms = max((_restore_limit_ms(world, thread, task) for task in tasks), default=0)
     costs = [disk.open(task, world.now_ms) for task in tasks]
     for task in thread.streams.held.standby:
-        disk.open(task, world.now_ms)
+        disk.open(world.application_of(thread).recorded(task), world.now_ms)
     ms = max((ms for _, ms in costs), default=0)
     return _Opened(sum(lag for lag, _ in costs), ms, min(ms, limit_ms))
 
@@ -163,7 +194,8 @@ def _close(world: WorldState, thread: StreamThread, copies: Iterable[TaskId]) ->
         if other.process == thread.process:
             gone -= other.streams.held.standby.keys() | other.streams.held.active.keys()
     for task in sorted(gone):
-        world.disks[thread.process].close(task, world.now_ms)
+        recorded = world.application_of(thread).recorded(task)
+        world.disks[thread.process].close(recorded, world.now_ms)
 
 
 def _follow(
@@ -218,7 +250,10 @@ def _wish(
     wait_ms: int = 0,
 ) -> None:
     """Let the thread force a rebalance at its next poll, or after a wait."""
-    cause = Cause.FOLLOWUP if command.rule in _FOLLOWUPS else Cause.VERSION
+    is_followup = command.rule in _FOLLOWUPS or (
+        world.setup.change is not None and command.rule == _OUTDATED
+    )
+    cause = Cause.FOLLOWUP if is_followup else Cause.VERSION
     world.record(
         Rejoined(world.now_ms, thread.name, cause, command.rule, used_before, command.used_version)
     )

@@ -55,7 +55,7 @@ def join(world: WorldState, thread: StreamThread) -> None:
         give(world, thread, thread.owned)
     try:
         value, user_data = streams.subscription(
-            world.disks[thread.process].report(world.now_ms),
+            world.application_of(thread).own(world.disks[thread.process].report(world.now_ms)),
             gave_up_tasks=not (behaviour.cooperative or behaviour.names_given_up_tasks),
             **_owned(thread),
         )
@@ -64,7 +64,7 @@ def join(world: WorldState, thread: StreamThread) -> None:
         return
     if behaviour.forces_by_leaving:
         user_data = encode_subscription(value)  # such releases write no changing byte
-    offer = ConsumerSubscription(world.topics, user_data, thread.owned)
+    offer = ConsumerSubscription(world.application_of(thread).topics, user_data, thread.owned)
     metadata = write_subscription(offer, version=behaviour.protocol_version)
     world.record(
         Wrote(
@@ -127,7 +127,7 @@ def _begin_generation(world: WorldState, thread: StreamThread, answer: JoinAnswe
         try:
             led = world.lead(
                 thread.behaviour,
-                world.application,
+                world.application_of(thread),
                 answer.members,
                 LeaderPlace(
                     thread=thread.name,
@@ -161,6 +161,8 @@ def _begin_generation(world: WorldState, thread: StreamThread, answer: JoinAnswe
 def _known_by_leader(world: WorldState, thread: StreamThread) -> dict[str, Any]:
     """Return what a leader knows in a group with dimensions, by the names of `LeaderPlace`."""
     dimensions = world.setup.dimensions
+    if world.setup.change is not None:
+        return {"stalled": thread.stalled, "topologies": thread.topologies}
     if dimensions.is_default:
         return {}
     return {
@@ -173,6 +175,8 @@ def _known_by_leader(world: WorldState, thread: StreamThread) -> dict[str, Any]:
 def _led(world: WorldState, thread: StreamThread, led: Led) -> None:
     """Record what a leader decided."""
     world.record(led.happening)
+    if world.setup.change is not None:
+        thread.stalled, thread.topologies = led.stalled, led.topologies
     if led.decided is not None:
         thread.stalled = led.stalled
         world.decisions = (*world.decisions[1 - KEPT_DECISIONS :], led.decided)
@@ -193,7 +197,7 @@ def give(world: WorldState, thread: StreamThread, partitions: Partitions) -> Non
     if not partitions:
         return
     disk = world.disks[thread.process]
-    tasks = tuple(sorted({world.task_of[partition] for partition in partitions}))
+    tasks = tuple(sorted({world.task_at(thread, partition) for partition in partitions}))
     for task in tasks:
         disk.close(task, world.now_ms)
     thread.owned = tuple(p for p in thread.owned if p not in partitions)
@@ -204,7 +208,7 @@ def lose(world: WorldState, thread: StreamThread) -> None:
     """Give everything up and join as a new member: the group has removed this one."""
     give(world, thread, thread.owned)
     for task in thread.streams.held.standby:
-        world.disks[thread.process].close(task, world.now_ms)
+        world.disks[thread.process].close(world.application_of(thread).recorded(task), world.now_ms)
     thread.streams.held = TasksHeld()
     thread.lose_membership()
     again(world, thread, Cause.LOST)

@@ -5,10 +5,12 @@ nearer at the restore rate until it has caught up; one at rest stays where it is
 all of it, a crash falls back to the last checkpoint, a lost disk has nothing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from encoding import TaskId
+from probing.topologies import Reached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +49,13 @@ class Disk:
         rates: of this world.
         at_rest: task -> offset sum of closed copies.
         open_copies: task -> copies that follow their changelog.
+        reached: versions of the topology that the process remembers as reached.
     """
 
     rates: StateRates
     at_rest: dict[TaskId, int] = field(default_factory=dict)
     open_copies: dict[TaskId, OpenCopy] = field(default_factory=dict)
+    reached: Mapping[bytes, Reached] = field(default_factory=dict)
 
     def copy(self) -> Self:
         """Return an independent disk with the same content."""
@@ -59,6 +63,7 @@ class Disk:
         other.rates = self.rates
         other.at_rest = self.at_rest.copy()
         other.open_copies = self.open_copies.copy()
+        other.reached = self.reached
         return other
 
     def open(self, task: TaskId, now_ms: int) -> tuple[int, int]:
@@ -94,6 +99,7 @@ class Disk:
         """Forget everything."""
         self.at_rest.clear()
         self.open_copies.clear()
+        self.reached = {}
 
     def report(self, now_ms: int) -> dict[TaskId, int]:
         """Task -> offset sum of every copy here, for a subscription."""

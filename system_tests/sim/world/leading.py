@@ -17,6 +17,9 @@ from assignor import (
     assign_group,
     find_strategy,
 )
+from assignor.rebalance import MemberAnswer
+from assignor.topology import CarriedTopologies
+from encoding import TaskId
 from probing import Content, Release
 from system_tests.coordinator import JoinedMember
 from system_tests.sim.events import Answer, Answered, Decided
@@ -39,7 +42,12 @@ def _settings(release: str, application: Application) -> LeaderSettings:
         config=application.config,
         strategy=_strategy(found, follows_lags=application.follows_lags),
         group_record_limit=application.record_limit,
+        versions=() if application.carried is None else _versions(application.carried),
     )
+
+
+def _versions(carried: CarriedTopologies) -> tuple[tuple[int, ...], ...]:
+    return () if carried.is_plain else carried.versions
 
 
 def _strategy(release: Release, *, follows_lags: bool) -> Strategy:
@@ -87,6 +95,7 @@ def lead(
             generation=place.generation,
             now_ms=place.now_ms,
             stalled=place.stalled,
+            topologies=place.topologies,
         ),
         held_view=place.held_view,
     )
@@ -99,8 +108,9 @@ def lead(
         lowest_supported=answer.decision.lowest_supported_version,
         lags=answer.lags,
         claims=answer.claims,
-        happening=_happening(behaviour, answer, parts, place),
+        happening=_happening(behaviour, application, answer, parts, place),
         stalled=answer.stalled,
+        topologies=answer.topologies,
         decided=_decided(behaviour, application, members, answer, place),
     )
 
@@ -127,8 +137,24 @@ def _decided(
     )
 
 
+def _recorded_tasks(application: Application, answer: MemberAnswer) -> tuple[TaskId, ...]:
+    """Active tasks of an answer by the numbers of the change; empty without a change."""
+    if not application.forms:
+        return ()
+    native, numbers = answer.assignment.native, application.numbers
+    if native is not None and native.numbered_by:
+        by_content = {form.content: number for number, form in enumerate(application.forms)}
+        numbers = tuple(by_content[content] for content in native.numbered_by)
+    active = answer.assignment.active_tasks
+    return tuple(TaskId(numbers[task.subtopology], task.partition) for task in active)
+
+
 def _happening(
-    behaviour: Behaviour, answer: GroupAnswer, parts: Mapping[str, bytes], place: LeaderPlace
+    behaviour: Behaviour,
+    application: Application,
+    answer: GroupAnswer,
+    parts: Mapping[str, bytes],
+    place: LeaderPlace,
 ) -> Answered:
     """Return what was decided, for the trace."""
     decision, names = answer.decision, place.names
@@ -153,6 +179,7 @@ def _happening(
                 content=content.get(member_id, Content.NORMAL).value,
                 partitions=part.partitions,
                 size=len(parts[member_id]),
+                tasks=_recorded_tasks(application, part),
             )
             for member_id, part in answer.answers.items()
         ),

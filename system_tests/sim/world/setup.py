@@ -14,15 +14,18 @@ from assignor import (
     plan_tasks,
 )
 from assignor.rebalance import GROUP_RECORD_LIMIT
+from assignor.topology import CarriedTopologies, content_fingerprint
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import CoordinatorConfig
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.thread import StreamThread
+from system_tests.topology_changes import EXTRA, WORDS, Form, TopologyChange, forms_of
 
 TOPIC = "lines"
 INSTANCE = "-instance"
+_APP = "app"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,7 @@ class WorldSetup:
         broker: settings of the coordinator.
         network: its speed without faults.
         dimensions: what else the group has; `config` and `rates` are separate.
+        change: of the topology, from the first program to the second; None: there is one program.
     """
 
     seed: int | None = 0
@@ -73,11 +77,20 @@ class WorldSetup:
     broker: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     network: Network = field(default_factory=Network)
     dimensions: Dimensions = NO_DIMENSIONS
+    change: TopologyChange | None = None
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether what leaders decide is recorded for the checkers of dimensions."""
+        return self.change is None and not self.dimensions.is_default
 
 
 @dataclass(frozen=True, kw_only=True)
 class Application:
-    """What the group processes, the same on every member.
+    """What a program of the group processes; all members run the same one, unless it is changed.
+
+    State and tasks of a change are recorded by the numbers of `forms_of`, since programs number
+    their subtopologies differently.
 
     Attributes:
         subtopologies: of the topology.
@@ -85,6 +98,10 @@ class Application:
         task_of: partition -> the task that reads it.
         config: settings of the assignor.
         record_limit: bytes of the group's record.
+        topics: that its members subscribe to.
+        carried: subtopologies and versions of the topology; None: one topology without versions.
+        forms: of the change; empty: there is no change.
+        numbers: number in the change of each of its own subtopologies.
         follows_lags: leaders from KIP-441 on place by lags; False where the clock stands still:
             no copy catches up there, and all leaders are sticky.
     """
@@ -95,6 +112,32 @@ class Application:
     config: AssignmentConfig
     follows_lags: bool = True
     record_limit: int = GROUP_RECORD_LIMIT
+    topics: tuple[str, ...] = (TOPIC,)
+    carried: CarriedTopologies | None = None
+    forms: tuple[Form, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    @cached_property
+    def tasks(self) -> tuple[TaskId, ...]:
+        """All tasks; of a change: by any number that a leader may give their subtopologies."""
+        if not self.numbers:
+            return tuple(self.task_of.values())
+        most = max(self.partition_counts.values())
+        return tuple(TaskId(n, p) for n in range(2 * len(self.forms)) for p in range(most))
+
+    def recorded(self, task: TaskId) -> TaskId:
+        """Return a task of the program by the numbers of the change."""
+        return TaskId(self.numbers[task.subtopology], task.partition) if self.numbers else task
+
+    def own(self, sums: Mapping[TaskId, int]) -> dict[TaskId, int]:
+        """Return offset sums by the program's numbers, without tasks that it has not."""
+        if not self.numbers:
+            return dict(sums)
+        return {
+            TaskId(self.numbers.index(task.subtopology), task.partition): offset_sum
+            for task, offset_sum in sums.items()
+            if task.subtopology in self.numbers
+        }
 
     @cached_property
     def inputs(self) -> dict[TaskId, tuple[TopicPartition, ...]]:
@@ -124,13 +167,34 @@ def make_thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
     )
 
 
-def make_application(
-    setup: WorldSetup,
-) -> tuple[Application, tuple[str, ...]]:
-    """Return the application, and the topics that its members subscribe to."""
+def make_applications(setup: WorldSetup) -> tuple[Application, ...]:
+    """Return the application of each program: one, or the old and the new one of a change."""
     has_state = setup.rates.history > 0 or setup.rates.growth > 0
+    if setup.change is not None:
+        return tuple(
+            _changed(setup, setup.change, number, has_state=has_state) for number in (1, 2)
+        )
     limit = setup.dimensions.record_limit
-    return _make_application(setup.partitions, setup.config, limit, has_state=has_state), (TOPIC,)
+    return (_make_application(setup.partitions, setup.config, limit, has_state=has_state),)
+
+
+def _changed(
+    setup: WorldSetup, change: TopologyChange, program: int, *, has_state: bool
+) -> Application:
+    carried = change.carried(program, _APP)
+    forms = forms_of(change.kind, _APP)
+    by_content = {form.content: number for number, form in enumerate(forms)}
+    return Application(
+        subtopologies=carried.subtopologies,
+        partition_counts=dict.fromkeys((EXTRA, WORDS), setup.partitions),
+        task_of={},
+        config=setup.config,
+        follows_lags=has_state,
+        topics=tuple(sorted({t for part in carried.subtopologies for t in part.source_topics})),
+        carried=carried,
+        forms=forms,
+        numbers=tuple(by_content[content_fingerprint(part)] for part in carried.subtopologies),
+    )
 
 
 @lru_cache(maxsize=64)
@@ -143,7 +207,7 @@ def _make_application(
         .add_processor("count", parents=["read"])
         .add_state_store("counts", processors=["count"])
     )
-    subtopologies = topology.subtopologies("app")
+    subtopologies = topology.subtopologies(_APP)
     counts = {TOPIC: partitions}
     plan = plan_tasks(subtopologies, counts)
     return Application(

@@ -10,7 +10,14 @@ from collections.abc import Callable
 from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
-from system_tests.sim.events import Cause, Happened, Hindered, Hindrance, Started
+from system_tests.sim.events import (
+    LOSES_DISK,
+    Cause,
+    Happened,
+    Hindered,
+    Hindrance,
+    Started,
+)
 from system_tests.sim.world import assignment, consumer
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.leading import lead
@@ -137,8 +144,21 @@ class World(WorldState):
 
     # What operators and faults do
 
-    def start(self, process: int, release: str, upgrade_from: str | None = None) -> None:
+    def start(
+        self,
+        process: int,
+        release: str,
+        upgrade_from: str | None = None,
+        *,
+        program: int | None = None,
+    ) -> None:
         """Start a process: all its threads, with the state that its disk has.
+
+        Args:
+            process: which.
+            release: of its members.
+            upgrade_from: their setting.
+            program: 0, or 1 for the new one of a change of the topology; None: as before.
 
         Raises:
             ReleaseError: no such release, or it refuses the setting.
@@ -147,10 +167,14 @@ class World(WorldState):
         behaviour = behaviour_of(release, upgrade_from, native_cooperative=dimensions.cooperative)
         process_id = UUID(int=self.process_ids[process])
         for thread in self._of(process):
+            thread.program = thread.program if program is None else program
+            application = self.application_of(thread)
             thread.start(
                 behaviour,
                 process_id=process_id,
-                subtopologies=self.application.subtopologies,
+                subtopologies=application.subtopologies,
+                carried=application.carried,
+                reached=self.disks[process].reached,
                 endpoint=dimensions.endpoint_of(process, starts=thread.incarnation),
             )
             self.record(
@@ -162,6 +186,7 @@ class World(WorldState):
                     behaviour.versions,
                     behaviour.release.is_native,
                     behaviour.release.latest_version,
+                    application.carried.all_versions if application.carried else (),
                 )
             )
             poll_later(self, thread)
@@ -210,7 +235,7 @@ class World(WorldState):
         self.disks[process].lose()
         self.process_ids[process] += len(self.disks)
         for thread in self._of(process):
-            self.record(Happened(self.now_ms, thread.name, "loses its state directory"))
+            self.record(Happened(self.now_ms, thread.name, LOSES_DISK))
 
     def move_coordinator(self) -> None:
         """Move the coordinator to another broker, which loads what was stored of the group."""

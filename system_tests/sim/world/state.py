@@ -7,8 +7,14 @@ them. Nothing here calls a step, and nothing that the state holds points back to
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from assignor.rebalance import NONE_STALLED, ClaimMemory, StalledCopies
-from encoding import TaskId, View
+from assignor.rebalance import (
+    NO_TOPOLOGIES,
+    NONE_STALLED,
+    ClaimMemory,
+    StalledCopies,
+    TopologyMemory,
+)
+from encoding import TaskId, TopicPartition, View
 from system_tests.coordinator import Coordinator, JoinedMember
 from system_tests.sim.events import Answered, Decided, Ended, Happening
 from system_tests.sim.world.behaviour import Behaviour
@@ -18,7 +24,7 @@ from system_tests.sim.world.setup import (
     INSTANCE,
     Application,
     WorldSetup,
-    make_application,
+    make_applications,
     make_thread,
 )
 from system_tests.sim.world.thread import Phase, StreamThread
@@ -34,6 +40,7 @@ class Led(NamedTuple):
     happening: Answered
     stalled: StalledCopies = NONE_STALLED
     decided: Decided | None = None
+    topologies: TopologyMemory = NO_TOPOLOGIES
 
 
 class LeaderPlace(NamedTuple):
@@ -50,6 +57,7 @@ class LeaderPlace(NamedTuple):
         stalled: what the leader remembers of copies that made no progress.
         held_view: the routing view that it got as a member, None where leaders go without.
         observed: threads, where what is decided is put down for the checkers; empty: it is not.
+        topologies: what the leader remembers of its members' topologies.
     """
 
     thread: str
@@ -63,6 +71,7 @@ class LeaderPlace(NamedTuple):
     stalled: StalledCopies = NONE_STALLED
     held_view: View | None = None
     observed: Sequence[StreamThread] = ()
+    topologies: TopologyMemory = NO_TOPOLOGIES
 
 
 Lead = Callable[[Behaviour, Application, Sequence[JoinedMember], LeaderPlace], Led]
@@ -124,7 +133,7 @@ class WorldState:
         member_ids: ids and names of members; asked by the coordinator.
         coordinator: of the one group.
         lead: how leaders answer.
-        application, topics, task_of: what the group processes.
+        applications: what each program processes; application, task_of: the first one does.
         threads: every thread, process by process.
         disks: one for each process.
         process_ids: number of each process's id; another one after its disk was lost.
@@ -143,7 +152,8 @@ class WorldState:
             setup.broker, member_ids.new, choose_leader=member_ids.choose_leader
         )
         self.lead = lead
-        self.application, self.topics = make_application(setup)
+        self.applications = make_applications(setup)
+        self.application = self.applications[0]
         self.task_of = self.application.task_of
         self.threads: list[StreamThread] = [
             make_thread(setup, process, number)
@@ -166,7 +176,7 @@ class WorldState:
             other.member_ids.new, choose_leader=other.member_ids.choose_leader
         )
         other.lead = self.lead
-        other.application, other.topics = self.application, self.topics
+        other.applications, other.application = self.applications, self.application
         other.task_of = self.task_of
         other.threads = [thread.copy() for thread in self.threads]
         other.disks = [disk.copy() for disk in self.disks]
@@ -185,6 +195,14 @@ class WorldState:
         """Add an event to the trace."""
         self.trace.append(happening)
 
+    def application_of(self, thread: StreamThread) -> Application:
+        """Return what the program of a thread processes."""
+        return self.applications[thread.program]
+
+    def task_at(self, thread: StreamThread, partition: TopicPartition) -> TaskId:
+        """Return the task that a thread runs for a partition that it owns."""
+        return thread.running[partition] if self.setup.change else self.task_of[partition]
+
     def is_rebalance_over(self) -> bool:
         """Whether the group is stable and every thread has its answer."""
         return self.is_stable and not any(
@@ -193,13 +211,13 @@ class WorldState:
 
     def end_offset_sums(self) -> dict[TaskId, int]:
         """Return the end offset sum of each task, as a leader's admin client reads it now."""
-        return dict.fromkeys(self.task_of.values(), self.setup.rates.end_offset_sum(self.now_ms))
+        return dict.fromkeys(self.application.tasks, self.setup.rates.end_offset_sum(self.now_ms))
 
     def fail(self, thread: StreamThread, why: str) -> None:
         """End a thread by an error; the other threads of its process go on."""
         disk = self.disks[thread.process]
         for partition in thread.owned:
-            disk.close(self.task_of[partition], self.now_ms)
+            disk.close(self.task_at(thread, partition), self.now_ms)
         self.end(thread, why, failed=True)
 
     def end(self, thread: StreamThread, how: str, *, failed: bool) -> None:

@@ -14,12 +14,16 @@ from assignor import MemberIdentity, StreamsMember, Subtopology
 from assignor.rebalance import (
     NEW_PACE,
     NO_CLAIMS,
+    NO_TOPOLOGIES,
     NONE_STALLED,
     ClaimMemory,
     RejoinPace,
     StalledCopies,
+    TopologyMemory,
 )
+from assignor.topology import CarriedTopologies
 from encoding import TaskId, TopicPartition
+from probing.topologies import Reached
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup
 from system_tests.sim.events import Cause
 from system_tests.sim.world.behaviour import Behaviour
@@ -43,11 +47,11 @@ class StreamThread:
 
     Attributes:
         index: its number; name: of the thread; process: index of its process.
-        behaviour, streams: since it was started last.
+        behaviour, streams: since it was started last; program: which one, where it is changed.
         incarnation: grows with each start and end; phase: where its consumer is.
         member_id, generation, instance_id: as the coordinator knows it.
         leads: it led its last generation.
-        owned: partitions that it processes.
+        owned: partitions that it processes; running: the task of each, of a change.
         rejoin_needed: its next poll joins; cause: why.
         rejoin_after: why it rejoins at once after the running rebalance; empty: it does not.
         led_supported: the lowest version supported in the group that it leads, until it takes its
@@ -55,7 +59,8 @@ class StreamThread:
         lags: process id -> lags, as it saw them when it led last.
         claims: its memory of its last answer, if it led its last generation; answered: of the
             answer that is on its way.
-        stalled: its memory of copies that made no progress, if it led.
+        stalled: its memory of copies that made no progress, if it led; topologies: of those of
+            its members.
         taken: generation of the last answer that it took, -1: none since it joined anew;
             answered_version: the version of that answer, 0: it could not be read.
         pace: how long a native member waits before it asks for the next rebalance.
@@ -72,12 +77,14 @@ class StreamThread:
     behaviour: Behaviour
     streams: StreamsMember
     instance_id: str | None = None
+    program: int = 0
     incarnation: int = 0
     phase: Phase = Phase.DOWN
     member_id: str = UNKNOWN_MEMBER_ID
     generation: int = NO_GENERATION
     leads: bool = False
     owned: Partitions = ()
+    running: Mapping[TopicPartition, TaskId] = field(default_factory=dict)
     rejoin_needed: bool = False
     cause: str = Cause.STARTED
     rejoin_after: str = ""
@@ -86,6 +93,7 @@ class StreamThread:
     claims: ClaimMemory = NO_CLAIMS
     answered: ClaimMemory = NO_CLAIMS
     stalled: StalledCopies = NONE_STALLED
+    topologies: TopologyMemory = NO_TOPOLOGIES
     taken: int = NO_GENERATION
     answered_version: int = 0
     pace: RejoinPace = NEW_PACE
@@ -122,6 +130,8 @@ class StreamThread:
         *,
         process_id: UUID,
         subtopologies: tuple[Subtopology, ...],
+        carried: CarriedTopologies | None = None,
+        reached: Mapping[bytes, Reached] | None = None,
         endpoint: str | None = None,
     ) -> None:
         """Begin the next incarnation, with a new consumer."""
@@ -134,6 +144,8 @@ class StreamThread:
             identity,
             upgrade_from=behaviour.upgrade_from,
             subtopologies=subtopologies,
+            carried=carried,
+            reached=reached,
         )
         self.incarnation += 1
         self.phase = Phase.IDLE
@@ -161,6 +173,8 @@ class StreamThread:
         self.generation = self.taken = NO_GENERATION
         self.leads = False
         self.owned = ()
+        self.running = {}
+        self.topologies = NO_TOPOLOGIES
         self.rejoin_after = ""
         self.led_supported = None
         self.lags = {}

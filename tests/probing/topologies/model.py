@@ -250,7 +250,8 @@ class Model:
             family.wanted <= member.forms.keys() and name not in held
             for name, member in carriers.items()
         )
-        return shares_released(held, able if family.wanted else 0)
+        others = len(PARTITIONS) - sum(map(len, held.values()))
+        return shares_released(held, able if family.wanted else 0, others=others)
 
     def chosen(self, form, p, running, carriers, given):
         """The member that ran the form, or the least loaded one that can."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from system_tests.live.topologies import ChangeKind, broken_rules
+from system_tests.live.topologies import broken_rules
+from system_tests.topology_changes import ChangeKind
 
 WRITTEN = {"words": {0: 5}}
 GOOD = {"counts": {0: [0, 1, 2, 3, 4]}, "totals": {0: [2, 3, 4]}}
@@ -22,6 +23,7 @@ def test_a_change_without_mistakes_breaks_no_rule():
         ("change", GOOD | {"counts": {0: [0, 1, 2, 3]}}, "counted 4 of 5"),
         ("change", GOOD | {"totals": {0: [2, 4]}}, "left out records"),
         ("change", GOOD | {"totals": {0: [2, 3]}}, "does not count to record 4"),
+        ("rename", {"counts": {0: [1]}, "totals": {0: [2, 3, 4]}}, "left out records before 1"),
         ("rename", {"counts": {0: [0, 1, 2]}, "totals": {0: [2, 3, 4]}}, "begins at 2"),
         ("rename", {"counts": {0: [0]}, "totals": {0: [2, 3, 4]}}, "ended at 0"),
     ],

@@ -3,6 +3,7 @@
 import pytest
 
 from assignor.topology import content_fingerprint
+from probing import RejoinNow
 from probing.features import FinalizedLevels
 from probing.topologies import Reached, lowered
 from tests.assignor.rebalance.forms.mixed_group import MixedGroup, counting
@@ -79,6 +80,44 @@ def test_a_changed_subtopology_never_returns(leader, cooperative):
     assert group.forms("lines") == [BOTH] * 4
 
 
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_a_new_leader_that_knows_no_other_topology_takes_no_more_than_its_share(cooperative):
+    """A static leader that returns with the new program leads members that never described theirs.
+
+    It asks for their topologies; until they answer, what they ran stays theirs.
+    """
+    group = group_of(counting(), cooperative=cooperative)
+    kept = group.stop("a")
+    group.start("a", counting(2, stores=BOTH), reached=kept)
+    before = {p: name for name in "bc" for p in partitions_of(group, name)}
+    group.rebalance("a")
+    assert set(group.last.topologies.asked) == {"b", "c"}
+    assert group.settle("a") <= 3
+    after = {p: name for p, (name, _) in group.owners("lines").items()}
+    stayed = [p for p, name in before.items() if after[p] == name]
+    assert len(stayed) >= len(before) - 1
+    assert set(after.values()) == {"a", "b", "c"}
+    assert all((form == BOTH) == (after[p] == "a") for p, form in enumerate(group.forms("lines")))
+    for _ in range(3):
+        group.settle("a")
+        assert {p: name for p, (name, _) in group.owners("lines").items()} == after
+
+
+def partitions_of(group, member):
+    return [p for p, (name, _) in group.owners("lines").items() if name == member]
+
+
+def test_members_that_carry_both_wait_for_one_that_is_asked_what_it_carries():
+    both = (counting(), counting(2, stores=BOTH))
+    group = MixedGroup()
+    for name, carried in (("a", both), ("b", both), ("c", both[:1])):
+        group.start(name, *carried)
+    group.rebalance("a")
+    assert set(group.last.topologies.asked) == {"c"}
+    group.settle("a")
+    assert group.forms("lines") == [OLD] * 4
+
+
 def test_orphans_wait_if_only_the_old_form_is_left_and_the_reports_say_for_whom():
     group = group_of(counting())
     bounce(group, "a", counting(2, stores=BOTH), leader="b")
@@ -140,6 +179,27 @@ def test_programs_with_both_versions_switch_together_and_go_back():
     group.levels = FinalizedLevels(levels={"topology.version": 2}, epoch=4)
     group.settle("a")
     assert group.forms("lines") == [BOTH] * 4
+
+
+def test_a_static_member_that_returns_with_both_versions_asks_for_a_new_answer_once():
+    """Its coordinator gives it what its former self got: no leader knows that it carries both."""
+    both = (counting(), counting(2, stores=BOTH))
+    group = MixedGroup()
+    for name in NAMES:
+        group.start(name, *both[: 1 + (name != "c")], instance_id=f"{name}-instance")
+    group.settle("a")
+    answer = group.last.answers["c"]
+    group.start("c", *both, instance_id="c-instance")
+    received = group.members["c"].receive(answer.partitions, answer.user_data, now_ms=1)
+    assert received.failure == ""
+    [rejoin] = [command for command in received.commands if isinstance(command, RejoinNow)]
+    assert "has not reached topology version 2" in rejoin.why
+    group.settle("a")
+    assert group.forms("lines") == [BOTH] * 4
+    answer = group.last.answers["c"]
+    group.start("c", *both, instance_id="c-instance")
+    received = group.members["c"].receive(answer.partitions, answer.user_data, now_ms=1)
+    assert not any(isinstance(command, RejoinNow) for command in received.commands)
 
 
 def test_two_topologies_of_one_version_are_named():

@@ -135,6 +135,7 @@ def test_beside_jvm_members_only_their_topology_gets_tasks(leader):
 def test_hostile_descriptions_are_ignored():
     group = MixedGroup()
     group.start("a", counting())
+    group.settle("a")
     group.start("b", counting(2, sources=("lines", "other")))
     reported = group.members["b"].topology.reported
     [first, *rest] = reported()["carried"]
