@@ -190,6 +190,8 @@ def plan_document(made: UpgradePlan, costs: tuple[StepCost, ...]) -> dict[str, o
         "warnings": list(made.warnings),
         "windows": list(made.windows),
         "bugs": list(made.bugs),
+        "changes": [asdict(change) for change in made.changes],
+        "not_checked": list(made.not_checked),
     }
 
 
@@ -224,8 +226,12 @@ def _lines(made: UpgradePlan, costs: tuple[StepCost, ...]) -> Iterator[str]:
     for title, lines in (
         (
             "Before you start",
-            sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
+            [
+                *sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
+                *map(str, made.changes),
+            ],
         ),
+        ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
         ("known issues of these releases (docs/findings.md: which of them occur)", made.bugs),
     ):
@@ -256,8 +262,16 @@ def _price(step: PlanStep) -> str:
 
 def _what(step: PlanStep) -> str:
     if not step.rolling:
-        return f"stop all members, wait for their sessions to end, start all as {step.release}"
+        setting = f" with {' and '.join(step.settings)}" if step.settings else ""
+        return (
+            "stop all members, wait for their sessions to end, start all as"
+            f" {step.release}{setting}"
+        )
+    if step.settings and step.old == step.release:
+        setting = " and ".join(step.settings)
+        return f"bounce every member with {setting}; wait after each until it is stable"
     setting = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
+    setting = ", ".join((setting, *step.settings))
     return f"bounce every member to {step.release}, {setting}; wait after each until it is stable"
 
 

@@ -88,7 +88,9 @@ def _step_run(
         )
     )
     stages = len(outcome.plan.stages)
-    if step.stage >= stages:  # this bounce only changes a format: same release before and after
+    if (
+        not 0 <= step.stage < stages
+    ):  # this bounce only changes a format: same release before and after
         outcome = run_bounce(
             BounceOptions(
                 seed=seed,
