@@ -172,7 +172,7 @@ DEFAULTS: Final = (
         subject=Subject.DEFAULT,
         what="a task moves only to a member whose copy is at most acceptable.recovery.lag = 10,000"
         " records behind; up to max.warmup.replicas = 2 further copies warm up, with a"
-        " rebalance every probing.rebalance.interval.ms = 10 min until they are done",
+        " probing rebalance every 10 min until they are done",
         action="leave room on disk for the further copies",
         source="KIP-441, Streams guide 2.6.0",
         back="tasks move at once; without warm-ups they restore after they moved",

@@ -101,6 +101,12 @@ class UpgradePlan:
     changes: tuple[PathChange, ...] = ()
     not_checked: tuple[str, ...] = ()
 
+    @property
+    def bounces_by_leg(self) -> tuple[int, ...]:
+        """Bounces that the protocol needs between two stops; formats may need one more."""
+        pairs = pairwise(map(find_release, self.stops))
+        return tuple(len(upgrade_path(old, new).stages()) for old, new in pairs)
+
 
 def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) -> UpgradePlan:
     """Return the plan that brings a group from `old` to `new`.

@@ -100,8 +100,9 @@ class Bounce:
             threads=options.threads,
             static=options.static,
             partitions=options.partitions,
+            session_timeout_ms=options.session_timeout_ms,
             config=options.dimensions.config,
-            rates=options.dimensions.rates,
+            rates=options.rates or options.dimensions.rates,
             dimensions=options.dimensions,
         )
         self.world = World(setup, scheduler=self.scheduler)
@@ -113,7 +114,7 @@ class Bounce:
         processes = range(self.options.members)
         for process in processes:
             world.start(process, self.plan.old)
-        rests = self.settle()
+        rests = self.settle() and self._restore()
         if rests:
             if self.options.offline:
                 rests = self._offline()
@@ -153,6 +154,15 @@ class Bounce:
         )
         world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
         return False
+
+    def _restore(self) -> bool:
+        """Wait until members with state of a given size have restored it; True if not given."""
+        rates = self.options.rates
+        if rates is None:
+            return True
+        records = max(rates.sizes, default=rates.history)
+        self.world.run_for(1000 * records // max(1, rates.restore - rates.growth) + 1)
+        return self.settle()
 
     def _drain(self) -> bool:
         """Wait for follow-ups while copies warm up; returns whether the group came to rest."""
@@ -254,7 +264,12 @@ class Bounce:
             broken += check_all_members_are_up(missing, at_ms=world.now_ms)
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
-        pauses = pauses_of(world.trace, static=options.static, is_bounded=not options.offline)
+        pauses = pauses_of(
+            world.trace,
+            static=options.static,
+            is_bounded=not options.offline,
+            session_timeout_ms=options.session_timeout_ms,
+        )
         broken += check_pauses(pauses)
         shape = shape_of(options, find_program(plan.old), find_program(plan.new))
         return Outcome(
