@@ -14,7 +14,7 @@ from assignor.cli import Command, format_option, imported_topology
 from assignor.problems import ProblemError, quoted
 from encoding import shown
 from probing import ReleaseError, find_release
-from system_tests.cli.options import EXIT_BAD, refuse
+from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.cli.planned_group import planned_group, planned_group_options
 from system_tests.plan import (
     PlannedTopology,
@@ -31,6 +31,8 @@ from system_tests.plan import (
     topology_lines,
     topology_plan,
 )
+from system_tests.plan.report import write_plan_report
+from system_tests.report import ReportError, check_target
 from system_tests.sim import OptionError
 
 _EXAMPLES = """
@@ -41,12 +43,14 @@ PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --from 3.9 --to 4.3 --uses eos --session-timeout-ms 10000
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a saved group
 PROGRAM plan --bootstrap-server localhost:9092 --group orders --to 4.3
+PROGRAM plan --problem group.json --to 4.3 --report plan.html
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
     1: "all members have to be stopped, or the new topology needs a higher version",
+    3: "the report cannot be written, or no broker answers",
 }
 
 
@@ -81,6 +85,12 @@ _EXITS = {
     type=click.IntRange(1, 10_000),
     help="Simulated bounces of each step; by default 40, fewer for more than 7 members.",
 )
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write one page for the decision and for on-call engineers, as HTML.",
+)
 @format_option()
 def plan(**given: Any) -> None:
     """List the steps of an upgrade or a rollback, their costs, and the rollback.
@@ -98,12 +108,19 @@ def plan(**given: Any) -> None:
     if unknown:
         refuse(f"unknown value {unknown[0]!r} for --uses; choose from {', '.join(Use)}")
     uses = frozenset(map(Use, words))
+    report = given["report"]
     try:
+        if report is not None:
+            check_target(report)
         old, group = planned_group(given, is_static=Use.STATIC in uses)
         made = make_plan(old, find_release(given["new"]), uses)
         costs = _costs(made, group, given["seeds"] or group.seeds)
+        if report is not None:
+            write_plan_report(report, made, costs, group)
     except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
+    except ReportError as error:
+        refuse(str(error), EXIT_ENVIRONMENT)
     if given["form"] == "json":
         click.echo(json.dumps(plan_document(made, costs, group), indent=2))
     else:

@@ -54,26 +54,28 @@ def causes_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> list[Cau
 def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
     """Yield the cost of a step: counts, pauses with their ranges, causes."""
     yield (
-        f"{_count(cost, 'rebalances')} rebalances ({cost.usual('membership')} for members that stop"
-        f" and start, {cost.usual('version')} for the version, {cost.usual('followup')} to move"
-        " partitions)"
+        f"{count_text(cost, 'rebalances')} rebalances ({cost.usual('membership')} for members that"
+        f" stop and start, {cost.usual('version')} for the version, {cost.usual('followup')} to"
+        " move partitions)"
     )
     yield (
-        f"the longest pause of a partition {_seconds(cost, 'longest_pause_ms')};"
-        f" of all partitions together {_seconds(cost, 'pause_ms')};"
-        f" {_count(cost, 'restored')} records restored"
+        f"the longest pause of a partition {seconds_text(cost, 'longest_pause_ms')};"
+        f" of all partitions together {seconds_text(cost, 'pause_ms')};"
+        f" {count_text(cost, 'restored')} records restored"
     )
     for cause in causes_of(step, cost, group):
         yield f"{100 * cause.share:.0f} % of the pauses: {cause.what}; {cause.setting}"
 
 
-def _seconds(cost: StepCost, name: str) -> str:
+def seconds_text(cost: StepCost, name: str) -> str:
+    """Return a time of a step with its range, in seconds."""
     low, high = (_spoken(ms) for ms in cost.spread(name))
     usual = _spoken(cost.usual(name))
     return f"{usual} s" if low == high == usual else f"{usual} s ({low} to {high})"
 
 
-def _count(cost: StepCost, name: str) -> str:
+def count_text(cost: StepCost, name: str) -> str:
+    """Return a number of a step with its range."""
     low, high = cost.spread(name)
     usual = cost.usual(name)
     return f"{usual:,}" if low == high == usual else f"{usual:,} ({low:,} to {high:,})"
