@@ -83,7 +83,7 @@ _EXITS = {
 @click.option(
     "--seeds",
     type=click.IntRange(1, 10_000),
-    help="Simulated bounces of each step; by default 40, fewer for more than 7 members.",
+    help="Simulated bounces of each step; by default 40, fewer for more than 12 threads.",
 )
 @click.option(
     "--report",

@@ -8,11 +8,12 @@ from system_tests.sim import BounceOptions
 from system_tests.sim.world import Dimensions, StateRates
 
 MOST_MEMBERS: Final = 64
-"""Processes of a saved or live group that are simulated; a larger group is scaled down."""
+"""Threads of a saved or live group that are simulated, at least one for each of as many members; a
+larger group is scaled down."""
 MOST_TASKS: Final = 1000
 """Tasks of a saved or live group that are simulated."""
-_MOST_SEEDS, _FEWEST_SEEDS = 40, 8
-_WORK: Final = 2000
+_MOST_SEEDS, _FEWEST_SEEDS = 40, 4
+_WORK: Final = 6000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,8 @@ class SimulatedGroup:
     @property
     def seeds(self) -> int:
         """How many bounces of each step are simulated by default: fewer for a large group."""
-        return max(_FEWEST_SEEDS, min(_MOST_SEEDS, _WORK // self.members**2))
+        consumers = self.members * self.threads
+        return max(_FEWEST_SEEDS, min(_MOST_SEEDS, _WORK // consumers**2))
 
     @property
     def knows_state(self) -> bool:
@@ -96,6 +98,12 @@ def scaled(group: SimulatedGroup, given: Mapping[str, Any]) -> SimulatedGroup:
     members = chosen.get("members", min(group.members, MOST_MEMBERS))
     wanted = group.partitions * members // group.members
     tasks = chosen.get("partitions", max(1, min(group.partitions, wanted, MOST_TASKS)))
+    threads = chosen.get("threads", max(1, min(group.threads, MOST_MEMBERS // members)))
+    if threads < group.threads:
+        notes.append(
+            f"simulated with {threads} of {group.threads} threads in each member; --threads"
+            f" {group.threads} simulates all of them, and takes longer"
+        )
     if members < group.members or tasks < group.partitions:
         notes.append(
             f"simulated with {members} of {group.members} members and {tasks} of"
@@ -104,7 +112,5 @@ def scaled(group: SimulatedGroup, given: Mapping[str, Any]) -> SimulatedGroup:
     sizes = group.sizes
     if sizes:  # every n-th task, so that large and small ones stay in proportion
         sizes = tuple(sizes[at * len(sizes) // tasks] for at in range(tasks))
-    rest = {name: value for name, value in chosen.items() if name not in {"members", "partitions"}}
-    return replace(
-        group, members=members, partitions=tasks, sizes=sizes, notes=tuple(notes), **rest
-    )
+    known = {"members": members, "threads": threads, "partitions": tasks, "sizes": sizes}
+    return replace(group, **{**chosen, **known}, notes=tuple(notes))

@@ -95,11 +95,13 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
     """Return a group with the members, threads, tasks, copies and state sizes of a real one."""
     state = problem.state
     members, threads = len(state.clients), state.threads.tolist()
-    has_state = zip(state.tasks, state.stateful.tolist(), strict=True)
-    unknown = [task for task, is_stateful in has_state if is_stateful and str(task) not in records]
+    stateful = [t for t, is_so in zip(state.tasks, state.stateful.tolist(), strict=True) if is_so]
+    unknown = [task for task in stateful if str(task) not in records]
+    is_known = bool(records) or not stateful
     notes = []
     if unknown:
-        notes.append(f"the sizes of the state of {len(unknown)} tasks are not known and left out")
+        instead = "count as none" if is_known else "are assumed"
+        notes.append(f"the sizes of the state of {len(unknown)} tasks are not known and {instead}")
     if len(set(threads)) > 1:
         notes.append("members have different numbers of threads; each is simulated with the mean")
     return SimulatedGroup(
@@ -107,7 +109,7 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         members=members,
         threads=max(1, round(sum(threads) / members)),
         partitions=max(1, len(state.tasks)),
-        sizes=tuple(records.get(str(task), 0) for task in state.tasks) if records else (),
+        sizes=tuple(records.get(str(task), 0) for task in state.tasks) if is_known else (),
         standbys=state.config.num_standby_replicas,
         notes=tuple(notes),
     )

@@ -91,6 +91,10 @@ def test_a_large_group_is_scaled_down_and_says_so():
     (note,) = small.notes
     assert note.startswith("simulated with 64 of 640 members and 640 of 6400 tasks: ")
     assert scaled(large, {"members": 100}).members == 100
+    threads = scaled(SimulatedGroup(members=40, threads=2, partitions=160), {})
+    assert (threads.members, threads.threads, threads.partitions) == (40, 1, 160)
+    assert threads.notes[0].startswith("simulated with 1 of 2 threads in each member")
+    assert scaled(SimulatedGroup(members=40, threads=2), {"threads": 2}).notes == ()
 
 
 def test_the_text_names_causes_ranges_and_settings():

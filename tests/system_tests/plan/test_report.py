@@ -115,9 +115,9 @@ def test_the_command_writes_the_page(tmp_path):
     file = tmp_path / "plan.html"
     assert CliRunner().invoke(main, [*words, str(file)]).exit_code == 0
     assert re.search(">[abc] 4.3.1<", file.read_text())  # the owners' half names releases
-    done = CliRunner().invoke(main, [*words, str(tmp_path)])
+    done = CliRunner().invoke(main, [*words, str(tmp_path / "missing" / "plan.html")])
     assert done.exit_code == 3
-    assert "choose another file for --report" in done.stderr
+    assert "does not exist; choose another file for --report" in done.stderr
 
 
 @pytest.mark.slow
