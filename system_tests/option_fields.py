@@ -9,7 +9,9 @@ from dataclasses import Field, dataclass, fields
 from typing import Any, Final, get_type_hints
 
 MAX_MEMBERS: Final = 26
-"""Members are called a to z."""
+"""Processes of a live group: members are called a to z."""
+MAX_SIMULATED: Final = 1000
+"""Processes of a simulated group."""
 MAX_PARTITIONS: Final = 1000
 _KEY = "option"
 

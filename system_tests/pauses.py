@@ -82,6 +82,8 @@ class PartitionPause:
         stopped: what stopped it.
         member: the former owner.
         bound: None if downtime is intended.
+        session_ms: of the pause, waiting for the sessions of members that ended without leaving.
+        restore_ms: of the pause, reading the state.
     """
 
     partition: str
@@ -90,6 +92,8 @@ class PartitionPause:
     stopped: Stopped
     member: str
     bound: PauseBound | None
+    session_ms: float = 0
+    restore_ms: float = 0
 
     @property
     def is_within(self) -> bool:

@@ -47,6 +47,20 @@ class TraceLine:
     text: str
 
 
+def lane_name(index: int) -> str:
+    """Return the name of a process: a letter, from the 27th on two or more.
+
+    >>> [lane_name(index) for index in (0, 25, 26, 702)]
+    ['a', 'z', 'aa', 'aaa']
+    """
+    name = ""
+    while index >= 0:
+        index, letter = divmod(index, 26)
+        name = chr(ord("a") + letter) + name
+        index -= 1
+    return name
+
+
 def draw_lanes(
     members: Sequence[str],
     *,

@@ -24,7 +24,7 @@ from assignor.cli import (
     release_option,
 )
 from system_tests import option_fields as declared
-from system_tests.option_fields import MAX_MEMBERS, MAX_PARTITIONS, OptionText
+from system_tests.option_fields import MAX_MEMBERS, MAX_PARTITIONS, MAX_SIMULATED, OptionText
 
 EXIT_BAD: Final = EXIT_NO
 MAX_THREADS: Final = 64
@@ -38,6 +38,7 @@ __all__ = [
     "EXIT_USAGE",
     "MAX_MEMBERS",
     "MAX_PARTITIONS",
+    "MAX_SIMULATED",
     "MAX_THREADS",
     "Decorator",
     "faults_option",

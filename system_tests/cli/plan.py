@@ -8,48 +8,49 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
-from click.core import ParameterSource
 
 from assignor import ConfigError, TopologyError
 from assignor.cli import Command, format_option, imported_topology
 from assignor.problems import ProblemError, quoted
 from encoding import shown
-from probing import Release, ReleaseError, find_release
-from system_tests.cli.options import (
-    EXIT_BAD,
-    MAX_MEMBERS,
-    MAX_PARTITIONS,
-    group_options,
-    partitions_option,
-    refuse,
-)
+from probing import ReleaseError, find_release
+from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
+from system_tests.cli.planned_group import planned_group, planned_group_options
 from system_tests.plan import (
-    FATAL,
     PlannedTopology,
-    PlanStep,
+    SimulatedGroup,
     StepCost,
     UpgradePlan,
     Use,
+    bounces_to_run,
     make_plan,
-    read_saved,
+    plan_document,
+    plan_lines,
     read_saved_topology,
     step_costs,
     topology_lines,
     topology_plan,
 )
+from system_tests.plan.report import write_plan_report
+from system_tests.report import ReportError, check_target
+from system_tests.sim import OptionError
 
 _EXAMPLES = """
 PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release
 PROGRAM plan --from 2.3.1 --to 4.1 --uses fk-join,ktable,static,iq
 PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
-PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a live group
+PROGRAM plan --from 3.9 --to 4.3 --uses eos --session-timeout-ms 10000
+PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a saved group
+PROGRAM plan --bootstrap-server localhost:9092 --group orders --to 4.3
+PROGRAM plan --problem group.json --to 4.3 --report plan.html
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
     1: "all members have to be stopped, or the new topology needs a higher version",
+    3: "the report cannot be written, or no broker answers",
 }
 
 
@@ -60,15 +61,7 @@ _EXITS = {
     examples=_EXAMPLES,
     exits=_EXITS,
 )
-@group_options(members=MAX_MEMBERS, saved=True, optional=True)
-@partitions_option()
-@click.option(
-    "--problem",
-    "saved",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="One group, as JSON, as `assignor inspect --save` writes it.",
-)
+@planned_group_options
 @click.option(
     "--uses",
     default="",
@@ -87,12 +80,24 @@ _EXITS = {
     "--application-id",
     help="With --topology: prefix of internal topics; by default the group of a file, else app.",
 )
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 10_000),
+    help="Simulated bounces of each step; by default 40, fewer for more than 12 threads.",
+)
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write one page for the decision and for on-call engineers, as HTML.",
+)
 @format_option()
 def plan(**given: Any) -> None:
     """List the steps of an upgrade or a rollback, their costs, and the rollback.
 
-    RELEASE is x.y for its newest patch, x.y.z, or native. Costs are simulated, for a group of this
-    size: use them to compare paths, not to predict durations.
+    RELEASE is x.y for its newest patch, x.y.z, or native. The group is one of the given size, a
+    saved one or a live one. Its bounces are simulated many times: costs are medians, with ranges
+    from 5 % to 95 %. Use them to compare paths, not to predict durations.
     """
     if given["topologies"]:
         _plan_topologies(given)
@@ -102,25 +107,46 @@ def plan(**given: Any) -> None:
     unknown = sorted(set(words) - set(Use))
     if unknown:
         refuse(f"unknown value {unknown[0]!r} for --uses; choose from {', '.join(Use)}")
+    uses = frozenset(map(Use, words))
+    report = given["report"]
     try:
-        old, members, partitions = _start(given)
-        new = find_release(given["new"])
-    except (ReleaseError, ProblemError) as error:
+        if report is not None:
+            check_target(report)
+        old, group = planned_group(given, is_static=Use.STATIC in uses)
+        made = make_plan(old, find_release(given["new"]), uses)
+        costs = _costs(made, group, given["seeds"] or group.seeds)
+        if report is not None:
+            write_plan_report(report, made, costs, group)
+    except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
-    made = make_plan(old, new, frozenset(map(Use, words)))
-    costs = step_costs(made, members=members, partitions=partitions)
+    except ReportError as error:
+        refuse(str(error), EXIT_ENVIRONMENT)
     if given["form"] == "json":
-        click.echo(json.dumps(plan_document(made, costs), indent=2))
+        click.echo(json.dumps(plan_document(made, costs, group), indent=2))
     else:
-        for line in plan_lines(made, costs):
+        for line in plan_lines(made, costs, group):
             click.echo(shown(line, limit=None))
     sys.exit(0 if made.rolling else EXIT_BAD)
 
 
+def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCost, ...]:
+    """Simulate every step, with a progress bar on a terminal."""
+    with click.progressbar(
+        length=bounces_to_run(made, seeds),
+        label="bounces",
+        file=sys.stderr,
+        hidden=not sys.stderr.isatty(),
+    ) as bar:
+        return step_costs(made, group, seeds=seeds, progress=lambda: bar.update(1))
+
+
 def _plan_topologies(given: dict[str, Any]) -> NoReturn:
     """Print the plan of a change of the topology, and end."""
-    if given["new"] is not None or given["old"] is not None or given["saved"] is not None:
-        refuse("--topology plans a change of the application; leave out --from, --to and --problem")
+    if any(given[name] is not None for name in ("new", "old", "saved", "group_id")):
+        refuse(
+            "--topology plans a change of the application; leave out --from, --to, --problem"
+            " and --group"
+        )
     try:
         made = topology_plan(*_topologies(given["topologies"], given["application_id"]))
     except (ConfigError, ProblemError, TopologyError) as error:
@@ -151,119 +177,3 @@ def _topologies(names: tuple[str, str], application_id: str | None) -> Iterator[
                 subtopologies=topology.subtopologies(groups[0] if groups else "app"),
                 version=topology.version,
             )
-
-
-def _start(given: dict[str, Any]) -> tuple[Release, int, int]:
-    """Return release, members and partitions of the group: as given, else as saved."""
-    if given["saved"] is None:
-        if given["old"] is None:
-            refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
-        return find_release(given["old"]), given["members"], given["partitions"]
-    saved = read_saved(given["saved"])
-    old = find_release(saved.release(find_release(given["old"]) if given["old"] else None))
-    source = click.get_current_context().get_parameter_source
-    # Costs are simulated; a larger group is simulated with the largest possible numbers.
-    found = {"members": min(saved.processes, MAX_MEMBERS)}
-    found["partitions"] = min(saved.partitions, MAX_PARTITIONS)
-    for name in found:
-        if source(name) is ParameterSource.COMMANDLINE:
-            found[name] = given[name]
-    return old, found["members"], found["partitions"]
-
-
-def plan_document(made: UpgradePlan, costs: tuple[StepCost, ...]) -> dict[str, object]:
-    """Return one plan as plain values."""
-    return {
-        "from": made.old,
-        "to": made.new,
-        "uses": list(made.uses),
-        "direction": made.direction.value,
-        "rolling": made.rolling,
-        "stops": list(made.stops),
-        "steps": [
-            asdict(step) | {"cost": asdict(cost) | {"rebalances": cost.rebalances}}
-            for step, cost in zip(made.steps, costs, strict=True)
-        ],
-        "no_return": made.no_return,
-        "obstacles": list(made.obstacles),
-        "alternatives": list(made.alternatives),
-        "warnings": list(made.warnings),
-        "windows": list(made.windows),
-        "bugs": list(made.bugs),
-    }
-
-
-def plan_lines(made: UpgradePlan, costs: tuple[StepCost, ...]) -> list[str]:
-    """Return one plan as lines of text."""
-    return list(_lines(made, costs))
-
-
-def _lines(made: UpgradePlan, costs: tuple[StepCost, ...]) -> Iterator[str]:
-    yield _headline(made)
-    for alternative in made.alternatives:
-        yield f"  instead: take {alternative}, which allows a rolling bounce"
-    for number, (step, cost) in enumerate(zip(made.steps, costs, strict=True), 1):
-        yield ""
-        yield f"step {number}: {_what(step)}"
-        for why in step.why:
-            yield f"  why:  {why}"
-        yield (
-            f"  cost: {cost.rebalances} rebalances ({cost.membership} for members that stop and"
-            f" start, {cost.version} for the version, {cost.followup} to move partitions); pauses"
-            f" of {cost.pause_ms / 1000:.1f} s over all partitions, the longest"
-            f" {cost.longest_pause_ms / 1000:.1f} s"
-        )
-        yield f"  back: {step.back.sentence}"
-        for price in step.back.costs:
-            yield f"        {price}"
-        if number == made.no_return:
-            yield "  !! point of no return: after this step, rolling back has these costs"
-    if made.steps:
-        yield ""
-        yield _return_line(made)
-    for title, lines in (
-        (
-            "Before you start",
-            sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
-        ),
-        ("native members beside JVM members", made.windows),
-        ("known issues of these releases (docs/findings.md: which of them occur)", made.bugs),
-    ):
-        if lines:
-            yield ""
-            yield f"{title}:"
-            yield from (f"  - {line}" for line in lines)
-
-
-def _headline(made: UpgradePlan) -> str:
-    if not made.steps:
-        return f"{made.old} to {made.new}: nothing to do, every member already runs it"
-    if not made.rolling:
-        return f"{made.old} to {made.new}: no rolling upgrade, all members have to be stopped"
-    bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
-    over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
-    deadly = any(line.startswith(FATAL) for line in made.warnings)
-    trap = f"; members can die during the upgrade, see {FATAL.strip()} below" if deadly else ""
-    return f"{made.old} to {made.new}: {bounces}{over}{trap}"
-
-
-def _price(step: PlanStep) -> str:
-    if not step.back.rolling:
-        return "stopping all members"
-    is_state = any("changelogs" in cost for cost in step.back.costs)
-    return "rebuilding state" if is_state else "emptying repartition topics first"
-
-
-def _what(step: PlanStep) -> str:
-    if not step.rolling:
-        return f"stop all members, wait for their sessions to end, start all as {step.release}"
-    setting = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
-    return f"bounce every member to {step.release}, {setting}; wait after each until it is stable"
-
-
-def _return_line(made: UpgradePlan) -> str:
-    if made.no_return is None and (made.warnings or made.bugs):
-        return "point of no return: none on this path; read what is listed below before you start"
-    if made.no_return is None:
-        return "point of no return: none on this path"
-    return f"point of no return: step {made.no_return}"

@@ -15,7 +15,7 @@ from probing.features import FeatureError
 from system_tests.cli.options import (
     EXIT_BAD,
     EXIT_ENVIRONMENT,
-    MAX_MEMBERS,
+    MAX_SIMULATED,
     MAX_THREADS,
     draw_option,
     faults_option,
@@ -103,7 +103,7 @@ _EXITS = {
 )
 @seed_option(least=0, more="; run this one and print its trace")
 @seeds_option()
-@group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
+@group_options(drawn=True, members=MAX_SIMULATED, threads=MAX_THREADS)
 @partitions_option()
 @faults_option(
     f"none, all (with --static: all except coordinator), or a list of {','.join(FAULTS)};"

@@ -1,27 +1,46 @@
 """Upgrade plans: steps, costs, warnings and the rollback after each step."""
 
-from system_tests.plan.cost import StepCost, step_costs
+from system_tests.plan.changes import PathChange, ReleaseChange, Subject, changes_between
+from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, step_costs
+from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
-from system_tests.plan.saved import read_saved, read_saved_topology
-from system_tests.plan.steps import PlanStep, UpgradePlan, Use, make_plan
+from system_tests.plan.saved import SavedGroup, read_saved, read_saved_topology, saved_group
+from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
+from system_tests.plan.store_rows import CHANGES, NOT_CHECKED
+from system_tests.plan.text import plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
     TopologyPlan,
     topology_lines,
     topology_plan,
 )
+from system_tests.plan.uses import Use
 
 __all__ = [
+    "CHANGES",
     "FATAL",
+    "NOT_CHECKED",
+    "PathChange",
     "PlanStep",
     "PlannedTopology",
+    "ReleaseChange",
+    "SavedGroup",
+    "SimulatedGroup",
     "StepCost",
+    "StepRun",
+    "Subject",
     "TopologyPlan",
     "UpgradePlan",
     "Use",
+    "bounces_to_run",
+    "changes_between",
     "make_plan",
+    "plan_document",
+    "plan_lines",
     "read_saved",
     "read_saved_topology",
+    "saved_group",
+    "scaled",
     "step_costs",
     "topology_lines",
     "topology_plan",

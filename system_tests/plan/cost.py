@@ -1,38 +1,47 @@
-"""Simulated cost of each step of a plan: rebalances by cause, pauses, restored records.
+"""Simulated cost of each step of a plan: rebalances and pauses, their causes and their ranges.
 
-Each leg is bounced with several seeds. The trace is cut where the operator stops the first member
-of the next stage. The result is the median over the seeds: a plan shows the usual cost, `matrix`
-shows the possible one. State sizes, rates and timeouts are the simulator's defaults: use the
-figures to compare paths, not to predict durations.
+Each leg is bounced with many seeds. A step begins where the operator stops its first member, and a
+pause belongs to the step that has its middle. What pauses waited for is added up by cause: sessions
+of members that stopped without leaving the group, state that is restored, and rebalances.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from os import cpu_count
 from statistics import median_low
+from typing import Final
 
+from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.steps import PlanStep, UpgradePlan
-from system_tests.rebalances import Rebalances
+from system_tests.processes import can_fork
 from system_tests.sim import (
-    BounceOptions,
-    Cost,
     Ended,
     Happening,
     Outcome,
     cost_of,
     count_rebalances,
+    leave_interrupts_to_the_parent,
     run_bounce,
 )
 
+_LOW, _HIGH = 0.05, 0.95
+_WORTH_A_POOL: Final = 60  # bounced members; below, starting processes takes longer
+_Leg = tuple[str, str, bool]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepCost:
-    """The cost of one step: medians over the seeds.
+class StepRun:
+    """The cost of one step in one simulated bounce; times in ms.
 
     Attributes:
         membership, version, followup: number of rebalances, by cause.
         pause_ms: processing pauses, summed over all partitions.
-        longest_pause_ms: longest pause of one partition from the start of the leg to this step.
+        longest_pause_ms: longest pause of one partition.
         restored: changelog records that were read to restore state.
+        session_ms, restore_ms: of `pause_ms`, waiting for sessions and for state.
     """
 
     membership: int
@@ -41,94 +50,147 @@ class StepCost:
     pause_ms: int
     longest_pause_ms: int
     restored: int
+    session_ms: int
+    restore_ms: int
 
     @property
     def rebalances(self) -> int:
         """Number of rebalances, of all causes."""
         return self.membership + self.version + self.followup
 
+    @property
+    def rebalance_ms(self) -> int:
+        """Of `pause_ms`, what is neither session nor restore: the rebalances themselves."""
+        return self.pause_ms - self.session_ms - self.restore_ms
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """The cost of one step over all seeds.
+
+    Attributes:
+        runs: one for each seed, in order.
+    """
+
+    runs: tuple[StepRun, ...]
+
+    def usual(self, name: str) -> int:
+        """Return the median of a field of `StepRun`."""
+        return median_low(self._values(name))
+
+    def spread(self, name: str) -> tuple[int, int]:
+        """Return the range from 5 % to 95 % of a field of `StepRun`, by nearest rank."""
+        values = sorted(self._values(name))
+        low, high = (
+            values[min(len(values) - 1, int(share * len(values)))] for share in (_LOW, _HIGH)
+        )
+        return low, high
+
+    def share(self, name: str) -> float:
+        """Return the part of all pauses that a cause has, 0 to 1."""
+        return sum(self._values(name)) / max(1, sum(self._values("pause_ms")))
+
+    def _values(self, name: str) -> list[int]:
+        return [getattr(run, name) for run in self.runs]
+
 
 def step_costs(
-    plan: UpgradePlan, *, members: int = 3, partitions: int = 6, seeds: int = 5
+    plan: UpgradePlan,
+    group: SimulatedGroup | None = None,
+    *,
+    seeds: int | None = None,
+    progress: Callable[[], None] = lambda: None,
 ) -> tuple[StepCost, ...]:
-    """Return the cost of each step of a plan for a group of this size.
+    """Return the cost of each step of a plan.
 
     Args:
         plan: the steps.
-        members: processes of the simulated group.
-        partitions: partitions of each source topic.
-        seeds: number of simulated bounces for each step.
+        group: that is bounced; by default three members with six tasks.
+        seeds: number of simulated bounces for each step; by default what suits the group.
+        progress: called after each simulated bounce.
     """
-    costs = []
-    for step in plan.steps:
-        runs = [_step_run(plan, step, members, partitions, seed) for seed in range(seeds)]
-        costs.append(
-            StepCost(
-                **{
-                    name: median_low(getattr(run, name) for run in runs)
-                    for name in StepCost.__dataclass_fields__
-                }
-            )
-        )
-    return tuple(costs)
-
-
-def _step_run(
-    plan: UpgradePlan, step: PlanStep, members: int, partitions: int, seed: int
-) -> StepCost:
-    outcome = run_bounce(
-        BounceOptions(
-            seed=seed,
-            old=plan.stops[step.leg],
-            new=plan.stops[step.leg + 1],
-            members=members,
-            partitions=partitions,
-            static="static" in plan.uses,
-            offline=not step.rolling,
-        )
+    group = group or SimulatedGroup(is_static="static" in plan.uses)
+    legs = {_leg_of(plan, step): None for step in plan.steps}
+    jobs = [(leg, seed) for leg in legs for seed in range(seeds or group.seeds)]
+    found: dict[_Leg, list[tuple[StepRun, ...]]] = {leg: [] for leg in legs}
+    for (leg, _), stages in zip(jobs, _run_all(group, jobs), strict=True):
+        found[leg].append(stages)
+        progress()
+    return tuple(
+        StepCost(tuple(stages[max(step.stage, 0)] for stages in found[_leg_of(plan, step)]))
+        for step in plan.steps
     )
-    stages = len(outcome.plan.stages)
-    if step.stage >= stages:  # this bounce only changes a format: same release before and after
-        outcome = run_bounce(
-            BounceOptions(
-                seed=seed,
-                old=step.release,
-                new=step.release,
-                members=members,
-                partitions=partitions,
-                static="static" in plan.uses,
-            )
-        )
-        return _between((), outcome.trace)
-    before, until = _cuts(outcome, step.stage, members, stages)
-    return _between(outcome.trace[:before], outcome.trace[:until])
 
 
-def _cuts(outcome: Outcome, stage: int, members: int, stages: int) -> tuple[int, int]:
-    """Return the indexes in the trace at which a stage begins and ends."""
-    stops = [at for at, event in enumerate(outcome.trace) if _is_stop(event)]
-    begins = stops[stage * members] if stage else 0
-    ends = stops[(stage + 1) * members] if stage + 1 < stages else len(outcome.trace)
-    return begins, ends
+def bounces_to_run(plan: UpgradePlan, seeds: int) -> int:
+    """Return how many bounces `step_costs` simulates."""
+    return len({_leg_of(plan, step) for step in plan.steps}) * seeds
+
+
+def _leg_of(plan: UpgradePlan, step: PlanStep) -> _Leg:
+    """Return the releases between which the members are bounced, and whether all are stopped.
+
+    A step that only changes settings, or holds a format that the path itself does not need to hold,
+    has the same release before and after.
+    """
+    if not step.rolling:
+        return (step.old, step.release, True)
+    bounces = plan.bounces_by_leg[step.leg]
+    if 0 <= step.stage < bounces:
+        return (plan.stops[step.leg], plan.stops[step.leg + 1], False)
+    return (step.release, step.release, False)
+
+
+def _run_all(
+    group: SimulatedGroup, jobs: Sequence[tuple[_Leg, int]]
+) -> Iterator[tuple[StepRun, ...]]:
+    run = partial(_run, group)
+    count = min(cpu_count() or 1, len(jobs))
+    if count <= 1 or len(jobs) * group.members * group.threads < _WORTH_A_POOL:
+        yield from map(run, jobs)
+        return
+    context = get_context("fork" if can_fork() else "spawn")
+    with ProcessPoolExecutor(
+        count, mp_context=context, initializer=leave_interrupts_to_the_parent
+    ) as pool:
+        yield from pool.map(run, jobs)
+
+
+def _run(group: SimulatedGroup, job: tuple[_Leg, int]) -> tuple[StepRun, ...]:
+    """Bounce a group once; returns the cost of each bounce on the way."""
+    (old, new, offline), seed = job
+    outcome = run_bounce(group.options(seed=seed, old=old, new=new, offline=offline))
+    stages = 1 if offline else len(outcome.plan.stages)
+    return tuple(_stage_run(outcome, stage, stages) for stage in range(stages))
+
+
+def _stage_run(outcome: Outcome, stage: int, stages: int) -> StepRun:
+    trace, a_stage = outcome.trace, len(outcome.lanes)
+    stops = [at for at, event in enumerate(trace) if _is_stop(event)]
+    # Where the group never came to rest, nobody was stopped.
+    begins = stops[stage * a_stage] if stage * a_stage < len(stops) else len(trace)
+    is_last = stage + 1 == stages or (stage + 1) * a_stage >= len(stops)
+    ends = len(trace) if is_last else stops[(stage + 1) * a_stage]
+    from_ms = trace[begins].at_ms if begins < len(trace) else trace[-1].at_ms
+    to_ms = trace[-1].at_ms if is_last else trace[ends].at_ms
+    # One that began as the step before ended was prolonged by the next stop: its middle counts.
+    pauses = [p for p in outcome.pauses if from_ms <= p.from_ms + p.pause_ms / 2 < to_ms]
+    before, after = (count_rebalances(trace[:at]) for at in (begins, ends))
+    restored = [cost_of(trace[:at], records_per_second=0).restored for at in (begins, ends)]
+    return StepRun(
+        membership=len(after.membership) - len(before.membership),
+        version=len(after.version) - len(before.version),
+        followup=len(after.followup)
+        + len(after.repeated)
+        - len(before.followup)
+        - len(before.repeated),
+        pause_ms=round(sum(pause.pause_ms for pause in pauses)),
+        longest_pause_ms=round(max((pause.pause_ms for pause in pauses), default=0)),
+        restored=restored[1] - restored[0],
+        session_ms=round(sum(pause.session_ms for pause in pauses)),
+        restore_ms=round(sum(pause.restore_ms for pause in pauses)),
+    )
 
 
 def _is_stop(event: Happening) -> bool:
     return isinstance(event, Ended) and not event.failed
-
-
-def _between(before: Sequence[Happening], until: Sequence[Happening]) -> StepCost:
-    """Return the cost of what lies between two prefixes of the same trace."""
-    old_cost, new_cost = (cost_of(trace, records_per_second=0) for trace in (before, until))
-    old, new = count_rebalances(before), count_rebalances(until)
-    return _difference(old, new, old_cost, new_cost)
-
-
-def _difference(old: Rebalances, new: Rebalances, before: Cost, after: Cost) -> StepCost:
-    return StepCost(
-        membership=len(new.membership) - len(old.membership),
-        version=len(new.version) - len(old.version),
-        followup=len(new.followup) + len(new.repeated) - len(old.followup) - len(old.repeated),
-        pause_ms=after.pause_ms - before.pause_ms,
-        longest_pause_ms=after.longest_pause_ms,
-        restored=after.restored - before.restored,
-    )

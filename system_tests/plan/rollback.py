@@ -11,6 +11,7 @@ from typing import Final
 from probing import Release, find_release, upgrade_path
 from probing import releases as data
 from system_tests.matrix import route
+from system_tests.plan.exactly_once import switch_back
 
 _KTABLE_SINCE: Final = "3.5.0"
 
@@ -33,7 +34,12 @@ class Rollback:
 
 
 def rollback_to(
-    first: Release, now: Release, upgrade_from: str | None, *, writes_ktables: bool
+    first: Release,
+    now: Release,
+    upgrade_from: str | None,
+    *,
+    writes_ktables: bool,
+    is_switched: bool = False,
 ) -> Rollback:
     """Return the rollback of a group from `now` to `first`.
 
@@ -42,6 +48,7 @@ def rollback_to(
         now: release that its members run.
         upgrade_from: setting that its members run with.
         writes_ktables: the application has KTable repartition topics.
+        is_switched: members were switched to another processing.guarantee before.
     """
     costs = tuple(_costs(first, now, upgrade_from, writes_ktables=writes_ktables))
     pinned_to_first = upgrade_from is not None and find_release(upgrade_from).series == first.series
@@ -68,6 +75,8 @@ def rollback_to(
     else:
         sentence = f"stop all members and start them on {first.name}: {path.reasons[0]}"
         rolling = False
+    if is_switched:
+        sentence += switch_back(first, now)
     return Rollback(rolling=rolling, free=rolling and not costs, sentence=sentence, costs=costs)
 
 

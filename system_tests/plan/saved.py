@@ -14,6 +14,7 @@ from assignor.problems import TOPOLOGY_VERSION_KEY, Problem, ProblemError, parse
 from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
 from probing import RELEASES, Release, ReleaseError
+from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.topologies import PlannedTopology
 
 _FILE_LIMIT: Final = 512 * 1024 * 1024
@@ -25,16 +26,12 @@ class SavedGroup:
     """The part of a saved group that a plan needs.
 
     Attributes:
-        name: group id.
-        processes: number of clients.
-        partitions: partition count of the largest source topic.
+        group: the group as the simulator knows it.
         releases_by_client: client -> names of the releases that match what all its threads wrote;
             empty if unknown.
     """
 
-    name: str
-    processes: int
-    partitions: int
+    group: SimulatedGroup
     releases_by_client: Mapping[str, frozenset[str]]
 
     def release(self, given: Release | None) -> str:
@@ -75,16 +72,46 @@ def read_saved(path: Path) -> SavedGroup:
     Raises:
         ProblemError: the file cannot be read, is too large, or is not a problem file.
     """
-    data, problem = _read(path)
-    sizes = (task.partition + 1 for task in problem.state.tasks)
+    return saved_group(*_read(path))
+
+
+def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
+    """Return the part of a group that a plan needs.
+
+    Args:
+        data: as `assignor inspect --save` writes it.
+        problem: the same, read.
+    """
     return SavedGroup(
-        name=problem.name,
-        processes=len(problem.state.clients),
-        partitions=max(sizes, default=1),
+        group=_simulated(problem, data.get("end_offset_sums") or {}),
         releases_by_client={
             str(client.get("client", process)): _releases(client.get("versions"))
             for process, client in sorted(data["clients"].items())
         },
+    )
+
+
+def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
+    """Return a group with the members, threads, tasks, copies and state sizes of a real one."""
+    state = problem.state
+    members, threads = len(state.clients), state.threads.tolist()
+    stateful = [t for t, is_so in zip(state.tasks, state.stateful.tolist(), strict=True) if is_so]
+    unknown = [task for task in stateful if str(task) not in records]
+    is_known = bool(records) or not stateful
+    notes = []
+    if unknown:
+        instead = "count as none" if is_known else "are assumed"
+        notes.append(f"the sizes of the state of {len(unknown)} tasks are not known and {instead}")
+    if len(set(threads)) > 1:
+        notes.append("members have different numbers of threads; each is simulated with the mean")
+    return SimulatedGroup(
+        name=problem.name,
+        members=members,
+        threads=max(1, round(sum(threads) / members)),
+        partitions=max(1, len(state.tasks)),
+        sizes=tuple(records.get(str(task), 0) for task in state.tasks) if is_known else (),
+        standbys=state.config.num_standby_replicas,
+        notes=tuple(notes),
     )
 
 

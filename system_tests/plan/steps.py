@@ -7,7 +7,6 @@ roll back after it.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
@@ -21,18 +20,19 @@ from probing import (
 )
 from probing import releases as data
 from system_tests.matrix import route
+from system_tests.plan.changes import PathChange, changes_between
+from system_tests.plan.exactly_once import (
+    Switch,
+    crosses,
+    guarantee_of,
+    renamed_guarantee,
+    switch_between,
+    with_switch,
+)
 from system_tests.plan.notes import bug_sentences, notes_of, window_sentences
 from system_tests.plan.rollback import Rollback, rollback_to
-
-
-class Use(StrEnum):
-    """A feature of the application that changes how it must be upgraded."""
-
-    FK_JOIN = "fk-join"
-    KTABLE = "ktable"
-    STATIC = "static"
-    IQ = "iq"
-
+from system_tests.plan.store_rows import CHANGES, NOT_CHECKED
+from system_tests.plan.uses import Use
 
 _FORMAT_BY_USE: Final = dict(zip((Use.FK_JOIN, Use.KTABLE), data.FORMATS, strict=True))
 
@@ -45,8 +45,9 @@ class PlanStep:
         old: release that the members run before the step.
         release, upgrade_from: release and setting that the members are restarted with.
         rolling: members are restarted one at a time; False: all are stopped first.
+        settings: other settings that change, as `name=value`.
         leg: index, from 0, of the pair of consecutive stops that this step belongs to.
-        stage: index of the bounce within its leg, from 0.
+        stage: index of the bounce within its leg, from 0; -1 if only `settings` change.
         why: reasons, as sentences.
         back: how to return to the first release after this step.
     """
@@ -59,6 +60,7 @@ class PlanStep:
     stage: int
     why: tuple[str, ...]
     back: Rollback
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class UpgradePlan:
         warnings: settings to leave alone, traps, formats.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
+        changes: what else changes between the releases, each with its source.
+        not_checked: what the plan says nothing about.
     """
 
     old: str
@@ -94,6 +98,14 @@ class UpgradePlan:
     warnings: tuple[str, ...]
     windows: tuple[str, ...]
     bugs: tuple[str, ...]
+    changes: tuple[PathChange, ...] = ()
+    not_checked: tuple[str, ...] = ()
+
+    @property
+    def bounces_by_leg(self) -> tuple[int, ...]:
+        """Bounces that the protocol needs between two stops; formats may need one more."""
+        pairs = pairwise(map(find_release, self.stops))
+        return tuple(len(upgrade_path(old, new).stages()) for old, new in pairs)
 
 
 def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) -> UpgradePlan:
@@ -109,6 +121,8 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
     through = () if path.possible else route(old, new)
     rolls = not obstacles and (path.possible or bool(through))
     stops = (old.name, *through, new.name) if rolls else (old.name, new.name)
+    if rolls and Use.EOS in uses:
+        stops = with_switch(stops)
     if path.direction is Direction.NONE:
         steps: tuple[PlanStep, ...] = ()
     elif rolls:
@@ -131,12 +145,17 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
         warnings=notes_of(found, frozenset(uses)),
         windows=window_sentences(old, new),
         bugs=bug_sentences(found, frozenset(uses)),
+        changes=changes_between(found, uses, CHANGES),
+        not_checked=NOT_CHECKED,
     )
 
 
 def _rolling_steps(stops: list[Release], uses: frozenset[Use]) -> tuple[PlanStep, ...]:
     steps: list[PlanStep] = []
+    switch = switch_between(stops) if Use.EOS in uses else None
     for leg, (old, new) in enumerate(pairwise(stops)):
+        if switch is not None and old.name == switch.release:
+            steps.append(_switch_step(switch, stops, leg, uses))
         path = upgrade_path(old, new)
         bounces = [(b.release, b.upgrade_from) for b in path.bounces]
         why = [path.reasons[0]]
@@ -163,10 +182,35 @@ def _rolling_steps(stops: list[Release], uses: frozenset[Use]) -> tuple[PlanStep
                         find_release(release),
                         upgrade_from,
                         writes_ktables=Use.KTABLE in uses,
+                        is_switched=any(step.stage < 0 for step in steps),
                     ),
+                    settings=renamed_guarantee(before, find_release(release))
+                    if Use.EOS in uses
+                    else (),
                 )
             )
     return tuple(steps)
+
+
+def _switch_step(switch: Switch, stops: list[Release], leg: int, uses: frozenset[Use]) -> PlanStep:
+    """Return the step that changes processing.guarantee, on the release that has both values."""
+    return PlanStep(
+        old=switch.release,
+        release=switch.release,
+        upgrade_from=None,
+        rolling=True,
+        leg=leg,
+        stage=-1,
+        why=switch.why,
+        back=rollback_to(
+            stops[0],
+            find_release(switch.release),
+            None,
+            writes_ktables=Use.KTABLE in uses,
+            is_switched=True,
+        ),
+        settings=(switch.setting,),
+    )
 
 
 def _second(old: Release, new: Release) -> str:
@@ -187,6 +231,7 @@ def _offline_step(
         stage=0,
         why=why,
         back=rollback_to(old, new, None, writes_ktables=Use.KTABLE in uses),
+        settings=(guarantee_of(new),) if Use.EOS in uses and crosses(old, new) else (),
     )
 
 

@@ -62,6 +62,15 @@ def check_report(path: Path) -> None:
         ReportError: plotly is not installed, or the directory is missing or not writable.
     """
     load_plotly()
+    check_target(path)
+
+
+def check_target(path: Path) -> None:
+    """Check that a report can be written to a file.
+
+    Raises:
+        ReportError: the directory is missing or not writable.
+    """
     target = path if path.exists() else path.absolute().parent
     if not os.access(target, os.W_OK):
         what = "cannot be written to" if target.exists() else "does not exist"

@@ -185,8 +185,10 @@ class _Builder:
             self.mark(event.thread, event.at_ms, MarkKind.DIES, text)
         for partition in event.gained:
             lane = name_of(partition)
-            hover = f"{lane}: {event.thread}, since generation {event.generation}"
-            self.owners.begin(lane, event.thread, event.at_ms, text=event.thread, hover=hover)
+            program = self.program.get(event.thread, "")
+            text = f"{event.thread} {program.partition(',')[0]}".strip()
+            hover = f"{lane}: {event.thread} on {program}, since generation {event.generation}"
+            self.owners.begin(lane, event.thread, event.at_ms, text=text, hover=hover)
 
     def gave(self, event: Gave) -> None:
         for partition in event.partitions:

@@ -111,8 +111,9 @@ class Bounce:
             threads=options.threads,
             static=options.static,
             partitions=options.partitions,
+            session_timeout_ms=options.session_timeout_ms,
             config=options.dimensions.config,
-            rates=options.dimensions.rates,
+            rates=options.rates or options.dimensions.rates,
             dimensions=options.dimensions,
             change=options.change,
         )
@@ -125,7 +126,7 @@ class Bounce:
         processes = range(self.options.members)
         for process in processes:
             world.start(process, self.plan.old, program=0)
-        rests = self.settle()
+        rests = self.settle() and self._restore()
         if rests:
             if self.options.offline:
                 rests = self._offline()
@@ -165,6 +166,15 @@ class Bounce:
         )
         world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
         return False
+
+    def _restore(self) -> bool:
+        """Wait until members with state of a given size have restored it; True if not given."""
+        rates = self.options.rates
+        if rates is None:
+            return True
+        records = max(rates.sizes, default=rates.history)
+        self.world.run_for(1000 * records // max(1, rates.restore - rates.growth) + 1)
+        return self.settle()
 
     def _drain(self) -> bool:
         """Wait for follow-ups while copies warm up; returns whether the group came to rest."""
@@ -286,7 +296,12 @@ class Bounce:
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
         is_bounded = not (options.offline or (options.change and options.faults))
-        pauses = pauses_of(world.trace, static=options.static, is_bounded=is_bounded)
+        pauses = pauses_of(
+            world.trace,
+            static=options.static,
+            is_bounded=is_bounded,
+            session_timeout_ms=options.session_timeout_ms,
+        )
         if options.change is not None:
             topics = world.applications[-1].topics
             pauses = tuple(p for p in pauses if p.partition.rpartition("-")[0] in topics)

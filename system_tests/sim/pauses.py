@@ -241,6 +241,11 @@ class _Watch:
                 pause_ms=restoring.ready_ms - pause.from_ms,
                 stopped=pause.stopped,
                 member=pause.member,
+                restore_ms=pause.restore_ms + restore_ms,
+                session_ms=sum(
+                    min(to_ms - from_ms, self.silences.longest_wait_ms(from_ms, to_ms))
+                    for from_ms, to_ms in pause.gaps
+                ),
                 bound=self.bound(pause, pause.limit_ms + min(restore_ms, restoring.limit_ms))
                 if self.is_bounded
                 else None,
@@ -300,7 +305,11 @@ _ADDERS: dict[type, Callable[[_Watch, Any], None]] = {
 
 
 def pauses_of(
-    trace: Iterable[Happening], *, static: bool = False, is_bounded: bool = True
+    trace: Iterable[Happening],
+    *,
+    static: bool = False,
+    is_bounded: bool = True,
+    session_timeout_ms: int | None = None,
 ) -> tuple[PartitionPause, ...]:
     """Find every pause from the first settled group on, in the order of their ends.
 
@@ -308,8 +317,10 @@ def pauses_of(
         trace: of one simulation, from its beginning.
         static: members carry a group.instance.id, so that none leaves the group when it stops.
         is_bounded: no downtime was asked for.
+        session_timeout_ms: of all members; None: the default of their release.
     """
-    watch = _Watch(silences=Silences(static=static), is_bounded=is_bounded)
+    silences = Silences(static=static, session_timeout_ms=session_timeout_ms)
+    watch = _Watch(silences=silences, is_bounded=is_bounded)
     now_ms = 0
     for event in trace:
         now_ms = event.at_ms

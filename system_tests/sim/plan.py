@@ -9,6 +9,7 @@ from probing import RELEASES, Bounce, RebalanceProtocol, Release
 from system_tests.sim.known_issues import Shape, known_issues, path_between
 from system_tests.sim.world.behaviour import behaviour_of, find_program
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions, draw_dimensions
+from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.scheduler import Scheduler
 from system_tests.topology_changes import ChangeKind, TopologyChange
 
@@ -44,6 +45,8 @@ class BounceOptions:
         old, new: releases; None: drawn among the paths that should work.
         members: processes; threads: in each; static: they carry instance ids.
         partitions: of the source topic.
+        session_timeout_ms: of all members; None: the default of their release.
+        rates: how state grows and is restored; None: those of the dimensions.
         faults: names out of `FAULTS`.
         offline: stop all, start all, no pin.
         force: one bounce without a pin where there is no path.
@@ -61,6 +64,8 @@ class BounceOptions:
     threads: int = 1
     static: bool = False
     partitions: int = 6
+    session_timeout_ms: int | None = None
+    rates: StateRates | None = None
     faults: frozenset[str] = frozenset()
     offline: bool = False
     force: bool = False

@@ -42,6 +42,7 @@ class Silences:
 
     Attributes:
         static: members carry a group.instance.id, so that none leaves the group when it stops.
+        session_timeout_ms: of all members; None: the default of their release.
         found: every silence so far.
         sessions: thread -> session timeout of its program; leaving: threads that leave when they
             are stopped.
@@ -55,6 +56,7 @@ class Silences:
     """
 
     static: bool
+    session_timeout_ms: int | None = None
     found: list[Silence] = field(default_factory=list)
     sessions: dict[str, int] = field(default_factory=dict)
     leaving: set[str] = field(default_factory=set)
@@ -96,7 +98,7 @@ class Silences:
 
     def _started(self, event: Started) -> None:
         behaviour = behaviour_of(event.release, event.upgrade_from)
-        self.sessions[event.thread] = behaviour.session_timeout_ms
+        self.sessions[event.thread] = self.session_timeout_ms or behaviour.session_timeout_ms
         leaves = behaviour.leaves_on_close and not self.static
         (self.leaving.add if leaves else self.leaving.discard)(event.thread)
 

@@ -2,6 +2,7 @@
 
 from assignor.cli.toolkit.commands import CONTEXT, Command, Group, LazyGroup, Subcommand
 from assignor.cli.toolkit.completion import COMPLETION
+from assignor.cli.toolkit.connect import connect_options, connected, target_of
 from assignor.cli.toolkit.exit_status import (
     EXIT_ENVIRONMENT,
     EXIT_INTERRUPTED,
@@ -54,6 +55,8 @@ __all__ = [
     "all_of",
     "complete_path",
     "config_option",
+    "connect_options",
+    "connected",
     "failure",
     "format_option",
     "imported_topology",
@@ -68,6 +71,7 @@ __all__ = [
     "settings_of",
     "strategies_note",
     "strategy_option",
+    "target_of",
     "text_console",
     "timeout_option",
     "warn",

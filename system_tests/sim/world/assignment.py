@@ -171,7 +171,7 @@ def _restore_limit_ms(world: WorldState, thread: StreamThread, task: TaskId) -> 
     joined; records written since are added.
     """
     rates = world.disks[thread.process].rates
-    end = rates.end_offset_sum(world.now_ms)
+    end = rates.end_offset_sum(task, world.now_ms)
     acceptable = world.application.config.acceptable_recovery_lag
     processes = {
         other.process

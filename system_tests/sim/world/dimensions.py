@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from assignor import AssignmentConfig
 from system_tests.sim.world.disk import StateRates
+from system_tests.trace import lane_name
 
 _PROBING_MS = 60_000
 _HALF = 0.5
@@ -105,7 +106,7 @@ class Dimensions:
         cls, processes: int, *, cooperative: bool, endpoints: bool, views: bool, standbys: int
     ) -> Self:
         """Return what options ask for; views need members that serve queries."""
-        hosts = tuple(f"{_letter(p)}.example:9090" for p in range(processes))
+        hosts = tuple(f"{lane_name(p)}.example:9090" for p in range(processes))
         return cls(
             cooperative=cooperative,
             endpoints=hosts if endpoints or views else (),
@@ -143,8 +144,4 @@ def draw_dimensions(seed: int, processes: int) -> tuple[Dimensions, bool]:
 def _endpoint(rng: random.Random, process: int) -> str | None:
     if not rng.randrange(6):
         return None
-    return f"{rng.choice(_HOSTS).format(_letter(process))}:{9090 + process}"
-
-
-def _letter(process: int) -> str:
-    return chr(ord("a") + process)
+    return f"{rng.choice(_HOSTS).format(lane_name(process))}:{9090 + process}"

@@ -19,6 +19,7 @@ class StateRates:
 
     Attributes:
         history: records in each changelog before the simulation begins.
+        sizes: the same for each partition by its number, instead of `history`; empty: all alike.
         growth: records a second written to each changelog.
         restore: records a second that a process reads of each.
         checkpoint_ms: how old a checkpoint is at most; a crash loses that much.
@@ -28,10 +29,12 @@ class StateRates:
     growth: int = 100
     restore: int = 50_000
     checkpoint_ms: int = 30_000
+    sizes: tuple[int, ...] = ()
 
-    def end_offset_sum(self, now_ms: int) -> int:
-        """End offset sum of every task's changelogs."""
-        return self.history + self.growth * max(0, now_ms) // 1000
+    def end_offset_sum(self, task: TaskId, now_ms: int) -> int:
+        """End offset sum of a task's changelogs."""
+        history = self.sizes[task.partition] if self.sizes else self.history
+        return history + self.growth * max(0, now_ms) // 1000
 
 
 class OpenCopy(NamedTuple):
@@ -70,7 +73,7 @@ class Disk:
         """Open a copy, or go on with it; returns the records it lags and the ms until it is up."""
         if task not in self.open_copies:
             self.open_copies[task] = OpenCopy(self.at_rest.pop(task, 0), now_ms)
-        lag = self.rates.end_offset_sum(now_ms) - self.offset_sum(task, now_ms)
+        lag = self.rates.end_offset_sum(task, now_ms) - self.offset_sum(task, now_ms)
         return lag, -(-lag * 1000 // self.rates.restore)
 
     def close(self, task: TaskId, now_ms: int) -> None:
@@ -85,7 +88,7 @@ class Disk:
         if copy is None:
             return self.at_rest.get(task, 0)
         read = copy.offset_sum + self.rates.restore * max(0, now_ms - copy.since_ms) // 1000
-        return min(self.rates.end_offset_sum(now_ms), read)
+        return min(self.rates.end_offset_sum(task, now_ms), read)
 
     def crash(self, now_ms: int) -> None:
         """Close every copy at its last checkpoint."""

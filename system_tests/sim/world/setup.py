@@ -22,6 +22,7 @@ from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.thread import StreamThread
 from system_tests.topology_changes import EXTRA, WORDS, Form, TopologyChange, forms_of
+from system_tests.trace import lane_name
 
 TOPIC = "lines"
 INSTANCE = "-instance"
@@ -59,6 +60,7 @@ class WorldSetup:
         seed: of the random generator; None: nothing is random, and the caller takes `choices`.
         processes, threads: how many, and threads in each.
         static: members carry a group.instance.id.
+        session_timeout_ms: of all members; None: the default of their release.
         partitions: of the source topic.
         config: of the assignor; rates: of the state.
         broker: settings of the coordinator.
@@ -71,6 +73,7 @@ class WorldSetup:
     processes: int = 3
     threads: int = 1
     static: bool = False
+    session_timeout_ms: int | None = None
     partitions: int = 6
     config: AssignmentConfig = field(default_factory=AssignmentConfig)
     rates: StateRates = field(default_factory=StateRates)
@@ -153,7 +156,7 @@ class Application:
 
 def make_thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
     """Return a thread that was never started."""
-    lane = chr(ord("a") + process)
+    lane = lane_name(process)
     name = lane if setup.threads == 1 else f"{lane}{number + 1}"
     behaviour = behaviour_of("native", None)
     identity = MemberIdentity(process_id=UUID(int=process + 1))

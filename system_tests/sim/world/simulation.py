@@ -7,6 +7,7 @@ on. What happened is in `trace`; it is checked elsewhere. The steps of members a
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
@@ -165,6 +166,8 @@ class World(WorldState):
         """
         dimensions = self.setup.dimensions
         behaviour = behaviour_of(release, upgrade_from, native_cooperative=dimensions.cooperative)
+        if self.setup.session_timeout_ms is not None:
+            behaviour = replace(behaviour, session_timeout_ms=self.setup.session_timeout_ms)
         process_id = UUID(int=self.process_ids[process])
         for thread in self._of(process):
             thread.program = thread.program if program is None else program

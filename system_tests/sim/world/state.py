@@ -211,7 +211,8 @@ class WorldState:
 
     def end_offset_sums(self) -> dict[TaskId, int]:
         """Return the end offset sum of each task, as a leader's admin client reads it now."""
-        return dict.fromkeys(self.application.tasks, self.setup.rates.end_offset_sum(self.now_ms))
+        rates, now_ms = self.setup.rates, self.now_ms
+        return {task: rates.end_offset_sum(task, now_ms) for task in self.application.tasks}
 
     def fail(self, thread: StreamThread, why: str) -> None:
         """End a thread by an error; the other threads of its process go on."""

@@ -22,24 +22,27 @@ def saved(tmp_path):
 
 
 def plan(*words):
-    return CliRunner().invoke(main, ["plan", *map(str, words), "--format", "json"])
+    return CliRunner().invoke(main, ["plan", *map(str, words), "--seeds", "2", "--format", "json"])
 
 
-def test_members_partitions_and_release_come_from_the_file(saved):
-    made = json.loads(plan("--problem", saved("natives"), "--to", "next").output)
-    asked = json.loads(
-        plan("--from", "native", "--to", "next", "--members", 3, "--partitions", 4).output
-    )
-    assert made == asked
+def test_members_threads_tasks_state_and_release_come_from_the_file(saved):
+    file = saved("natives")
+    made = json.loads(plan("--problem", file, "--to", "next").output)
+    records = json.loads(file.read_text())["end_offset_sums"]
+    group = made["group"]
     assert made["from"] == "native"
+    assert (group["members"], group["threads"], group["partitions"]) == (3, 1, 8)
+    assert sum(group["sizes"]) == sum(records.values()) > 0
+    assert group["session_timeout_ms"] is None
 
 
 def test_options_win_over_the_file(saved):
-    file = saved("natives")
-    made = plan("--problem", file, "--to", "next", "--members", 5, "--partitions", 2).output
-    assert (
-        made == plan("--from", "native", "--to", "next", "--members", 5, "--partitions", 2).output
-    )
+    words = ("--members", 5, "--partitions", 2, "--threads", 2, "--restore-rate", 2000)
+    made = plan("--problem", saved("natives"), "--to", "next", *words).output
+    group = json.loads(made)["group"]
+    assert (group["members"], group["partitions"], group["threads"]) == (5, 2, 2)
+    assert group["restore"] == 2000
+    assert len(group["sizes"]) == 2
 
 
 def test_if_several_releases_match_one_has_to_be_given(saved):
@@ -86,4 +89,4 @@ def test_files_without_a_saved_group_are_refused(tmp_path, content, sentence):
 def test_without_a_file_the_release_has_to_be_given():
     done = plan("--to", "4.1")
     assert done.exit_code == 2
-    assert "--from RELEASE, or --problem FILE" in done.stderr
+    assert "--from RELEASE, --problem FILE or --group ID" in done.stderr

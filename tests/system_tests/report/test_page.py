@@ -1,10 +1,7 @@
 """The page: one file that a browser shows without any request."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -13,22 +10,8 @@ from system_tests.report.page import ReportError, report_page, write_report
 from system_tests.report.sim import story_of_simulation
 from system_tests.report.story import Bar, Mark, MarkKind, Rebalance, RebalanceCause, Story
 from system_tests.sim import BounceOptions, run_bounce
+from tests.system_tests.report.browser import drawn
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-logging=stderr",
-    "--window-size=1400,900",
-    "--virtual-time-budget=8000",
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # no network, whatever the page may ask for
-)
 # Appended to the page: reports its requests, the tooltip of a leader's mark, and its width.
 PROBE = """<script>
 addEventListener("load", () => setTimeout(() => {
@@ -118,31 +101,6 @@ def test_a_group_that_never_formed_has_a_page_too(story):
 def test_a_file_that_cannot_be_written_is_an_error(story, tmp_path):
     with pytest.raises(ReportError, match="choose another file"):
         write_report(tmp_path, story)
-
-
-def browser():
-    """The browser's path; without one the test is skipped, in CI it fails."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None and os.environ.get("CI"):
-        pytest.fail("no browser to look at the report with: run .ci/browser")
-    if found is None:
-        pytest.skip("no Chromium to look at the report with: run .ci/browser")
-    return found
-
-
-def drawn(page, folder):
-    """DOM and console of a page in a headless browser."""
-    file = folder / "page.html"
-    file.write_text(page, encoding="utf-8")
-    done = subprocess.run(
-        [browser(), *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", file.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-500:]
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 @pytest.mark.slow

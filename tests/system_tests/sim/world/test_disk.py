@@ -16,7 +16,7 @@ def test_a_task_without_state_reads_everything():
 def test_an_open_copy_catches_up_and_then_follows_the_end():
     disk = Disk(rates=RATES)
     disk.open(TASK, 0)
-    assert disk.offset_sum(TASK, 10_000) == RATES.end_offset_sum(10_000) == 2000
+    assert disk.offset_sum(TASK, 10_000) == RATES.end_offset_sum(TASK, 10_000) == 2000
     assert disk.open(TASK, 10_000) == (0, 0)
 
 
@@ -32,7 +32,7 @@ def test_a_crash_falls_back_to_the_last_checkpoint():
     disk = Disk(rates=RATES)
     disk.open(TASK, 0)
     disk.crash(10_000)
-    assert disk.report(10_000) == {TASK: RATES.end_offset_sum(5_000)}
+    assert disk.report(10_000) == {TASK: RATES.end_offset_sum(TASK, 5_000)}
 
 
 def test_a_crash_soon_after_opening_leaves_what_was_there():

@@ -1,0 +1,108 @@
+"""The group that ``rolling-bounce plan`` starts from: as given, from a file, or from a cluster."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from assignor.cli import AnswerIsNo, all_of, connect_options, connected, target_of
+from assignor.inspection import is_present, problem_of
+from assignor.problems import read_problem
+from probing import Release, find_release
+from system_tests.cli.options import (
+    MAX_PARTITIONS,
+    MAX_SIMULATED,
+    MAX_THREADS,
+    Decorator,
+    given_here,
+    group_options,
+    partitions_option,
+    refuse,
+)
+from system_tests.plan import SavedGroup, SimulatedGroup, read_saved, saved_group, scaled
+
+planned_group_options: Decorator = all_of(
+    (
+        group_options(members=MAX_SIMULATED, saved=True, optional=True),
+        partitions_option(most=MAX_PARTITIONS),
+        click.option(
+            "--threads",
+            type=click.IntRange(1, MAX_THREADS),
+            default=1,
+            show_default=True,
+            help="Stream threads in each process.",
+        ),
+        click.option(
+            "--session-timeout-ms",
+            type=click.IntRange(1_000, 1_800_000),
+            help="session.timeout.ms of the members; by default that of their release.",
+        ),
+        click.option(
+            "--restore-rate",
+            "restore",
+            type=click.IntRange(1_000, 1_000_000_000),
+            metavar="RECORDS",
+            help="Records a second that a member restores; 50000 by default.",
+        ),
+        click.option(
+            "--problem",
+            "saved",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="One group, as JSON, as `assignor inspect --save` writes it.",
+        ),
+        click.option("--group", "group_id", metavar="ID", help="A live group of a cluster."),
+        connect_options,
+    )
+)
+"""Releases and sizes of a group, a file with one, or a live one."""
+
+_SIZES = ("members", "threads", "partitions")
+
+
+def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release, SimulatedGroup]:
+    """Return the release that a group runs, and the group as it is simulated.
+
+    Raises:
+        ProblemError, ReleaseError: the file is invalid, or its members do not run the release.
+        ClickException: the options do not fit together, or the cluster does not answer.
+    """
+    saved = _saved(given)
+    old = find_release(given["old"]) if given["old"] else None
+    chosen = {"session_timeout_ms": given["session_timeout_ms"], "restore": given["restore"]}
+    here = given_here()
+    if saved is not None:
+        sizes = {name: given[name] if name in here else None for name in _SIZES}
+        release = find_release(saved.release(old))
+        return release, scaled(saved.group, {**chosen, **sizes, "is_static": is_static})
+    if old is None:
+        refuse("give the release that the group runs: --from RELEASE, --problem FILE or --group ID")
+    sizes = {name: given[name] for name in _SIZES}
+    known = {name: value for name, value in {**chosen, **sizes}.items() if value is not None}
+    return old, SimulatedGroup(is_static=is_static, **known)
+
+
+def _saved(given: Mapping[str, Any]) -> SavedGroup | None:
+    if given["saved"] is not None and given["group_id"] is not None:
+        refuse("--problem is a saved group and --group a live one; give one of them")
+    if given["saved"] is not None:
+        return read_saved(given["saved"])
+    if given["group_id"] is not None:
+        return _live(given)
+    if given["bootstrap_server"] or given["command_config"]:
+        refuse("give the group of the cluster as well: --group ID")
+    return None
+
+
+def _live(given: Mapping[str, Any]) -> SavedGroup:
+    """Return a live group, as `assignor inspect --save` would write it."""
+    target = target_of(given["bootstrap_server"], given["command_config"], given["timeout"])
+    with connected(target) as admin:
+        from assignor.adapters.admin import look_at_group  # noqa: PLC0415 the client is an extra
+
+        look = look_at_group(admin, given["group_id"])
+    if not is_present(look.described):
+        raise AnswerIsNo(f"{look.summary}; list all groups with assignor inspect --all")
+    data = problem_of(look)
+    return saved_group(data, read_problem(data))

@@ -1,0 +1,125 @@
+"""What else changes between releases: Java, brokers, defaults, removed settings, store formats.
+
+`change_rows.py` has the data, a row for each change with its source. A row concerns a path if the
+group comes to run a release that has the change, from one that does not. Another target than a
+release (a new rebalance protocol) declares rows of the same form and selects them itself.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from probing import Release, find_release
+from system_tests.plan.uses import Use
+
+
+class Subject(StrEnum):
+    """What a change is about; the value is its label."""
+
+    JAVA = "Java"
+    BROKERS = "brokers"
+    EXACTLY_ONCE = "exactly-once"
+    REMOVED = "removed"
+    DEFAULT = "default"
+    BEHAVIOUR = "behaviour"
+    STORES = "stores and topics"
+    DEFECT = "defect"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseChange:
+    """One change, as a row of data.
+
+    Attributes:
+        since: the first release with it; until: the first later release without it, or empty.
+        subject: what it is about.
+        what: what changes, as a sentence without a full stop.
+        action: what to do before the step, as an imperative; empty if nothing.
+        source: KIP, issue, or the page of Kafka's documentation that says it.
+        uses: features of the application that are concerned; empty: every application.
+        back: what changes when the group returns to a release without it; empty: nothing is said.
+    """
+
+    since: str
+    until: str = ""
+    subject: Subject
+    what: str
+    action: str = ""
+    source: str
+    uses: tuple[Use, ...] = ()
+    back: str = ""
+
+    def is_in(self, release: Release) -> bool:
+        """Whether a release has the change."""
+        if release.is_native or release.order < find_release(self.since).order:
+            return False
+        return not self.until or release.order < find_release(self.until).order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathChange:
+    """A change that concerns a path.
+
+    Attributes:
+        release: the first release of the path that has the change; on the way back, the first one
+            that does not.
+        subject, what, action, source: as in `ReleaseChange`.
+    """
+
+    release: str
+    subject: Subject
+    what: str
+    action: str
+    source: str
+
+    def __str__(self) -> str:
+        """Return the change as one line."""
+        action = f"; {self.action}" if self.action else ""
+        return f"{self.subject}, {self.release}: {self.what}{action} [{self.source}]"
+
+
+def changes_between(
+    stops: Sequence[Release], uses: Iterable[Use], rows: Iterable[ReleaseChange]
+) -> tuple[PathChange, ...]:
+    """Return the changes that concern a path, by subject and then in the order of the rows.
+
+    Args:
+        stops: releases in the order in which the group runs them, the first included.
+        uses: features that the application uses.
+        rows: the changes to select from.
+    """
+    known = frozenset(uses)
+    found = [
+        change
+        for row in rows
+        if not row.uses or known & set(row.uses)
+        for change in _on_path(row, stops)
+    ]
+    return tuple(sorted(found, key=lambda change: list(Subject).index(change.subject)))
+
+
+def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
+    first, *later = stops
+    if any(stop.is_native for stop in stops):
+        return []  # members of this project run neither Java nor Kafka's settings
+    is_upgrade = not later or first.order < later[-1].order
+    is_known = row.is_in(first)
+    if not is_known and (is_upgrade or row.subject is Subject.DEFECT):
+        reached = [stop for stop in later if row.is_in(stop)]
+        what, action = row.what, row.action
+    elif is_known and not is_upgrade:
+        reached = [stop for stop in later if stop.order < find_release(row.since).order]
+        what, action = row.back, ""
+    else:
+        return []
+    if not reached or not what:
+        return []
+    return [
+        PathChange(
+            release=reached[0].name,
+            subject=row.subject,
+            what=what,
+            action=action,
+            source=row.source,
+        )
+    ]

@@ -1,0 +1,116 @@
+"""The group that the costs of a plan are simulated with: sizes, session timeout, state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from system_tests.sim import BounceOptions
+from system_tests.sim.world import Dimensions, StateRates
+
+MOST_MEMBERS: Final = 64
+"""Threads of a saved or live group that are simulated, at least one for each of as many members; a
+larger group is scaled down."""
+MOST_TASKS: Final = 1000
+"""Tasks of a saved or live group that are simulated."""
+_MOST_SEEDS, _FEWEST_SEEDS = 40, 4
+_WORK: Final = 6000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedGroup:
+    """A group as the simulator knows it.
+
+    Attributes:
+        members: processes; threads: in each.
+        partitions: tasks, one for each partition of one topic.
+        session_timeout_ms: of all members; None: the default of their release.
+        sizes: records in the changelogs of each task; empty: the simulator's default for all.
+        restore: records a second that a process restores.
+        standbys: num.standby.replicas.
+        is_static: members carry a group.instance.id.
+        name: group id, or empty.
+        notes: what differs from the real group, as sentences.
+    """
+
+    members: int = 3
+    threads: int = 1
+    partitions: int = 6
+    session_timeout_ms: int | None = None
+    sizes: tuple[int, ...] = ()
+    restore: int = StateRates().restore
+    standbys: int = 0
+    is_static: bool = False
+    name: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seeds(self) -> int:
+        """How many bounces of each step are simulated by default: fewer for a large group."""
+        consumers = self.members * self.threads
+        return max(_FEWEST_SEEDS, min(_MOST_SEEDS, _WORK // consumers**2))
+
+    @property
+    def knows_state(self) -> bool:
+        """Whether state sizes or the restore rate are not the simulator's defaults."""
+        return bool(self.sizes) or self.restore != StateRates().restore
+
+    def options(self, *, seed: int, old: str, new: str, offline: bool = False) -> BounceOptions:
+        """Return the options of one simulated bounce."""
+        rates = StateRates(sizes=self.sizes, restore=self.restore) if self.knows_state else None
+        return BounceOptions(
+            seed=seed,
+            old=old,
+            new=new,
+            members=self.members,
+            threads=self.threads,
+            partitions=self.partitions,
+            static=self.is_static,
+            session_timeout_ms=self.session_timeout_ms,
+            rates=rates,
+            offline=offline,
+            dimensions=Dimensions(standbys=self.standbys),
+        )
+
+    def __str__(self) -> str:
+        """Return the group in one line."""
+        session = self.session_timeout_ms
+        parts = [
+            f"{self.members} members with {self.threads} thread{'s' * (self.threads > 1)} each",
+            f"{self.partitions} tasks",
+            "static members" if self.is_static else "",
+            f"{self.standbys} standby replicas" if self.standbys else "",
+            f"session timeout {session / 1000:g} s" if session else "session timeout by release",
+            f"{sum(self.sizes):,} records of state" if self.sizes else "100,000 records a task",
+            f"restored at {self.restore:,} a second",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def scaled(group: SimulatedGroup, given: Mapping[str, Any]) -> SimulatedGroup:
+    """Return a real group with the values given instead, small enough to be simulated.
+
+    Args:
+        group: members, threads, tasks and sizes of the real group.
+        given: fields of `SimulatedGroup` -> value, or None for the group's own.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    notes = list(group.notes)
+    members = chosen.get("members", min(group.members, MOST_MEMBERS))
+    wanted = group.partitions * members // group.members
+    tasks = chosen.get("partitions", max(1, min(group.partitions, wanted, MOST_TASKS)))
+    threads = chosen.get("threads", max(1, min(group.threads, MOST_MEMBERS // members)))
+    if threads < group.threads:
+        notes.append(
+            f"simulated with {threads} of {group.threads} threads in each member; --threads"
+            f" {group.threads} simulates all of them, and takes longer"
+        )
+    if members < group.members or tasks < group.partitions:
+        notes.append(
+            f"simulated with {members} of {group.members} members and {tasks} of"
+            f" {group.partitions} tasks: pauses of all partitions together are those of this part"
+        )
+    sizes = group.sizes
+    if sizes:  # every n-th task, so that large and small ones stay in proportion
+        sizes = tuple(sizes[at * len(sizes) // tasks] for at in range(tasks))
+    known = {"members": members, "threads": threads, "partitions": tasks, "sizes": sizes}
+    return replace(group, **{**chosen, **known}, notes=tuple(notes))

@@ -1,0 +1,95 @@
+"""What an operator sees, watches and decides in each step of a plan."""
+
+from dataclasses import dataclass
+
+from probing import Release, find_release
+from system_tests.plan.cost import StepCost
+from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.steps import PlanStep
+from system_tests.plan.text import causes_of, count_text, seconds_text, step_text
+
+_PATIENCE = 2
+_LEAST_WAIT_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSigns:
+    """One step as an operator follows it; every field is a sentence or several.
+
+    Attributes:
+        todo: what is done.
+        seen: what is normal meanwhile.
+        watch: where to look.
+        stop: when to stop and decide.
+        back: how to go back, and what that costs.
+    """
+
+    todo: str
+    seen: tuple[str, ...]
+    watch: tuple[str, ...]
+    stop: tuple[str, ...]
+    back: tuple[str, ...]
+
+
+def signs_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> StepSigns:
+    """Return what an operator sees, watches and decides in a step."""
+    wait_s = max(_PATIENCE * cost.spread("longest_pause_ms")[1], _LEAST_WAIT_MS) / 1000
+    mostly = [f"mostly: {cause.what}" for cause in causes_of(step, cost, group)[:1]]
+    release = find_release(step.release)
+    shown = f"native v{_written(release)}" if release.is_native else release.name
+    row = f"release {shown} (or a range with it) in the row of each bounced member"
+    return StepSigns(
+        todo=step_text(step),
+        seen=(
+            version_text(step),
+            f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
+            f"a partition pauses {seconds_text(cost, 'longest_pause_ms')}",
+            *mostly,
+        ),
+        watch=(
+            f"state Stable, and {row}",
+            "lag, which falls again",
+        ),
+        stop=(
+            f"not Stable {wait_s:.0f} s after a start",
+            f"lag that grows {wait_s:.0f} s after Stable",
+        ),
+        back=(step.back.sentence, *step.back.costs),
+    )
+
+
+def always(group: SimulatedGroup) -> tuple[str, str]:
+    """Return where to look in every step, and when to stop in every step, as two sentences."""
+    name = group.name or "GROUP"
+    watch = (
+        f"assignor inspect --bootstrap-server HOST:PORT --group {name} --watch 2; the log of the"
+        " bounced member: RUNNING, no ERROR"
+    )
+    stop = (
+        "a member ends or restarts by itself; inspect prints a line with ! that names another"
+        " member than those still to be bounced"
+    )
+    return watch, stop
+
+
+def version_text(step: PlanStep) -> str:
+    """Return which version of the protocol the group uses in a step."""
+    old, new = find_release(step.old), find_release(step.release)
+    pin = step.upgrade_from
+    pinned = new.upgrade_from[pin].pinned_version if pin is not None else None
+    if not step.rolling:
+        return f"no member is up until all are started; then version {_written(new)}"
+    if pinned is not None:
+        return f"version {pinned} all the time, as upgrade.from={pin} demands"
+    if _written(old) == _written(new):
+        return f"version {_written(old)} all the time"
+    if old.order > new.order:
+        return f"version {_written(new)} from the first member on"
+    return (
+        f"version {_written(old)} until the last member of {old.name} has stopped, then"
+        f" {_written(new)}"
+    )
+
+
+def _written(release: Release) -> int:
+    return release.latest_native_version or release.latest_version

@@ -1,0 +1,113 @@
+import re
+
+import pytest
+
+from probing import find_release
+from system_tests.plan import CHANGES, ReleaseChange, Subject, Use, changes_between, make_plan
+
+
+def plan(old, new, *uses):
+    return make_plan(find_release(old), find_release(new), frozenset(uses))
+
+
+def lines(old, new, *uses):
+    return [str(change) for change in plan(old, new, *uses).changes]
+
+
+def has(old, new, words, *uses):
+    return any(words in line for line in lines(old, new, *uses))
+
+
+def test_every_row_is_of_real_releases_and_names_a_source():
+    for row in CHANGES:
+        since = find_release(row.since)
+        assert since.name == row.since
+        assert not row.until or since.order < find_release(row.until).order
+        assert re.search(r"KIP-\d+|KAFKA-\d+|upgrade notes|Streams guide", row.source)
+        assert not (row.what + row.action).endswith(".")
+
+
+def test_a_row_concerns_paths_that_come_to_its_release_and_no_others():
+    assert has("3.9.1", "4.0", "need Java 11")
+    assert has("2.3.1", "4.3", "Java, 4.3.1: members need Java 11")
+    assert not has("4.0", "4.3", "need Java 11")
+    assert not has("2.3.1", "3.9", "need Java 11")
+    assert not has("3.9", "native", "Java")
+    assert has("2.8", "3.0", "session.timeout.ms is 45 s")
+    assert not has("3.1", "4.3", "session.timeout.ms")
+
+
+def test_a_defect_concerns_only_the_releases_that_have_it():
+    assert has("4.2", "4.3.0", "KAFKA-20616")
+    assert not has("4.2", "4.3.1", "KAFKA-20616")
+    assert has("4.3.1", "4.3.0", "KAFKA-20616")  # also on the way back
+
+
+def test_on_the_way_back_only_what_changes_back_is_said():
+    back = lines("3.9", "2.8")
+    assert any("session.timeout.ms is 10 s again" in line for line in back)
+    assert not any("Java" in line for line in back)
+
+
+def test_rows_of_a_feature_need_the_feature():
+    assert has("3.9", "4.0", "exactly_once", Use.EOS)
+    assert not has("3.9", "4.0", "exactly_once")
+
+
+def test_other_targets_select_from_rows_of_their_own():
+    row = ReleaseChange(
+        since="4.2.0", subject=Subject.BROKERS, what="needs more", source="KIP-1071"
+    )
+    stops = [find_release("4.1"), find_release("4.3")]
+    assert [c.release for c in changes_between(stops, (), (row,))] == ["4.3.1"]
+
+
+def switches(old, new):
+    made = plan(old, new, Use.EOS)
+    assert made.rolling
+    return [(s.release, s.upgrade_from, *s.settings) for s in made.steps]
+
+
+V2 = "processing.guarantee=exactly_once_v2"
+
+
+def test_exactly_once_is_switched_where_both_versions_exist():
+    assert switches("2.3.1", "4.3") == [
+        ("3.9.2", "2.3"),
+        ("3.9.2", None),
+        ("3.9.2", None, V2),
+        ("4.3.1", None),
+    ]
+    assert switches("3.9.1", "4.0") == [("3.9.1", None, V2), ("4.0.2", None)]
+
+
+@pytest.mark.parametrize(("old", "new"), [("2.3.1", "3.9"), ("4.0", "4.3"), ("2.0.1", "2.4")])
+def test_a_path_that_keeps_a_version_of_exactly_once_has_no_switch(old, new):
+    assert switches(old, new) == [(s.release, s.upgrade_from) for s in plan(old, new).steps]
+
+
+def test_a_direct_path_is_led_over_a_release_with_both_versions():
+    assert plan("2.5.1", "4.3", Use.EOS).stops == ("2.5.1", "3.9.2", "4.3.1")
+    assert plan("2.5.1", "4.3").stops == ("2.5.1", "4.3.1")
+
+
+def test_version_2_is_renamed_on_the_way_from_2_8():
+    beta = "processing.guarantee=exactly_once_beta"
+    assert switches("2.8", "4.1") == [("2.8.2", None, beta), ("4.1.2", None, V2)]
+
+
+def test_a_rollback_switches_before_a_release_without_version_2():
+    v1 = "processing.guarantee=exactly_once"
+    assert switches("4.3", "2.5.1") == [("3.9.2", None), ("3.9.2", None, v1), ("2.5.1", None)]
+    after = plan("2.3.1", "4.3", Use.EOS).steps[-1].back.sentence
+    assert after.endswith(f"before 2.3.1, switch every member to {v1} with a bounce on 3.9.2")
+    again = plan("4.3", "2.5.1", Use.EOS).steps[1].back.sentence
+    assert again.endswith(f"before 4.3.1, switch every member to {V2} with a bounce on 3.9.2")
+
+
+def test_all_stopped_members_switch_while_they_are_down():
+    made = plan("3.4.0", "4.0", Use.EOS, Use.KTABLE)
+    offline = plan("3.2", "3.3", Use.EOS, Use.FK_JOIN)
+    assert made.steps
+    assert not offline.rolling
+    assert offline.steps[0].settings == ()

@@ -1,0 +1,131 @@
+"""Simulated costs: ranges, causes, and groups of other sizes."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from probing import find_release
+from system_tests.cli.main import main
+from system_tests.plan import (
+    SimulatedGroup,
+    StepCost,
+    StepRun,
+    Use,
+    make_plan,
+    plan_lines,
+    scaled,
+    step_costs,
+)
+from system_tests.plan.text import causes_of
+
+
+def plan(old, new, *uses):
+    return make_plan(find_release(old), find_release(new), frozenset(uses))
+
+
+def cost(old, new, *uses, seeds=3, **group):
+    made = plan(old, new, *uses)
+    return made, step_costs(made, SimulatedGroup(**group), seeds=seeds)
+
+
+def run(pause_ms, **other):
+    zeros = dict.fromkeys(StepRun.__dataclass_fields__, 0)
+    return StepRun(**{**zeros, "pause_ms": pause_ms, **other})
+
+
+def test_a_range_leaves_out_five_percent_at_each_end():
+    measured = StepCost(tuple(run(ms) for ms in range(100)))
+    assert measured.spread("pause_ms") == (5, 95)
+    assert measured.usual("pause_ms") == 49
+    assert StepCost((run(7),)).spread("pause_ms") == (7, 7)
+
+
+def test_a_share_is_of_the_pauses_of_all_seeds():
+    measured = StepCost((run(100, session_ms=90, restore_ms=10), run(100, restore_ms=40)))
+    assert measured.share("session_ms") == 0.45
+    assert measured.share("restore_ms") == 0.25
+    assert measured.share("rebalance_ms") == 0.30
+
+
+def test_pauses_follow_the_session_timeout_of_the_members_that_stop():
+    _, (first, second, *_) = cost("2.3.1", "3.9")
+    assert 10_000 <= first.usual("longest_pause_ms") < 20_000  # sessions of 2.3.1: 10 s
+    assert second.usual("longest_pause_ms") >= 45_000  # of 3.9: 45 s
+    _, (shorter,) = cost("3.9", "4.3", session_timeout_ms=10_000)
+    assert shorter.usual("longest_pause_ms") < 20_000
+
+
+def test_a_slow_restore_is_named_as_the_cause():
+    group = SimulatedGroup(sizes=(200_000,) * 6, restore=1_000, session_timeout_ms=6_000)
+    made = plan("2.3.1", "2.5")
+    costs = step_costs(made, group, seeds=2)
+    worst = causes_of(made.steps[0], costs[0], group)
+    assert [cause.setting for cause in worst if "restored" in cause.what] == [
+        "raise num.standby.replicas above 0"
+    ]
+
+
+def test_static_members_that_return_in_time_cost_fewer_rebalances():
+    _, (dynamic,) = cost("3.9", "4.3")
+    _, (static,) = cost("3.9", "4.3", is_static=True)
+    assert static.usual("rebalances") < dynamic.usual("rebalances")
+
+
+def test_a_step_that_changes_a_setting_only_has_its_own_cost():
+    made, costs = cost("3.9.1", "4.0", Use.EOS)
+    assert len(costs) == 2
+    assert made.steps[0].stage == -1
+    assert costs[0].usual("membership") == 3
+
+
+def test_more_than_26_members_are_bounced():
+    _, (found,) = cost("3.9", "4.3", seeds=1, members=28, partitions=28)
+    assert found.usual("membership") >= 28
+
+
+def test_a_large_group_is_scaled_down_and_says_so():
+    large = SimulatedGroup(members=640, partitions=6400, sizes=tuple(range(6400)))
+    small = scaled(large, {})
+    assert (small.members, small.partitions, len(small.sizes)) == (64, 640, 640)
+    (note,) = small.notes
+    assert note.startswith("simulated with 64 of 640 members and 640 of 6400 tasks: ")
+    assert scaled(large, {"members": 100}).members == 100
+    threads = scaled(SimulatedGroup(members=40, threads=2, partitions=160), {})
+    assert (threads.members, threads.threads, threads.partitions) == (40, 1, 160)
+    assert threads.notes[0].startswith("simulated with 1 of 2 threads in each member")
+    assert scaled(SimulatedGroup(members=40, threads=2), {"threads": 2}).notes == ()
+
+
+def test_the_text_names_causes_ranges_and_settings():
+    made, costs = cost("3.9", "4.3")
+    text = "\n".join(plan_lines(made, costs, SimulatedGroup()))
+    assert (
+        "% of the pauses: members stop without leaving the group; their sessions last 45 s" in text
+    )
+    assert "set a shorter consumer.session.timeout.ms" in text
+    assert "costs: simulated with 3 members with 1 thread each, 6 tasks" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--to 4.3 --problem x --group y", "give one of them"),
+        ("--to 4.3 --from 3.9 --bootstrap-server localhost:1", "--group ID"),
+        ("--to 4.3", "--from RELEASE, --problem FILE or --group ID"),
+        ("--from 2.2 --to 4.3 --uses static", "static members"),
+    ],
+)
+def test_wrong_groups_are_refused(words, sentence):
+    done = CliRunner().invoke(main, ["plan", *words.split(), "--seeds", "1"])
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+
+
+def test_json_has_ranges_and_waits():
+    words = ["plan", "--from", "3.9", "--to", "4.3", "--seeds", "2", "--format", "json"]
+    (step,) = json.loads(CliRunner().invoke(main, words).stdout)["steps"]
+    found = step["cost"]
+    assert found["seeds"] == 2
+    assert found["ranges"]["pause_ms"][0] <= found["pause_ms"] <= found["ranges"]["pause_ms"][1]
+    assert set(found["waits_ms"]) == {"session_ms", "restore_ms", "rebalance_ms"}

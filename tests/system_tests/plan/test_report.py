@@ -1,0 +1,132 @@
+"""The page of a plan: what it names, how large it is, and that a browser can draw it."""
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from probing import find_release
+from system_tests.cli.main import main
+from system_tests.plan import SimulatedGroup, StepCost, StepRun, Use, make_plan
+from system_tests.plan.report import plan_page, signs_of
+from system_tests.plan.report.signs import version_text
+from tests.system_tests.report.browser import drawn
+
+MOST_BYTES = 1_000_000
+# Appended to the page: labels of the pictures that overlap, and the width of the page.
+PROBE = """<script>
+const boxes = [...document.querySelectorAll("svg")].flatMap((svg, at) =>
+  [...svg.querySelectorAll("text")].map(
+    text => ({at, text: text.textContent, box: text.getBBox()})));
+const meets = (a, b) => a.at === b.at && a.box.x < b.box.x + b.box.width
+  && b.box.x < a.box.x + a.box.width && a.box.y + 1 < b.box.y + b.box.height
+  && b.box.y + 1 < a.box.y + a.box.height;
+const found = document.createElement("pre");
+found.id = "found";
+found.textContent = JSON.stringify({
+  labels: boxes.map(one => one.text),
+  overlaps: boxes.flatMap((a, i) => boxes.slice(i + 1).filter(b => meets(a, b))
+    .map(b => [a.text, b.text])),
+  width: document.documentElement.scrollWidth,
+});
+document.body.append(found);
+</script>"""
+
+
+def plan(old, new, *uses):
+    return make_plan(find_release(old), find_release(new), frozenset(uses))
+
+
+def costs_of(made, **fields):
+    numbers = dict.fromkeys(StepRun.__dataclass_fields__, 0) | fields
+    return (StepCost((StepRun(**numbers),)),) * len(made.steps)
+
+
+@pytest.fixture(scope="module")
+def page():
+    made = plan("2.3.1", "4.3", Use.EOS)
+    group = SimulatedGroup(name="shop")
+    return plan_page(made, costs_of(made, pause_ms=100_000, longest_pause_ms=50_000), group)
+
+
+def test_a_page_has_the_decision_every_step_and_what_is_not_checked(page):
+    assert "go, if the points below are met" in page
+    assert re.findall(r"<tr><th>(\d)", page) == ["1", "2", "3", "4"]
+    for words in (
+        "processing.guarantee=exactly_once_v2",
+        "point of no return",
+        "not Stable 100 s after a start",
+        "--group shop --watch 2",
+        "KIP-896",
+        "Not checked",
+    ):
+        assert words in page
+
+
+def test_a_page_is_small_and_asks_for_nothing(page):
+    assert len(page.encode()) < MOST_BYTES
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert re.findall(r"(?:src|href)\s*=\s*[\"'](?!data:)", page) == []
+
+
+def test_members_that_can_die_and_offline_upgrades_are_no_go():
+    fatal, offline = plan("2.0.1", "2.3.1"), plan("3.2", "3.3", Use.FK_JOIN)
+    assert "no go: members can die" in plan_page(fatal, costs_of(fatal), SimulatedGroup())
+    shown = plan_page(offline, costs_of(offline), SimulatedGroup())
+    assert "no go as a rolling upgrade" in shown
+    assert "stop all members" in shown
+
+
+def test_names_cannot_become_markup():
+    made = plan("3.9", "3.9")
+    shown = plan_page(made, (), SimulatedGroup(name="<img src=x>", notes=("<i>",)))
+    assert "<img" not in shown
+    assert "<i>" not in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "texts"),
+    [
+        ("1.1", "2.0", ["version 2 all the time, as upgrade.from=1.1 demands", "version 3 all"]),
+        ("2.8", "3.9", ["version 9 until the last member of 2.8.2 has stopped, then 11"]),
+        ("3.9", "2.8", ["version 9 from the first member on"]),
+        ("3.9", "4.3", ["version 11 all the time"]),
+    ],
+)
+def test_the_version_of_the_group_in_each_step_is_said(old, new, texts):
+    steps = plan(old, new).steps
+    assert all(version_text(step).startswith(text) for step, text in zip(steps, texts, strict=True))
+
+
+def test_an_operator_waits_twice_the_longest_pause_before_stopping():
+    made = plan("3.9", "4.3")
+    (cost,) = costs_of(made, longest_pause_ms=60_000, session_ms=50_000, pause_ms=60_000)
+    signs = signs_of(made.steps[0], cost, SimulatedGroup())
+    assert signs.stop[0] == "not Stable 120 s after a start"
+    assert any(line.startswith("mostly: members stop without leaving") for line in signs.seen)
+    (quick,) = costs_of(made)
+    assert signs_of(made.steps[0], quick, SimulatedGroup()).stop[0].startswith("not Stable 30 s")
+
+
+def test_the_command_writes_the_page(tmp_path):
+    words = ["plan", "--from", "3.9", "--to", "4.3", "--seeds", "1", "--report"]
+    file = tmp_path / "plan.html"
+    assert CliRunner().invoke(main, [*words, str(file)]).exit_code == 0
+    assert re.search(">[abc] 4.3.1<", file.read_text())  # the owners' half names releases
+    done = CliRunner().invoke(main, [*words, str(tmp_path / "missing" / "plan.html")])
+    assert done.exit_code == 3
+    assert "does not exist; choose another file for --report" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_real_browser_draws_the_page_without_colliding_labels(page, tmp_path):
+    allowed = page.replace("default-src 'none';", "default-src 'none'; script-src 'unsafe-inline';")
+    dom, console = drawn(allowed.replace("</body>", f"{PROBE}</body>"), tmp_path)
+    assert console == []
+    found = json.loads(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1])
+    assert found["overlaps"] == []
+    assert any(label.endswith(" 4.3.1") for label in found["labels"])
+    assert found["width"] <= 1400
