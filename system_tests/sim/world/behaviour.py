@@ -98,7 +98,11 @@ def find_program(text: str) -> Release:
 
 @cache
 def behaviour_of(
-    release_name: str, upgrade_from: str | None, *, native_cooperative: bool = False
+    release_name: str,
+    upgrade_from: str | None,
+    *,
+    native_cooperative: bool = False,
+    session_timeout_ms: int | None = None,
 ) -> Behaviour:
     """Return the row of a release that was started with `upgrade_from`.
 
@@ -106,6 +110,7 @@ def behaviour_of(
         release_name: of a release, or of a program that was never shipped.
         upgrade_from: the setting.
         native_cooperative: native members are cooperative, unless a pin keeps them eager.
+        session_timeout_ms: None: the release's default.
 
     Raises:
         ReleaseError: no such release, or the value is unknown, refused or fatal there.
@@ -131,6 +136,6 @@ def behaviour_of(
         needs_known_member_id=order >= _KIP_394,
         may_skip_assignment=order >= _KIP_814,
         protocol_version=1 if order >= _KIP_429 else 0,
-        session_timeout_ms=45_000 if order >= _KIP_735 else 10_000,
+        session_timeout_ms=session_timeout_ms or (45_000 if order >= _KIP_735 else 10_000),
         heartbeat_ms=3_000,
     )

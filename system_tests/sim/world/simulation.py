@@ -7,18 +7,10 @@ on. What happened is in `trace`; it is checked elsewhere. The steps of members a
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
-from system_tests.sim.events import (
-    LOSES_DISK,
-    Cause,
-    Happened,
-    Hindered,
-    Hindrance,
-    Started,
-)
+from system_tests.sim.events import LOSES_DISK, Cause, Happened, Hindered, Hindrance, Started
 from system_tests.sim.world import assignment, consumer
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.leading import lead
@@ -157,17 +149,19 @@ class World(WorldState):
 
         Args:
             process: which.
-            release: of its members.
-            upgrade_from: their setting.
+            release, upgrade_from: of its members.
             program: 0, or 1 for the new one of a change of the topology; None: as before.
 
         Raises:
             ReleaseError: no such release, or it refuses the setting.
         """
         dimensions = self.setup.dimensions
-        behaviour = behaviour_of(release, upgrade_from, native_cooperative=dimensions.cooperative)
-        if self.setup.session_timeout_ms is not None:
-            behaviour = replace(behaviour, session_timeout_ms=self.setup.session_timeout_ms)
+        behaviour = behaviour_of(
+            release,
+            upgrade_from,
+            native_cooperative=dimensions.cooperative,
+            session_timeout_ms=self.setup.session_timeout_ms,
+        )
         process_id = UUID(int=self.process_ids[process])
         for thread in self._of(process):
             thread.program = thread.program if program is None else program
