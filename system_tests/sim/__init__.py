@@ -49,8 +49,7 @@ from system_tests.sim.plan import (
     read_options,
     should_work,
 )
-from system_tests.sim.topology_checkers import TOPOLOGY_RULES, TopologyRule, check_topologies
-from system_tests.sim.topology_evidence import TopologyEvidence
+from system_tests.sim.topology_checkers import TOPOLOGY_RULES
 from system_tests.sim.world import (
     NO_DIMENSIONS,
     Dimensions,
@@ -95,8 +94,6 @@ __all__ = [
     "Shape",
     "Started",
     "Took",
-    "TopologyEvidence",
-    "TopologyRule",
     "Unsettled",
     "World",
     "WorldSetup",
@@ -107,7 +104,6 @@ __all__ = [
     "check_resting_versions",
     "check_seeds",
     "check_step",
-    "check_topologies",
     "check_trace",
     "cost_of",
     "count_rebalances",

@@ -167,7 +167,6 @@ def read_topologies(
         asked=asked,
         carriers=_carriers(reports, table.by_member, leader_id),
         warnings=tuple(filter(None, group.programs.warnings)),
-        # What another leader decided in between counts more.
         ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
             appended=table.numbering[first:] if is_mixed and base is own else (),

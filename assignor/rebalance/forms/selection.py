@@ -109,8 +109,7 @@ def select_tasks(
         chosen |= tasks
         pinned |= kept
         count += len(waits)
-        waiting += _waiting(topologies, units, waits)
-        waiting += _contradictions(topologies, units)
+        waiting += [*_waiting(topologies, units, waits), *_contradictions(topologies, units)]
     return Selection(
         tasks=frozenset(chosen),
         pinned=pinned,

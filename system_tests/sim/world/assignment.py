@@ -75,9 +75,8 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
     given = tuple(p for p in before if p not in partitions or _is_another(thread, running, p))
     give(world, thread, given)
     ignores = any(isinstance(command, IgnoreTasks) for command in received.commands)
-    runs = () if ignores or received.failure else partitions
-    if application.numbers:  # a member runs nothing of an answer whose tasks it cannot number
-        runs = tuple(partition for partition in runs if partition in running)
+    is_followed = not (ignores or received.failure)
+    runs = _runs(application, partitions, running) if is_followed else ()
     thread.phase, thread.taken = Phase.STABLE, thread.generation
     thread.cause = Cause.REBALANCE
     gained = tuple(p for p in runs if p not in before or _is_another(thread, running, p))
@@ -99,23 +98,17 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
             error_code=assignment.error_code if assignment else 0,
             partitions=runs,
             gained=gained,
-            active_tasks=tuple(map(application.recorded, thread.streams.held.active))
-            if runs
-            else (),
-            standby_tasks=tuple(map(application.recorded, thread.streams.held.standby)),
+            active_tasks=application.all_recorded(thread.streams.held.active if runs else ()),
+            standby_tasks=application.all_recorded(thread.streams.held.standby),
             restored=opened.records,
             restore_ms=opened.ms,
             restore_limit_ms=opened.limit_ms,
             failure=received.failure,
         )
     )
-    version = assignment.version if assignment else 0
-    thread.answered_version = version
-    if world.setup.change is not None and assignment is not None and not received.failure:
-        disk = world.disks[thread.process]
-        disk.reached = newest_memory(disk.reached, thread.streams.topology.reached)
+    thread.answered_version = assignment.version if assignment else 0
+    _remember_reached(world, thread, received)
     if world.setup.is_observed:
-        is_followed = not (ignores or received.failure)
         world.record(
             followed(thread, world.decisions, is_followed=is_followed, now_ms=world.now_ms)
         )
@@ -131,6 +124,22 @@ def _running(application: Application, thread: StreamThread) -> dict[TopicPartit
         for task, partitions in thread.streams.held.active.items()
         for partition in partitions
     }
+
+
+def _remember_reached(world: WorldState, thread: StreamThread, received: Received) -> None:
+    """Keep the reached versions of the topology in the state directory, where it is changed."""
+    if world.setup.change is not None and received.assignment is not None and not received.failure:
+        disk = world.disks[thread.process]
+        disk.reached = newest_memory(disk.reached, thread.streams.topology.reached)
+
+
+def _runs(
+    application: Application, partitions: Partitions, running: Mapping[TopicPartition, TaskId]
+) -> Partitions:
+    """The partitions that a thread runs: of a change, those of tasks that it can number."""
+    if not application.numbers:
+        return partitions
+    return tuple(partition for partition in partitions if partition in running)
 
 
 def _is_another(

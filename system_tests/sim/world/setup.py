@@ -1,6 +1,6 @@
 """Settings of a simulated group: sizes, speeds, the application; frozen values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from uuid import UUID
@@ -131,6 +131,10 @@ class Application:
     def recorded(self, task: TaskId) -> TaskId:
         """Return a task of the program by the numbers of the change."""
         return TaskId(self.numbers[task.subtopology], task.partition) if self.numbers else task
+
+    def all_recorded(self, tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:
+        """Return tasks of the program by the numbers of the change."""
+        return tuple(map(self.recorded, tasks))
 
     def own(self, sums: Mapping[TaskId, int]) -> dict[TaskId, int]:
         """Return offset sums by the program's numbers, without tasks that it has not."""

@@ -31,10 +31,10 @@ class TopologyFault(Fault):
     kind: ChangeKind = ChangeKind.CHANGE
 
 
-def _everybody_can(original):
+def _all_can(original):
     def shares(tasks, carriers, ids):
-        everybody = frozenset(carrier.member_id for carrier in carriers)
-        return tuple(replace(s, members=everybody) for s in original(tasks, carriers, ids))
+        all_members = frozenset(carrier.member_id for carrier in carriers)
+        return tuple(replace(s, members=all_members) for s in original(tasks, carriers, ids))
 
     return shares
 
@@ -62,7 +62,7 @@ FAULTS: Final = (
         checker="runs what it carries",
         why="the leader takes every member to be able to run every task",
         place=(selection, "_shares"),
-        broken=_everybody_can,
+        broken=_all_can,
         options={},
         kind=ChangeKind.ADD,
     ),
