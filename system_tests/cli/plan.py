@@ -142,10 +142,10 @@ def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCo
 
 def _plan_topologies(given: dict[str, Any]) -> NoReturn:
     """Print the plan of a change of the topology, and end."""
-    if any(given[name] is not None for name in ("new", "old", "saved", "group_id")):
+    if any(given[name] is not None for name in ("new", "old", "saved", "group_id", "report")):
         refuse(
-            "--topology plans a change of the application; leave out --from, --to, --problem"
-            " and --group"
+            "--topology plans a change of the application; leave out --from, --to, --problem,"
+            " --group and --report"
         )
     try:
         made = topology_plan(*_topologies(given["topologies"], given["application_id"]))

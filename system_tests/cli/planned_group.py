@@ -35,8 +35,9 @@ planned_group_options: Decorator = all_of(
         ),
         click.option(
             "--session-timeout-ms",
-            type=click.IntRange(1_000, 1_800_000),
-            help="session.timeout.ms of the members; by default that of their release.",
+            type=click.IntRange(6_000, 1_800_000),
+            help="session.timeout.ms of the members, 6000 at least as brokers demand by default;"
+            " by default that of their release.",
         ),
         click.option(
             "--restore-rate",

@@ -1,4 +1,4 @@
-"""The report of a plan: one page for a change board and for whoever is on call."""
+"""The report of a plan: one page for a change board and for on-call engineers."""
 
 from system_tests.plan.report.page import plan_page, write_plan_report
 from system_tests.plan.report.signs import StepSigns, signs_of

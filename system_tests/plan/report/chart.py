@@ -4,10 +4,11 @@ Bars have the colour of the release, in both halves. A label is drawn only where
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Final
 
-from system_tests.report import Bar, Rebalance, Story
+from system_tests.report import Bar, MarkKind, Rebalance, Story
 
 _WIDTH: Final = 1000
 _LEFT: Final = 90
@@ -17,6 +18,7 @@ _TITLE: Final = 16
 _CHAR: Final = 5.6  # width of a character of the labels, in px
 _MOST_LANES, _MOST_PARTITIONS = 8, 12
 _TICKS: Final = 8
+_REST_MS, _REST_SHARE = 60_000, 0.15
 COLOURS: Final = ("#f0c987", "#a3c4a8", "#8fb8de", "#d7a9d9", "#8fd3d1")
 """Of the releases of a path, in order."""
 
@@ -28,13 +30,15 @@ def chart_svg(story: Story, releases: Sequence[str]) -> str:
         story: what happened; the keys of its bars and their texts name releases.
         releases: in the order of the path; each has a colour.
     """
+    end_ms = _end_ms(story)
     lanes, partitions = story.lanes[:_MOST_LANES], story.partitions[:_MOST_PARTITIONS]
     tops = (_TITLE + _LANE, 2 * _TITLE + (len(lanes) + 1) * _LANE + 6)
     height = tops[1] + len(partitions) * _LANE + 2 * _TITLE
-    scale = (_WIDTH - _LEFT - 10) / max(story.end_ms, 1)
+    scale = (_WIDTH - _LEFT - 10) / end_ms
     colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(releases)}
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(story.title)}">',
+        *_rebalances([r for r in story.rebalances if r.at_ms <= end_ms], scale, height),
         _title("members, by the release that they run", len(story.lanes), len(lanes), 12),
         _title(
             "partitions, by their owner and its release; a gap is a pause",
@@ -42,13 +46,25 @@ def chart_svg(story: Story, releases: Sequence[str]) -> str:
             len(partitions),
             tops[1] - 5,
         ),
-        *_rebalances(story.rebalances, scale, height),
-        *_half(story.versions, lanes, tops[0], scale, colours),
-        *_half(story.owners, partitions, tops[1], scale, colours),
-        *_axis(story, scale, height),
+        *_half(_until(story.versions, end_ms), lanes, tops[0], scale, colours),
+        *_half(_until(story.owners, end_ms), partitions, tops[1], scale, colours),
+        *_axis(end_ms / 1000, scale, height),
         "</svg>",
     ]
     return "\n".join(parts)
+
+
+def _end_ms(story: Story) -> float:
+    """Return when the picture ends: soon after the last start, as copies may warm up for hours."""
+    last_ms = max((m.at_ms for m in story.marks if m.kind is MarkKind.STARTS), default=0)
+    return max(1, min(story.end_ms, last_ms + max(_REST_MS, last_ms * _REST_SHARE)))
+
+
+def _until(bars: Sequence[Bar], end_ms: float) -> list[Bar]:
+    """Return the bars that begin before a time, cut there."""
+    return [
+        replace(bar, until_ms=min(bar.until_ms, end_ms)) for bar in bars if bar.from_ms < end_ms
+    ]
 
 
 def _title(text: str, count: int, drawn: int, y: float) -> str:
@@ -92,24 +108,23 @@ def _fitting(text: str, width: float) -> str:
 
 
 def _rebalances(rebalances: Sequence[Rebalance], scale: float, height: float) -> list[str]:
-    """Return a line for each generation, with its number where the one before leaves room."""
+    """Return a line and the number of each generation to which the one before leaves room."""
     parts, free_from = [], 0.0
     for rebalance in rebalances:
-        x = _LEFT + rebalance.at_ms * scale
+        x, number = _LEFT + rebalance.at_ms * scale, str(rebalance.generation)
+        if x - len(number) * _CHAR / 2 < free_from:
+            continue
         parts.append(
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TITLE + 12}" y2="{height - 2 * _TITLE + 4}">'
             f"<title>{escape(rebalance.hover)}</title></line>"
         )
-        number = str(rebalance.generation)
-        if x - len(number) * _CHAR / 2 >= free_from:
-            parts.append(f'<text class="number" x="{x:.1f}" y="{_TITLE + 10}">{number}</text>')
-            free_from = x + len(number) * _CHAR / 2 + 4
+        parts.append(f'<text class="number" x="{x:.1f}" y="{_TITLE + 10}">{number}</text>')
+        free_from = x + len(number) * _CHAR / 2 + 4
     return parts
 
 
-def _axis(story: Story, scale: float, height: float) -> list[str]:
+def _axis(end_s: float, scale: float, height: float) -> list[str]:
     """Return the seconds below the lanes."""
-    end_s = max(story.end_ms, 1) / 1000
     step = next(
         size
         for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, end_s)

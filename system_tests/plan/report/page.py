@@ -30,7 +30,8 @@ text-align:left;vertical-align:top}th{background:#f5f7f8}td ul{margin:0;padding-
 .facts{display:flex;flex-wrap:wrap;gap:.3rem 1.6rem;margin:.3rem 0}.facts b{font-weight:600}
 .fatal,.noreturn{color:#b71c1c;font-weight:600}.small{color:#455a64;font-size:12px}
 code{background:#f5f7f8;padding:0 .2rem;overflow-wrap:anywhere}.box{white-space:nowrap}
-svg{width:100%;height:auto;font:10px system-ui,sans-serif}svg .title{font-size:11px;font-weight:600}
+svg{width:100%;height:auto;font:10px system-ui,sans-serif}svg .title{font-size:11px;font-weight:600;
+paint-order:stroke;stroke:#fff;stroke-width:4px}
 svg .lane{text-anchor:end}svg .number{text-anchor:middle;fill:#455a64}
 svg line{stroke:#b0bec5;stroke-dasharray:2 3}
 .key{display:inline-block;width:.8rem;height:.8rem;margin:0 .3rem 0 1rem;vertical-align:-1px}
@@ -194,5 +195,5 @@ def _charts(made: UpgradePlan, group: SimulatedGroup) -> str:
         )
         for old, new in pairs
     ]
-    what = "Numbers above the lanes are generations: one for each rebalance."
+    what = "Numbers above the lanes are generations: one for each rebalance, where there is room."
     return f'<p class="small">{what}{keys}</p>\n' + "\n".join(pictures)

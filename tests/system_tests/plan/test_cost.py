@@ -112,6 +112,7 @@ def test_the_text_names_causes_ranges_and_settings():
     [
         ("--to 4.3 --problem x --group y", "give one of them"),
         ("--to 4.3 --from 3.9 --bootstrap-server localhost:1", "--group ID"),
+        ("--to 4.3 --from 3.9 --session-timeout-ms 1000", "6000"),
         ("--to 4.3", "--from RELEASE, --problem FILE or --group ID"),
         ("--from 2.2 --to 4.3 --uses static", "static members"),
     ],
