@@ -311,7 +311,16 @@ def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
     ]
     if not rows:
         return
-    question = shown(lowering_question(described.table, rows), limit=SENTENCE_LIMIT)
+    confirm(shown(lowering_question(described.table, rows), limit=SENTENCE_LIMIT))
+
+
+def confirm(question: str) -> None:
+    """Ask the user; return if the answer is yes.
+
+    Raises:
+        BadInput: stdin is not a terminal.
+        click.exceptions.Exit: the user declines (status 1).
+    """
     if not _is_terminal():
         raise BadInput(f"{question} Standard input is not a terminal; add --yes to confirm")
     if not click.confirm(question, err=True):

@@ -11,7 +11,7 @@ from assignor.rebalance.held_tasks import UnfollowableAnswer, known_sizes
 from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint
 from encoding import Assignment, NativeAssignment, shown
 from probing.features import TOPOLOGY_VERSION
-from probing.topologies import AnswerNumbers, Reached, answer_rule, newest_memory
+from probing.topologies import NEVER, AnswerNumbers, Reached, answer_rule, newest_memory
 
 _LISTED: Final = 3
 
@@ -58,6 +58,15 @@ class OwnTopology:
             return {}
         return {TOPOLOGY_VERSION: (versions[0], versions[-1])}
 
+    def is_news(self, memory: Mapping[bytes, Reached], parts: Sequence[Subtopology]) -> bool:
+        """Whether a memory has greater entries of any of these subtopologies."""
+        forms = map(content_fingerprint, parts)
+        return any(memory.get(form, NEVER) > self.reached.get(form, NEVER) for form in forms)
+
+    def learn(self, memory: Mapping[bytes, Reached]) -> None:
+        """Take over the greater entries of a memory."""
+        self.reached = newest_memory(self.reached, memory, first=self._forms)
+
     def taken(self, assignment: Assignment) -> Assignment:
         """Return an answer in the member's own numbering.
 
@@ -69,8 +78,7 @@ class OwnTopology:
         """
         native = assignment.native
         if native is not None:
-            answered = reached_of(native.reached_versions)
-            self.reached = newest_memory(self.reached, answered, first=self._forms)
+            self.learn(reached_of(native.reached_versions))
             self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
         numbers = own_numbers(numbered_by, self.subtopologies)
