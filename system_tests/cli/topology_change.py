@@ -18,7 +18,7 @@ from system_tests.live.topologies import (
 )
 
 TOPOLOGY_CHANGES: Final = tuple(kind.value for kind in ChangeKind)
-_USED: Final = frozenset({"members", "partitions", "kill", "switches"})
+_USED: Final = frozenset({"members", "partitions", "kill", "switches", "take_back"})
 
 
 def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form: str) -> NoReturn:
@@ -37,7 +37,10 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
     unused = sorted(changed - _USED)
     if unused or options.kill not in {None, "leader"}:
         named = ", ".join(unused) or "kill (other than leader)"
-        refuse(f"--topology has no use for {named}; it takes members, partitions, protocol, kill")
+        refuse(
+            f"--topology has no use for {named}; it takes members, partitions, protocol, kill, "
+            "take-back"
+        )
     try:
         verdict = run_topology_change(
             TopologyOptions(
@@ -46,6 +49,7 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
                 members=options.members,
                 cooperative=options.switches.rebalance_protocol == "cooperative",
                 kill=options.kill is not None,
+                take_back=options.take_back,
             ),
             lambda line: click.echo(line, err=form == "json"),
         )
@@ -69,7 +73,15 @@ def _lines(verdict: TopologyVerdict) -> list[str]:
         f"{verdict.kind}: {', '.join(verdict.before)} -> {', '.join(verdict.after)}",
         *counts,
         *(f"  killed: {verdict.killed}" for _ in range(bool(verdict.killed))),
+        *([_way_back(verdict)] if verdict.taken_back else ()),
         *(f"  reported: {why}" for why in verdict.errors),
         *(f"  broken: {rule}" for rule in verdict.broken),
         "every record was counted once, by one form" if verdict.ok else "the change is not safe",
     ]
+
+
+def _way_back(verdict: TopologyVerdict) -> str:
+    if not verdict.lowered:
+        return "  taken back: to the old program; nothing was remembered that had to be lowered"
+    version, epoch = verdict.lowered["version"], verdict.lowered["epoch"]
+    return f"  taken back: to the old program, with version {version} lowered in epoch {epoch}"

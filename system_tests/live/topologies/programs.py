@@ -16,6 +16,7 @@ from uuid import UUID
 from kafka import KafkaConsumer, KafkaProducer
 
 from assignor import Topology
+from assignor.adapters.admin import GroupLevels
 from assignor.adapters.kafka_python import ChangelogReader, StreamsAssignor, commit_next, polled
 from assignor.embedding import RunningTasks
 from encoding import TaskId, TopicPartition
@@ -71,6 +72,11 @@ def program(kind: ChangeKind, version: int) -> Topology:
     return counting(version, STORES[kind][version - 1])
 
 
+OLD_ADD, OLD_REMOVE = program(ChangeKind.ADD, 1), program(ChangeKind.REMOVE, 1)
+OLD_CHANGE, OLD_RENAME = program(ChangeKind.CHANGE, 1), program(ChangeKind.RENAME, 1)
+"""The old programs, by the names that `assignor features downgrade-topology` is given."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberConfig:
     """What a member process is started with, as JSON in its only argument.
@@ -82,6 +88,7 @@ class MemberConfig:
         state_dir: kept from the old program to the new one.
         process_id: likewise.
         cooperative: it gives up only what moves.
+        follows: it looks at the group's levels every second.
     """
 
     name: str
@@ -91,6 +98,7 @@ class MemberConfig:
     state_dir: str
     process_id: str
     cooperative: bool = False
+    follows: bool = False
 
     def argument(self) -> str:
         """Return it as JSON."""
@@ -223,6 +231,8 @@ def run_member(config: MemberConfig) -> None:
         state_dir=Path(config.state_dir) / "process",
         listener=app,
         rebalance_protocol="cooperative" if config.cooperative else "eager",
+        level_source=GroupLevels(config.servers, APP) if config.follows else None,
+        level_poll_s=1.0,
     )
     settings: dict[str, Any] = {
         "bootstrap_servers": config.servers,
