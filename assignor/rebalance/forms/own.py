@@ -10,7 +10,7 @@ from assignor.rebalance.forms.translation import in_own_numbers, own_numbers
 from assignor.rebalance.held_tasks import UnfollowableAnswer, known_sizes
 from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint
 from encoding import Assignment, NativeAssignment, shown
-from probing.features import TOPOLOGY_VERSION
+from probing.features import MAX_LEVEL, TOPOLOGY_VERSION
 from probing.topologies import NEVER, AnswerNumbers, Reached, answer_rule, newest_memory
 
 _LISTED: Final = 3
@@ -52,8 +52,11 @@ class OwnTopology:
         }
 
     def ranges(self) -> dict[str, tuple[int, int]]:
-        """Return the range of `topology.version`; empty for a program that knows no versions."""
-        versions = self.carried.all_versions
+        """Return the range of `topology.version`; empty for a program that knows no versions.
+
+        Versions above `MAX_LEVEL` are no levels: they do not fit Kafka's requests.
+        """
+        versions = [version for version in self.carried.all_versions if version <= MAX_LEVEL]
         if self.carried.is_plain or not versions:
             return {}
         return {TOPOLOGY_VERSION: (versions[0], versions[-1])}

@@ -24,12 +24,13 @@ EVERYTHING = ["0_0", "0_1", "0_2", "0_3"]
 class Member:
     """A consumer that polls in a thread until it is closed."""
 
-    def __init__(self, broker, topology, *, follows=True):
+    def __init__(self, broker, *topologies, follows=True):
         source = GroupLevels(broker.bootstrap_servers[0], "g") if follows else None
         self.assignor = StreamsAssignor(
-            topology,
+            topologies=topologies,
             application_id="g",
             internal_topics=None,
+            strategy="sticky",
             level_source=source,
             level_poll_s=0.5,
         )
@@ -58,6 +59,12 @@ class Member:
     def memory(self):
         return dict(self.assignor._membership.core.member.topology.reached)
 
+    @property
+    def versions(self):
+        """Of the forms that its tasks have."""
+        tasks = self.assignor.tasks.active
+        return {v for task in tasks for v in self.assignor.topology_versions(task.subtopology)}
+
     def close(self):
         self.stop.set()
         self.thread.join(60)
@@ -76,8 +83,8 @@ def broker():
 def member(broker):
     made = []
 
-    def start(topology, **options):
-        made.append(Member(broker, topology, **options))
+    def start(*topologies, **options):
+        made.append(Member(broker, *topologies, **options))
         return made[-1]
 
     yield start
@@ -148,3 +155,52 @@ def test_a_group_that_does_not_look_and_one_that_reached_nothing_are_named(membe
     assert "2 of 2 members of group g do not know epoch" in found.stderr
     assert "level_source=GroupLevels" in found.stderr
     assert downgrade(servers="127.0.0.1:1").exit_code == 3
+
+
+def test_programs_with_both_versions_follow_the_level_of_topology_version(broker, member):
+    def features(command, *options):
+        where = ["--bootstrap-server", broker.bootstrap_servers[0], "--group", "g"]
+        found = CliRunner().invoke(main, ["features", command, *where, *options])
+        return found.exit_code, found.stdout, found.stderr
+
+    def described():
+        body = json.loads(features("describe", "--format", "json")[1])["features"]
+        return body.get("topology.version")
+
+    level = "--feature=topology.version={}".format
+    first = member(FIRST)
+    until(lambda: first.versions == {1})
+    assert described() is None, "no program carries another version"
+    group = [member(FIRST, SECOND) for _ in range(2)]
+    until(lambda: all(each.versions == {1} for each in group))
+    assert described()["supported"] == {"min": 1, "max": 1}
+    status, _, err = features("upgrade", level(2))
+    assert (status, "is not supported by member" in err, "(1..1)" in err) == (1, True, True)
+    # Held at 1 before the last program with one version goes.
+    assert features("upgrade", level(1))[0] == 0
+    until(lambda: all(each.assignor.levels.epoch == 1 for each in group))
+    first.close()
+    until(lambda: sum(len(each.tasks) for each in group) == 4)
+    assert [each.versions for each in group] == [{1}, {1}]
+    assert described()["supported"] == {"min": 1, "max": 2}
+    assert described()["finalized"] == 1
+    # All can: one rebalance each way, on an operator's word.
+    for command, options, version in (
+        ("upgrade", [level(2)], 2),
+        ("downgrade", [level(1), "--yes"], 1),
+        ("upgrade", [level(2)], 2),
+    ):
+        assert features(command, *options, "--dry-run")[0] == 0
+        generation = broker.groups()["g"].generation
+        assert features(command, *options)[0] == 0
+        until(lambda wanted=version: [each.versions for each in group] == [{wanted}] * 2)
+        assert broker.groups()["g"].generation == generation + 1
+    assert described()["finalized_min"] is None
+    status, out, _ = features("upgrade-all", "--dry-run")
+    assert (status, "topology.version" in out) == (0, False)
+    status, _, err = features("upgrade", level(3))
+    assert (status, "topology.version level 3 is not supported by member" in err) == (1, True)
+    status, _, err = features("upgrade", level("x"))
+    assert (status, "give the number of version" in err) == (2, True)
+    assert features("disable", "--feature=topology.version", "--yes")[0] == 0
+    assert [each.versions for each in group] == [{2}, {2}]
