@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assignor.cli.features.command import confirm
+from assignor.cli.features.confirmation import confirm
 from assignor.cli.features.reached_places import ReachedPlace, reached_place
 from assignor.cli.toolkit import BadInput, Command, format_option, imported_topology
 from assignor.cli.toolkit.connect import NO_BROKER, connect_options

@@ -190,11 +190,7 @@ class _Group:
         self.lowered: Mapping[str, int] = {}
 
     def change(self) -> str:
-        """Run the old program, then bounce to the new one, and back if wanted.
-
-        Returns:
-            Who was killed, "" if nobody was.
-        """
+        """Bounce from the old program to the new one, and back if wanted; return who was killed."""
         names = [f"member-{number}" for number in range(self._options.members)]
         for name in names:
             self._start(name, version=1)

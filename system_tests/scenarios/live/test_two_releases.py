@@ -209,7 +209,7 @@ def test_the_failure_of_the_former_release_and_its_end(group, former):
 
 
 @pytest.mark.parametrize("leads", ["former", "this"])
-def test_both_releases_share_a_group_whoever_leads(group, former, leads):
+def test_both_releases_share_a_group_under_either_leader(group, former, leads):
     releases = {"former": former, "this": ROOT}
     other = "this" if leads == "former" else "former"
     group.start(leads, releases[leads], BOTH)

@@ -126,8 +126,8 @@ def test_a_native_program_that_names_no_version_of_its_topology_has_version_1():
     jvm = DescribedMember(member_id="jvm", client_id="jvm", metadata=metadata(11, 11))
     nodes, _ = members_support([*described, jvm])
     found = {node.node_id: node.ranges.get(TOPOLOGY_VERSION) for node in nodes}
-    one, two = LevelRange(min=1, max=1), LevelRange(min=1, max=2)
-    assert found == {"plain": one, "both": two, "jvm": None}
-    assert supported_by_all(nodes[:1])[TOPOLOGY_VERSION] == two
+    first, both = LevelRange(min=1, max=1), LevelRange(min=1, max=2)
+    assert found == {"plain": first, "both": both, "jvm": None}
+    assert supported_by_all(nodes[:1])[TOPOLOGY_VERSION] == both
     nodes, _ = members_support([described[0], jvm])
     assert [TOPOLOGY_VERSION in node.ranges for node in nodes] == [False, False]

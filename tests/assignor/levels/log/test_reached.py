@@ -13,9 +13,9 @@ from assignor.levels.log.topic import TopicRecord
 from assignor.stores import StoreError
 from probing.topologies import MOST_ENTRIES, Reached, newest_memory
 
-ONE, TWO = b"1" * 8, b"2" * 8
+FORM_A, FORM_B = b"1" * 8, b"2" * 8
 ENTRIES = st.builds(Reached, st.integers(0, 5), st.integers(1, 3))
-MEMORIES = st.dictionaries(st.sampled_from([ONE, TWO, b"3" * 8]), ENTRIES, min_size=1)
+MEMORIES = st.dictionaries(st.sampled_from([FORM_A, FORM_B, b"3" * 8]), ENTRIES, min_size=1)
 
 
 def record(offset, value, key=None):
@@ -48,7 +48,7 @@ def test_of_each_form_the_greatest_entry_stays_in_any_order_and_after_any_deleti
 
 
 def test_a_leader_with_an_old_memory_that_writes_last_does_not_undo_an_operators_return():
-    operator, leader = {ONE: Reached(4, 1)}, {ONE: Reached(3, 2)}
+    operator, leader = {FORM_A: Reached(4, 1)}, {FORM_A: Reached(3, 2)}
     view = read_reached_topic(written(operator, leader))
     assert view.memory == operator
     both = written(operator, leader, newest_memory(operator, leader))
@@ -64,18 +64,18 @@ def test_a_leader_with_an_old_memory_that_writes_last_does_not_undo_an_operators
         msgpack.packb({"readable_since": 1}),
         msgpack.packb({"readable_since": 1, "reached": 7}),
         msgpack.packb({"readable_since": 1, "reached": [[b"short", 1, 1]]}),
-        msgpack.packb({"readable_since": 1, "reached": [[ONE, -1, 1]]}),
-        msgpack.packb({"readable_since": 1, "reached": [[ONE, 2**63 - 1, 1]]}),
-        msgpack.packb({"readable_since": 1, "reached": [[ONE, 1, 0]]}),
-        msgpack.packb({"readable_since": 1, "reached": [[ONE, 1, 2**31]]}),
-        msgpack.packb({"readable_since": 1, "reached": [[ONE, 1, 1]] * (MOST_ENTRIES + 1)}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, -1, 1]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 2**63 - 1, 1]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 1, 0]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 1, 2**31]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 1, 1]] * (MOST_ENTRIES + 1)}),
         msgpack.packb({"readable_since": -1, "reached": []}),
     ],
 )
 def test_a_record_that_is_no_memory_is_ignored_and_named(value):
-    [good] = written({TWO: Reached(1, 1)})
+    [good] = written({FORM_B: Reached(1, 1)})
     view = read_reached_topic([good, record(1, value)])
-    assert view.memory == {TWO: Reached(1, 1)}
+    assert view.memory == {FORM_B: Reached(1, 1)}
     assert view.warnings == ("record 1 is no memory of topologies and is ignored",)
     assert view.stale == ()
 
@@ -84,10 +84,10 @@ def test_a_later_layout_is_named_and_fields_of_a_compatible_one_are_skipped():
     later = msgpack.packb({"readable_since": 2, "reached": []})
     with pytest.raises(StoreError, match="use the later release that wrote it"):
         read_reached_topic([record(0, later)])
-    more = msgpack.packb({"readable_since": 1, "more": 1, "reached": [[ONE, 1, 1]]})
-    assert read_reached_topic([record(0, more)]).memory == {ONE: Reached(1, 1)}
+    more = msgpack.packb({"readable_since": 1, "more": 1, "reached": [[FORM_A, 1, 1]]})
+    assert read_reached_topic([record(0, more)]).memory == {FORM_A: Reached(1, 1)}
 
 
 def test_a_deleted_record_does_not_count():
-    [good] = written({ONE: Reached(1, 1)})
+    [good] = written({FORM_A: Reached(1, 1)})
     assert read_reached_topic([good, record(1, None, key=good.key)]).memory == {}
