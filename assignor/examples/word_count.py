@@ -17,9 +17,11 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from assignor import JSON, TEXT, RebalanceError, SqliteStore, TaskState
+from assignor.adapters.admin import GroupLevels
 from assignor.adapters.kafka_python import StreamsApplication
 from assignor.examples.topologies import FIRST, SECOND
 
+GROUP = "word-count"
 COUNTS = SqliteStore("counts", key=TEXT, value=JSON)
 LENGTHS = SqliteStore("lengths", key=TEXT, value=JSON)
 
@@ -59,12 +61,14 @@ def main(
                 topology,
                 handle,
                 stores=stores,
-                group_id="word-count",
+                group_id=GROUP,
                 bootstrap_servers=bootstrap_server,
                 state_dir=state_dir,
                 num_standby_replicas=1,
                 session_timeout_ms=session_ms,
                 heartbeat_interval_ms=session_ms // 5,
+                level_source=GroupLevels(bootstrap_server, GROUP),
+                level_poll_s=5,
                 tell=click.echo,
             ) as app:
                 return app.run()

@@ -7,7 +7,7 @@ from assignor.inspection.group import (
     is_present,
     is_settling,
 )
-from assignor.inspection.members import thread_name
+from assignor.inspection.members import look_at_member, thread_name
 from assignor.inspection.routing import few
 from assignor.inspection.saved_problem import problem_of
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
@@ -44,6 +44,7 @@ __all__ = [
     "is_broker_side",
     "is_present",
     "is_settling",
+    "look_at_member",
     "problem_of",
     "thread_name",
 ]

@@ -7,6 +7,7 @@ other feature.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assignor.rebalance import GroupMember, read_consumer_subscription
@@ -14,6 +15,7 @@ from encoding import DecodeError, FutureSubscription, decode_subscription
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     NATIVE_FEATURES,
+    TOPOLOGY_VERSION,
     FeatureError,
     LevelRange,
     NodeSupport,
@@ -30,8 +32,9 @@ def members_support(
 ) -> tuple[tuple[NodeSupport, ...], tuple[str, ...]]:
     """Return what each member supports, and warnings.
 
-    A member with a malformed subscription supports nothing, so that no level is raised beyond what
-    it can read, and a warning names it. There is also a warning if the group has no native member,
+    `topology.version` is among the features if a program carries another version than 1. A member
+    with a malformed subscription supports nothing, so that no level is raised beyond what it can
+    read, and a warning names it. There is also a warning if the group has no native member,
     because only native members follow levels.
     """
     nodes, notes, follows = [], [], False
@@ -46,6 +49,8 @@ def members_support(
             )
             ranges = {}
         nodes.append(NodeSupport(node_id=name, role=Role.MEMBER, ranges=ranges))
+    if any(TOPOLOGY_VERSION in node.ranges for node in nodes):
+        nodes = [_with_topology(node) for node in nodes]
     if nodes and not follows:
         notes.append("no member of this group follows feature levels; a change has no effect")
     return tuple(nodes), tuple(notes)
@@ -103,6 +108,16 @@ def _subscription_support(user_data: bytes) -> Mapping[str, LevelRange]:
     protocol = LevelRange(min=1, max=native.latest_supported_version)
     first = {**NATIVE_FEATURES.whole_ranges(), ASSIGNMENT_PROTOCOL: protocol}
     return ranges or first
+
+
+def _with_topology(node: NodeSupport) -> NodeSupport:
+    """A node with its range of `topology.version`: a native program that names none has version 1.
+
+    A node without any other native feature is a JVM member, or cannot be read.
+    """
+    if TOPOLOGY_VERSION in node.ranges or not node.ranges.keys() - {ASSIGNMENT_PROTOCOL}:
+        return node
+    return replace(node, ranges={**node.ranges, TOPOLOGY_VERSION: LevelRange(min=1, max=1)})
 
 
 def supported_by_all(nodes: Iterable[NodeSupport]) -> dict[str, LevelRange]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from assignor.errors import ConfigError
 from probing.features import (
+    MAX_LEVEL,
     METADATA_VERSION,
     PERSISTENT_METADATA,
     FeatureError,
@@ -20,6 +21,8 @@ from probing.features import (
     default_levels,
     find_kafka_release,
 )
+
+_MOST_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +47,14 @@ class Described:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Sorted names of all supported or finalized features; of a group, also all native ones."""
+        """Sorted names of all supported or finalized features; of a group, also all native ones.
+
+        A feature whose levels programs define is left out where no program has it.
+        """
         native = (
             []
             if self.main_feature == METADATA_VERSION
-            else [feature.name for feature in self.table]
+            else [feature.name for feature in self.table if not feature.application]
         )
         return tuple(sorted({*self.supported, *self.finalized.levels, *native}))
 
@@ -182,7 +188,7 @@ def lower_all(
     return tuple(
         FeatureUpdate(feature=name, level=wanted.get(name, 0), kind=kind)
         for name, level in sorted(described.finalized.levels.items())
-        if level > wanted.get(name, 0)
+        if level > wanted.get(name, 0) and not _is_of_application(described, name)
     )
 
 
@@ -197,7 +203,14 @@ def lossy_text(table: FeatureTable, result: LevelResult) -> str:
 
 
 def _tops(described: Described) -> dict[str, int]:
-    return {feature.name: feature.levels[-1].number for feature in described.table}
+    # Versions of an application are raised and lowered by name only.
+    known = [feature for feature in described.table if not feature.application]
+    return {feature.name: feature.levels[-1].number for feature in known}
+
+
+def _is_of_application(described: Described, name: str) -> bool:
+    feature = described.table.find(name)
+    return feature is not None and bool(feature.application)
 
 
 def _levels_of(described: Described, release: str) -> dict[str, int]:
@@ -214,12 +227,14 @@ def _levels_of(described: Described, release: str) -> dict[str, int]:
 def _level(described: Described, name: str, text: str) -> int:
     """Return a level; a number that the table does not know may be known to the cluster."""
     feature = described.table.find(name)
-    number = int(text) if text.isascii() and text.isdigit() else None
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    number = int(text) if is_number else None
     if feature is None:
         if number is None:
             raise ConfigError(f"this program does not know {name}; give its level as a number")
         return number
-    if number is not None and (number == 0 or number > feature.levels[-1].number):
+    most = MAX_LEVEL if feature.application else feature.levels[-1].number
+    if number is not None and (number == 0 or number > most):
         return number
     try:
         return feature.parse_level(text).number

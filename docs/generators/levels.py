@@ -1,6 +1,7 @@
 """docs/levels.md: features and their levels, what releases support, the rules about them."""
 
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -166,6 +167,12 @@ def _feature(feature: Feature) -> str:
         )
         for level in feature.levels
     ]
+    if feature.application:
+        facts.append(
+            "Every number is a level, compatible back. Its minimum is never raised, and"
+            " `upgrade-all` and `downgrade-all` leave it as it is."
+        )
+        return f"### {feature.name}\n\n{textwrap.fill(' '.join(facts), 100)}"
     head = ("level", "name", "change", "compatible back", "requires")
     return f"### {feature.name}\n\n{' '.join(facts)}\n\n{_table(head, rows)}"
 

@@ -47,7 +47,9 @@ far that all members that can run the family have equal shares."""
 _CLAIMS = """## Which memory is believed
 
 Every member carries the memory of reached versions in its subscriptions, and keeps it in its state
-directory: fingerprint of a form, epoch, version. The highest believed epoch wins."""
+directory: fingerprint of a form, epoch, version. The leader also keeps it beside the levels, if it
+has a level source (`GroupLevels`, `FolderLevels`), and reads it there: the leader itself remembers
+what it finds. The highest believed epoch wins."""
 
 _LIMITS = """## Limits
 
@@ -71,7 +73,10 @@ _LIMITS = """## Limits
   planned, then the one that more processes run, then the one that was described before.
 - A member that carries a higher version is believed: its form is wanted from then on. Let only
   members that you trust join the group (ACLs of the group). To go back, use
-  `assignor features downgrade-topology`."""
+  `assignor features downgrade-topology`.
+- A member that starts without a state directory reads the memory beside its level source while it
+  joins. On a broker without `group.initial.rebalance.delay.ms` it may join first; then the old form
+  can run until the leader has read the memory, for one rebalance."""
 
 
 def render() -> str:

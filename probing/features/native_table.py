@@ -1,7 +1,8 @@
 """Native features: levels that the members of a group finalize, beyond Kafka's features.
 
 The levels of ``assignment.protocol`` are the wire versions, so a finalized level is an upper bound
-for what members write. ``persistent.metadata.version`` is KIP-384's setting as a level.
+for what members write. ``persistent.metadata.version`` is KIP-384's setting as a level. The levels
+of ``topology.version`` are the versions that an application gives its topology.
 """
 
 from collections.abc import Sequence
@@ -85,10 +86,18 @@ _PERSISTED: Final = Feature(
     is_always_on=True,
 )
 
+_TOPOLOGY: Final = Feature(
+    name=TOPOLOGY_VERSION,
+    levels=(),
+    governs="which version of the application's topology a group runs, of those that all members"
+    " carry (`topologies=[...]`)",
+    application="version",
+)
+
 
 def native_features(versions: Sequence[int] = KNOWN_VERSIONS) -> FeatureTable:
     """Return the native features of a program with these versions of the assignment protocol."""
-    return FeatureTable(features=(_protocol(versions), _PERSISTED, _PLACEMENT))
+    return FeatureTable(features=(_protocol(versions), _PERSISTED, _PLACEMENT, _TOPOLOGY))
 
 
 NATIVE_FEATURES: Final = native_features()

@@ -7,7 +7,9 @@ loses the data that the level introduced.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from probing.features.levels import FeatureError, LevelRange
+from probing.features.levels import MAX_LEVEL, FeatureError, LevelRange
+
+_DIGITS = len(str(MAX_LEVEL))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Feature:
         can_be_lowered: it can be lowered; if False, even an unsafe downgrade is refused.
         lowest_settable: the lowest level that can be written as a record in Kafka; KIP-778 has no
             such bound.
+        application: what its levels are numbers of, if programs define them; then `levels` is
+            empty, and every number is a level.
     """
 
     name: str
@@ -51,9 +55,18 @@ class Feature:
     is_always_on: bool = False
     can_be_lowered: bool = True
     lowest_settable: int = 1
+    application: str = ""
 
     def find(self, number: int) -> Level | None:
         """Return the level of that number, None if it does not exist."""
+        if self.application and 1 <= number <= MAX_LEVEL:
+            return Level(
+                number=number,
+                name=str(number),
+                release="",
+                changed=f"{self.application} {number}",
+                compatible_back=True,
+            )
         return next((level for level in self.levels if level.number == number), None)
 
     def lossy_between(self, *, low: int, high: int) -> tuple[Level, ...]:
@@ -75,6 +88,14 @@ class Feature:
         Raises:
             FeatureError: there is no such level; the message lists the existing ones.
         """
+        if self.application:
+            number = int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else 0
+            if (found_level := self.find(number)) is not None:
+                return found_level
+            raise FeatureError(
+                f"{self.name} has no level {text!r}; give the number of {self.application}, 1 to"
+                f" {MAX_LEVEL}"
+            )
         found = [
             level for level in self.levels if text in (level.name, level.release, str(level.number))
         ]
@@ -129,7 +150,10 @@ class FeatureTable:
         return None
 
     def whole_ranges(self) -> dict[str, LevelRange]:
-        """Return the supported ranges of a program that knows every level of this table."""
+        """Return the supported ranges of a program that knows every level of this table.
+
+        A feature whose levels programs define is left out.
+        """
         return {
             feature.name: LevelRange(
                 min=feature.levels[0].number,
@@ -137,4 +161,5 @@ class FeatureTable:
                 can_be_off=not feature.is_always_on,
             )
             for feature in self.features
+            if not feature.application
         }

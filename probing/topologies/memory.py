@@ -36,6 +36,10 @@ class Reached(NamedTuple):
     version: int
 
 
+NEVER: Final = Reached(-1, 0)
+"""Less than every entry."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carrier:
     """A member as the rules see it.

@@ -20,7 +20,7 @@ from system_tests.real import broker_release
 from system_tests.topology_changes import ChangeKind
 
 TOPOLOGY_CHANGES: Final = tuple(kind.value for kind in ChangeKind)
-_USED: Final = frozenset({"members", "partitions", "kill", "switches", "broker"})
+_USED: Final = frozenset({"members", "partitions", "kill", "switches", "broker", "take_back"})
 
 
 def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form: str) -> NoReturn:
@@ -40,8 +40,8 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
     if unused or options.kill not in {None, "leader"}:
         named = ", ".join(unused) or "kill (other than leader)"
         refuse(
-            f"--topology has no use for {named}; it takes members, partitions, protocol, kill,"
-            " broker"
+            f"--topology has no use for {named}; it takes members, partitions, protocol, kill, "
+            "broker, take-back"
         )
     try:
         broker = None if options.broker is None else broker_release(options.broker)
@@ -56,6 +56,7 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
                 cooperative=options.switches.rebalance_protocol == "cooperative",
                 kill=options.kill is not None,
                 broker=broker,
+                take_back=options.take_back,
             ),
             lambda line: click.echo(line, err=form == "json"),
         )
@@ -80,7 +81,15 @@ def _lines(verdict: TopologyVerdict) -> list[str]:
         *(f"  {topic}: {n} records written" for topic, n in sorted(verdict.written.items())),
         *counts,
         *(f"  killed: {verdict.killed}" for _ in range(bool(verdict.killed))),
+        *([_way_back(verdict)] if verdict.taken_back else ()),
         *(f"  reported: {why}" for why in verdict.errors),
         *(f"  broken: {rule}" for rule in verdict.broken),
         "every record was counted once, by one form" if verdict.ok else "the change is not safe",
     ]
+
+
+def _way_back(verdict: TopologyVerdict) -> str:
+    if not verdict.lowered:
+        return "  taken back: to the old program; nothing was remembered that had to be lowered"
+    version, epoch = verdict.lowered["version"], verdict.lowered["epoch"]
+    return f"  taken back: to the old program, with version {version} lowered in epoch {epoch}"

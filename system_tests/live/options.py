@@ -103,6 +103,7 @@ class LiveOptions:
         default=False,
         metadata=option(
             "With --hold-back: bounce back to the old release once the level is lowered."
+            " With --topology: lower what the group remembers, and bounce back to the old program."
         ),
     )
     replace_brokers: bool = field(

@@ -10,7 +10,7 @@ from assignor.adapters.admin.features import read_all_features, read_features, u
 from assignor.adapters.admin.groups import cluster_facts, describe_group, list_groups
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
-from assignor.adapters.admin.level_topic import FeatureTopic
+from assignor.adapters.admin.level_topic import FeatureTopic, ReachedTopic
 from assignor.adapters.admin.probe import parse_servers
 from assignor.adapters.admin.properties import (
     client_settings,
@@ -25,6 +25,7 @@ __all__ = [
     "FeatureTopic",
     "GroupLevels",
     "NotAuthorized",
+    "ReachedTopic",
     "Target",
     "client_settings",
     "cluster_facts",

@@ -9,8 +9,9 @@ from typing import Any
 
 from assignor.adapters.admin.client import Target, open_admin
 from assignor.adapters.admin.features import read_features
-from assignor.adapters.admin.level_topic import FeatureTopic
+from assignor.adapters.admin.level_topic import FeatureTopic, ReachedTopic
 from probing.features import FinalizedLevels, NodeSupport
+from probing.topologies import Reached
 
 _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
@@ -58,6 +59,27 @@ class GroupLevels:
         """
         with open_admin(self._target) as admin:
             FeatureTopic(admin, self._group).raise_minimums(members)
+
+    def reached(self) -> Mapping[bytes, Reached]:
+        """Return the reached versions of the topology that the group's topic keeps.
+
+        Raises:
+            BrokerError, NotAuthorized, StoreError: as when it is called.
+        """
+        with open_admin(self._target) as admin:
+            return ReachedTopic(admin, self._group).look().memory
+
+    def remember_reached(self, memory: Mapping[bytes, Reached]) -> None:
+        """Add to the reached versions in the topic; only the group's leader calls this.
+
+        Args:
+            memory: fingerprint of a form -> reached version; the greater entry stays.
+
+        Raises:
+            BrokerError, NotAuthorized, StoreError: as when it is called.
+        """
+        with open_admin(self._target) as admin:
+            ReachedTopic(admin, self._group).remember(memory)
 
 
 class ClusterFeature:

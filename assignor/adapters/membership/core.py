@@ -83,12 +83,11 @@ class MembershipCore:
         setup: as given.
         member: as given.
         leader: what this member leads by; `follow_lags` changes the strategy.
-        memory: what it keeps from the last time that it led; its claims are those of the last
-            answers that reached the group.
+        memory: what it keeps as leader; its claims are those of the last answers that arrived.
         owned: partitions that the last subscription named as owned; empty for an eager member.
         last_bytes: the last subscription.
-        partition_counts: topic -> partitions, as the last native leader sent them; JVM leaders
-            send none.
+        partition_counts: topic -> partitions, as the last native leader sent them.
+        leads: whether the client has this member lead the generation.
     """
 
     def __init__(self, setup: MemberSetup, member: StreamsMember) -> None:
@@ -106,7 +105,7 @@ class MembershipCore:
         self._generation = UNKNOWN_GENERATION
         self._error_code = 0
         self._pace: RejoinPace | None = NEW_PACE
-        self._leads = self._led_by_jvm = False
+        self.leads = self._led_by_jvm = False
 
     @property
     def is_native(self) -> bool:
@@ -158,7 +157,7 @@ class MembershipCore:
 
     def begin_join(self) -> None:
         """Begin a rebalance: an answer that has not arrived by now never will."""
-        self._leads = False
+        self.leads = False
         self._sent_claims = NO_CLAIMS
 
     def give_up(self, *, is_lost: bool) -> GivenUp | None:
@@ -210,7 +209,7 @@ class MembershipCore:
 
     def begin_lead(self) -> None:
         """Note that the client has this member lead the generation."""
-        self._leads, self._led_with = True, self.memory
+        self.leads, self._led_with = True, self.memory
 
     def decide(
         self,
@@ -245,6 +244,7 @@ class MembershipCore:
                 leader_id=own_ids[0] if own_ids else None,
                 now_ms=now_ms,
                 levels=self.member.state.known_levels,
+                reached=self.member.topology.reached,
                 persistent_version=persistent_version,
                 waits=at_hand.waits,
                 end_offset_sums=at_hand.end_offset_sums,
@@ -338,7 +338,7 @@ class MembershipCore:
         look = decide_look(LookNumbers(polled=found, adopted=self.member.state.known_levels))
         level = protocol_level(found)
         is_above = level is not None and self.member.state.used_version > level
-        has_to_ask = self._leads or (self._led_by_jvm and is_above)
+        has_to_ask = self.leads or (self._led_by_jvm and is_above)
         return look.why if look.starts_rebalance and has_to_ask else ""
 
 

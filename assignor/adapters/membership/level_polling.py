@@ -1,10 +1,11 @@
 """Finalized levels of one member: polled on a thread, from the first connection to the end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from assignor.levels import LevelSource, LevelWatch, generation_support
 from assignor.rebalance import GroupMember
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+from probing.topologies import Reached
 
 
 class LevelPolling:
@@ -31,14 +32,26 @@ class LevelPolling:
         """The newest levels that any poll found; returns at once."""
         return UNKNOWN_LEVELS if self._watch is None else self._watch.found
 
+    @property
+    def reached(self) -> Mapping[bytes, Reached]:
+        """The reached versions of the topology that polls found; returns at once."""
+        return {} if self._watch is None else self._watch.reached
+
     def start(
-        self, on_levels: Callable[[FinalizedLevels], None], on_error: Callable[[str], None]
+        self,
+        on_levels: Callable[[FinalizedLevels], None],
+        on_reached: Callable[[Mapping[bytes, Reached]], None],
+        on_error: Callable[[str], None],
     ) -> None:
-        """Begin to poll, unless closed; both functions are called on the thread."""
+        """Begin to poll, unless closed; all functions are called on the thread."""
         if self._source is None or self._watch is not None or self._is_closed:
             return
         self._watch = LevelWatch(
-            self._source, on_levels=on_levels, on_error=on_error, every_s=self._every_s
+            self._source,
+            on_levels=on_levels,
+            on_reached=on_reached,
+            on_error=on_error,
+            every_s=self._every_s,
         )
         self._watch.start()
 
@@ -50,6 +63,11 @@ class LevelPolling:
         """
         if self._watch is not None:
             self._watch.leads(generation_support(group))
+
+    def keep(self, memory: Mapping[bytes, Reached]) -> None:
+        """Have the source keep the reached versions that this leader's answers named."""
+        if self._watch is not None:
+            self._watch.keep(memory)
 
     def close(self) -> None:
         """End the thread; it does not start again."""

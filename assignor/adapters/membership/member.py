@@ -39,6 +39,7 @@ from assignor.rebalance import (
 )
 from encoding import RebalanceError, TaskId, TopicPartition, shown, task_order
 from probing.features import PERSISTENT_METADATA, FinalizedLevels
+from probing.topologies import Reached
 
 _log = line_logger(__name__)
 
@@ -82,7 +83,7 @@ class Membership:
         instance_id = client.group_instance_id()
         if instance_id:
             self.core.become_static(instance_id)
-        self.resources.levels.start(self.levels_found, self.reporter.report)
+        self.resources.levels.start(self.levels_found, self.reached_found, self.reporter.report)
 
     def watch_cluster(self, connect: Callable[[], ClusterAccess]) -> None:
         """Read the cluster on a thread, which calls `connect`; place by lags from then on."""
@@ -100,6 +101,13 @@ class Membership:
         why = self.core.why_rejoin_for(levels)
         if why:
             _log.info("%s", why)
+            self.followups.request_new_answer()
+
+    def reached_found(self, memory: Mapping[bytes, Reached]) -> None:
+        """Ask for a rebalance if newer reached versions need one; as `levels_found`."""
+        core = self.core
+        if core.leads and core.member.topology.is_news(memory, core.known_subtopologies):
+            _log.info("reached versions of the topology are newer: this leader tells the group")
             self.followups.request_new_answer()
 
     def request_shutdown(self) -> None:
@@ -137,6 +145,7 @@ class Membership:
     def _poll_levels(self) -> None:
         if self.resources.levels.is_on:
             self.core.poll_levels(self.resources.levels.found)
+            self.core.member.topology.learn(self.resources.levels.reached)
 
     def _give_up(self) -> None:
         client = self.followups.client
@@ -321,11 +330,15 @@ class Membership:
     def _remember(self, taken: Taken) -> None:
         """Keep the version that the group agreed on, and the format, in the state directory."""
         assignment, directory = taken.received.assignment, self.resources.directory
-        if assignment is None or taken.received.failure or directory is None:
+        if assignment is None or taken.received.failure:
+            return
+        reached = self.core.member.topology.reached
+        if self.core.leads:
+            self.resources.levels.keep(reached)
+        if directory is None:
             return
         # Written when the version changes only, so that a restart costs no rebalance for it.
         self.reporter.guarded(lambda: directory.remember(taken.used_after))
-        reached = self.core.member.topology.reached
         self.reporter.guarded(lambda: directory.remember_reached(reached))
         level = self.core.levels.level_of(PERSISTENT_METADATA)
         level = level or answered_persistent_version(assignment)

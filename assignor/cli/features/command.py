@@ -1,7 +1,6 @@
 """``assignor features``: finalized feature levels of a Kafka cluster, a group, or a feature log."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import click
 
+from assignor.cli.features.confirmation import Refused, confirm
 from assignor.cli.features.level_admins import (
     ClusterLevelAdmin,
     DirectoryLevelAdmin,
@@ -58,13 +58,6 @@ _NODE_OPTIONS = "--from-controller and --node-id"
 _EXITS = {3: f"{NO_BROKER}, or the disk cannot be read or written"}
 _REFUSED = {1: "rejected; nothing was changed"}
 _CHANGE_EXITS = _EXITS | _REFUSED | {0: "changed; with --dry-run: the change is possible"}
-
-
-class _Refused(click.exceptions.Exit):
-    """Exit status 1; the messages have been printed."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
 
 
 @click.group(
@@ -249,7 +242,7 @@ def still_needed(*, metadata: str | None, named: Sequence[str], form: str, **whe
     else:
         needs_text(survey, minimums, needs)
     if any(needs.values()):
-        raise _Refused
+        raise Refused
 
 
 def _down(unsafe: bool) -> UpdateKind:  # noqa: FBT001 one flag, named by its parameter
@@ -275,7 +268,7 @@ def _change(plan: Plan, *, dry_run: bool, form: str, yes: bool = True, **where: 
 def _tell(
     described: Described, results: Sequence[LevelResult], *, dry_run: bool, form: str, note: str
 ) -> None:
-    """Print the result of each update; raise `_Refused` if at least one was rejected."""
+    """Print the result of each update; raise `Refused` if at least one was rejected."""
     table = described.table
     if form == "json":
         body = results_json(table, results, dry_run=dry_run)
@@ -291,7 +284,7 @@ def _tell(
         for lost in row.dropped:
             warn(f"lost: {lost}")
     if any(row.error for row in results):
-        raise _Refused
+        raise Refused
     if note:
         warn(note)
 
@@ -301,7 +294,7 @@ def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
 
     Raises:
         BadInput: stdin is not a terminal.
-        _Refused: the user declines.
+        Refused: the user declines.
     """
     levels = described.finalized
     rows = [
@@ -311,12 +304,7 @@ def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
     ]
     if not rows:
         return
-    question = shown(lowering_question(described.table, rows), limit=SENTENCE_LIMIT)
-    if not _is_terminal():
-        raise BadInput(f"{question} Standard input is not a terminal; add --yes to confirm")
-    if not click.confirm(question, err=True):
-        click.echo("nothing was changed", err=True)
-        raise _Refused
+    confirm(shown(lowering_question(described.table, rows), limit=SENTENCE_LIMIT))
 
 
 @contextmanager
@@ -344,7 +332,3 @@ def _level_admin(
                 yield ClusterLevelAdmin(admin, from_controller=from_controller, broker=broker)
     except StoreError as error:
         raise store_failure(error, directory or Path(f"group {group}")) from None
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()

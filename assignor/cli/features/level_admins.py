@@ -24,10 +24,13 @@ from assignor.stores import FolderDisk, StoreError
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     KAFKA_FEATURES,
+    MAX_LEVEL,
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
+    TOPOLOGY_VERSION,
     ControllerView,
     FeatureUpdate,
+    LevelRange,
     NodeSupport,
     Role,
     UpdateOutcome,
@@ -219,7 +222,8 @@ class DirectoryLevelAdmin:
     def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[LevelResult, ...]:
         """Decide by the controller's rules and write the result to the log."""
         with opened_log(self._folder) as log:
-            outcome = _decide(log.state, _registered(log), updates, dry_run=dry_run)
+            nodes = (*_members(log.state), _any_application())
+            outcome = _decide(log.state, nodes, updates, dry_run=dry_run)
             dropped: tuple[str, ...] = ()
             if outcome.records:
                 levels = {record.feature: record.level for record in outcome.records}
@@ -256,6 +260,14 @@ def _registered(log: FeatureLog) -> tuple[NodeSupport, ...]:
     """Return the registered members, and this program, which must read the log afterwards."""
     here = NodeSupport(node_id="this program", role=Role.MEMBER, ranges=supported_here())
     return (*_members(log.state), here)
+
+
+def _any_application() -> NodeSupport:
+    """This program as the writer of a log: any version of an application is possible."""
+    versions = {TOPOLOGY_VERSION: LevelRange(min=1, max=MAX_LEVEL)}
+    return NodeSupport(
+        node_id="this program", role=Role.MEMBER, ranges={**supported_here(), **versions}
+    )
 
 
 def _members(state: LogState) -> tuple[NodeSupport, ...]:

@@ -1,24 +1,34 @@
 """``assignor features downgrade-topology``: take a group back to an older topology."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from assignor.cli.toolkit import BadInput, Command, EnvironmentFailed, format_option
-from assignor.cli.toolkit.options import imported_topology
-from assignor.embedding import ProcessDirectory, StateDirectoryLocked
+from assignor.cli.features.confirmation import confirm
+from assignor.cli.features.reached_places import ReachedPlace, reached_place
+from assignor.cli.toolkit import BadInput, Command, format_option, imported_topology
+from assignor.cli.toolkit.connect import NO_BROKER, connect_options
 from assignor.errors import ConfigError, TopologyError
-from assignor.stores import StoreError
-from assignor.topology import content_fingerprint
-from probing.topologies import lowered
+from assignor.topology import Topology, content_fingerprint
+from probing.topologies import Reached, lowered
 
 _HELP = """Let the partitions of changed subtopologies return to an older topology.
 
 A partition that has run in a new form never returns by itself. This command lowers the version that
-is remembered as reached, with the next epoch, in the state directory of a member that is stopped.
-Start that member with the older program next: it tells the group, and partitions return as they are
-orphaned or moved by balance. Then bounce the others back.
+is remembered as reached, with the next epoch. Partitions return as they are orphaned or moved by
+balance: afterwards, bounce the members to the older program. The memory is lowered in one of three
+places:
+
+--group: for a live group, whose members have level_source=GroupLevels(...). The leader learns it
+with its next look at the levels and tells all members; --wait waits for that.
+
+--directory: for a live group that shares a feature log directory, level_source=FolderLevels(...).
+
+--state-dir: in the state directory of a member that is stopped. Start it next: it tells the group.
 """
 
 
@@ -28,43 +38,153 @@ orphaned or moved by balance. Then bounce the others back.
     help=_HELP,
     short_help="Take a group back to an older topology of its application.",
     examples="""
+PROGRAM features downgrade-topology --bootstrap-server b:9092 \\
+    --group orders --topology app:FIRST --yes
 PROGRAM features downgrade-topology --state-dir state/one \\
-    --topology app:FIRST --application-id app
+    --topology app:FIRST --application-id orders
 """,
-    exits={0: "the state directory says so now"},
-)
-@click.option(
-    "--state-dir",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    required=True,
-    help="State directory of a member that is stopped.",
+    exits={
+        0: "lowered, or nothing is above that version; with --dry-run: it can be lowered",
+        1: "the place remembers nothing, or with --wait: a member has not learnt it",
+        3: f"{NO_BROKER}, or the disk cannot be read or written",
+    },
 )
 @click.option(
     "--topology", metavar="MODULE:NAME", required=True, help="The topology to go back to."
 )
-@click.option("--application-id", required=True, help="Prefix of internal topics.")
+@click.option("--group", metavar="GROUP", help="Group id (application.id) of a live group.")
+@connect_options
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    help="Feature log directory, created by `assignor storage format`.",
+)
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="State directory of a member that is stopped.",
+)
+@click.option(
+    "--application-id", metavar="ID", help="Prefix of internal topics; default: the group id."
+)
+@click.option("--dry-run", is_flag=True, help="Show the result without changing anything.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Wait at most so long until all members of the group know it.",
+)
 @format_option()
-def downgrade_topology(state_dir: Path, topology: str, application_id: str, form: str) -> None:
+def downgrade_topology(
+    *,
+    topology: str,
+    application_id: str | None,
+    dry_run: bool,
+    yes: bool,
+    wait_s: float | None,
+    form: str,
+    **where: Any,
+) -> None:
     """Entry point of the subcommand."""
+    application_id = _checked(where, application_id, wait_s)
     try:
         chosen = imported_topology(topology)
-        forms = {content_fingerprint(part) for part in chosen.subtopologies(application_id)}
-        directory = ProcessDirectory(state_dir)
-        try:
-            above = {f for f, r in directory.reached.items() if r.version > chosen.version}
-            memory = lowered(directory.reached, forms | above, chosen.version)
-            directory.remember_reached(memory)
-        finally:
-            directory.close()
+        forms = frozenset(map(content_fingerprint, chosen.subtopologies(application_id)))
     except (ConfigError, TopologyError) as error:
         raise BadInput(str(error)) from None
-    except (StoreError, StateDirectoryLocked) as error:
-        raise EnvironmentFailed(str(error)) from None
-    epoch = max(reached.epoch for reached in memory.values())
-    if form == "json":
-        click.echo(json.dumps({"version": chosen.version, "epoch": epoch, "forms": len(memory)}))
-    else:
-        click.echo(
-            f"{state_dir} remembers version {chosen.version} in epoch {epoch}; start its member"
-            " with that topology next"
+    with reached_place(**where) as place:
+        change = _change(place.memory(), chosen, forms, is_stopped=where["state_dir"] is not None)
+        if not dry_run and change.is_needed:
+            if where["state_dir"] is None and not yes:
+                confirm(f"Lower the topology that {place.name} remembers to {change.version}?")
+            place.remember(change.memory)
+        if wait_s is not None and not dry_run:
+            place.wait(change.epoch, wait_s)
+        if form == "json":
+            click.echo(json.dumps(_object(change, dry_run=dry_run)))
+        else:
+            click.echo(_sentence(place, change, dry_run=dry_run, is_known=wait_s is not None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """A memory after the change; `is_needed`: it differs from the memory before."""
+
+    memory: Mapping[bytes, Reached]
+    version: int
+    is_needed: bool
+
+    @property
+    def epoch(self) -> int:
+        """The highest epoch."""
+        return max(reached.epoch for reached in self.memory.values())
+
+
+def _change(
+    memory: Mapping[bytes, Reached],
+    chosen: Topology,
+    forms: frozenset[bytes],
+    *,
+    is_stopped: bool,
+) -> _Change:
+    """Return the memory of a place after the return to a topology.
+
+    Args:
+        memory: of the place.
+        chosen: the topology to go back to.
+        forms: content of its subtopologies.
+        is_stopped: the place is that of one member, which has to tell the others.
+    """
+    above = {form for form, reached in memory.items() if reached.version > chosen.version}
+    is_needed = bool(above) or is_stopped
+    after = lowered(memory, forms | above, chosen.version) if is_needed else memory
+    return _Change(memory=after, version=chosen.version, is_needed=is_needed)
+
+
+def _checked(where: Mapping[str, Any], application_id: str | None, wait_s: float | None) -> str:
+    """Return the application id.
+
+    Raises:
+        BadInput: not one place is named, or options do not fit it.
+    """
+    places = [name for name in ("group", "directory", "state_dir") if where[name] is not None]
+    if len(places) != 1:
+        raise BadInput(
+            "name one place: --group (with --bootstrap-server), --directory, --state-dir"
         )
+    if places != ["group"] and (where["bootstrap_server"] or where["command_config"]):
+        raise BadInput("--bootstrap-server and --command-config need --group")
+    if places != ["group"] and wait_s is not None:
+        raise BadInput("--wait needs --group: the members of other places are not known")
+    found: str | None = application_id or where["group"]
+    if not found:
+        raise BadInput("--application-id is missing: state stores and changelogs begin with it")
+    return found
+
+
+def _sentence(place: ReachedPlace, change: _Change, *, dry_run: bool, is_known: bool) -> str:
+    if not change.is_needed:
+        return (
+            f"nothing to lower: {place.name} remembers nothing above version {change.version},"
+            f" in epoch {change.epoch}"
+        )
+    verb = "would remember" if dry_run else "remembers"
+    sentence = f"{place.name} {verb} version {change.version} in epoch {change.epoch}"
+    if dry_run:
+        return sentence
+    if is_known:
+        return f"{sentence}, and all members know it; bounce them to version {change.version}"
+    return f"{sentence}; {place.next_step(change.version)}"
+
+
+def _object(change: _Change, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "version": change.version,
+        "epoch": change.epoch,
+        "forms": len(change.memory),
+        "changed": change.is_needed and not dry_run,
+        "dry_run": dry_run,
+    }

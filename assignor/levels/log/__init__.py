@@ -9,6 +9,12 @@ from assignor.levels.log.directory import (
     opened_log,
     read_format,
 )
+from assignor.levels.log.reached import (
+    ReachedView,
+    reached_record,
+    reached_topic_name,
+    read_reached_topic,
+)
 from assignor.levels.log.records import NO_MINIMUMS, LogState, Note, leader_note, supported_here
 from assignor.levels.log.topic import (
     TOPIC_SETTINGS,
@@ -29,6 +35,7 @@ __all__ = [
     "LogFormat",
     "LogState",
     "Note",
+    "ReachedView",
     "TopicChange",
     "TopicRecord",
     "TopicView",
@@ -38,7 +45,10 @@ __all__ = [
     "leader_note",
     "look_at_log",
     "opened_log",
+    "reached_record",
+    "reached_topic_name",
     "read_format",
+    "read_reached_topic",
     "read_topic",
     "supported_here",
     "topic_name",

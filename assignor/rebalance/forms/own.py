@@ -16,8 +16,15 @@ from assignor.topology import (
     exclusive_topics,
 )
 from encoding import Assignment, NativeAssignment, shown
-from probing.features import TOPOLOGY_VERSION
-from probing.topologies import AnswerNumbers, Reached, answer_rule, families, newest_memory
+from probing.features import MAX_LEVEL, TOPOLOGY_VERSION
+from probing.topologies import (
+    NEVER,
+    AnswerNumbers,
+    Reached,
+    answer_rule,
+    families,
+    newest_memory,
+)
 
 _LISTED: Final = 3
 
@@ -70,8 +77,11 @@ class OwnTopology:
         }
 
     def ranges(self) -> dict[str, tuple[int, int]]:
-        """Return the range of `topology.version`; empty for a program that knows no versions."""
-        versions = self.carried.all_versions
+        """Return the range of `topology.version`; empty for a program that knows no versions.
+
+        Versions above `MAX_LEVEL` are no levels: they do not fit Kafka's requests.
+        """
+        versions = [version for version in self.carried.all_versions if version <= MAX_LEVEL]
         if self.carried.is_plain or not versions:
             return {}
         return {TOPOLOGY_VERSION: (versions[0], versions[-1])}
@@ -90,6 +100,15 @@ class OwnTopology:
             return ""
         return f"the group has not reached topology version {newest}, which this member carries"
 
+    def is_news(self, memory: Mapping[bytes, Reached], parts: Sequence[Subtopology]) -> bool:
+        """Whether a memory has greater entries of any of these subtopologies."""
+        forms = map(content_fingerprint, parts)
+        return any(memory.get(form, NEVER) > self.reached.get(form, NEVER) for form in forms)
+
+    def learn(self, memory: Mapping[bytes, Reached]) -> None:
+        """Take over the greater entries of a memory."""
+        self.reached = newest_memory(self.reached, memory, first=self._forms)
+
     def taken(self, assignment: Assignment) -> Assignment:
         """Return an answer in the member's own numbering.
 
@@ -101,8 +120,7 @@ class OwnTopology:
         """
         native = assignment.native
         if native is not None:
-            answered = reached_of(native.reached_versions)
-            self.reached = newest_memory(self.reached, answered, first=self._forms)
+            self.learn(reached_of(native.reached_versions))
             self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
         numbers = own_numbers(numbered_by, self.subtopologies)

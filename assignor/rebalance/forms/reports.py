@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from encoding import Subscription
 from encoding.native import ReachedRow, SubtopologyRow
 from probing.topologies import HIGHEST_EPOCH, Reached, newest_memory
+
+NOTHING_REACHED: Mapping[bytes, Reached] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +36,16 @@ class TopologyReport:
     reached: Mapping[bytes, Reached] = field(default_factory=dict)
 
 
-def report_of(member_id: str, value: Subscription) -> TopologyReport:
-    """Return what a subscription says about the topology of its writer."""
+def report_of(
+    member_id: str, value: Subscription, *, known: Mapping[bytes, Reached] = NOTHING_REACHED
+) -> TopologyReport:
+    """Return what a subscription says about the topology of its writer.
+
+    Args:
+        member_id: of the writer.
+        value: the subscription.
+        known: what its writer remembers besides, as the leader itself does.
+    """
     native, process = value.native, str(value.process_id)
     if native is None:
         return TopologyReport(member_id=member_id, process=process, is_jvm=True)
@@ -45,7 +56,7 @@ def report_of(member_id: str, value: Subscription) -> TopologyReport:
         fingerprint=native.fingerprint,
         version=native.topology_version,
         rows=native.carried,
-        reached=reached_of(native.reached_versions),
+        reached=newest_memory(reached_of(native.reached_versions), known),
     )
 
 

@@ -180,7 +180,7 @@ def _topologies(
 ) -> GroupTopologies:
     """Which subtopologies each member can run, and how this leader numbers them."""
     reports = [
-        report_of(member, value)
+        report_of(member, value, known=knowledge.reached if member == knowledge.leader_id else {})
         for member, value in decoded.items()
         if isinstance(value, Subscription)
     ]

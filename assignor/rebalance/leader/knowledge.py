@@ -16,6 +16,7 @@ from assignor.topology import CarriedTopologies, Subtopology, SubtopologyWaits
 from encoding import TaskId
 from probing import Release
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+from probing.topologies import Reached
 
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class LeaderKnowledge:
         waits: subtopology id -> why its tasks cannot be assigned; tasks that ran already go on,
             unless the subtopology is refused.
         topologies: what this leader remembers of its members' topologies.
+        reached: reached versions of the topology that this leader knows besides its subscription.
     """
 
     end_offset_sums: Mapping[TaskId, int] | None = None
@@ -89,6 +91,7 @@ class LeaderKnowledge:
     generation: int = UNKNOWN_GENERATION
     waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
     topologies: TopologyMemory = NO_TOPOLOGIES
+    reached: Mapping[bytes, Reached] = field(default_factory=dict)
 
     def without_subtopologies(self, numbers: Collection[int]) -> "LeaderKnowledge":
         """Return this memory without what is known of tasks of some subtopologies.

@@ -16,6 +16,7 @@ from uuid import UUID
 from kafka import KafkaConsumer, KafkaProducer
 
 from assignor import Topology
+from assignor.adapters.admin import GroupLevels
 from assignor.adapters.kafka_python import ChangelogReader, StreamsAssignor, commit_next, polled
 from assignor.embedding import RunningTasks
 from assignor.observe import AnswersDecided, Observation
@@ -23,6 +24,11 @@ from encoding import TaskId, TopicPartition
 from system_tests.topology_changes import ChangeKind, program
 
 APP = "topology-change"
+
+
+OLD_ADD, OLD_REMOVE = program(ChangeKind.ADD, 1), program(ChangeKind.REMOVE, 1)
+OLD_CHANGE, OLD_RENAME = program(ChangeKind.CHANGE, 1), program(ChangeKind.RENAME, 1)
+"""The old programs, by the names that `assignor features downgrade-topology` is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,7 @@ class MemberConfig:
         state_dir: kept from the old program to the new one.
         process_id: likewise.
         cooperative: it gives up only what moves.
+        follows: it looks at the group's levels every second.
     """
 
     name: str
@@ -45,6 +52,7 @@ class MemberConfig:
     state_dir: str
     process_id: str
     cooperative: bool = False
+    follows: bool = False
 
     def argument(self) -> str:
         """Return it as JSON."""
@@ -183,6 +191,8 @@ def run_member(config: MemberConfig) -> None:
         listener=app,
         observer=app.observe,
         rebalance_protocol="cooperative" if config.cooperative else "eager",
+        level_source=GroupLevels(config.servers, APP) if config.follows else None,
+        level_poll_s=1.0,
     )
     settings: dict[str, Any] = {
         "bootstrap_servers": config.servers,

@@ -19,7 +19,7 @@ from assignor.topology import content_fingerprint
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live.topologies.cluster import Cluster, open_cluster
 from system_tests.live.topologies.programs import APP, MemberConfig
-from system_tests.live.topologies.verdict import TopologyVerdict, broken_rules
+from system_tests.live.topologies.verdict import TopologyVerdict, broken_rules, expected_counts
 from system_tests.topology_changes import EXTRA, STORES, WORDS, ChangeKind, program
 
 _KEYS = (b"be", b"not", b"or", b"to")
@@ -40,6 +40,7 @@ class TopologyOptions:
         kill: SIGKILL the group's leader instead of stopping it, while another member has the new
             program and, with three members or more, one still has the old one.
         broker: release of a real Kafka broker; None: the embedded one.
+        take_back: afterwards, lower what the group remembers, and bounce it to the old program.
     """
 
     kind: ChangeKind
@@ -49,6 +50,7 @@ class TopologyOptions:
     cooperative: bool = False
     kill: bool = False
     broker: str | None = None
+    take_back: bool = False
 
 
 class _Producer(threading.Thread):
@@ -92,7 +94,7 @@ class _Member:
         self.errors: list[str] = []
         self.led_at = 0.0
         self._log = Path(f"{config.state_dir}-{config.version}.log")
-        with self._log.open("w") as log:
+        with self._log.open("a") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "system_tests.live.topologies.programs", config.argument()],
                 stdout=subprocess.PIPE,
@@ -158,26 +160,17 @@ def run_topology_change(
             before=tuple(content_fingerprint(part).hex() for part in before),
             after=tuple(content_fingerprint(part).hex() for part in after),
             written={topic: sum(counts.values()) for topic, counts in written.items()},
-            expected=_expected(kind, written),
+            expected=expected_counts(kind, written, taken_back=options.take_back),
             found={
                 store: sum(map(len, partitions.values()))
                 for store, partitions in sorted(counted.items())
             },
-            broken=broken_rules(kind, written, counted),
+            broken=broken_rules(kind, written, counted, taken_back=options.take_back),
+            taken_back=options.take_back,
+            lowered=group.lowered,
             killed=killed,
             errors=tuple(sorted({why for member in group.all for why in member.errors})),
         )
-
-
-def _expected(kind: ChangeKind, written: Mapping[str, Mapping[int, int]]) -> dict[str, int | None]:
-    old, new = STORES[kind]
-    expected: dict[str, int | None] = {}
-    for topic in written:
-        before, after = old.get(topic, ()), new.get(topic, ())
-        for store in (*before, *after):
-            is_whole = store in after and (store in before or not before)
-            expected[store] = sum(written[topic].values()) if is_whole else None
-    return expected
 
 
 def _next(waiting: Sequence[str], leader: str, *, is_first: bool) -> str:
@@ -201,30 +194,55 @@ class _Group:
         self._folder, self._tell = folder, tell
         self._members: dict[str, _Member] = {}
         self.all: list[_Member] = []
+        self.lowered: Mapping[str, int] = {}
 
     def change(self) -> str:
-        """Run the old program, then bounce member by member; return who was killed."""
+        """Bounce from the old program to the new one, and back if wanted; return who was killed."""
         names = [f"member-{number}" for number in range(self._options.members)]
         for name in names:
             self._start(name, version=1)
         self._wait_until_stable(len(names))
         self._wait_for_progress()
-        killed = ""
+        killed = self._bounce(names, version=2, kill=self._options.kill)
+        if self._options.take_back:
+            self._lower()
+            self._bounce(names, version=1, kill=False)
+        return killed
+
+    def _bounce(self, names: Sequence[str], *, version: int, kill: bool) -> str:
+        """Bounce member by member; return who was killed."""
+        killed, words = "", f"start it with the {('old', 'new')[version - 1]} program"
         waiting = list(names)
         while waiting:
-            leader = self._leader() if self._options.kill and not killed else ""
+            leader = self._leader() if kill and not killed else ""
             name = _next(waiting, leader, is_first=len(waiting) == len(names))
             waiting.remove(name)
             is_leader = name == leader
-            self._tell(f"{'kill' if is_leader else 'stop'} {name}, start it with the new program")
+            self._tell(f"{'kill' if is_leader else 'stop'} {name}, {words}")
             self._members.pop(name).stop(kill=is_leader)
             killed = name if is_leader else killed
             if len(names) > 1:
                 self._wait_until_stable(len(names) - 1)
-            self._start(name, version=2)
+            self._start(name, version=version)
             self._wait_until_stable(len(names))
             self._wait_for_progress()
         return killed
+
+    def _lower(self) -> None:
+        """Lower what the group remembers, as an operator does; added topics need no such step."""
+        kind = self._options.kind
+        if kind not in {ChangeKind.CHANGE, ChangeKind.RENAME}:
+            return
+        command = [sys.executable, "-c", "from assignor.cli import main; main()", "features"]
+        command += ["downgrade-topology", "--bootstrap-server", self._servers, "--group", APP]
+        command += ["--topology", f"system_tests.live.topologies.programs:OLD_{kind.name}"]
+        command += ["--yes", "--wait", f"{_WAIT_S:.0f}", "--format", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EnvironmentFailureError(f"the memory was not lowered: {done.stderr.strip()}")
+        found = json.loads(done.stdout)
+        self.lowered = {"version": found["version"], "epoch": found["epoch"]}
+        self._tell(f"lower to version {found['version']}, epoch {found['epoch']}")
 
     def stop(self) -> None:
         """End all processes."""
@@ -235,9 +253,10 @@ class _Group:
     def wait_until_counted(
         self, written: Mapping[str, Mapping[int, int]]
     ) -> dict[str, dict[int, list[int]]]:
-        """Return the counted offsets of each store, once the new program has counted all."""
+        """Return the counted offsets of each store, once the last program has counted all."""
         old, new = STORES[self._options.kind]
-        wanted = {store: topic for topic, stores in new.items() for store in stores}
+        last = old if self._options.take_back else new
+        wanted = {store: topic for topic, stores in last.items() for store in stores}
         stores = sorted({s for each in (old, new) for names in each.values() for s in names})
         counted: dict[str, dict[int, list[int]]] = {}
 
@@ -250,7 +269,7 @@ class _Group:
                 for partition, count in written[topic].items()
             )
 
-        self._wait(is_done, "the new program has not counted all records")
+        self._wait(is_done, "the last program has not counted all records")
         return counted
 
     def _start(self, name: str, *, version: int) -> None:
@@ -263,6 +282,7 @@ class _Group:
             state_dir=str(self._folder / name),
             process_id=str(UUID(int=number + 1)),
             cooperative=self._options.cooperative,
+            follows=self._options.take_back,
         )
         self._members[name] = _Member(config)
         self.all.append(self._members[name])

@@ -24,6 +24,8 @@ class TopologyVerdict:
         found: store -> number of records that it counted.
         broken: rules that do not hold, as sentences.
         killed: member that was killed with SIGKILL; "" if none was.
+        taken_back: the group was bounced back to the old program at the end.
+        lowered: version and epoch that the group remembers since; empty: it was not lowered.
         errors: what members reported, without repetitions.
     """
 
@@ -36,6 +38,8 @@ class TopologyVerdict:
     found: Mapping[str, int] = field(default_factory=dict)
     broken: tuple[str, ...] = ()
     killed: str = ""
+    taken_back: bool = False
+    lowered: Mapping[str, int] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
 
     @property
@@ -48,8 +52,26 @@ Counted = Mapping[str, Mapping[int, Sequence[int]]]
 """Store -> partition -> offsets of the counted input records, in the order of the changelog."""
 
 
+def expected_counts(
+    kind: ChangeKind, written: Mapping[str, Mapping[int, int]], *, taken_back: bool = False
+) -> dict[str, int | None]:
+    """Return how many records each store must have counted; None: a part of them."""
+    old, new = STORES[kind]
+    expected: dict[str, int | None] = {}
+    for topic in written:
+        before, after = set(old.get(topic, ())), set(new.get(topic, ()))
+        for store in (*old.get(topic, ()), *new.get(topic, ())):
+            is_whole = _is_whole(store, before, after, taken_back=taken_back)
+            expected[store] = sum(written[topic].values()) if is_whole else None
+    return expected
+
+
 def broken_rules(
-    kind: ChangeKind, written: Mapping[str, Mapping[int, int]], counted: Counted
+    kind: ChangeKind,
+    written: Mapping[str, Mapping[int, int]],
+    counted: Counted,
+    *,
+    taken_back: bool = False,
 ) -> tuple[str, ...]:
     """Return the rules that do not hold.
 
@@ -57,6 +79,7 @@ def broken_rules(
         kind: of the change.
         written: topic -> partition -> number of records that were written.
         counted: what the changelogs contain.
+        taken_back: the group was bounced back to the old program at the end.
     """
     old, new = STORES[kind]
     broken: list[str] = []
@@ -65,21 +88,31 @@ def broken_rules(
         for partition, count in sorted(partitions.items()):
             for store in sorted(before | after):
                 offsets = counted.get(store, {}).get(partition, ())
-                broken += _of_store(f"{store}-{partition}", offsets)
+                # What the other form counted in between is checked with the records of both.
+                has_gap = taken_back and bool(after) and store in before - after
+                broken += _of_store(f"{store}-{partition}", offsets, has_gap=has_gap)
                 if store in before and offsets and offsets[0]:
                     broken.append(f"{store}-{partition} left out records before {offsets[0]}")
-                is_whole = store in after and (store in before or not before)
+                is_whole = _is_whole(store, before, after, taken_back=taken_back)
                 if is_whole and len(offsets) != count:
                     broken.append(f"{store}-{partition} counted {len(offsets)} of {count} records")
-            broken += _of_switch(counted, partition, count, before, after)
+            check = _of_return if taken_back else _of_switch
+            broken += check(counted, partition, count, before, after)
     return tuple(broken)
 
 
-def _of_store(name: str, offsets: Sequence[int]) -> list[str]:
+def _is_whole(store: str, before: set[str], after: set[str], *, taken_back: bool) -> bool:
+    """Whether a store must have counted every record of its topic."""
+    if taken_back:
+        return store in before and (store in after or not after)
+    return store in after and (store in before or not before)
+
+
+def _of_store(name: str, offsets: Sequence[int], *, has_gap: bool) -> list[str]:
     """Each record is counted once, in order, without a gap: no two forms ran, none returned."""
     if list(offsets) != sorted(set(offsets)):
         return [f"{name} counted records twice or out of order: {_around(offsets)}"]
-    if offsets and offsets[-1] - offsets[0] + 1 != len(offsets):
+    if not has_gap and offsets and offsets[-1] - offsets[0] + 1 != len(offsets):
         return [f"{name} left out records between {offsets[0]} and {offsets[-1]}"]
     return []
 
@@ -106,4 +139,32 @@ def _of_switch(
                 broken.append(
                     f"{store}-{partition} begins at {offsets[0]}, and {gone} ended at {last[0]}"
                 )
+    return broken
+
+
+def _of_return(
+    counted: Counted, partition: int, count: int, before: set[str], after: set[str]
+) -> list[str]:
+    """What the new program added ends; a renamed store counts what the other one has not."""
+    broken = []
+    for store in sorted(after - before):
+        offsets = counted.get(store, {}).get(partition, ())
+        if not before and offsets and offsets[0] != 0:
+            broken.append(f"{store}-{partition} begins at {offsets[0]}")
+        for former in sorted(before - after):
+            own = counted.get(former, {}).get(partition, ())
+            if sorted((*own, *offsets)) != list(range(count)):
+                broken.append(
+                    f"{former}-{partition} and {store}-{partition} counted"
+                    f" {len(own)} + {len(offsets)} of {count} records, or one of them twice"
+                )
+            if offsets and not (own and own[-1] == count - 1):
+                broken.append(f"{former}-{partition} does not count to record {count - 1}")
+    if before and after - before and before & after and count:
+        added = {s: counted.get(s, {}).get(partition, ()) for s in sorted(after - before)}
+        broken += [
+            f"{store}-{partition} counts to the end, and the old program has no {store}"
+            for store, offsets in added.items()
+            if offsets and offsets[-1] == count - 1
+        ]
     return broken

@@ -48,6 +48,18 @@ def test_a_change_counts_every_record_once_on_real_kafka(kind):
     check_counts(kind, verdict)
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["change", "rename"])
+def test_a_change_is_taken_back_and_every_record_counts_once(kind):
+    """Both kinds need the lowered memory: without it, partitions wait for the new form."""
+    verdict = changed(kind, "--take-back", "--members", "2")
+    assert (verdict["broken"], verdict["errors"]) == ([], [])
+    assert (verdict["taken_back"], verdict["lowered"]["version"]) == (True, 1)
+    written = verdict["expected"]["counts"] or sum(verdict["found"].values())
+    found = verdict["found"]
+    assert written == (found["counts"] if kind == "change" else sum(found.values()))
+
+
 def test_a_change_survives_the_kill_of_the_leader_under_the_cooperative_protocol():
     verdict = changed("change", "--kill", "leader", "--protocol", "cooperative")
     assert verdict["broken"] == []

@@ -147,10 +147,7 @@ class World(WorldState):
     ) -> None:
         """Start a process: all its threads, with the state that its disk has.
 
-        Args:
-            process: which.
-            release, upgrade_from: of its members.
-            program: 0, or 1 for the new one of a change of the topology; None: as before.
+        `program` is 1 for the new one of a change of the topology; None: as before.
 
         Raises:
             ReleaseError: no such release, or it refuses the setting.

@@ -128,7 +128,7 @@ def test_a_downgrade_is_confirmed_and_refused_without_a_terminal(broker, feature
 @pytest.mark.kip("584-9", "loop")
 def test_a_downgrade_can_be_declined(broker, features, monkeypatch):
     features("upgrade", "--metadata", "26")
-    monkeypatch.setattr("assignor.cli.features.command._is_terminal", lambda: True)
+    monkeypatch.setattr("assignor.cli.features.confirmation._is_terminal", lambda: True)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     status, _, err = features("downgrade", "--metadata", "25")
     assert (status, finalized(broker).level_of(METADATA)) == (1, 26)

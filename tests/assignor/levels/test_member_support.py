@@ -15,6 +15,7 @@ from probing.features import (
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
     TASK_PLACEMENT,
+    TOPOLOGY_VERSION,
     FinalizedLevels,
     LevelRange,
     NodeSupport,
@@ -110,3 +111,23 @@ def test_what_all_support_is_where_their_ranges_meet():
     assert supported_by_all([]) == {}
     jvm = NodeSupport(node_id="jvm", ranges={ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=3)})
     assert PERSISTENT_METADATA not in supported_by_all([nodes[0], jvm])
+
+
+def test_a_native_program_that_names_no_version_of_its_topology_has_version_1():
+    ranges = {ASSIGNMENT_PROTOCOL: (1, 101), TASK_PLACEMENT: (1, 2)}
+    natives = {
+        "plain": NativeSubscription(feature_ranges=ranges),
+        "both": NativeSubscription(feature_ranges=ranges | {TOPOLOGY_VERSION: (1, 2)}),
+    }
+    described = [
+        DescribedMember(member_id=name, client_id=name, metadata=metadata(native=native))
+        for name, native in natives.items()
+    ]
+    jvm = DescribedMember(member_id="jvm", client_id="jvm", metadata=metadata(11, 11))
+    nodes, _ = members_support([*described, jvm])
+    found = {node.node_id: node.ranges.get(TOPOLOGY_VERSION) for node in nodes}
+    first, both = LevelRange(min=1, max=1), LevelRange(min=1, max=2)
+    assert found == {"plain": first, "both": both, "jvm": None}
+    assert supported_by_all(nodes[:1])[TOPOLOGY_VERSION] == both
+    nodes, _ = members_support([described[0], jvm])
+    assert [TOPOLOGY_VERSION in node.ranges for node in nodes] == [False, False]

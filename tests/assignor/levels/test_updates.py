@@ -1,5 +1,7 @@
 """Updates from an operator's options."""
 
+from dataclasses import replace
+
 import pytest
 
 from assignor.errors import ConfigError
@@ -18,9 +20,14 @@ from probing.features import (
     METADATA_VERSION,
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
+    TASK_PLACEMENT,
+    TOPOLOGY_VERSION,
     FinalizedLevels,
+    LevelRange,
+    NodeSupport,
     UpdateKind,
     find_kafka_release,
+    raised_minimums,
 )
 
 UP, SAFE = UpdateKind.UPGRADE, UpdateKind.SAFE_DOWNGRADE
@@ -164,5 +171,27 @@ def test_the_levels_that_forbid_a_downgrade_are_named_unless_the_answer_does():
 
 
 def test_a_group_shows_all_native_features_and_a_cluster_all_that_any_node_knows():
-    assert group().features == tuple(sorted(row.name for row in NATIVE_FEATURES))
+    known = {row.name for row in NATIVE_FEATURES} - {TOPOLOGY_VERSION}
+    assert group().features == tuple(sorted(known))
     assert "future.version" in cluster(future=3).features
+    for changed in (
+        {"supported": {TOPOLOGY_VERSION: LevelRange(min=1, max=2)}},
+        {"finalized": FinalizedLevels(levels={TOPOLOGY_VERSION: 2})},
+    ):
+        assert replace(group(), **changed).features == tuple(sorted(known | {TOPOLOGY_VERSION}))
+
+
+def test_versions_of_an_application_are_raised_and_lowered_by_name_only():
+    ranges = {TOPOLOGY_VERSION: LevelRange(min=1, max=7), TASK_PLACEMENT: LevelRange(min=1, max=2)}
+    described = replace(group(), supported=ranges)
+    assert plain(raise_all(described, None)) == {TASK_PLACEMENT: 2}
+    finalized = FinalizedLevels(levels={TOPOLOGY_VERSION: 7})
+    assert lower_all(replace(described, finalized=finalized), None, SAFE) == ()
+    for text in ("1", "7", "32767"):
+        found = named(described, features=[f"{TOPOLOGY_VERSION}={text}"])
+        assert found == {TOPOLOGY_VERSION: int(text)}
+    for text in ("x", "-1", "9" * 5000):
+        with pytest.raises(ConfigError, match=r"give the number of version, 1 to 32767"):
+            named(described, features=[f"{TOPOLOGY_VERSION}={text}"])
+    nodes = [NodeSupport(node_id="m", ranges={TOPOLOGY_VERSION: LevelRange(min=2, max=7)})]
+    assert raised_minimums(finalized, {}, nodes) == {}, "an application may be bounced back"

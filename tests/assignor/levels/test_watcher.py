@@ -15,30 +15,12 @@ from encoding import decode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 from tests.assignor.adapters.members import cluster, followups, joined, made, on_the_wire
 from tests.assignor.embedding.clusters import until
+from tests.assignor.levels.sources import Source, Timer, at, looked, settled, watching
 
 
 @pytest.fixture(autouse=True)
 def looks_follow_each_other_at_once(monkeypatch):
     monkeypatch.setattr(levels, "_LEAST_BETWEEN_S", 0.001)
-
-
-def at(level, epoch):
-    return FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: level}, epoch=epoch)
-
-
-class Source:
-    """A level source with given levels, one per poll, the last one repeated; counts polls."""
-
-    def __init__(self, *answers):
-        self.answers = list(answers)
-        self.looks = threading.Semaphore(0)
-
-    def __call__(self):
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        self.looks.release()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 def watch(source, **options):
@@ -51,17 +33,6 @@ def watch(source, **options):
     level_watch = LevelWatch(source, on_levels=on_levels, on_error=errors.append, **options)
     level_watch.start()
     return level_watch, found, errors, called
-
-
-def watching(source, **options):
-    """A member of kafka-python that polls a source continuously."""
-    return made(level_source=source, level_poll_s=0.01, **options)
-
-
-def looked(source):
-    """Wait until a whole poll has been processed: the one before the second next."""
-    for _ in range(2):
-        assert source.looks.acquire(timeout=120)
 
 
 def test_a_look_comes_at_once_and_then_in_the_rhythm_that_was_asked_for():
@@ -84,30 +55,6 @@ def test_stale_levels_are_ignored_and_a_failure_is_reported_once_and_keeps_level
     assert found == [at(101, 4), at(11, 5)]
     assert errors == ["levels cannot be read: OSError: no broker"]
     assert level_watch.found == at(11, 5)
-
-
-def settled(*assignors, leader=0):
-    """Run one rebalance of adapters through the client's bytes."""
-    group = [joined(assignor, f"m{n}") for n, assignor in enumerate(assignors)]
-    answers = assignors[leader].assign(cluster(lines=4), group)
-    for n, assignor in enumerate(assignors):
-        assignor.on_assignment(on_the_wire(answers[f"m{n}"]), 1)
-
-
-class Timer:
-    """A timer that records its schedules."""
-
-    def __init__(self):
-        self.delays = []
-
-    def schedule(self, delay_ms):
-        self.delays.append(delay_ms)
-
-    def clear(self):
-        pass
-
-    def close(self):
-        pass
 
 
 def test_new_levels_make_the_leader_rejoin_and_nobody_else():
@@ -310,8 +257,8 @@ def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(
         def wait(self, timeout):
             waits.append(timeout)
             if len(waits) == 9:
-                self.set()
                 is_over.set()
+                super().wait(60)  # until the member is closed
 
     clock = SimpleNamespace(
         Event=Clock, Thread=threading.Thread, current_thread=threading.current_thread

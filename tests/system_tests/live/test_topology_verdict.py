@@ -3,6 +3,7 @@
 import pytest
 
 from system_tests.live.topologies import broken_rules
+from system_tests.live.topologies.verdict import expected_counts
 from system_tests.topology_changes import ChangeKind
 
 WRITTEN = {"words": {0: 5}}
@@ -13,6 +14,34 @@ def test_a_change_without_mistakes_breaks_no_rule():
     assert broken_rules(ChangeKind.CHANGE, WRITTEN, GOOD) == ()
     renamed = {"counts": {0: [0, 1]}, "totals": {0: [2, 3, 4]}}
     assert broken_rules(ChangeKind.RENAME, WRITTEN, renamed) == ()
+
+
+def test_a_change_that_is_taken_back_breaks_no_rule():
+    gone = {"counts": {0: [0, 1, 2, 3, 4]}, "totals": {0: [2, 3]}}
+    assert broken_rules(ChangeKind.CHANGE, WRITTEN, gone, taken_back=True) == ()
+    renamed = {"counts": {0: [0, 1, 4]}, "totals": {0: [2, 3]}}
+    assert broken_rules(ChangeKind.RENAME, WRITTEN, renamed, taken_back=True) == ()
+    both = {"words": {0: 3}, "extra": {0: 3}}
+    whole = {"counts": {0: [0, 1, 2]}, "extras": {0: [0, 1]}}
+    assert broken_rules(ChangeKind.ADD, both, whole, taken_back=True) == ()
+    assert expected_counts(ChangeKind.ADD, both, taken_back=True) == {"counts": 3, "extras": None}
+    assert expected_counts(ChangeKind.REMOVE, both, taken_back=True) == {"counts": 3, "extras": 3}
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted", "sentence"),
+    [
+        ("change", {"counts": {0: [0, 1, 2, 4]}, "totals": {0: [2]}}, "left out records"),
+        ("change", {"counts": {0: [0, 1, 2, 3]}, "totals": {0: [2]}}, "counted 4 of 5"),
+        ("change", GOOD, "counts to the end"),
+        ("rename", {"counts": {0: [0, 1, 3, 4]}, "totals": {0: [3]}}, "counted 4 + 1 of 5"),
+        ("rename", {"counts": {0: [0, 1, 4]}, "totals": {0: [3]}}, "counted 3 + 1 of 5"),
+        ("rename", {"counts": {0: [0, 1]}, "totals": {0: [2, 3, 4]}}, "does not count to"),
+    ],
+)
+def test_each_mistake_on_the_way_back_breaks_a_rule(kind, counted, sentence):
+    rules = broken_rules(ChangeKind(kind), WRITTEN, counted, taken_back=True)
+    assert any(sentence in rule for rule in rules)
 
 
 @pytest.mark.parametrize(

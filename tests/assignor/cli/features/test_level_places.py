@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 import assignor.adapters.admin
-from assignor.adapters.admin import FeatureTopic
+from assignor.adapters.admin import level_topic
 from assignor.cli import main
 from assignor.inspection import DescribedMember
 from assignor.levels.log import Note, TopicRecord, opened_log, read_topic
@@ -61,20 +61,17 @@ class Folder(Place):
 
 
 def kept_in(records):
-    """A level topic whose records are in a list."""
+    """A compacted topic whose records are in a list."""
 
-    class KeptTopic(FeatureTopic):
-        def _exists(self):
-            return bool(records)
-
-        def _create(self):
+    class KeptTopic:
+        def __init__(self, admin, name):
             pass
 
-        def _records(self):
+        def records(self):
             return records
 
-        def _write(self, written):
-            for key, value in written:
+        def write(self, rows):
+            for key, value in rows:
                 records.append(TopicRecord(offset=len(records), key=key, value=value))
 
     return KeptTopic
@@ -84,7 +81,7 @@ class Group(Place):
     def __init__(self, monkeypatch):
         super().__init__("--bootstrap-server", "b:9092", "--group", "g")
         self.records, self.members = [], []
-        monkeypatch.setattr(assignor.adapters.admin, "FeatureTopic", kept_in(self.records))
+        monkeypatch.setattr(level_topic, "CompactedTopic", kept_in(self.records))
         described = SimpleNamespace(members=self.members)
         monkeypatch.setattr(assignor.adapters.admin, "describe_group", lambda *_: described)
 
@@ -110,7 +107,7 @@ class Group(Place):
         return read_topic(self.records).state.levels
 
     def raise_minimum(self, level):
-        topic = kept_in(self.records)(None, "g")
+        topic = level_topic.FeatureTopic(None, "g")
         topic.change(topic.look(), {}, Note(), {}, minimums={ASSIGNMENT_PROTOCOL: level})
 
     @property

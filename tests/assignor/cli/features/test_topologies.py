@@ -2,11 +2,15 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from assignor.cli import main
 from assignor.embedding import ProcessDirectory
 from assignor.examples.topologies import FIRST, SECOND
+from assignor.levels import FolderLevels
+from assignor.levels.log import LogFormat, format_log
+from assignor.stores import FolderDisk
 from assignor.topology import content_fingerprint
 from probing.topologies import Reached
 
@@ -34,7 +38,7 @@ def test_a_state_directory_keeps_the_memory_and_the_command_lowers_it(tmp_path):
     found = downgrade(tmp_path, "--format", "json")
     assert (found.exit_code, json.loads(found.stdout)) == (
         0,
-        {"version": 1, "epoch": 4, "forms": 2},
+        {"version": 1, "epoch": 4, "forms": 2, "changed": True, "dry_run": False},
     )
     assert reached(tmp_path) == dict.fromkeys(FORMS, Reached(4, 1))
 
@@ -48,6 +52,42 @@ def test_a_directory_in_use_and_a_damaged_memory_are_failures_of_the_environment
     assert found.exit_code == 3
     assert "reached-topologies" in found.stderr
     assert "delete it if the other members" in found.stderr
+
+
+def test_a_feature_log_directory_keeps_the_memory_for_members_that_share_it(tmp_path):
+    command = ["features", "downgrade-topology", "--directory", str(tmp_path), "--application-id"]
+    command += ["app", "--topology", "assignor.examples.topologies:FIRST", "--yes"]
+    found = CliRunner().invoke(main, command)
+    assert (found.exit_code, "assignor storage format" in found.stderr) == (1, True)
+    format_log(FolderDisk(tmp_path), LogFormat(log_id="a", levels={}, at_ms=1))
+    found = CliRunner().invoke(main, command)
+    assert (found.exit_code, "keeps no reached versions" in found.stderr) == (1, True)
+    FolderLevels(tmp_path).remember_reached(dict.fromkeys(FORMS, Reached(3, 2)))
+    found = CliRunner().invoke(main, [*command, "--dry-run"])
+    assert (found.exit_code, "would remember version 1 in epoch 4" in found.stdout) == (0, True)
+    assert FolderLevels(tmp_path).reached() == dict.fromkeys(FORMS, Reached(3, 2))
+    assert CliRunner().invoke(main, command[:-1]).exit_code == 2, "it asks, and this is no terminal"
+    assert CliRunner().invoke(main, command).exit_code == 0
+    assert FolderLevels(tmp_path).reached() == dict.fromkeys(FORMS, Reached(4, 1))
+    found = CliRunner().invoke(main, command)
+    assert (found.exit_code, "nothing to lower" in found.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "name one place"),
+        (["--group", "g", "--directory", "."], "name one place"),
+        (["--directory", "."], "--application-id is missing"),
+        (["--directory", ".", "--bootstrap-server", "b:1"], "need --group"),
+        (["--directory", ".", "--wait", "1"], "--wait needs --group"),
+        (["--group", "g"], "no bootstrap server is given"),
+    ],
+)
+def test_wrong_combinations_of_options_are_named(options, sentence):
+    command = ["features", "downgrade-topology", "--topology", "assignor.examples.topologies:FIRST"]
+    found = CliRunner().invoke(main, [*command, *options])
+    assert (found.exit_code, sentence in found.stderr) == (2, True)
 
 
 def test_an_unknown_topology_is_wrong_usage(tmp_path):

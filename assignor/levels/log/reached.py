@@ -1,0 +1,109 @@
+"""The memory of reached topology versions as records of a compacted topic; no Kafka client.
+
+It has a topic of its own beside the feature log: releases that do not know it delete records of the
+feature log that they cannot read, when they change a level. A record contains a whole memory. The
+memory of the topic is the greatest entry of each form of all records, so that their order does not
+matter, and two writers at the same moment lose nothing. Each record has its own key; a record that
+later ones contain is deleted.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgpack
+
+from assignor.levels.log.topic import TopicRecord
+from assignor.stores import StoreError, whole_number
+from encoding import shown
+from probing.topologies import HIGHEST_EPOCH, MOST_ENTRIES, Reached, newest_memory
+
+_LAYOUT: Final = 1
+_FORM_BYTES: Final = 8
+_HIGHEST_VERSION: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachedView:
+    """The result of reading all records.
+
+    Attributes:
+        memory: fingerprint of a form -> the version that it has reached.
+        stale: keys of records that later ones contain, to be deleted.
+        warnings: records that were ignored, and why.
+    """
+
+    memory: Mapping[bytes, Reached] = field(default_factory=dict)
+    stale: tuple[bytes, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def reached_topic_name(group: str) -> str:
+    """Return the name of a group's topic."""
+    return f"{group}-reached-topologies"
+
+
+def read_reached_topic(records: Iterable[TopicRecord]) -> ReachedView:
+    """Return the memory that all records of the topic yield.
+
+    Args:
+        records: all existing records, in offset order.
+
+    Raises:
+        StoreError: a record has a layout that this release does not read.
+    """
+    memories: dict[bytes, Mapping[bytes, Reached]] = {}
+    warnings: list[str] = []
+    for record in records:
+        # The later record of a key replaces the earlier one.
+        memories.pop(record.key, None)
+        if record.value is None:
+            continue
+        try:
+            memories[record.key] = _unpack(record)
+        except (ValueError, TypeError, KeyError, msgpack.UnpackException):
+            warnings.append(f"record {record.offset} is no memory of topologies and is ignored")
+    merged = newest_memory(*memories.values())
+    seen: dict[bytes, Reached] = {}
+    stale = []
+    for key, memory in reversed(memories.items()):
+        if all(form in seen and reached <= seen[form] for form, reached in memory.items()):
+            stale.append(key)
+        seen = newest_memory(seen, memory)
+    return ReachedView(memory=merged, stale=tuple(reversed(stale)), warnings=tuple(warnings))
+
+
+def reached_record(memory: Mapping[bytes, Reached], *, nonce: str) -> tuple[bytes, bytes]:
+    """Return key and value of the record with a memory.
+
+    Args:
+        memory: that of the topic, and what is added.
+        nonce: random text that makes the key unique.
+    """
+    rows = [[form, *memory[form]] for form in sorted(memory)]
+    value: bytes = msgpack.packb({"readable_since": _LAYOUT, "reached": rows})
+    epoch = max((reached.epoch for reached in memory.values()), default=0)
+    return f"{epoch:020}/{nonce}".encode(), value
+
+
+def _unpack(record: TopicRecord) -> dict[bytes, Reached]:
+    """A record's memory, without impossible entries."""
+    fields = msgpack.unpackb(record.value)
+    since = whole_number(fields["readable_since"], what="readable_since")
+    if since > _LAYOUT:
+        raise StoreError(
+            f"record {record.offset} of the reached topologies has layout {shown(since)}; this"
+            f" release reads only layout {_LAYOUT}; use the later release that wrote it"
+        )
+    rows = fields["reached"]
+    if not isinstance(rows, list) or len(rows) > MOST_ENTRIES:
+        raise ValueError("not a list of entries")
+    memory = {}
+    for form, epoch, version in rows:
+        if not isinstance(form, bytes) or len(form) != _FORM_BYTES:
+            raise ValueError("not a fingerprint")
+        memory[form] = Reached(
+            whole_number(epoch, what="epoch", most=HIGHEST_EPOCH - 1),
+            1 + whole_number(version - 1, what="version - 1", most=_HIGHEST_VERSION - 1),
+        )
+    return memory

@@ -1,0 +1,93 @@
+"""The memory of reached topology versions as records of a topic of its own."""
+
+import itertools
+from random import Random
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assignor.levels.log import reached_record, read_reached_topic
+from assignor.levels.log.topic import TopicRecord
+from assignor.stores import StoreError
+from probing.topologies import MOST_ENTRIES, Reached, newest_memory
+
+FORM_A, FORM_B = b"1" * 8, b"2" * 8
+ENTRIES = st.builds(Reached, st.integers(0, 5), st.integers(1, 3))
+MEMORIES = st.dictionaries(st.sampled_from([FORM_A, FORM_B, b"3" * 8]), ENTRIES, min_size=1)
+
+
+def record(offset, value, key=None):
+    return TopicRecord(offset=offset, key=key or f"k{offset}".encode(), value=value)
+
+
+def written(*memories):
+    nonces = map(str, itertools.count())
+    return [
+        TopicRecord(offset=n, key=key, value=value)
+        for n, memory in enumerate(memories)
+        for key, value in [reached_record(memory, nonce=next(nonces))]
+    ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(MEMORIES, max_size=5), st.integers(0, 1000))
+def test_of_each_form_the_greatest_entry_stays_in_any_order_and_after_any_deletion(memories, seed):
+    random = Random(seed)  # noqa: S311 drawn by Hypothesis
+    records = written(*memories)
+    random.shuffle(records)
+    view = read_reached_topic(records)
+    assert view.memory == newest_memory(*memories)
+    kept = [row for row in records if row.key not in view.stale]
+    assert read_reached_topic(kept).memory == view.memory
+    assert read_reached_topic(kept).stale == ()
+    # A writer that stops half way has deleted some of them.
+    some = {key for key in view.stale if random.random() < 0.5}
+    assert read_reached_topic([r for r in records if r.key not in some]).memory == view.memory
+
+
+def test_a_leader_with_an_old_memory_that_writes_last_does_not_undo_an_operators_return():
+    operator, leader = {FORM_A: Reached(4, 1)}, {FORM_A: Reached(3, 2)}
+    view = read_reached_topic(written(operator, leader))
+    assert view.memory == operator
+    both = written(operator, leader, newest_memory(operator, leader))
+    assert read_reached_topic(both).stale == tuple(row.key for row in both[:2])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"\xff",
+        msgpack.packb([1, 2]),
+        msgpack.packb({"readable_since": 1}),
+        msgpack.packb({"readable_since": 1, "reached": 7}),
+        msgpack.packb({"readable_since": 1, "reached": [[b"short", 1, 1]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, -1, 1]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 2**63 - 1, 1]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 1, 0]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 1, 2**31]]}),
+        msgpack.packb({"readable_since": 1, "reached": [[FORM_A, 1, 1]] * (MOST_ENTRIES + 1)}),
+        msgpack.packb({"readable_since": -1, "reached": []}),
+    ],
+)
+def test_a_record_that_is_no_memory_is_ignored_and_named(value):
+    [good] = written({FORM_B: Reached(1, 1)})
+    view = read_reached_topic([good, record(1, value)])
+    assert view.memory == {FORM_B: Reached(1, 1)}
+    assert view.warnings == ("record 1 is no memory of topologies and is ignored",)
+    assert view.stale == ()
+
+
+def test_a_later_layout_is_named_and_fields_of_a_compatible_one_are_skipped():
+    later = msgpack.packb({"readable_since": 2, "reached": []})
+    with pytest.raises(StoreError, match="use the later release that wrote it"):
+        read_reached_topic([record(0, later)])
+    more = msgpack.packb({"readable_since": 1, "more": 1, "reached": [[FORM_A, 1, 1]]})
+    assert read_reached_topic([record(0, more)]).memory == {FORM_A: Reached(1, 1)}
+
+
+def test_a_deleted_record_does_not_count():
+    [good] = written({FORM_A: Reached(1, 1)})
+    assert read_reached_topic([good, record(1, None, key=good.key)]).memory == {}

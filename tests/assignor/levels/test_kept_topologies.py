@@ -1,0 +1,87 @@
+"""The memory of reached topology versions beside the levels: who keeps it, who is told."""
+
+import pytest
+
+from assignor.levels import watcher as levels
+from assignor.topology import content_fingerprint
+from probing.topologies import Reached, newest_memory
+from tests.assignor.adapters.members import Listener, made
+from tests.assignor.embedding.clusters import until
+from tests.assignor.levels.sources import Source, Timer, at, looked, settled, watching
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+
+@pytest.fixture(autouse=True)
+def looks_follow_each_other_at_once(monkeypatch):
+    monkeypatch.setattr(levels, "_LEAST_BETWEEN_S", 0.001)
+
+
+class ReachedSource(Source):
+    """A source that keeps reached versions of the topology."""
+
+    def __init__(self, *answers):
+        super().__init__(*answers)
+        self.memory = {}
+
+    def reached(self):
+        return dict(self.memory)
+
+    def remember_reached(self, memory):
+        self.memory = newest_memory(self.memory, memory)
+
+
+def test_the_leader_keeps_what_the_group_has_reached_at_once_and_no_other_member_does():
+    form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
+    sources = [ReachedSource(at(11, 1)) for _ in range(2)]
+    pair = [made(number=n + 1, level_source=source)[0] for n, source in enumerate(sources)]
+    for assignor, source in zip(pair, sources, strict=True):
+        assert source.looks.acquire(timeout=120)
+        assignor._membership.core.member.topology.learn({form: Reached(3, 1)})
+    settled(*pair)  # the next look would be in a minute
+    until(lambda: sources[0].memory == {form: Reached(3, 1)})
+    assert sources[1].memory == {}
+    for assignor in pair:
+        assignor.close()
+
+
+def test_a_lowered_memory_makes_the_leader_tell_the_group_once():
+    form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
+    source = ReachedSource(at(11, 1))
+    (leader, _, _), (other, _, _) = watching(source), made(number=2)
+    for assignor in (leader, other):
+        assignor._membership.core.member.topology.learn({form: Reached(3, 2)})
+    looked(source)
+    settled(leader, other)
+    for assignor in (leader, other):
+        assignor._membership.followups.timer = Timer()
+    source.memory = {form: Reached(4, 1)}
+    until(lambda: leader._membership.followups.timer.delays == [0])
+    settled(leader, other)
+    assert other._membership.core.member.topology.reached == {form: Reached(4, 1)}
+    looked(source)
+    assert leader._membership.followups.timer.delays == [0]
+    source.memory = {b"unknown!": Reached(9, 9)}
+    looked(source)
+    looked(source)
+    assert leader._membership.followups.timer.delays == [0], "no member can run it"
+    leader.close()
+
+
+def test_a_memory_that_cannot_be_kept_is_reported_once_and_levels_go_on():
+    class ReadOnly(ReachedSource):
+        def remember_reached(self, memory):
+            raise PermissionError("read only")
+
+    source = ReadOnly(at(101, 1))
+    listener = Listener()
+    leader, _, _ = watching(source, listener=listener)
+    form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
+    leader._membership.core.member.topology.learn({form: Reached(3, 1)})
+    looked(source)
+    settled(leader)
+    looked(source)
+    looked(source)
+    sentence = "reached versions of the topology cannot be kept: PermissionError: read only"
+    assert [call for call in listener.calls if call[0] == "error"] == [("error", sentence)]
+    assert leader.levels.epoch == 1
+    leader.close()
