@@ -13,17 +13,7 @@ from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.scheduler import Scheduler
 from system_tests.topology_changes import ChangeKind, TopologyChange
 
-FAULTS = (
-    "drop",
-    "duplicate",
-    "delay",
-    "pause",
-    "slow",
-    "crash",
-    "leader",
-    "coordinator",
-    "disk",
-)
+FAULTS = ("drop", "duplicate", "delay", "pause", "slow", "crash", "leader", "coordinator", "disk")
 """Faults: messages lost, sent twice, late; members paused past their session, slow,
 killed; the leader killed; the coordinator moved; a state directory lost."""
 _DRAWS = 10_000
@@ -260,22 +250,16 @@ def drawn_change(seed: int) -> tuple[ChangeKind, bool, bool, bool]:
 
 
 def _draw_change(options: BounceOptions) -> BounceOptions:
-    """Fill in what is open of a change of the topology; the members are native.
-
-    A failover of the coordinator may fence a static member for good, which is known.
-    """
+    """Fill in what is open of a change of the topology; the members are native."""
     kind, carries_both, cooperative, is_static = drawn_change(options.seed)
-    is_static = is_static or options.static
     return replace(
-        options,
+        _drawn_static(options, is_static=is_static),
         old=NATIVE,
         new=NATIVE,
         topology=options.topology or kind,
         draw_topology=False,
         carries_both=carries_both,
         dimensions=replace(options.dimensions, cooperative=cooperative),
-        static=is_static,
-        faults=options.faults - {"coordinator"} if is_static else options.faults,
     )
 
 
@@ -292,16 +276,22 @@ def _check_change(options: BounceOptions, *, draw: str) -> None:
 
 
 def _draw_group(options: BounceOptions) -> BounceOptions:
-    """Fill in the dimensions; a group that was asked to be static stays so.
+    """Fill in the dimensions."""
+    dimensions, is_static = draw_dimensions(options.seed, options.members)
+    drawn = _drawn_static(options, is_static=is_static)
+    if drawn.static:  # its coordinator answers a member that has moved without telling the leader
+        dimensions = replace(dimensions, moves=False)
+    return replace(drawn, dimensions=dimensions, draw_all=False)
+
+
+def _drawn_static(options: BounceOptions, *, is_static: bool) -> BounceOptions:
+    """Fill in whether members are static; a group that was asked to be static stays so.
 
     A failover of the coordinator may fence a static member for good, which is known.
     """
-    dimensions, is_static = draw_dimensions(options.seed, options.members)
-    is_static = is_static or options.static
-    if is_static:  # its coordinator answers a member that has moved without telling the leader
-        dimensions = replace(dimensions, moves=False)
-    faults = options.faults - {"coordinator"} if is_static else options.faults
-    return replace(options, dimensions=dimensions, static=is_static, faults=faults, draw_all=False)
+    if not (is_static or options.static):
+        return options
+    return replace(options, static=True, faults=options.faults - {"coordinator"})
 
 
 def read_options(given: Mapping[str, Any]) -> BounceOptions:
