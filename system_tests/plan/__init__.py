@@ -8,8 +8,8 @@ from system_tests.plan.restored import Restored, restored_by_chance, restored_of
 from system_tests.plan.saved import SavedGroup, read_saved, read_saved_topology, saved_group
 from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
 from system_tests.plan.store_rows import CHANGES, NOT_CHECKED
+from system_tests.plan.streams_move import INITIAL_DELAY_MS, StreamsMove, plan_streams_move
 from system_tests.plan.streams_move import TARGET as STREAMS
-from system_tests.plan.streams_move import StreamsMove, plan_streams_move
 from system_tests.plan.text import plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
@@ -22,6 +22,7 @@ from system_tests.plan.uses import Use
 __all__ = [
     "CHANGES",
     "FATAL",
+    "INITIAL_DELAY_MS",
     "NOT_CHECKED",
     "STREAMS",
     "PathChange",

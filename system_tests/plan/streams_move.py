@@ -85,8 +85,9 @@ CHANGES: Final = (
         since="4.2.0",
         subject=Subject.REMOVED,
         what=(
-            "max.warmup.replicas, acceptable.recovery.lag and probing.rebalance.interval.ms have no"
-            " effect: there are no warm-ups, a task moves at once and restores on its new member"
+            "max.warmup.replicas, acceptable.recovery.lag and the interval of probing rebalances"
+            " have no effect: there are no warm-ups, a task moves at once and restores on its new"
+            " member"
         ),
         source=_SOURCE,
     ),

@@ -100,7 +100,7 @@ def cluster_facts(
     """
     unknown: list[str] = []
     topics = _allowed(unknown, {}, lambda: topic_facts(admin, topics_of))
-    committed = _allowed(unknown, {}, lambda: _committed(admin, group_id))
+    committed = _allowed(unknown, {}, lambda: committed_offsets(admin, group_id))
     partitions = {
         TopicPartition(topic, number)
         for topic, facts in topics.items()
@@ -200,7 +200,12 @@ def committed_with_epochs(
     return admin.ask(f"show the offsets of group {group_id}", ask)
 
 
-def _committed(admin: Admin, group_id: str) -> dict[TopicPartition, int]:
+def committed_offsets(admin: Admin, group_id: str) -> dict[TopicPartition, int]:
+    """Return a group's committed offsets.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
     found = committed_with_epochs(admin, group_id)
     return {partition: offset for partition, (offset, _) in found.items()}
 
