@@ -17,8 +17,7 @@ from typing import Any
 from system_tests.errors import EnvironmentFailureError
 from system_tests.json_lines import read_line
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
-from system_tests.real import streams_jars
-from system_tests.real.machine import implement, java_exception, start_jvm
+from system_tests.real import implement, java_exception, start_jvm, streams_jars
 
 STORE = "counts"
 _LOOK_S = 0.05

@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
+from system_tests.real import implement, start_jvm
 from system_tests.real.jars import tools_jars
-from system_tests.real.machine import implement, start_jvm
 
 _EXIT = "org.apache.kafka.common.utils.Exit"
 
