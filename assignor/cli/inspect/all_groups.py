@@ -54,7 +54,7 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
         notes = others[0].sentence
     members = "?" if is_broker_side(described) else str(len(described.members))
     if look.streams_group is not None:
-        members, version, held_down = streams_row(look.streams_group)
+        members, version = streams_row(look.streams_group)
     return [
         described.group_id,
         described.state,

@@ -15,7 +15,6 @@ from assignor.inspection import (
     StreamsMember,
     StreamsTask,
     StreamsTasks,
-    few,
     inputs_of,
 )
 
@@ -186,16 +185,10 @@ def _lags(look: StreamsGroupLook) -> dict[StreamsTask, int]:
     return found
 
 
-def streams_row(look: StreamsGroupLook) -> tuple[str, str, str]:
-    """Return the cells of `--all`: members, version, and what the group waits for."""
-    waiting = [
-        look.client_names[member.member_id]
-        for member in look.group.members
-        if look.to_start[member.member_id]
-    ]
-    note = f"tasks wait to move to {few(sorted(set(waiting)))}" if waiting else ""
+def streams_row(look: StreamsGroupLook) -> tuple[str, str]:
+    """Return two cells of `--all`: number of members, and the group epoch as the version."""
     epoch = f"epoch {look.group.group_epoch}" if look.group.group_epoch >= 0 else ""
-    return str(len(look.group.members)), epoch, note
+    return str(len(look.group.members)), epoch
 
 
 def streams_document(look: StreamsGroupLook) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from assignor.cli.inspect.all_groups import render_groups
 from assignor.cli.inspect.document import document_of
 from assignor.cli.inspect.text import render_group
 from assignor.inspection import (
@@ -16,7 +17,9 @@ from assignor.inspection import (
     StreamsTask,
     StreamsTasks,
     look_at_streams_group,
+    problem_of,
 )
+from assignor.problems import ProblemError
 from encoding import TopicPartition
 
 PARTS = (
@@ -198,6 +201,23 @@ def test_every_finding(kind):
     look = look_at_streams_group(described, known)
     found = {finding.kind: finding.sentence for finding in look.findings}
     assert sentence in found[kind]
+
+
+def test_a_row_of_all_groups_has_members_epoch_and_moves():
+    look = look_at_streams_group(
+        group(member("a", ALL, "0_0 1_0"), member("b", "", "0_1 1_1"), state="Reconciling"), facts()
+    )
+    console = Console(width=200, record=True, force_terminal=False)
+    console.print(render_groups([look]))
+    [_, row] = console.export_text().strip().splitlines()
+    assert " ".join(row.split()) == (
+        "g Reconciling streams 2 16 epoch 3 task 0_1, 1_1 moves to b when a has stopped it"
+    )
+
+
+def test_a_streams_group_is_not_saved():
+    with pytest.raises(ProblemError, match="only classic groups can be saved"):
+        problem_of(look_at_streams_group(group(member("a", ALL)), facts()))
 
 
 def test_an_empty_and_an_unknown_group():

@@ -10,6 +10,8 @@ from kafka.admin import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
+    ConfigResource,
+    ConfigResourceType,
     KafkaAdminClient,
     NewTopic,
     ResourcePattern,
@@ -150,6 +152,7 @@ def compare(tool, servers, group_id):
 def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_path):
     servers = broker.bootstrap_servers
     with RealGroup(servers, tmp_path) as group:
+        set_standbys(servers, group.application_id)
         streams = {"group.protocol": "streams"}
         first = group.start("a", "4.3.1", settings=streams)
         first.wait_for("all tasks", lambda: len(first.active) == 8)
@@ -171,6 +174,8 @@ def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_
         assert len(found["streams_group"]["offsets"]) == 8
         for member in found["streams_group"]["members"]:
             assert tuple(member["current"]["active"]) == group.members[member["client"]].active
+            assert tuple(member["current"]["standby"]) == group.members[member["client"]].standby
+            assert len(member["current"]["standby"]) == 2  # of four stateful tasks
         parts = found["streams_group"]["subtopologies"]
         assert [row["topic"] for row in parts["1"]["changelogs"]] == [
             f"{group_id}-counts-changelog"
@@ -191,6 +196,16 @@ def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_
     empty = document(servers, group_id)
     assert (empty["state"], empty["members"]) == ("Empty", 0)
     assert rows(tool, servers, group_id, "--state", "--verbose") == [as_tool_state(empty)]
+
+
+def set_standbys(servers, group_id):
+    """In a streams group, the number of standbys is a setting of the group on the broker."""
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+    try:
+        settings = {"streams.num.standby.replicas": "1"}
+        admin.alter_configs([ConfigResource(ConfigResourceType.GROUP, group_id, settings)])
+    finally:
+        admin.close()
 
 
 def let_eve_describe(broker, group_id):
