@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from system_tests.cli.main import main
 from system_tests.live.streams_move import Phase, verdict_of
-from system_tests.live.streams_move.run import overlaps
+from system_tests.live.streams_move.member_process import overlaps
 
 OWNERS = {"0_0": "a", "0_1": "b"}
 CLASSIC = Phase(

@@ -17,10 +17,10 @@ def test_a_group_moves_there_and_back():
     assert [check for check in report["checks"] if not check["ok"]] == []
     assert done.exit_code == 0
     assert [phase["group_type"] for phase in report["phases"]] == ["classic", "streams", "classic"]
-    there, back = report["phases"][1:]
+    moved, returned = report["phases"][1:]
     # Stores are in memory: all state is restored, there and back.
-    assert sum(there["restored"].values()) > 0
-    assert sum(back["restored"].values()) > sum(there["restored"].values())
+    assert sum(moved["restored"].values()) > 0
+    assert sum(returned["restored"].values()) > sum(moved["restored"].values())
     # Classic members stay until their sessions have expired, streams members leave.
-    assert there["empty_ms"] - there["stopped_ms"] > 3000
-    assert back["empty_ms"] - back["stopped_ms"] < there["empty_ms"] - there["stopped_ms"]
+    assert moved["empty_ms"] - moved["stopped_ms"] > 3000
+    assert returned["empty_ms"] - returned["stopped_ms"] < moved["empty_ms"] - moved["stopped_ms"]
