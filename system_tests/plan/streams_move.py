@@ -290,7 +290,7 @@ def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
         ),
         no_return=(
             "none: until streams.version is lowered or brokers are downgraded, the group can go"
-            " back at any time, at the same price; a topology that changes meanwhile has to be"
+            " back at any time, and restores again; a topology that changes meanwhile has to be"
             " known to the classic members, too"
         ),
         steps=(
