@@ -10,6 +10,23 @@ from assignor.inspection.group import (
 from assignor.inspection.members import look_at_member, thread_name
 from assignor.inspection.routing import few
 from assignor.inspection.saved_problem import problem_of
+from assignor.inspection.streams_groups.look import (
+    group_topics_of,
+    inputs_of,
+    look_at_streams_group,
+    read_partitions,
+)
+from assignor.inspection.streams_groups.values import (
+    DescribedStreamsGroup,
+    InternalTopic,
+    StreamsFacts,
+    StreamsGroupLook,
+    StreamsMember,
+    StreamsOffset,
+    StreamsSubtopology,
+    StreamsTask,
+    StreamsTasks,
+)
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import (
     ClientLook,
@@ -20,6 +37,7 @@ from assignor.inspection.values import (
     GroupInspection,
     LeaderLook,
     MemberLook,
+    TaskLook,
     TopicFacts,
     VersionsLook,
 )
@@ -29,22 +47,36 @@ __all__ = [
     "ClusterFacts",
     "DescribedGroup",
     "DescribedMember",
+    "DescribedStreamsGroup",
     "FamilyLook",
     "Finding",
     "FormLook",
     "GroupInspection",
+    "InternalTopic",
     "LeaderLook",
     "MemberLook",
+    "StreamsFacts",
+    "StreamsGroupLook",
+    "StreamsMember",
+    "StreamsOffset",
+    "StreamsSubtopology",
+    "StreamsTask",
+    "StreamsTasks",
+    "TaskLook",
     "TopicFacts",
     "TopologiesLook",
     "VersionsLook",
     "few",
     "group_topics",
+    "group_topics_of",
+    "inputs_of",
     "inspect_group",
     "is_broker_side",
     "is_present",
     "is_settling",
     "look_at_member",
+    "look_at_streams_group",
     "problem_of",
+    "read_partitions",
     "thread_name",
 ]

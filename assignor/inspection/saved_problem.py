@@ -34,6 +34,10 @@ def problem_of(
         ProblemError: it is not a Streams group, its tasks have topology names, or a name in `dies`
             matches no client or several; or members run different topologies.
     """
+    if look.streams_group is not None:
+        raise ProblemError(
+            f"{look.summary} and reports no lags of copies; only classic groups can be saved"
+        )
     if not look.is_streams:
         raise ProblemError(f"{look.summary}; only Streams groups can be saved")
     if any(entry.task.topology_name for entry in look.tasks):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from assignor.inspection.streams_groups.values import StreamsGroupLook
 from assignor.inspection.topology_values import TopologiesLook
 from assignor.rebalance import GROUP_RECORD_LIMIT
 from assignor.topology import CarriedTopologies
@@ -306,8 +307,10 @@ class GroupInspection:
     Attributes:
         described: the group in the DescribeGroups response.
         summary: one sentence about the group.
-        is_streams: whether it is a Streams group; if not, only `members` (topics, partitions),
-            `record_bytes` and `lag` are filled.
+        is_streams: whether it is a classic Streams group; if not, only `members` (topics,
+            partitions), `record_bytes` and `lag` are filled.
+        streams_group: a streams group of the broker-side protocol (KIP-1071), with its members; of
+            the others only `lag` and `findings` are filled.
         clients, tasks, shape: processes, tasks and topology.
         topologies: of a group that changes its topology; None if all run version 1.
         versions, leader: as far as is known; None if it is not a Streams group.
@@ -323,6 +326,7 @@ class GroupInspection:
     described: DescribedGroup
     summary: str
     is_streams: bool = False
+    streams_group: StreamsGroupLook | None = None
     members: tuple[MemberLook, ...] = ()
     clients: tuple[ClientLook, ...] = ()
     tasks: tuple[TaskLook, ...] = ()

@@ -26,6 +26,7 @@ from system_tests.cli.options import (
     refuse,
     report_option,
 )
+from system_tests.cli.streams_rehearsal import rehearse_streams_move
 from system_tests.cli.topology_change import TOPOLOGY_CHANGES, change_topology
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live import (
@@ -49,6 +50,7 @@ from system_tests.live import (
     story_of_live,
     summary_lines,
 )
+from system_tests.plan import STREAMS
 from system_tests.real import broker_release
 from system_tests.report import ReportError, check_report, write_report
 from system_tests.trace import LEGEND
@@ -71,6 +73,7 @@ PROGRAM live --from 2.3 --to native --protocol cooperative
 PROGRAM live --from 3.1 --to native --replace-brokers
 PROGRAM live --from native --to next --static  # without a rebalance
 PROGRAM live --from native --to native --topology change
+PROGRAM live --from 4.3 --to streams --broker kafka:4.3  # KIP-1071, there and back
 """
 _EXITS = {
     0: "good: every check holds",
@@ -111,10 +114,15 @@ def live(
     """Bounce a group of real processes, one by one, and check what happened.
 
     Real consumers, one process each, read a topic while records are written to it. They emulate
-    RELEASE: x.y for its newest patch, x.y.z, or native.
+    RELEASE: x.y for its newest patch, x.y.z, or native. --to streams moves real JVM members to the
+    streams protocol (KIP-1071) and back.
     """
     if topology is not None:
         change_topology(topology, old, new, read_options(LiveOptions, values), form=form)
+    if new == STREAMS:
+        if report is not None:
+            refuse("--to streams draws no report; leave --report out")
+        rehearse_streams_move(old, read_options(LiveOptions, values), form=form)
     options, plan = _checked(read_options(LiveOptions, values), old, new)
     if report is not None:
         with _refused_report():

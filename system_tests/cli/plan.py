@@ -14,9 +14,15 @@ from assignor.cli import Command, format_option, imported_topology
 from assignor.problems import ProblemError, quoted
 from encoding import shown
 from probing import ReleaseError, find_release
+from system_tests.cli.move_to_streams import (
+    move_options,
+    print_streams_move,
+    refuse_move_options,
+)
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.cli.planned_group import planned_group, planned_group_options
 from system_tests.plan import (
+    STREAMS,
     PlannedTopology,
     SimulatedGroup,
     StepCost,
@@ -44,12 +50,14 @@ PROGRAM plan --from 3.9 --to 4.3 --uses eos --session-timeout-ms 10000
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a saved group
 PROGRAM plan --bootstrap-server localhost:9092 --group orders --to 4.3
 PROGRAM plan --problem group.json --to 4.3 --report plan.html
+PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
-    1: "all members have to be stopped, or the new topology needs a higher version",
+    1: "all members have to be stopped, the new topology needs a higher version, or the group "
+    "cannot move to the streams protocol",
     3: "the report cannot be written, or no broker answers",
 }
 
@@ -91,23 +99,24 @@ _EXITS = {
     metavar="FILE",
     help="Also write one page for the decision and for on-call engineers, as HTML.",
 )
+@move_options
 @format_option()
 def plan(**given: Any) -> None:
     """List the steps of an upgrade or a rollback, their costs, and the rollback.
 
     RELEASE is x.y for its newest patch, x.y.z, or native. The group is one of the given size, a
     saved one or a live one. Its bounces are simulated many times: costs are medians, with ranges
-    from 5 % to 95 %. Use them to compare paths, not to predict durations.
+    from 5 % to 95 %. Use them to compare paths, not to predict durations. --to streams plans the
+    move to the streams protocol (KIP-1071).
     """
     if given["topologies"]:
         _plan_topologies(given)
     if given["new"] is None:
         refuse("give the release that the group is brought to: --to RELEASE, or --topology OLD NEW")
-    words = [word.strip() for word in given["uses"].split(",") if word.strip()]
-    unknown = sorted(set(words) - set(Use))
-    if unknown:
-        refuse(f"unknown value {unknown[0]!r} for --uses; choose from {', '.join(Use)}")
-    uses = frozenset(map(Use, words))
+    uses = _uses(given["uses"])
+    if given["new"] == STREAMS:
+        print_streams_move(given, uses)
+    refuse_move_options(given)
     report = given["report"]
     try:
         if report is not None:
@@ -127,6 +136,15 @@ def plan(**given: Any) -> None:
         for line in plan_lines(made, costs, group):
             click.echo(shown(line, limit=None))
     sys.exit(0 if made.rolling else EXIT_BAD)
+
+
+def _uses(text: str) -> frozenset[Use]:
+    """Return the features that `--uses` lists."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = sorted(set(words) - set(Use))
+    if unknown:
+        refuse(f"unknown value {unknown[0]!r} for --uses; choose from {', '.join(Use)}")
+    return frozenset(map(Use, words))
 
 
 def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCost, ...]:

@@ -4,9 +4,12 @@ from system_tests.plan.changes import PathChange, ReleaseChange, Subject, change
 from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, step_costs
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
+from system_tests.plan.restored import Restored, restored_by_chance, restored_of_saved
 from system_tests.plan.saved import SavedGroup, read_saved, read_saved_topology, saved_group
 from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
 from system_tests.plan.store_rows import CHANGES, NOT_CHECKED
+from system_tests.plan.streams_move import INITIAL_DELAY_MS, StreamsMove, plan_streams_move
+from system_tests.plan.streams_move import TARGET as STREAMS
 from system_tests.plan.text import plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
@@ -19,15 +22,19 @@ from system_tests.plan.uses import Use
 __all__ = [
     "CHANGES",
     "FATAL",
+    "INITIAL_DELAY_MS",
     "NOT_CHECKED",
+    "STREAMS",
     "PathChange",
     "PlanStep",
     "PlannedTopology",
     "ReleaseChange",
+    "Restored",
     "SavedGroup",
     "SimulatedGroup",
     "StepCost",
     "StepRun",
+    "StreamsMove",
     "Subject",
     "TopologyPlan",
     "UpgradePlan",
@@ -37,8 +44,11 @@ __all__ = [
     "make_plan",
     "plan_document",
     "plan_lines",
+    "plan_streams_move",
     "read_saved",
     "read_saved_topology",
+    "restored_by_chance",
+    "restored_of_saved",
     "saved_group",
     "scaled",
     "step_costs",

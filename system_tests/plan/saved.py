@@ -141,6 +141,15 @@ def read_saved_topology(path: Path) -> tuple[str, PlannedTopology]:
     )
 
 
+def read_problem_file(path: Path) -> Problem:
+    """Return the group of a problem file.
+
+    Raises:
+        ProblemError: the file cannot be read, is too large, or is not a problem file.
+    """
+    return _read(path)[1]
+
+
 def _read(path: Path) -> tuple[dict[str, Any], Problem]:
     try:
         with path.open("rb") as file:

@@ -11,3 +11,4 @@ class Use(StrEnum):
     STATIC = "static"
     IQ = "iq"
     EOS = "eos"
+    REGEX = "regex"

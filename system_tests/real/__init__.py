@@ -10,6 +10,7 @@ from system_tests.real.jars import (
     tools_jars,
 )
 from system_tests.real.java import Java, find_java
+from system_tests.real.machine import implement, java_bytes, java_exception, start_jvm
 
 __all__ = [
     "PINS",
@@ -18,9 +19,13 @@ __all__ = [
     "broker_jars",
     "broker_release",
     "find_java",
+    "implement",
+    "java_bytes",
+    "java_exception",
     "running_real_broker",
     "send_signal",
     "sha256",
+    "start_jvm",
     "streams_jars",
     "tools_jars",
 ]

@@ -73,11 +73,15 @@ class RealGroup:
         for member in self.started:
             member.kill()
 
-    def start(self, name: str, release: str, **config: Any) -> RealMember:
+    def start(
+        self, name: str, release: str, *, has_endpoint: bool = True, **config: Any
+    ) -> RealMember:
         """Start a member; after a restart it has its former state directory and process id."""
-        endpoint = self._endpoints.setdefault(
-            name, f"127.0.0.1:{_FIRST_PORT + len(self._endpoints)}"
-        )
+        endpoint = None
+        if has_endpoint:
+            endpoint = self._endpoints.setdefault(
+                name, f"127.0.0.1:{_FIRST_PORT + len(self._endpoints)}"
+            )
         folder = self._folder / name
         folder.mkdir(parents=True, exist_ok=True)
         member = RealMember(

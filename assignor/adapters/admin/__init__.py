@@ -7,7 +7,12 @@ assignor.clients.require_client("kafka-python")
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Target, open_admin
 from assignor.adapters.admin.features import read_all_features, read_features, update_features
-from assignor.adapters.admin.groups import cluster_facts, describe_group, list_groups
+from assignor.adapters.admin.groups import (
+    cluster_facts,
+    committed_offsets,
+    describe_group,
+    list_groups,
+)
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic, ReachedTopic
@@ -29,6 +34,7 @@ __all__ = [
     "Target",
     "client_settings",
     "cluster_facts",
+    "committed_offsets",
     "describe_group",
     "list_groups",
     "look_at_all_groups",

@@ -15,7 +15,7 @@ from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, 
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.adapters.admin.client import Admin, NotAuthorized
 from assignor.inspection import ClusterFacts, DescribedGroup, DescribedMember, TopicFacts
 from encoding import TopicPartition
 
@@ -23,7 +23,10 @@ _GROUP_ID_NOT_FOUND: Final = 69
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 _TOPIC_RESOURCE: Final = 2
 _LIMIT_NAME: Final = "max.message.bytes"
-_LATEST: Final = -1
+LATEST: Final = -1
+"""In ListOffsets: the end offset."""
+EARLIEST: Final = -2
+"""In ListOffsets: the first offset."""
 _MOVED: Final = (3, 5, 6, 9)
 """Error codes of a partition whose leader moves to another broker."""
 _DIGITS_MOST: Final = 10
@@ -44,7 +47,7 @@ def list_groups(admin: Admin) -> list[DescribedGroup]:
         found = {}
         for broker in manager.cluster.brokers():
             response = await manager.send(ListGroupsRequest(min_version=0), node_id=broker.node_id)
-            _raise(response.error_code)
+            raise_for(response.error_code)
             for row in response.groups:
                 found[row.group_id] = DescribedGroup(
                     group_id=row.group_id,
@@ -72,7 +75,7 @@ def describe_group(admin: Admin, group_id: str) -> DescribedGroup:
                 groups=[group_id], include_authorized_operations=False, max_version=5
             )
             row = (await manager.send(request, node_id=nodes[group_id])).groups[0]
-            _raise(row.error_code, fine=(_GROUP_ID_NOT_FOUND,))
+            raise_for(row.error_code, fine=(_GROUP_ID_NOT_FOUND,))
         except BrokerResponseError:
             # The coordinator may have moved; look it up again at the next try.
             manager.cluster._coordinators.clear()  # noqa: SLF001 the client has no other way
@@ -96,14 +99,14 @@ def cluster_facts(
         BrokerError: the cluster does not answer.
     """
     unknown: list[str] = []
-    topics = _allowed(unknown, {}, lambda: _topics(admin, topics_of))
-    committed = _allowed(unknown, {}, lambda: _committed(admin, group_id))
+    topics = _allowed(unknown, {}, lambda: topic_facts(admin, topics_of))
+    committed = _allowed(unknown, {}, lambda: committed_offsets(admin, group_id))
     partitions = {
         TopicPartition(topic, number)
         for topic, facts in topics.items()
         for number in range(facts.partitions)
     }
-    ends = _allowed(unknown, {}, lambda: _end_offsets(admin, partitions))
+    ends = _allowed(unknown, {}, lambda: offsets_at(admin, partitions, LATEST))
     limit = _allowed(unknown, None, lambda: _record_limit(admin))
     return ClusterFacts(
         topics=topics,
@@ -142,7 +145,15 @@ def _group(row: Any) -> DescribedGroup:
     )
 
 
-def _topics(admin: Admin, topics_of: Callable[[Iterable[str]], set[str]]) -> dict[str, TopicFacts]:
+def topic_facts(
+    admin: Admin, topics_of: Callable[[Iterable[str]], set[str]]
+) -> dict[str, TopicFacts]:
+    """Return the topics that `topics_of` selects from all names, as far as they may be described.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
+
     async def ask(client: KafkaAdminClient) -> dict[str, TopicFacts]:
         request = MetadataRequest(topics=None, allow_auto_topic_creation=False, max_version=9)
         answer = await client._manager.send(request)  # noqa: SLF001 as above
@@ -167,18 +178,47 @@ def _racks(rows: Sequence[Any], racks: Mapping[int, str | None]) -> dict[int, fr
     return found
 
 
-def _committed(admin: Admin, group_id: str) -> dict[TopicPartition, int]:
-    async def ask(client: KafkaAdminClient) -> dict[TopicPartition, int]:
+def committed_with_epochs(
+    admin: Admin, group_id: str
+) -> dict[TopicPartition, tuple[int, int | None]]:
+    """Return a group's committed offsets, each with the leader epoch of the commit.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
+
+    async def ask(client: KafkaAdminClient) -> dict[TopicPartition, tuple[int, int | None]]:
         found = await client._async_list_group_offsets({group_id: None})  # noqa: SLF001 as above
         return {
-            TopicPartition(partition.topic, partition.partition): int(row.offset)
+            TopicPartition(partition.topic, partition.partition): (
+                int(row.offset),
+                None if row.leader_epoch is None else int(row.leader_epoch),
+            )
             for partition, row in found[group_id].items()
         }
 
     return admin.ask(f"show the offsets of group {group_id}", ask)
 
 
-def _end_offsets(admin: Admin, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
+def committed_offsets(admin: Admin, group_id: str) -> dict[TopicPartition, int]:
+    """Return a group's committed offsets.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
+    found = committed_with_epochs(admin, group_id)
+    return {partition: offset for partition, (offset, _) in found.items()}
+
+
+def offsets_at(
+    admin: Admin, partitions: set[TopicPartition], timestamp: int
+) -> dict[TopicPartition, int]:
+    """Return the end offsets (`LATEST`) or first offsets (`EARLIEST`) of partitions.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
+
     async def ask(client: KafkaAdminClient) -> dict[TopicPartition, int]:
         if not partitions:
             return {}
@@ -186,19 +226,19 @@ def _end_offsets(admin: Admin, partitions: set[TopicPartition]) -> dict[TopicPar
         leaders = await client._async_get_leader_for_partitions(wanted)  # noqa: SLF001 as above
         found: dict[TopicPartition, int] = {}
         for node, own in sorted(leaders.items()):
-            response = await client._manager.send(_ends_request(own), node_id=node)  # noqa: SLF001 as above
+            response = await client._manager.send(_offsets_request(own, timestamp), node_id=node)  # noqa: SLF001 as above
             for topic in response.topics:
                 for row in topic.partitions:
                     # The offset of a partition that moves stays unknown.
-                    _raise(row.error_code, fine=_MOVED)
+                    raise_for(row.error_code, fine=_MOVED)
                     if not row.error_code:
                         found[TopicPartition(topic.name, row.partition_index)] = int(row.offset)
         return found
 
-    return admin.ask("show end offsets", ask)
+    return admin.ask("show end offsets" if timestamp == LATEST else "show first offsets", ask)
 
 
-def _ends_request(partitions: Iterable[KafkaPartition]) -> ListOffsetsRequest:
+def _offsets_request(partitions: Iterable[KafkaPartition], timestamp: int) -> ListOffsetsRequest:
     topic_row = ListOffsetsRequest.ListOffsetsTopic
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
@@ -209,7 +249,7 @@ def _ends_request(partitions: Iterable[KafkaPartition]) -> ListOffsetsRequest:
             topic_row(
                 name=topic,
                 partitions=[
-                    topic_row.ListOffsetsPartition(partition_index=number, timestamp=_LATEST)
+                    topic_row.ListOffsetsPartition(partition_index=number, timestamp=timestamp)
                     for number in numbers
                 ],
             )
@@ -237,7 +277,7 @@ def _record_limit(admin: Admin) -> int | None:
         except IncompatibleBrokerVersion:
             return None
         for row in response.results:
-            _raise(row.error_code, fine=_MOVED)
+            raise_for(row.error_code, fine=_MOVED)
             for setting in row.configs or ():
                 if setting.name == _LIMIT_NAME and _is_count(str(setting.value)):
                     return int(setting.value)
@@ -250,9 +290,7 @@ def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MOST
 
 
-def _raise(error_code: int, fine: Sequence[int] = ()) -> None:
+def raise_for(error_code: int, fine: Sequence[int] = ()) -> None:
+    """Raise the client's error for an error code; codes in `fine` are accepted."""
     if error_code and error_code not in fine:
         raise for_code(error_code)
-
-
-__all__ = ["BrokerError", "NotAuthorized", "cluster_facts", "describe_group", "list_groups"]

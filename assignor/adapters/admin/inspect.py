@@ -7,6 +7,7 @@ from typing import Final
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
 from assignor.adapters.admin.groups import cluster_facts, describe_group, list_groups
+from assignor.adapters.admin.streams_groups import describe_streams_group, streams_facts
 from assignor.inspection import (
     ClusterFacts,
     DescribedGroup,
@@ -16,10 +17,12 @@ from assignor.inspection import (
     inspect_group,
     is_broker_side,
     is_settling,
+    look_at_streams_group,
 )
 from encoding import shown
 
 _LOOK_S: Final = 0.2
+_STREAMS: Final = "streams"
 
 
 def look_at_group(admin: Admin, group_id: str) -> GroupInspection:
@@ -84,6 +87,10 @@ def _as_listed(group: DescribedGroup, listed: DescribedGroup | None) -> Describe
 
 
 def _look(admin: Admin, group: DescribedGroup) -> GroupInspection:
+    if group.group_type == _STREAMS and is_broker_side(group):
+        streams_group = describe_streams_group(admin, group.group_id)
+        facts_of = streams_facts(admin, streams_group)
+        return look_at_streams_group(streams_group, facts_of)
     facts = ClusterFacts()
     if group.members and group.protocol_name:
         facts = cluster_facts(admin, group.group_id, lambda names: group_topics(group, names))

@@ -6,6 +6,7 @@ from typing import Final
 from rich.text import Text
 
 from assignor.cli.inspect.columns import name_width, number, plain_table
+from assignor.cli.inspect.streams_groups import streams_row
 from assignor.cli.toolkit.text import TextTable, line
 from assignor.inspection import GroupInspection, few, is_broker_side
 
@@ -51,11 +52,14 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
     notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
     if others and not look.members:
         notes = others[0].sentence
+    members = "?" if is_broker_side(described) else str(len(described.members))
+    if look.streams_group is not None:
+        members, version = streams_row(look.streams_group)
     return [
         described.group_id,
         described.state,
         described.protocol_name or described.group_type or described.protocol_type,
-        "?" if is_broker_side(described) else str(len(described.members)),
+        members,
         number(look.lag),
         version,
         line("; ".join(filter(None, (held_down, notes))), "yellow"),

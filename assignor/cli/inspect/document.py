@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from assignor.cli.inspect.streams_groups import streams_document
 from assignor.inspection import (
     ClientLook,
     GroupInspection,
     MemberLook,
+    TaskLook,
     TopologiesLook,
     VersionsLook,
     is_broker_side,
@@ -36,6 +38,11 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
             {"kind": finding.kind, "sentence": finding.sentence} for finding in look.findings
         ],
     }
+    if look.streams_group is not None:
+        del found["record"]
+        found["members"] = len(look.streams_group.group.members)
+        found["streams_group"] = streams_document(look.streams_group)
+        return found
     if not look.is_streams:
         found["clients"] = [_stock_member(member) for member in look.members]
         return found
@@ -60,17 +67,18 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
             for number, topics in look.shape.sources.items()
         },
         "clients": [_client(client) for client in look.clients],
-        "tasks": [
-            {
-                "task": str(task.task),
-                "inputs": _partitions(task.inputs),
-                "owners": list(task.owners),
-                "standbys": list(task.standbys),
-                "lag": task.lag,
-                "end_offset_sum": task.end_sum,
-            }
-            for task in look.tasks
-        ],
+        "tasks": [_task(task) for task in look.tasks],
+    }
+
+
+def _task(look: TaskLook) -> dict[str, Any]:
+    return {
+        "task": str(look.task),
+        "inputs": _partitions(look.inputs),
+        "owners": list(look.owners),
+        "standbys": list(look.standbys),
+        "lag": look.lag,
+        "end_offset_sum": look.end_sum,
     }
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from assignor.cli.assign.text import short_id
 from assignor.cli.inspect.columns import GAP, NAME_LEAST, name_width, number, plain_table
+from assignor.cli.inspect.streams_groups import streams_parts
 from assignor.cli.inspect.topologies import topology_change, topology_versions
 from assignor.cli.toolkit.text import Sentence, TextTable, cell, line, text_grid, utc_time
 from assignor.inspection import (
@@ -33,7 +34,10 @@ CLIENTS_SHOWN = 100
 """Most client rows; clients that limit the group's version are preferred."""
 
 _BAD = frozenset(
-    {"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size", "topology-waits"}
+    {
+        *("unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"),
+        *("topology-waits", "not-ready"),
+    }
 )
 
 
@@ -58,6 +62,8 @@ def render_group(
         if left > 0:
             parts.append(Text(f"{left} more are not shown; --format json lists all", style="dim"))
         parts += topology_change(look, client_names(look))
+    if look.streams_group is not None:
+        parts += streams_parts(look.streams_group, look.lag, width, tasks=tasks, cut=cut)
     if tasks and look.tasks:
         parts += [Text(), _tasks(look, width, cut=cut)]
     if look.findings:

@@ -1,10 +1,11 @@
 """Java virtual machines in Python processes: codecs, tools and members of real releases."""
 
 from system_tests.support.jvm.codecs import RealCodec
-from system_tests.support.jvm.feature_tool import FeatureTool, ToolRun
+from system_tests.support.jvm.kafka_tools import FeatureTool, StreamsGroupsTool, ToolRun
 
 __all__ = [
     "FeatureTool",
     "RealCodec",
+    "StreamsGroupsTool",
     "ToolRun",
 ]

@@ -19,7 +19,7 @@ class JvmChild:
     """A process that runs a module of this package with a release's classes; a context manager.
 
     Args:
-        module: its name, `codec` or `features`.
+        module: its name, `codec` or `tools`.
         release: exact name.
         what: its name in messages.
     """

@@ -11,8 +11,8 @@ from typing import Any
 
 from probing import find_release
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
+from system_tests.real import java_bytes, java_exception, start_jvm
 from system_tests.real.jars import streams_jars
-from system_tests.support.jvm.machine import java_bytes, java_exception, start_jvm
 
 _PACKAGE = "org.apache.kafka.streams.processor.internals.assignment"
 _CLASSES = {"subscription": "SubscriptionInfo", "assignment": "AssignmentInfo"}

@@ -16,8 +16,8 @@ from system_tests.errors import EnvironmentFailureError
 from system_tests.json_lines import read_line
 from system_tests.live import events
 from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
+from system_tests.real import implement, java_exception, start_jvm
 from system_tests.real.jars import streams_jars
-from system_tests.support.jvm.machine import implement, java_exception, start_jvm
 from system_tests.support.word_count import POISON, STORE, RealConfig, counts_topic, words_topic
 
 _LOOK_S = 0.1

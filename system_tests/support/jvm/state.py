@@ -9,8 +9,8 @@ from pathlib import Path
 
 from probing import find_release
 from system_tests.live.members.process import JsonLines
+from system_tests.real import start_jvm
 from system_tests.real.jars import streams_jars
-from system_tests.support.jvm.machine import start_jvm
 
 _STATE = "org.apache.kafka.streams.processor.internals.StateDirectory"
 _CHECKPOINT = "org.apache.kafka.streams.state.internals.OffsetCheckpoint"

@@ -9,7 +9,7 @@ from typing import Any
 
 from assignor.cli.toolkit import missing_extra
 from system_tests.errors import EnvironmentFailureError
-from system_tests.real import find_java
+from system_tests.real.java import find_java
 
 _OPTIONS = (
     "-Xmx256m",

@@ -1,7 +1,8 @@
-"""Kafka's feature tool, in this process: `python -m system_tests.support.jvm.features RELEASE`.
+"""Kafka's own tools, in this process: `python -m system_tests.support.jvm.tools RELEASE`.
 
-Reads lines `{"arguments": [...]}` as the shell script takes them, and answers each with `{"status":
-..., "out": ..., "err": ...}`. The JVM, whose start is slow, is started once.
+Reads lines `{"tool": CLASS, "arguments": [...]}`, arguments as the shell script of the tool takes
+them, and answers each with `{"status": ..., "out": ..., "err": ...}`. The JVM, whose start is slow,
+is started once.
 """
 
 import json
@@ -9,10 +10,9 @@ import sys
 from typing import Any
 
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
+from system_tests.real import implement, start_jvm
 from system_tests.real.jars import tools_jars
-from system_tests.support.jvm.machine import implement, start_jvm
 
-_TOOL = "org.apache.kafka.tools.FeatureCommand"
 _EXIT = "org.apache.kafka.common.utils.Exit"
 
 
@@ -21,7 +21,7 @@ def main() -> int:
     lines = JsonLines()
     ask_kernel_to_end_with_parent()
     classes = start_jvm(tools_jars(sys.argv[1]))
-    system, tool, exit_ = (classes(name) for name in ("java.lang.System", _TOOL, _EXIT))
+    system, exit_ = (classes(name) for name in ("java.lang.System", _EXIT))
     statuses: list[int] = []
 
     def remember(status: int, _: Any) -> None:
@@ -34,7 +34,8 @@ def main() -> int:
         out, err = (classes("java.io.PrintStream")(stream, True) for stream in streams)  # noqa: FBT003 Java's own parameter
         system.setOut(out)
         system.setErr(err)
-        tool.main(json.loads(line)["arguments"])
+        question = json.loads(line)
+        classes(question["tool"]).main(question["arguments"])
         outputs = [str(stream.toString()) for stream in streams]
         lines.answer(status=statuses.pop(), out=outputs[0], err=outputs[1])
     return 0

@@ -1,0 +1,231 @@
+"""Requests about streams groups (KIP-1071); the results are values of `assignor.inspection`.
+
+What a broker sends is checked here: a value that no coordinator sends (a negative partition, a
+member id that occurs twice) ends the inspection of this group with a sentence.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion
+
+from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.adapters.admin.groups import (
+    EARLIEST,
+    LATEST,
+    committed_with_epochs,
+    offsets_at,
+    raise_for,
+    topic_facts,
+)
+from assignor.adapters.admin.messages import StreamsGroupDescribeRequest
+from assignor.inspection import (
+    DescribedStreamsGroup,
+    InternalTopic,
+    StreamsFacts,
+    StreamsMember,
+    StreamsSubtopology,
+    StreamsTask,
+    StreamsTasks,
+    group_topics_of,
+    read_partitions,
+)
+from encoding import shown
+
+_GROUP_ID_NOT_FOUND: Final = 69
+_STATES: Final = frozenset(
+    {"NotReady", "Assigning", "Reconciling", "Stable", "Empty", "Dead", "Unknown"}
+)
+PARTITIONS_MOST: Final = 1_000_000
+"""Partitions of a topic above which a description is rejected."""
+
+
+class InvalidDescription(ValueError):
+    """A broker described a group in a way that no coordinator does."""
+
+
+def describe_streams_group(admin: Admin, group_id: str) -> DescribedStreamsGroup:
+    """Return one streams group; an unknown group, or a group of another type, has state `Dead`.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`; also if the brokers are older than 4.1.
+        InvalidDescription: the broker sent values that no coordinator sends.
+    """
+
+    async def ask(client: KafkaAdminClient) -> tuple[Any, str]:
+        manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
+        try:
+            nodes = await client._find_coordinator_ids([group_id])  # noqa: SLF001 as above
+            node = nodes[group_id]
+            request = StreamsGroupDescribeRequest(
+                group_ids=[group_id], include_authorized_operations=False
+            )
+            response = await manager.send(request, node_id=node)
+            rows = [row for row in response.groups if row.group_id == group_id]
+            if len(rows) != 1:
+                raise InvalidDescription(
+                    f"the broker describes group {shown(group_id)} {len(rows)} times"
+                )
+            raise_for(rows[0].error_code, fine=(_GROUP_ID_NOT_FOUND,))
+        except BrokerResponseError:
+            # The coordinator may have moved; look it up again at the next try.
+            manager.cluster._coordinators.clear()  # noqa: SLF001 the client has no other way
+            raise
+        broker = manager.cluster.broker_metadata(node)
+        place = f"{shown(broker.host)}:{broker.port} ({node})" if broker else f"({node})"
+        return rows[0], place
+
+    doing = f"describe streams group {shown(group_id)} and its topics"
+    try:
+        row, coordinator = admin.ask(doing, ask)
+    except IncompatibleBrokerVersion:
+        raise BrokerError(
+            f"{admin.target.spelled} cannot {doing}: its brokers do not know StreamsGroupDescribe,"
+            " which is in Kafka 4.1 and newer"
+        ) from None
+    return read_streams_group(row, coordinator)
+
+
+def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
+    """Return sizes of the group's topics and the offsets of what its members read.
+
+    Raises:
+        BrokerError: the cluster does not answer.
+    """
+    unknown: list[str] = []
+
+    def allowed(otherwise: Any, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except NotAuthorized as error:
+            unknown.append(str(error))
+            return otherwise
+
+    topics = allowed(None, lambda: topic_facts(admin, lambda _: group_topics_of(group)))
+    sizes = None if topics is None else {name: row.partitions for name, row in topics.items()}
+    partitions = read_partitions(group, StreamsFacts(partitions=sizes))
+    return StreamsFacts(
+        partitions=sizes,
+        committed=allowed({}, lambda: committed_with_epochs(admin, group.group_id)),
+        starts=allowed({}, lambda: offsets_at(admin, partitions, EARLIEST)),
+        ends=allowed({}, lambda: offsets_at(admin, partitions, LATEST)),
+        unknown=tuple(dict.fromkeys(unknown)),
+    )
+
+
+def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
+    """Return a row of a StreamsGroupDescribe response as a value.
+
+    Raises:
+        InvalidDescription: a value that no coordinator sends.
+    """
+    group_id = str(row.group_id)
+    if row.error_code == _GROUP_ID_NOT_FOUND:
+        return DescribedStreamsGroup(
+            group_id=group_id, state="Dead", group_epoch=-1, assignment_epoch=-1
+        )
+    state = str(row.group_state)
+    _check(state in _STATES, group_id, f"state {shown(state)}")
+    topology = row.topology
+    parts = None
+    if topology is not None and topology.subtopologies is not None:
+        parts = tuple(_subtopology(group_id, part) for part in topology.subtopologies)
+        _check_unique(group_id, "subtopology", [part.subtopology_id for part in parts])
+    members = [_member(group_id, member) for member in row.members]
+    _check_unique(group_id, "member", [member.member_id for member in members])
+    return DescribedStreamsGroup(
+        group_id=group_id,
+        state=state,
+        group_epoch=int(row.group_epoch),
+        assignment_epoch=int(row.assignment_epoch),
+        topology_epoch=None if topology is None else int(topology.epoch),
+        subtopologies=parts,
+        members=tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
+        coordinator=coordinator,
+    )
+
+
+def _subtopology(group_id: str, row: Any) -> StreamsSubtopology:
+    return StreamsSubtopology(
+        subtopology_id=str(row.subtopology_id),
+        source_topics=tuple(map(str, row.source_topics)),
+        repartition_sink_topics=tuple(map(str, row.repartition_sink_topics)),
+        state_changelog_topics=tuple(_topic(group_id, t) for t in row.state_changelog_topics),
+        repartition_source_topics=tuple(_topic(group_id, t) for t in row.repartition_source_topics),
+    )
+
+
+def _topic(group_id: str, row: Any) -> InternalTopic:
+    count = int(row.partitions)
+    _check(0 <= count <= PARTITIONS_MOST, group_id, f"{count} partitions of {shown(row.name)}")
+    return InternalTopic(
+        name=str(row.name),
+        partitions=count,
+        replication_factor=int(row.replication_factor),
+        configs={str(pair.key): str(pair.value) for pair in row.topic_configs},
+    )
+
+
+def _member(group_id: str, row: Any) -> StreamsMember:
+    endpoint = row.user_endpoint
+    return StreamsMember(
+        member_id=str(row.member_id),
+        member_epoch=int(row.member_epoch),
+        client_id=str(row.client_id),
+        client_host=str(row.client_host).removeprefix("/"),
+        process_id=str(row.process_id),
+        instance_id=None if row.instance_id is None else str(row.instance_id),
+        rack=None if row.rack_id is None else str(row.rack_id),
+        topology_epoch=int(row.topology_epoch),
+        endpoint=None if endpoint is None else f"{endpoint.host}:{endpoint.port}",
+        tags={str(pair.key): str(pair.value) for pair in row.client_tags},
+        task_offsets=_offsets(group_id, row.task_offsets),
+        task_end_offsets=_offsets(group_id, row.task_end_offsets),
+        current=_tasks(group_id, row.assignment),
+        target=_tasks(group_id, row.target_assignment),
+        is_classic=bool(row.is_classic),
+    )
+
+
+def _tasks(group_id: str, row: Any) -> StreamsTasks:
+    return StreamsTasks(
+        active=_task_ids(group_id, row.active_tasks),
+        standby=_task_ids(group_id, row.standby_tasks),
+        warmup=_task_ids(group_id, row.warmup_tasks),
+    )
+
+
+def _task_ids(group_id: str, rows: Iterable[Any]) -> tuple[StreamsTask, ...]:
+    tasks = [
+        _task(group_id, row.subtopology_id, partition)
+        for row in rows
+        for partition in row.partitions
+    ]
+    _check_unique(group_id, "task", [str(task) for task in tasks])
+    return tuple(sorted(tasks))
+
+
+def _task(group_id: str, subtopology: Any, partition: Any) -> StreamsTask:
+    number = int(partition)
+    _check(0 <= number < PARTITIONS_MOST, group_id, f"partition {number} of {shown(subtopology)}")
+    return StreamsTask(str(subtopology), number)
+
+
+def _offsets(group_id: str, rows: Iterable[Any]) -> dict[StreamsTask, int]:
+    return {_task(group_id, row.subtopology_id, row.partition): int(row.offset) for row in rows}
+
+
+def _check(is_valid: object, group_id: str, what: str) -> None:
+    if not is_valid:
+        raise InvalidDescription(
+            f"the broker describes streams group {shown(group_id)} with {what}: not a"
+            " description of a Kafka broker; check what listens at the bootstrap server"
+        )
+
+
+def _check_unique(group_id: str, what: str, names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        _check(name not in seen, group_id, f"{what} {shown(name)} twice")
+        seen.add(name)

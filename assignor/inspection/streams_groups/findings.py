@@ -1,0 +1,167 @@
+"""Problems and risks of a streams group, as sentences for operators, worst first."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from assignor.inspection.routing import few
+from assignor.inspection.streams_groups.values import StreamsGroupLook, StreamsTask
+from assignor.inspection.values import Finding
+from encoding import shown
+
+_Rule = Callable[[StreamsGroupLook], Iterator[str]]
+
+
+def streams_findings(look: StreamsGroupLook) -> tuple[Finding, ...]:
+    """Return every finding, in the order of the rules."""
+    return tuple(
+        Finding(kind=kind, sentence=sentence) for kind, rule in _RULES for sentence in rule(look)
+    )
+
+
+def _not_ready(look: StreamsGroupLook) -> Iterator[str]:
+    yield from look.waits_for
+
+
+def _owned_twice(look: StreamsGroupLook) -> Iterator[str]:
+    shared = [str(task) for task, names in sorted(_owners(look).items()) if len(names) > 1]
+    if shared:
+        yield f"task {few(shared)} runs on more than one member"
+
+
+def _not_owned(look: StreamsGroupLook) -> Iterator[str]:
+    owners = _owners(look)
+    holders = {
+        task: look.client_names[member.member_id]
+        for member in look.group.members
+        for task in look.to_stop[member.member_id]
+    }
+    for member in look.group.members:
+        waiting = [task for task in look.to_start[member.member_id] if task not in owners]
+        held = [task for task in look.to_start[member.member_id] if task in owners]
+        name = shown(look.client_names[member.member_id])
+        if waiting:
+            yield (
+                f"task {few([str(task) for task in waiting])} runs nowhere: {name} gets it with"
+                " its next heartbeat"
+            )
+        if held:
+            names = few(sorted({holders.get(task, "another member") for task in held}))
+            yield (
+                f"task {few([str(task) for task in held])} moves to {name} when {names} has"
+                " stopped it"
+            )
+
+
+def _unassigned(look: StreamsGroupLook) -> Iterator[str]:
+    """Tasks of the topology that no target assignment has."""
+    if not look.group.members or look.waits_for:
+        return
+    wanted = {task for member in look.group.members for task in member.target.active}
+    left_out = [str(task) for task in sorted(_tasks(look) - wanted)]
+    if left_out:
+        yield f"task {few(left_out)} is in no member's target assignment"
+
+
+def _topology_epoch(look: StreamsGroupLook) -> Iterator[str]:
+    epoch = look.group.topology_epoch
+    stale = [
+        f"{look.client_names[member.member_id]} ({member.topology_epoch})"
+        for member in look.group.members
+        if epoch is not None and member.topology_epoch != epoch
+    ]
+    if stale:
+        yield (
+            f"{few(stale)} has another topology epoch than the group ({epoch}): brokers of 4.3.1"
+            " do not update the topology of a group with members; stop all members, then start"
+            " them with one program"
+        )
+
+
+def _source_topics(look: StreamsGroupLook) -> Iterator[str]:
+    """Source topics that are gone although the coordinator has not noticed it yet."""
+    sizes = look.facts.partitions
+    if sizes is None or look.waits_for or not look.group.members:
+        return
+    missing = [
+        topic
+        for part in look.group.subtopologies or ()
+        for topic in part.source_topics
+        if topic not in sizes
+    ]
+    if missing:
+        yield f"source topic {few(sorted(set(missing)))} does not exist any more; create it again"
+
+
+def _internal_topics(look: StreamsGroupLook) -> Iterator[str]:
+    sizes = look.facts.partitions
+    if sizes is None or look.waits_for:
+        return
+    for part in look.group.subtopologies or ():
+        for row in (*part.repartition_source_topics, *part.state_changelog_topics):
+            found = sizes.get(row.name, 0)
+            if not found:
+                yield (
+                    f"internal topic {shown(row.name)} does not exist, or you may not describe it"
+                )
+            elif row.partitions and found != row.partitions:
+                yield (
+                    f"internal topic {shown(row.name)} has {found} partitions and needs"
+                    f" {row.partitions}"
+                )
+
+
+def _classic(look: StreamsGroupLook) -> Iterator[str]:
+    names = [
+        look.client_names[member.member_id] for member in look.group.members if member.is_classic
+    ]
+    if names:
+        yield f"{few(names)} uses the classic protocol"
+
+
+def _uncommitted(look: StreamsGroupLook) -> Iterator[str]:
+    rows = [row for row in look.offsets if row.committed is None]
+    if rows and not look.facts.unknown:
+        listed = [f"{row.partition.topic}-{row.partition.partition}" for row in rows]
+        yield (
+            f"{few(listed)} has no committed offset; its lag is counted from the first record,"
+            " as Kafka's tool does"
+        )
+
+
+def _unread_facts(look: StreamsGroupLook) -> Iterator[str]:
+    yield from look.facts.unknown
+
+
+def _owners(look: StreamsGroupLook) -> dict[StreamsTask, list[str]]:
+    owners: dict[StreamsTask, list[str]] = defaultdict(list)
+    for member in look.group.members:
+        for task in member.current.active:
+            owners[task].append(look.client_names[member.member_id])
+    return owners
+
+
+def _tasks(look: StreamsGroupLook) -> set[StreamsTask]:
+    """Return the tasks of the topology: as many per subtopology as its largest input topic has."""
+    sizes = look.facts.partitions
+    if sizes is None:
+        return set()
+    return {
+        StreamsTask(part.subtopology_id, number)
+        for part in look.group.subtopologies or ()
+        for number in range(max((sizes.get(topic, 0) for topic in part.input_topics), default=0))
+    }
+
+
+_RULES: Final[tuple[tuple[str, _Rule], ...]] = (
+    ("not-ready", _not_ready),
+    ("owned-twice", _owned_twice),
+    ("not-owned", _not_owned),
+    ("unassigned", _unassigned),
+    ("topology-differs", _topology_epoch),
+    ("source-topic", _source_topics),
+    ("internal-topic", _internal_topics),
+    ("classic-member", _classic),
+    ("uncommitted", _uncommitted),
+    ("not-told", _unread_facts),
+)

@@ -1,0 +1,114 @@
+"""``rolling-bounce plan --to streams``: the move of a group to the streams protocol (KIP-1071)."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from assignor.cli import all_of
+from assignor.problems import ProblemError
+from encoding import shown
+from probing import ReleaseError, find_release
+from system_tests.cli.options import EXIT_BAD, Decorator, refuse
+from system_tests.plan import (
+    StreamsMove,
+    Use,
+    plan_streams_move,
+    read_saved,
+    restored_of_saved,
+)
+
+_UNUSED = {
+    "group_id": "save the group first (assignor inspect --save FILE) and give --problem FILE",
+    "report": "--to streams writes no report; leave --report out",
+    "seeds": "--to streams simulates no bounces; leave --seeds out",
+}
+move_options: Decorator = all_of(
+    (
+        click.option(
+            "--brokers", metavar="RELEASE", help="With --to streams: release of the brokers."
+        ),
+        click.option(
+            "--streams-version",
+            type=click.IntRange(0, 1),
+            help="With --to streams: finalized level of streams.version, as `assignor features"
+            " describe` shows it; by default that of a new cluster of this release.",
+        ),
+    )
+)
+"""The brokers that take a group over."""
+
+
+def refuse_move_options(given: dict[str, Any]) -> None:
+    """Refuse the options of this move in another plan."""
+    if given["brokers"] is not None or given["streams_version"] is not None:
+        refuse("--brokers and --streams-version need --to streams; leave them out")
+
+
+def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
+    """Print the plan, and end with 0, or with 1 if the group cannot move."""
+    for name, sentence in _UNUSED.items():
+        if given[name] is not None:
+            refuse(sentence)
+    if given["brokers"] is None:
+        refuse("give the release of the brokers, which assign the tasks: --brokers RELEASE")
+    try:
+        move = _planned(given, uses)
+    except (ReleaseError, ProblemError) as error:
+        refuse(str(error))
+    if given["form"] == "json":
+        click.echo(json.dumps(asdict(move), indent=2))
+    else:
+        for line in move_lines(move):
+            click.echo(shown(line, limit=None))
+    sys.exit(EXIT_BAD if move.obstacles else 0)
+
+
+def _planned(given: dict[str, Any], uses: frozenset[Use]) -> StreamsMove:
+    saved: Path | None = given["saved"]
+    old = find_release(given["old"]) if given["old"] is not None else None
+    if saved is not None:
+        old = find_release(read_saved(saved).release(old))
+    if old is None:
+        refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
+    return plan_streams_move(
+        old,
+        find_release(given["brokers"]),
+        uses,
+        streams_version=given["streams_version"],
+        session_timeout_ms=given["session_timeout_ms"],
+        restored=None if saved is None else restored_of_saved(saved),
+    )
+
+
+def move_lines(move: StreamsMove) -> Iterator[str]:
+    """Yield a move as lines of text."""
+    title = f"{move.release}, classic to streams protocol (KIP-1071), brokers {move.brokers}"
+    if move.obstacles:
+        yield f"{title}: the group cannot move"
+        for obstacle in move.obstacles:
+            yield f"  refused: {obstacle}"
+        return
+    yield f"{title}: offline, all members are stopped; the brokers' {move.assignor} assignor"
+    yield f"  downtime: {move.downtime}"
+    for number, step in enumerate(move.steps, 1):
+        yield ""
+        yield f"step {number}: {step.what}"
+        yield f"  seen: {step.seen}"
+        yield f"  cost: {step.cost}"
+        yield f"  back: {step.back}"
+    yield ""
+    yield f"point of no return: {move.no_return}"
+    for name, lines in (
+        ("The broker keeps", move.kept),
+        ("The broker does not keep", move.lost),
+        ("Before you start", move.changes),
+        ("Not checked", move.not_checked),
+    ):
+        yield ""
+        yield f"{name}:"
+        yield from (f"  - {line}" for line in lines)

@@ -1,0 +1,328 @@
+"""The move of a group to the streams protocol (KIP-1071), in which the broker assigns the tasks.
+
+The move is offline: the coordinator converts an empty classic group, and keeps its committed
+offsets. Facts are those of Kafka 4.3.1: of its jars, and of moves with real brokers and members
+(`rolling-bounce live --to streams`).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from probing import Release, ReleaseError, find_release
+from system_tests.plan.changes import ReleaseChange, Subject, changes_between
+from system_tests.plan.restored import Restored
+from system_tests.plan.uses import Use
+from system_tests.sim.world import behaviour_of
+
+TARGET: Final = "streams"
+"""The value of `--to` for this move, and of `group.protocol`."""
+FIRST_MEMBERS: Final = (4, 2, 0)
+INITIAL_DELAY_MS: Final = 3000
+"""`group.streams.initial.rebalance.delay.ms` of a broker of 4.3.1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRow:
+    """What brokers from a release on do with streams groups.
+
+    Attributes:
+        since: the first release; the row holds until the next one.
+        refused: why a group cannot move there; empty if it can.
+        assignor: the broker's assignor; 4.4 changes it.
+        streams_version: level of the feature `streams.version` in a new cluster.
+    """
+
+    since: tuple[int, ...]
+    refused: str
+    assignor: str = ""
+    streams_version: int = 0
+
+
+BROKERS: Final = (
+    BrokerRow(since=(0,), refused="do not know the streams protocol; upgrade them to 4.2.1"),
+    BrokerRow(
+        since=(4, 1, 0),
+        refused="have the streams protocol as early access only (KIP-1071); upgrade them to 4.2.1",
+    ),
+    BrokerRow(
+        since=(4, 2, 0),
+        refused=(
+            "have KAFKA-20254: after its log is compacted, a group that was moved cannot be loaded;"
+            " upgrade them to 4.2.1"
+        ),
+        streams_version=1,
+    ),
+    BrokerRow(since=(4, 2, 1), refused="", assignor="sticky", streams_version=1),
+    BrokerRow(since=(4, 3, 0), refused="", assignor="sticky", streams_version=1),
+)
+
+_SOURCE: Final = "StreamsConfig and KafkaStreams of 4.3.1"
+CHANGES: Final = (
+    ReleaseChange(
+        since="4.2.0",
+        subject=Subject.DEFAULT,
+        what=(
+            "num.standby.replicas of members is ignored; the broker's default is 0 standbys, and"
+            " its maximum is 2"
+        ),
+        action=(
+            "set it before the start: kafka-configs.sh --bootstrap-server HOST:PORT --alter"
+            " --entity-type groups --entity-name GROUP --add-config streams.num.standby.replicas=N"
+        ),
+        source=_SOURCE,
+    ),
+    ReleaseChange(
+        since="4.2.0",
+        subject=Subject.DEFAULT,
+        what=(
+            "session.timeout.ms and heartbeat.interval.ms of members are ignored; the broker has"
+            " 45 s (45 to 60 s) and 5 s (5 to 15 s)"
+        ),
+        action="set streams.session.timeout.ms and streams.heartbeat.interval.ms of the group",
+        source="GroupCoordinatorConfig of 4.3.1",
+    ),
+    ReleaseChange(
+        since="4.2.0",
+        subject=Subject.REMOVED,
+        what=(
+            "max.warmup.replicas, acceptable.recovery.lag and the interval of probing rebalances"
+            " have no effect: there are no warm-ups, a task moves at once and restores on its new"
+            " member"
+        ),
+        source=_SOURCE,
+    ),
+    ReleaseChange(
+        since="4.2.0",
+        subject=Subject.REMOVED,
+        what="rack.aware.assignment.* and task.assignor.class have no effect",
+        source="KIP-1071",
+    ),
+    ReleaseChange(
+        since="4.2.0",
+        subject=Subject.BEHAVIOUR,
+        what=(
+            "the topology of a group with members cannot change (KAFKA-20170): each change of it"
+            " stops all members"
+        ),
+        source="GroupMetadataManager of 4.3.1",
+    ),
+    ReleaseChange(
+        since="4.2.0",
+        subject=Subject.BEHAVIOUR,
+        what="members leave the group when they are closed, so each restart moves their tasks",
+        source="StreamThread of 4.3.1",
+    ),
+    ReleaseChange(
+        since="4.2.0",
+        subject=Subject.DEFECT,
+        what=(
+            "if a source topic is missing, the broker answers members with application.server with"
+            " UNKNOWN_SERVER_ERROR, and they end"
+        ),
+        action="create all source topics first",
+        source="a broker of 4.3.1, KIP-1071",
+        uses=(Use.IQ,),
+    ),
+)
+_NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"
+_NO_FEATURE: Final = (
+    "streams.version is not finalized: a cluster that was upgraded keeps level 0; run assignor"
+    " features upgrade --bootstrap-server HOST:PORT --feature streams.version=1"
+)
+_REGEX: Final = (
+    "regular expressions: members of 4.3.1 refuse to start (Pattern subscriptions are not supported"
+    " with the STREAMS protocol); subscribe to topics by name, or stay classic"
+)
+_STATIC: Final = (
+    "static members: 4.3.1 refuses group.instance.id with group.protocol=streams; remove it in a"
+    " rolling bounce of the classic group first, or stay classic"
+)
+NOT_CHECKED: Final = (
+    "custom client suppliers and named topologies, which members of 4.3.1 refuse at the start",
+    "permissions: the broker creates internal topics with the rights of the members' user",
+    "whether stores are on disk or in memory: in memory, all state is restored",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveStep:
+    """One step: what is done, what is seen when it is done, its cost, and the way back."""
+
+    what: str
+    seen: str
+    cost: str
+    back: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsMove:
+    """A planned move, or why there is none.
+
+    Attributes:
+        release: of the members, which does not change.
+        brokers: release of the brokers; assignor: the one that assigns the tasks there.
+        uses: features of the application.
+        obstacles: why the group cannot move; if there are any, there are no steps.
+        steps: in order.
+        kept, lost: what the broker keeps of the classic group, and what not.
+        restored: what a saved group restores; None without one.
+        downtime: what it consists of, as a sentence.
+        no_return: a sentence about the point of no return.
+        changes: what else changes, as sentences.
+        not_checked: what this plan does not check.
+    """
+
+    release: str
+    brokers: str
+    assignor: str
+    uses: tuple[str, ...]
+    obstacles: tuple[str, ...] = ()
+    steps: tuple[MoveStep, ...] = ()
+    kept: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    restored: Restored | None = None
+    downtime: str = ""
+    no_return: str = ""
+    changes: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+
+
+def broker_row(release: Release) -> BrokerRow:
+    """Return the last row that holds for brokers of a release.
+
+    Raises:
+        ReleaseError: it is not a release of Kafka.
+    """
+    if release.is_native:
+        raise ReleaseError(f"{release.name} is not a release of brokers; give one, as 4.3")
+    return next(row for row in reversed(BROKERS) if row.since <= release.order)
+
+
+def plan_streams_move(
+    members: Release,
+    brokers: Release,
+    uses: frozenset[Use],
+    *,
+    streams_version: int | None = None,
+    session_timeout_ms: int | None = None,
+    restored: Restored | None = None,
+) -> StreamsMove:
+    """Return the plan of the move of a classic group to the streams protocol.
+
+    Args:
+        members: release of the members.
+        brokers: release of the brokers.
+        uses: features of the application.
+        streams_version: finalized level of `streams.version`; None: that of a new cluster.
+        session_timeout_ms: of the classic members; None: the default of their release.
+        restored: what a saved group restores.
+
+    Raises:
+        ReleaseError: `brokers` is not a release of Kafka.
+    """
+    row = broker_row(brokers)
+    level = row.streams_version if streams_version is None else streams_version
+    move = StreamsMove(
+        release=members.name,
+        brokers=brokers.name,
+        assignor=row.assignor,
+        uses=tuple(sorted(uses)),
+        obstacles=tuple(_obstacles(members, brokers, row, level, uses)),
+        restored=restored,
+        changes=tuple(map(str, _changes(members, uses))),
+        not_checked=NOT_CHECKED,
+    )
+    if move.obstacles:
+        return move
+    default_ms = behaviour_of(members.name, None).session_timeout_ms
+    return _with_steps(move, (session_timeout_ms or default_ms) / 1000)
+
+
+def _obstacles(
+    members: Release, brokers: Release, row: BrokerRow, level: int, uses: frozenset[Use]
+) -> list[str]:
+    """Return every reason that forbids the move."""
+    too_old = (
+        f"members of {members.name} do not have the streams protocol ready for production: bring"
+        f" them to 4.3 first (rolling-bounce plan --from {members.name} --to 4.3)"
+    )
+    rows = (
+        (members.is_native, _NATIVE),
+        (not members.is_native and members.order < FIRST_MEMBERS, too_old),
+        (bool(row.refused), f"brokers of {brokers.name} {row.refused}"),
+        (not row.refused and level < 1, _NO_FEATURE),
+        (Use.REGEX in uses, _REGEX),
+        (Use.STATIC in uses, _STATIC),
+    )
+    return [sentence for is_obstacle, sentence in rows if is_obstacle]
+
+
+def _changes(members: Release, uses: frozenset[Use]) -> list[object]:
+    before = find_release("4.1")  # every row is of the protocol, whatever the release of members
+    return (
+        list(changes_between((before, members), uses, CHANGES))
+        if members.order > before.order
+        else []
+    )
+
+
+def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
+    classic, streams = "group.protocol=classic", "group.protocol=streams"
+    restores = _restores(move.restored)
+    return StreamsMove(
+        **{name: getattr(move, name) for name in ("release", "brokers", "assignor", "uses")},
+        restored=move.restored,
+        changes=move.changes,
+        not_checked=move.not_checked,
+        kept=(
+            "the committed offsets: members continue where they stopped",
+            "changelog and repartition topics, unchanged",
+            "state directories and process ids of the members",
+        ),
+        lost=(
+            "generation and member ids",
+            "which member had which task: the first assignment does not know where state is",
+        ),
+        downtime=(
+            f"all partitions stop from the first stop to the first assignment: {session_s:g} s of"
+            f" session timeout unless members leave, {INITIAL_DELAY_MS / 1000:g} s of"
+            " streams.initial.rebalance.delay.ms, the start of the JVMs, and the restore"
+        ),
+        no_return=(
+            "none: until streams.version is lowered or brokers are downgraded, the group can go"
+            " back at any time, and restores again; a topology that changes meanwhile has to be"
+            " known to the classic members, too"
+        ),
+        steps=(
+            MoveStep(
+                what="stop all members, and wait until the group is empty",
+                seen="assignor inspect --group GROUP reports state Empty",
+                cost=(
+                    f"{session_s:g} s: members do not send LeaveGroup when they are closed, so the"
+                    " group is empty when their sessions (session.timeout.ms) have expired; to"
+                    " save that time, close them with LEAVE_GROUP of CloseOptions (KIP-1153)"
+                ),
+                back=f"start the members with {classic}; they restore nothing that is on disk",
+            ),
+            MoveStep(
+                what=f"start all members with {streams}, release {move.release}",
+                seen=(
+                    "assignor inspect --group GROUP reports type streams, state Stable, no findings"
+                ),
+                cost=(
+                    f"{restores}; a member that starts before the group is empty ends with"
+                    " GroupIdNotFoundException (Group GROUP is not a streams group): start it again"
+                ),
+                back=(
+                    "stop all members, which leave the group at once; wait for state Empty; start"
+                    f" them with {classic}; {restores}"
+                ),
+            ),
+        ),
+    )
+
+
+def _restores(restored: Restored | None) -> str:
+    if restored is None:
+        return "every task that a member without its state gets is restored from its changelog"
+    return restored.sentence

@@ -1,0 +1,26 @@
+"""`rolling-bounce live --to streams`: real JVM members move to the streams protocol and back."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from system_tests.cli.main import main
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+
+
+def test_a_group_moves_there_and_back():
+    words = "live --from 4.3 --to streams --broker kafka:4.3 --members 2 --partitions 4 --rate 50"
+    done = CliRunner().invoke(main, [*words.split(), "--format", "json"])
+    report = json.loads(done.stdout)
+    assert [check for check in report["checks"] if not check["ok"]] == []
+    assert done.exit_code == 0
+    assert [phase["group_type"] for phase in report["phases"]] == ["classic", "streams", "classic"]
+    moved, returned = report["phases"][1:]
+    # Stores are in memory: all state is restored, there and back.
+    assert sum(moved["restored"].values()) > 0
+    assert sum(returned["restored"].values()) > sum(moved["restored"].values())
+    # Classic members stay until their sessions have expired, streams members leave.
+    assert moved["empty_ms"] - moved["stopped_ms"] > 3000
+    assert returned["empty_ms"] - returned["stopped_ms"] < moved["empty_ms"] - moved["stopped_ms"]

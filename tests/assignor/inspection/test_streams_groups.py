@@ -1,0 +1,240 @@
+"""Inspection of streams groups: moves, lags, why a group is not ready, findings."""
+
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from assignor.cli.inspect.all_groups import render_groups
+from assignor.cli.inspect.document import document_of
+from assignor.cli.inspect.text import render_group
+from assignor.inspection import (
+    DescribedStreamsGroup,
+    InternalTopic,
+    StreamsFacts,
+    StreamsMember,
+    StreamsSubtopology,
+    StreamsTask,
+    StreamsTasks,
+    look_at_streams_group,
+    problem_of,
+)
+from assignor.problems import ProblemError
+from encoding import TopicPartition
+
+PARTS = (
+    StreamsSubtopology(
+        subtopology_id="0", source_topics=("in",), repartition_sink_topics=("g-counts-repartition",)
+    ),
+    StreamsSubtopology(
+        subtopology_id="1",
+        repartition_source_topics=(InternalTopic(name="g-counts-repartition", partitions=2),),
+        state_changelog_topics=(InternalTopic(name="g-counts-changelog", partitions=2),),
+    ),
+)
+SIZES = {"in": 2, "g-counts-repartition": 2, "g-counts-changelog": 2}
+
+
+def tasks(text):
+    return tuple(StreamsTask(*_split(word)) for word in text.split())
+
+
+def _split(word):
+    subtopology, _, partition = word.rpartition("_")
+    return subtopology, int(partition)
+
+
+def member(name, current, target=None, **fields):
+    return StreamsMember(
+        member_id=f"id-{name}",
+        member_epoch=3,
+        client_id=f"{name}-StreamThread-1-consumer",
+        client_host="127.0.0.1",
+        process_id=f"process-{name}",
+        current=StreamsTasks(active=tasks(current)),
+        target=StreamsTasks(active=tasks(current if target is None else target)),
+        **fields,
+    )
+
+
+def group(*members, **fields):
+    wanted = {
+        "state": "Stable",
+        "group_epoch": 3,
+        "assignment_epoch": 3,
+        "topology_epoch": 0,
+        "subtopologies": PARTS,
+        "coordinator": "localhost:9092 (1)",
+    }
+    return DescribedStreamsGroup(group_id="g", members=members, **(wanted | fields))
+
+
+def facts(**fields):
+    partitions = [TopicPartition(t, n) for t in ("in", "g-counts-repartition") for n in (0, 1)]
+    wanted = {
+        "partitions": SIZES,
+        "committed": dict.fromkeys(partitions, (5, 0)),
+        "starts": dict.fromkeys(partitions, 1),
+        "ends": dict.fromkeys(partitions, 9),
+    }
+    return StreamsFacts(**(wanted | fields))
+
+
+def text_of(look):
+    console = Console(width=110, record=True, force_terminal=False)
+    console.print(render_group(look, width=110, now_ms=0, tasks=True, cut=False))
+    return " ".join(console.export_text().split())
+
+
+ALL = "0_0 0_1 1_0 1_1"
+
+
+def test_a_stable_group_has_no_findings_and_the_lag_of_all_inputs():
+    look = look_at_streams_group(group(member("a", "0_0 1_0"), member("b", "0_1 1_1")), facts())
+    assert look.findings == ()
+    assert look.lag == 4 * 4
+    assert look.streams_group.lags == {"id-a": 8, "id-b": 8}
+    text = text_of(look)
+    assert "group g with 2 members, Stable; streams protocol (KIP-1071)" in text
+    assert "no task moves" in text
+    assert "g-counts-changelog (2)" in text
+
+
+def test_a_lag_without_a_commit_is_counted_from_the_first_offset():
+    committed = {TopicPartition("in", 1): (-1, -1)}
+    look = look_at_streams_group(group(member("a", ALL)), facts(committed=committed))
+    assert {(row.committed, row.leader_epoch, row.lag) for row in look.streams_group.offsets} == {
+        (None, None, 8)
+    }
+    assert [finding.kind for finding in look.findings] == ["uncommitted"]
+
+
+def test_a_partition_that_a_smaller_topic_lacks_is_not_read():
+    parts = (StreamsSubtopology(subtopology_id="0", source_topics=("in", "small")),)
+    look = look_at_streams_group(
+        group(member("a", "0_0 0_1"), subtopologies=parts), facts(partitions={"in": 2, "small": 1})
+    )
+    read = [tuple(row.partition) for row in look.streams_group.offsets]
+    assert read == [("in", 0), ("in", 1), ("small", 0)]
+
+
+def test_a_task_that_moves_names_both_members():
+    look = look_at_streams_group(
+        group(member("a", ALL, "0_0 1_0"), member("b", "", "0_1 1_1"), state="Reconciling"), facts()
+    )
+    assert look.streams_group.to_start["id-b"] == tasks("0_1 1_1")
+    assert look.streams_group.to_stop["id-a"] == tasks("0_1 1_1")
+    [finding] = look.findings
+    assert finding.kind == "not-owned"
+    assert finding.sentence == "task 0_1, 1_1 moves to b when a has stopped it"
+    assert "2 active tasks wait to move" in text_of(look)
+
+
+NOT_READY = {
+    "no topology": (
+        group(member("a", ""), state="NotReady", topology_epoch=None, subtopologies=None),
+        facts(),
+        "no member has sent the topology",
+    ),
+    "source": (
+        group(member("a", ""), state="NotReady"),
+        facts(partitions={}),
+        "source topic in of subtopology 0 does not exist: create it",
+    ),
+    "internal": (
+        group(member("a", ""), state="NotReady"),
+        facts(partitions={"in": 2}),
+        "internal topic g-counts-repartition, g-counts-changelog of subtopology 1 does not exist",
+    ),
+    "sizes": (
+        group(
+            member("a", ""),
+            state="NotReady",
+            subtopologies=(StreamsSubtopology(subtopology_id="0", source_topics=("in", "other")),),
+        ),
+        facts(partitions={"in": 2, "other": 3}),
+        "have different partition counts (in 2, other 3)",
+    ),
+    "other": (group(member("a", ""), state="NotReady"), facts(), "the members' logs name"),
+    "assigning": (
+        group(member("a", ""), state="Assigning", group_epoch=4),
+        facts(),
+        "the target assignment of epoch 4 is not computed yet",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_READY)
+def test_the_reason_why_nothing_is_assigned_comes_first(case):
+    described, known, sentence = NOT_READY[case]
+    look = look_at_streams_group(described, known)
+    assert look.findings[0].kind == "not-ready"
+    assert sentence in look.findings[0].sentence
+
+
+FINDINGS = {
+    "owned-twice": (group(member("a", ALL), member("b", "0_0")), facts(), "task 0_0 runs on more"),
+    "unassigned": (group(member("a", "0_0 0_1 1_0")), facts(), "task 1_1 is in no member's"),
+    "topology-differs": (
+        group(member("a", ALL, topology_epoch=2)),
+        facts(),
+        "a (2) has another topology epoch than the group (0)",
+    ),
+    "source-topic": (
+        group(member("a", ALL)),
+        facts(partitions={name: size for name, size in SIZES.items() if name != "in"}),
+        "source topic in does not exist any more",
+    ),
+    "internal-topic": (
+        group(member("a", ALL)),
+        facts(partitions=SIZES | {"g-counts-changelog": 3}),
+        "has 3 partitions and needs 2",
+    ),
+    "classic-member": (group(member("a", ALL, is_classic=True)), facts(), "a uses the classic"),
+    "not-told": (group(member("a", ALL)), facts(unknown=("not authorized",)), "not authorized"),
+}
+
+
+@pytest.mark.parametrize("kind", FINDINGS)
+def test_every_finding(kind):
+    described, known, sentence = FINDINGS[kind]
+    look = look_at_streams_group(described, known)
+    found = {finding.kind: finding.sentence for finding in look.findings}
+    assert sentence in found[kind]
+
+
+def test_a_row_of_all_groups_has_members_epoch_and_moves():
+    look = look_at_streams_group(
+        group(member("a", ALL, "0_0 1_0"), member("b", "", "0_1 1_1"), state="Reconciling"), facts()
+    )
+    console = Console(width=200, record=True, force_terminal=False)
+    console.print(render_groups([look]))
+    [_, row] = console.export_text().strip().splitlines()
+    assert " ".join(row.split()) == (
+        "g Reconciling streams 2 16 epoch 3 task 0_1, 1_1 moves to b when a has stopped it"
+    )
+
+
+def test_a_streams_group_is_not_saved():
+    with pytest.raises(ProblemError, match="only classic groups can be saved"):
+        problem_of(look_at_streams_group(group(member("a", ALL)), facts()))
+
+
+def test_an_empty_and_an_unknown_group():
+    empty = look_at_streams_group(group(state="Empty"), facts())
+    assert empty.summary.startswith("group g has no members now; its state is Empty")
+    assert (empty.findings, empty.lag) == ((), None)
+    dead = look_at_streams_group(
+        group(state="Dead", group_epoch=-1, topology_epoch=None, subtopologies=None)
+    )
+    assert dead.summary == "group g is not known to the cluster, or was deleted"
+    assert "epochs" not in text_of(dead)
+
+
+def test_subtopologies_are_ordered_as_numbers_and_foreign_ids_are_printable():
+    mixed = tasks("10_0 2_1 2_0 x_0")
+    assert list(map(str, sorted(mixed))) == ["2_0", "2_1", "10_0", "x_0"]
+    hostile = replace(member("a", ALL), client_id="\x1b[2J", endpoint="\u202eevil:1", rack="r\n")
+    look = look_at_streams_group(group(hostile), facts())
+    assert "\x1b" not in text_of(look)
+    assert document_of(look)["streams_group"]["members"][0]["client_id"] == "\x1b[2J"

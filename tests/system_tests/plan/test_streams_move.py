@@ -1,0 +1,130 @@
+"""The move to the streams protocol: who is refused, what it costs, what is restored."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from assignor import read_problem
+from probing import ReleaseError, find_release
+from system_tests.cli.main import main
+from system_tests.plan import Use, plan_streams_move, restored_by_chance
+
+SAVED = {
+    "name": "shop",
+    "topics": {"orders": {"partitions": 4}},
+    "subtopologies": {"0": {"sources": ["orders"], "changelogs": ["shop-totals-changelog"]}},
+    "end_offset_sums": {"0_0": 1000, "0_1": 1000, "0_2": 1000, "0_3": 1000},
+    "clients": {
+        "a": {"active": ["0_0", "0_1"], "lags": {"0_0": "running", "0_1": "running"}},
+        "b": {"active": ["0_2", "0_3"], "lags": {"0_2": "running", "0_3": "running"}},
+    },
+}
+
+
+def plan(*words):
+    return CliRunner().invoke(main, ["plan", "--to", "streams", *words])
+
+
+REFUSED = {
+    ("--brokers", "4.2.0"): "brokers of 4.2.0 have KAFKA-20254",
+    ("--brokers", "4.1"): "have the streams protocol as early access only",
+    ("--brokers", "3.9"): "do not know the streams protocol",
+    ("--brokers", "4.3", "--streams-version", "0"): "streams.version is not finalized",
+    ("--brokers", "4.3", "--uses", "regex"): "regular expressions: members of 4.3.1 refuse",
+    ("--brokers", "4.3", "--uses", "static"): "static members: 4.3.1 refuses group.instance.id",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_refusals_have_status_1_and_a_name(words):
+    done = plan("--from", "4.3", *words)
+    assert done.exit_code == 1
+    assert "the group cannot move" in done.stdout
+    assert REFUSED[words] in done.stdout
+    assert "step 1" not in done.stdout
+
+
+def test_every_reason_is_printed():
+    done = plan("--from", "3.9", "--brokers", "4.2.0", "--uses", "regex,static")
+    assert done.exit_code == 1
+    assert done.stdout.count("refused:") == 4
+    assert "rolling-bounce plan --from 3.9.2 --to 4.3" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--from", "4.3"), "give the release of the brokers"),
+        (("--brokers", "4.3"), "give the release that the group runs"),
+        (("--from", "4.3", "--brokers", "native"), "not a release of brokers"),
+        (("--from", "4.3", "--brokers", "9.9"), "9.9"),
+    ],
+)
+def test_wrong_usage_has_one_sentence(words, sentence):
+    done = plan(*words)
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+
+
+def test_brokers_belong_to_the_move():
+    done = CliRunner().invoke(main, ["plan", "--from", "3.9", "--to", "4.3", "--brokers", "4.3"])
+    assert done.exit_code == 2
+    assert "--brokers and --streams-version need --to streams" in done.stderr
+
+
+def test_the_plan_says_cost_way_back_and_point_of_no_return():
+    done = plan("--from", "4.3", "--brokers", "4.2")
+    assert done.exit_code == 0
+    text = done.stdout
+    assert "45 s of session timeout" in text
+    assert "reports state Empty" in text
+    assert "the committed offsets" in text
+    assert "changelog and repartition topics, unchanged" in text
+    assert "point of no return: none" in text
+    assert text.count("  back: ") == 2
+    document = json.loads(plan("--from", "4.3", "--brokers", "4.3", "--format", "json").stdout)
+    assert [step["what"].split(",")[0] for step in document["steps"]] == [
+        "stop all members",
+        "start all members with group.protocol=streams",
+    ]
+    assert document["assignor"] == "sticky"
+
+
+def test_a_saved_group_says_what_is_restored(tmp_path):
+    file = tmp_path / "group.json"
+    file.write_text(json.dumps(SAVED))
+    done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
+    assert done.exit_code == 0, done.output
+    assert "4 stateful tasks restore 2,000 records (0 to 4,000 in 5 to 95 %" in done.stdout
+    assert "4,000 if stores are in memory" in done.stdout
+
+
+def test_what_is_restored_depends_on_the_copies():
+    state = read_problem(SAVED).state
+    found = restored_by_chance(state)
+    assert (found.tasks, found.unknown, found.everything) == (4, 0, 4000)
+    # Two of four tasks per client: 0, 2 or 4 of them miss, with chances 1/6, 4/6, 1/6.
+    assert found.median == 2000
+    both = {
+        name: {
+            **client,
+            "standby": [f"0_{n}" for n in range(4) if f"0_{n}" not in client["active"]],
+            "lags": {f"0_{n}": 5 for n in range(4)},
+        }
+        for name, client in SAVED["clients"].items()
+    }
+    copied = restored_by_chance(read_problem(SAVED | {"clients": both}).state)
+    assert copied.high <= 4 * 5
+    unknown = restored_by_chance(read_problem(SAVED | {"end_offset_sums": {}}).state)
+    assert (unknown.unknown, unknown.high) == (4, 0)
+
+
+def test_members_of_4_2_can_move_and_native_ones_cannot():
+    brokers = find_release("4.3")
+    assert not plan_streams_move(find_release("4.2"), brokers, frozenset()).obstacles
+    assert not plan_streams_move(find_release("4.3"), brokers, frozenset({Use.EOS})).obstacles
+    [why] = plan_streams_move(find_release("native"), brokers, frozenset()).obstacles
+    assert "for JVM members" in why
+    with pytest.raises(ReleaseError):
+        plan_streams_move(brokers, find_release("native"), frozenset())
