@@ -125,11 +125,37 @@ def project_questions():
     return [question_of(data) for path in PROBLEM_FILES for data in json_lines(path)]
 
 
+def added_thread():
+    """Active tasks make members full: the former standby on b has no room, the new thread has."""
+    rows = (
+        ("a1", "a", ("1_0", "1_1"), ()),
+        ("a2", "a", (), ()),
+        ("b1", "b", ("1_2",), ("0_0",)),
+        ("d1", "d", ("0_0",), ()),
+    )
+    return Question(
+        name="added-thread",
+        members=[
+            MemberSpec(
+                member_id=member,
+                process_id=process,
+                active=frozenset(map(TaskId.parse, active)),
+                standby=frozenset(map(TaskId.parse, standby)),
+            )
+            for member, process, active, standby in rows
+        ],
+        subtopologies={0: (1, True), 1: (4, False)},
+        standbys=1,
+    )
+
+
 def random_question(seed):
     """A group with ids as Kafka draws them; before it nothing, an assignment, or disorder."""
     rng = random.Random(seed)  # noqa: S311 a test, no secret
+    # With few stateful tasks, active tasks alone make members full.
+    with_state = rng.choice((0.1, 0.6, 0.9))
     subtopologies = {
-        number: (rng.randint(1, rng.choice((3, 12, 30))), rng.random() < 0.6)
+        number: (rng.randint(1, rng.choice((3, 12, 30))), rng.random() < with_state)
         for number in range(rng.choice((1, 2, 4, 12)))
     }
     processes = [str(uuid.UUID(int=rng.getrandbits(128))) for _ in range(rng.randint(1, 12))]

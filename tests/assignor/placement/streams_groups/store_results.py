@@ -11,6 +11,7 @@ from tests.assignor.placement.streams_groups.groups import (
     ANSWERS,
     FOLDER,
     RANDOM,
+    added_thread,
     answer_to_json,
     project_questions,
     random_question,
@@ -27,7 +28,7 @@ def main():
             for question in project_questions()
         ]
         write(ANSWERS, rows)
-        questions = map(random_question, range(RANDOM_GROUPS))
+        questions = [added_thread(), *map(random_question, range(RANDOM_GROUPS))]
         rows = [
             {**question.to_json(), "answer": answer(broker, question)} for question in questions
         ]

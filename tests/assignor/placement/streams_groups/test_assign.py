@@ -17,6 +17,7 @@ from tests.assignor.placement.streams_groups.groups import (
     ANSWERS,
     FOLDER,
     RANDOM,
+    added_thread,
     answer_from_json,
     json_lines,
     names,
@@ -43,9 +44,15 @@ def test_equal_to_the_real_class_on_the_stored_problems_of_the_project():
 
 def test_equal_to_the_real_class_on_random_groups():
     stored = json_lines(FOLDER / RANDOM)
-    assert len(stored) == 400
+    assert len(stored) == 401
     for row in stored:
         check(question_from_json(row), row)
+
+
+def test_active_tasks_count_against_the_share_of_all_tasks():
+    stored = json_lines(FOLDER / RANDOM)[0]
+    assert question_from_json(stored) == added_thread()
+    assert assign_members(**added_thread().arguments())["a2"].standby == {TaskId(0, 0)}
 
 
 def test_the_random_groups_hold_what_is_hard():
