@@ -27,7 +27,7 @@ class BrokerAssignor(JvmChild):
     ) -> dict[str, MemberTasks]:
         """Assign all tasks with the real class, which is asked as `assign_members` is.
 
-        Each subtopology must have all tasks from partition 0 on.
+        Each subtopology must have all tasks from partition 0 on, all with state or all without.
 
         Raises:
             RuntimeError: the class raised an exception; with its message.
