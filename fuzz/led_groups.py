@@ -42,7 +42,13 @@ GENERATIONS = 3
 PARTITIONS = 4
 _HEAD = 4
 _KINDS = ("native", "3.9", "2.4")
-_STRATEGIES = ("sticky", "high_availability", "kafka_high_availability", "fallback_prior")
+_STRATEGIES = (
+    "sticky",
+    "high_availability",
+    "kafka_high_availability",
+    "kafka_streams_group",
+    "fallback_prior",
+)
 _TOPOLOGY = (
     Topology()
     .add_source("left", topics=["left"])

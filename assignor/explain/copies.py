@@ -139,6 +139,8 @@ def _instead(copy: _Copy, old: int) -> str:
         return f"{instead}: {crossed_before - here} fewer partitions from other racks"
     held, threads = facts.held_in_the_end, facts.threads
     load_here, old_load = held[copy.client] / threads[copy.client], held[old] / max(1, threads[old])
+    if facts.trace is not None and facts.trace.why:
+        return f"{instead}: {facts.trace.why}"
     if load_here == old_load and (crowd := _crowd(copy, old)):
         return f"{instead}: {crowd}"
     if load_here > old_load:

@@ -180,12 +180,16 @@ def client_inputs(state: GroupState) -> dict[str, ClientInput]:
     columns = (state.copy_task().tolist(), state.copy_client.tolist(), state.copy_lag.tolist())
     for task, client, lag in zip(*columns, strict=True):
         lags[client][state.tasks[task]] = lag
+    left_over: list[set[TaskId]] = [set() for _ in state.clients]
+    for task, client in state.left_over:
+        left_over[client].add(state.tasks[task])
     return {
         name: ClientInput(
             process_id=name,
             threads=int(state.threads[client]),
             active_tasks=frozenset(ran[client]),
             lags=lags[client],
+            left_over=frozenset(left_over[client]),
             rack=state.racks[client],
             tags=state.tags[client],
         )

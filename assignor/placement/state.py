@@ -21,6 +21,7 @@ from encoding import TaskId, task_order
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+Pairs = tuple[tuple[int, int], ...]
 # For each task the racks that hold a replica of each of its partitions; None where unknown.
 RacksByTask = tuple[tuple[frozenset[str] | None, ...], ...]
 RacksGiven = Mapping[TaskId, Sequence[frozenset[str] | None]]
@@ -44,6 +45,7 @@ class ClientInput:
         lags_before: the least lags up to the rebalance before (`least_lags`), where remembered; a
             copy that is behind and has not come nearer does not keep probing rebalances going.
         stuck: copies here made no progress (`client_shares.is_stuck`), no task waits for new ones.
+        left_over: tasks of `lags` that were neither active nor standby here; only their state is.
         rack: client.rack, or None.
         tags: client tags (KIP-708).
     """
@@ -54,6 +56,7 @@ class ClientInput:
     lags: Mapping[TaskId, int] = field(default_factory=dict)
     lags_before: Mapping[TaskId, int] = field(default_factory=dict)
     stuck: bool = False
+    left_over: frozenset[TaskId] = frozenset()
     rack: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
 
@@ -80,6 +83,7 @@ class GroupState:
         partition_racks, changelog_racks: one entry a task, one part a source (changelog)
             partition; None when nothing is known.
         stuck: bool [C], clients whose copies made no progress; None: none.
+        left_over: (task, client) of copies that were neither active nor standby; sorted.
         warnings: what was odd in the input and how it was read.
     """
 
@@ -101,6 +105,7 @@ class GroupState:
     partition_racks: RacksByTask | None = None
     changelog_racks: RacksByTask | None = None
     stuck: BoolArray | None = None
+    left_over: Pairs = ()
     warnings: tuple[str, ...] = ()
 
     def copies(self, task: int) -> list[tuple[int, int]]:
@@ -190,8 +195,7 @@ def group_state(
     """A group from tasks, clients and what the clients report.
 
     If a task has no entry in `end_offset_sums`, its sum is unknown (LAG_UNKNOWN): a client without
-    state of the task does not count as caught up. A sum of 0 means that there is nothing to
-    restore.
+    state of the task does not count as caught up. With a sum of 0 there is nothing to restore.
 
     Tasks that no longer exist are ignored with a warning. If two clients ran a task, the first in
     client order is its owner, with a warning (KAFKA-13296 only logs). A lag above the end offset
@@ -225,6 +229,7 @@ def group_state(
         partition_racks=_racks(ordered_tasks, partition_racks),
         changelog_racks=_racks(ordered_tasks, changelog_racks),
         stuck=_stuck(ordered),
+        left_over=_left_over(ordered, index_by_task),
     )
     warnings += lag_warnings(state)
     return replace(state, warnings=tuple(warnings)) if warnings else state
@@ -233,6 +238,11 @@ def group_state(
 def _stuck(ordered: Sequence[ClientInput]) -> BoolArray | None:
     found = np.array([client.stuck for client in ordered], dtype=np.bool_)
     return found if found.any() else None
+
+
+def _left_over(ordered: Sequence[ClientInput], index: Mapping[TaskId, int]) -> Pairs:
+    pairs = ((task, c) for c, client in enumerate(ordered) for task in client.left_over)
+    return tuple(sorted((index[task], client) for task, client in pairs if task in index))
 
 
 def _locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -248,9 +258,8 @@ def lag_warnings(state: GroupState) -> tuple[str, ...]:
     above = np.flatnonzero((state.copy_lag > ends) & (state.copy_lag != LAG_UNKNOWN))
     if not len(above):
         return ()
-    name = state.clients[int(state.copy_client[above[0]])]
-    count_text = f"{len(above)} lags are above the end offset sum, the first on {name}"
-    return (f"{count_text}; its state may be corrupted",)
+    first = f"the first on {state.clients[int(state.copy_client[above[0]])]}"
+    return (f"{len(above)} lags are above the end offset sum, {first}; its state may be corrupted",)
 
 
 def _owners(

@@ -40,6 +40,7 @@ STRATEGIES = MappingProxyType(
         "fallback_prior": ("assignor.placement.builtin", "fallback_prior"),
         "high_availability": ("assignor.placement.builtin", "high_availability"),
         "kafka_high_availability": ("assignor.placement.jvm", "kafka_high_availability"),
+        "kafka_streams_group": ("assignor.placement.streams_groups", "kafka_streams_group"),
         "sticky": ("assignor.placement.builtin", "sticky"),
     }
 )

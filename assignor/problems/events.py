@@ -69,6 +69,7 @@ def _bounce(
             old,
             active_tasks=frozenset(),
             lags=dict.fromkeys(old.lags, event.lag),
+            left_over=frozenset(old.lags),
             lags_before={},
         )
         state: GroupState = regroup(last.state, [*_clients(last, stuck).values(), back])

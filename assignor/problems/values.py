@@ -151,19 +151,22 @@ def read_client(
         if not isinstance(value, str):
             raise ProblemError(f"{where} has tag {shown(key)} {quoted(value)}; give text")
     active = frozenset(task_of(t, where) for t in list_at(client, "active", where))
-    both = sorted(active & {task_of(t, where) for t in list_at(client, "standby", where)})
+    standby = frozenset(task_of(t, where) for t in list_at(client, "standby", where))
+    both = sorted(active & standby)
     if both:
         raise ProblemError(
             f"{where} has task {both[0]} both in active and in standby; remove it from one"
         )
+    lags = {
+        task_of(task, where): _lag(value, where, task)
+        for task, value in object_at(client, "lags").items()
+    }
     return ClientInput(
         process_id=process_id,
         threads=threads,
         active_tasks=active,
-        lags={
-            task_of(task, where): _lag(value, where, task)
-            for task, value in object_at(client, "lags").items()
-        },
+        lags=lags,
+        left_over=frozenset(lags.keys() - active - standby),
         lags_before=before or {},
         rack=rack or None,
         tags=tuple(sorted(tags.items())),

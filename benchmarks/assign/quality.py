@@ -8,9 +8,11 @@ import numpy as np
 from assignor import read_problem, validate
 from assignor.explain.facts import facts_of
 from assignor.explain.moves import restored_records
+from assignor.placement import LAG_UNKNOWN
 from assignor.placement.bands import thread_bands
 from assignor.problems import LagMemory
 from assignor.problems.events import play_problem
+from assignor.problems.measures import lacking_records
 from assignor.problems.rounds import totals
 
 
@@ -34,11 +36,19 @@ def play(data, strategy):
         "restored_records": sum(
             restored_records(facts_of(round_.state, round_.assignment)) for round_ in rounds
         ),
+        "active_records": sum(map(active_records, rounds)),
         "converged": not last.assignment.followup,
         "invalid": [wrong for round_ in rounds for wrong in wrong_with(round_)],
         "millis": spent[0],
         "final": final(last.state, last.assignment),
     }
+
+
+def active_records(round_):
+    """Records that active tasks restore before they process, where that is known."""
+    state, stateful = round_.state, np.flatnonzero(round_.state.stateful)
+    lacking = lacking_records(state, stateful, round_.assignment.active[stateful])
+    return int(lacking[lacking != LAG_UNKNOWN].sum())
 
 
 def unavoidable(states):

@@ -209,6 +209,7 @@ def _with(state: GroupState, place: np.ndarray, clients: list[_Client]) -> Group
     """The same tasks with other clients; `place` has the new number of each old one, and NOBODY."""
     rows = state.copy_rows()
     rows[:, 1] = place[rows[:, 1]]
+    left_over = ((task, int(place[client])) for task, client in state.left_over)
     return state.with_copies(
         rows[rows[:, 1] != NOBODY],
         clients=tuple(client[0] for client in clients),
@@ -216,6 +217,7 @@ def _with(state: GroupState, place: np.ndarray, clients: list[_Client]) -> Group
         racks=tuple(client[2] for client in clients),
         tags=tuple(client[3] for client in clients),
         owner=place[state.owner],
+        left_over=tuple(sorted(pair for pair in left_over if pair[1] != NOBODY)),
     )
 
 

@@ -165,7 +165,8 @@ def _clients(given: Sequence[_Json], index: Mapping[str, int], tasks: int) -> di
     lags: list[Any] = []
     actives: list[int] = []
     copies: list[int] = []
-    for client in given:
+    left_over: list[tuple[int, int]] = []
+    for number, client in enumerate(given):
         _need(client.keys() <= _CLIENT_KEYS)
         threads.append(client.get("threads", 1))
         rack = client.get("rack")
@@ -173,11 +174,15 @@ def _clients(given: Sequence[_Json], index: Mapping[str, int], tasks: int) -> di
         racks.append(rack or None)
         tags.append(tuple(sorted(_object(client, "tags").items())))
         own_tasks = [index[name] for name in _list(client, "active")]
-        _need({index[name] for name in _list(client, "standby")}.isdisjoint(own_tasks))
+        standby = {index[name] for name in _list(client, "standby")}
+        _need(standby.isdisjoint(own_tasks))
         reported = _object(client, "lags")
+        copies_here = [index[name] for name in reported]
+        left = set(copies_here).difference(own_tasks, standby)
+        left_over += [(task, number) for task in left]
         active += own_tasks
         actives.append(len(own_tasks))
-        held += [index[name] for name in reported]
+        held += copies_here
         lags += reported.values()
         copies.append(len(reported))
     _need(all(type(count) is int and 0 <= count <= _THREADS_MAX for count in threads))
@@ -188,6 +193,7 @@ def _clients(given: Sequence[_Json], index: Mapping[str, int], tasks: int) -> di
         "racks": tuple(racks),
         "tags": tuple(tags),
         "owner": _owners(active, np.repeat(numbers, actives), tasks),
+        "left_over": tuple(sorted(left_over)),
         **_copies(held, np.repeat(numbers, copies), lags, tasks),
     }
 

@@ -4,6 +4,7 @@ In Kafka two movements of one task to two clients compare as equal, so the inter
 heap decide which one is first. `heapq` moves elements in another order.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -57,6 +58,9 @@ class JavaQueue(Generic[T]):
 
 
 _MASK = 0xFFFFFFFF
+# HashMap: a bucket with more keys becomes a tree, or doubles a table with fewer buckets.
+_BUCKET_MAX = 8
+_TREES_FROM = 64
 
 
 def _java_string_hash(text: str) -> int:
@@ -65,6 +69,33 @@ def _java_string_hash(text: str) -> int:
     for place in range(0, len(data), 2):
         value = (value * 31 + (data[place] << 8) + data[place + 1]) & _MASK
     return value
+
+
+def string_map_order(keys: Sequence[str], *, capacity: int = 16) -> list[str]:
+    """The keys in the iteration order of a HashMap of strings, filled in the given order.
+
+    Equal to Java's while no bucket has nine keys in a table of 64 buckets or more, where a bucket
+    becomes a tree. Random ids do not come near that.
+
+    Args:
+        keys: all different.
+        capacity: the constructor's initial capacity, as `new HashMap<>(capacity)`.
+    """
+    size = 1
+    while size < capacity:
+        size *= 2
+    hashes = [(value := _java_string_hash(key)) ^ (value >> 16) for key in keys]
+    in_buckets: Counter[int] = Counter()
+    for count, value in enumerate(hashes, start=1):
+        in_buckets[value & (size - 1)] += 1
+        is_long = in_buckets[value & (size - 1)] > _BUCKET_MAX and size < _TREES_FROM
+        # Two ifs in Java: a long bucket doubles a small table, and so does one key too many.
+        for must_grow in (is_long, count > (size * 2 if is_long else size) * 3 // 4):
+            if must_grow:
+                size *= 2
+                in_buckets = Counter(other & (size - 1) for other in hashes[:count])
+    places = sorted(range(len(keys)), key=lambda place: hashes[place] & (size - 1))
+    return [keys[place] for place in places]
 
 
 def _task_hash(task: TaskId) -> int:

@@ -26,7 +26,13 @@ from assignor.placement import LAG_RUNNING
 from encoding import TaskId
 from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, TaskFacts, draw_group
 
-STRATEGIES = ("high_availability", "sticky", "fallback_prior", "kafka_high_availability")
+STRATEGIES = (
+    "high_availability",
+    "sticky",
+    "fallback_prior",
+    "kafka_high_availability",
+    "kafka_streams_group",
+)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -14,7 +14,7 @@ from assignor.problems.values import ProblemError
 from encoding import TaskId
 from tests.assignor.explain.groups import draw_group
 
-STRATEGIES = ("high_availability", "sticky", "kafka_high_availability")
+STRATEGIES = ("high_availability", "sticky", "kafka_high_availability", "kafka_streams_group")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

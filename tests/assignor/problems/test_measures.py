@@ -27,7 +27,7 @@ from assignor.problems import (
 from encoding import TaskId
 from tests.assignor.problems.small_groups import state
 
-STRATEGIES = ("high_availability", "sticky", "kafka_high_availability")
+STRATEGIES = ("high_availability", "sticky", "kafka_high_availability", "kafka_streams_group")
 
 
 def measured(group, strategy="high_availability"):

@@ -119,6 +119,9 @@ def test_clients_come_and_go_without_a_trace():
     for name in ("owner", "copy_start", "copy_client", "copy_lag", "threads"):
         assert getattr(back, name).tolist() == getattr(state, name).tolist(), name
     assert (back.clients, back.racks, back.tags) == (state.clients, state.racks, state.tags)
+    # Copies that `standby` does not have are only on disk, of the same clients under any number.
+    assert state.left_over == back.left_over == ((0, 1), (1, 1), (2, 2), (3, 2), (4, 0), (5, 0))
+    assert without(state, {0}).left_over == ((0, 0), (1, 0), (2, 1), (3, 1))
 
 
 def test_upgrade_bounces_every_client_once_a_bounce():
@@ -133,8 +136,9 @@ def test_upgrade_bounces_every_client_once_a_bounce():
 def test_other_settings_and_strategies():
     [case] = played("config:num.standby.replicas=2;max.warmup.replicas=1", group())
     assert len(case.rounds[-1].assignment.standbys) == 12
-    [jvm] = played("strategy:kafka_high_availability", group())
-    assert validate(jvm.rounds[0].state, jvm.rounds[0].assignment) == ()
+    for name in ("kafka_high_availability", "kafka_streams_group"):
+        [kafka] = played(f"strategy:{name}", group())
+        assert validate(kafka.rounds[0].state, kafka.rounds[0].assignment) == ()
 
 
 def test_cross_rack_reads_are_counted_where_clients_are():
