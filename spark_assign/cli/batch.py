@@ -39,7 +39,7 @@ from spark_assign.workers import Options
 _REFUSED_SHOWN = 3
 # The most that was measured to be placed sooner by processes than by a new session on as many
 # cores (docs/measurements/spark.md).
-SMALL_BYTES = 8 << 20
+SMALL_BYTES = 72 << 20
 
 _HELP = f"""Place the tasks of many groups, each as `assignor assign` does.
 
