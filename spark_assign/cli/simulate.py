@@ -14,7 +14,7 @@ from spark_assign.cli.options import job, output_options, subcommand
 from spark_assign.tables import staged, step
 from spark_assign.whatif import SIMULATED, simulated
 from system_tests.cli import (
-    MAX_MEMBERS,
+    MAX_SIMULATED,
     MAX_THREADS,
     draw_option,
     faults_option,
@@ -22,6 +22,7 @@ from system_tests.cli import (
     group_options,
     offline_option,
     partitions_option,
+    topology_option,
 )
 from system_tests.sim import FAULTS, OptionError, read_options
 
@@ -43,10 +44,11 @@ _EXITS = {1: "a rule was broken", 2: "an impossible path"}
 @click.option(
     "--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The first seed."
 )
-@group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
+@group_options(drawn=True, members=MAX_SIMULATED, threads=MAX_THREADS)
 @partitions_option()
 @faults_option(f"none, all, or a list out of {','.join(FAULTS)}.")
 @draw_option
+@topology_option
 @offline_option
 @force_option
 @output_options

@@ -1,7 +1,7 @@
 """The program `rolling-bounce`, one module a command."""
 
 from system_tests.cli.options import (
-    MAX_MEMBERS,
+    MAX_SIMULATED,
     MAX_THREADS,
     draw_option,
     faults_option,
@@ -9,10 +9,11 @@ from system_tests.cli.options import (
     group_options,
     offline_option,
     partitions_option,
+    topology_option,
 )
 
 __all__ = [
-    "MAX_MEMBERS",
+    "MAX_SIMULATED",
     "MAX_THREADS",
     "draw_option",
     "faults_option",
@@ -20,4 +21,5 @@ __all__ = [
     "group_options",
     "offline_option",
     "partitions_option",
+    "topology_option",
 ]

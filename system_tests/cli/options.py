@@ -25,6 +25,7 @@ from assignor.cli import (
 )
 from system_tests import option_fields as declared
 from system_tests.option_fields import MAX_MEMBERS, MAX_PARTITIONS, MAX_SIMULATED, OptionText
+from system_tests.topology_changes import ChangeKind
 
 EXIT_BAD: Final = EXIT_NO
 MAX_THREADS: Final = 64
@@ -56,6 +57,7 @@ __all__ = [
     "report_option",
     "seed_option",
     "static_option",
+    "topology_option",
 ]
 
 
@@ -254,6 +256,13 @@ draw_option: Final[Decorator] = click.option(
     " replicas and warm-ups; topology: a change of the topology of a native group.",
 )
 """``--draw`` of simulations, as text."""
+
+topology_option: Final[Decorator] = click.option(
+    "--topology",
+    type=click.Choice([*map(str, sorted(ChangeKind))]),
+    help="Change the topology of a native group in this way; the seed draws the rest of it.",
+)
+"""``--topology`` of simulations, as text or None."""
 
 report_option: Final[Decorator] = click.option(
     "--report",

@@ -27,6 +27,7 @@ from system_tests.cli.options import (
     refuse,
     report_option,
     seed_option,
+    topology_option,
 )
 from system_tests.cluster import (
     KRAFT_FAULTS,
@@ -58,7 +59,6 @@ from system_tests.sim import (
     run_fleet,
     run_seeds,
 )
-from system_tests.topology_changes import ChangeKind
 from system_tests.trace import LEGEND
 
 _SHOWN_TRACES = 3
@@ -110,11 +110,7 @@ _EXITS = {
     f" with --world kraft {','.join(KRAFT_FAULTS)}, drawn by default."
 )
 @draw_option
-@click.option(
-    "--topology",
-    type=click.Choice([*map(str, sorted(ChangeKind))]),
-    help="Change the topology of a native group in this way; the seed draws the rest of it.",
-)
+@topology_option
 @offline_option
 @force_option
 @click.option(

@@ -66,7 +66,7 @@ def test_one_seed_as_json_has_the_verdict_and_the_cost():
             "every pair of releases has a known Kafka issue",
         ),
         ("--faults crash --offline", "leave --offline out"),
-        ("--from 3.9.1 --to 3.4.1 --static --seeds 1 --members 99", "99"),
+        ("--from 3.9.1 --to 3.4.1 --static --seeds 1 --members 1001", "1001"),
     ],
 )
 def test_wrong_usage_ends_with_2_and_names_what_to_do(arguments, text):

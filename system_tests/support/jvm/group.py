@@ -19,7 +19,7 @@ from probing import find_release
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
 from system_tests.real.jars import streams_jars
-from system_tests.support.jvm.machine import java_exception, start_jvm
+from system_tests.real.machine import java_exception, start_jvm
 
 COUNTED, COPIED = "counted", "copied"
 _GROUP = "streams-group"

@@ -16,7 +16,7 @@ from typing import Any
 from probing import find_release
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
 from system_tests.real.jars import broker_jars
-from system_tests.support.jvm.machine import implement, java_exception, start_jvm
+from system_tests.real.machine import implement, java_exception, start_jvm
 
 _MEMBER = re.compile(
     r"(?P<member>[^{ ]+)=MemberAssignment\[activeTasks=\{(?P<active>[^}]*)\}, "

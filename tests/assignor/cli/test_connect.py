@@ -106,6 +106,16 @@ def test_a_failed_start_leaves_no_thread_behind():
     assert not [name for name in after if "left-behind" in name]
 
 
+# Command -> what it needs beside a broker.
+REQUIRED = {
+    ("inspect",): ("--all",),
+    ("features", "downgrade-topology"): (
+        "--group=word-count",
+        "--topology=assignor.examples.topologies:FIRST",
+    ),
+}
+
+
 def connecting_commands(group=main, words=()):
     """Yield (words, command) for each command that connects to a broker."""
     context = click.Context(group)
@@ -121,7 +131,7 @@ def connecting_commands(group=main, words=()):
 def test_all_commands_about_a_cluster_connect():
     found = {words for words, _ in connecting_commands()}
     names = ("describe", "upgrade", "downgrade", "disable", "upgrade-all", "downgrade-all")
-    names += ("still-needed",)
+    names += ("still-needed", "downgrade-topology")
     assert found == {("inspect",), *(("features", name) for name in names)}
 
 
@@ -129,7 +139,7 @@ def test_all_commands_about_a_cluster_connect():
 @pytest.mark.parametrize("words", [words for words, _ in connecting_commands()], ids=" ".join)
 def test_every_command_takes_a_command_config_and_names_keys_that_it_does_not_know(words, tmp_path):
     """A file with an unknown key is rejected; from a valid one the servers are used."""
-    rest = ("--all",) if words == ("inspect",) else ()
+    rest = REQUIRED.get(words, ())
     config = ("--command-config", str(properties(tmp_path, sasl_mechanisms="PLAIN")))
     done = CliRunner().invoke(main, [*words, *config, *rest])
     assert done.exit_code == 2
