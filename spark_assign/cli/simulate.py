@@ -46,7 +46,7 @@ _EXITS = {1: "a rule was broken", 2: "an impossible path"}
 )
 @group_options(drawn=True, members=MAX_SIMULATED, threads=MAX_THREADS)
 @partitions_option()
-@faults_option(f"none, all, or a list out of {','.join(FAULTS)}.")
+@faults_option(f"none, all, or a list out of {', '.join(FAULTS)}.")
 @draw_option
 @topology_option
 @offline_option

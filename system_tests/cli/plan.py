@@ -47,7 +47,7 @@ PROGRAM plan --from 2.3.1 --to 4.1 --uses fk-join,ktable,static,iq
 PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --from 3.9 --to 4.3 --uses eos --session-timeout-ms 10000
-PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a saved group
+PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
 PROGRAM plan --bootstrap-server localhost:9092 --group orders --to 4.3
 PROGRAM plan --problem group.json --to 4.3 --report plan.html
 PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
@@ -86,11 +86,13 @@ _EXITS = {
 )
 @click.option(
     "--application-id",
+    metavar="ID",
     help="With --topology: prefix of internal topics; by default the group of a file, else app.",
 )
 @click.option(
     "--seeds",
     type=click.IntRange(1, 10_000),
+    metavar="N",
     help="Simulated bounces of each step; by default 40, fewer for more than 12 threads.",
 )
 @click.option(

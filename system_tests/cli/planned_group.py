@@ -53,7 +53,7 @@ planned_group_options: Decorator = all_of(
             metavar="FILE",
             help="One group, as JSON, as `assignor inspect --save` writes it.",
         ),
-        click.option("--group", "group_id", metavar="ID", help="A live group of a cluster."),
+        click.option("--group", "group_id", metavar="GROUP", help="A live group of a cluster."),
         connect_options,
     )
 )

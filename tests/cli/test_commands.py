@@ -37,6 +37,7 @@ every_command = pytest.mark.parametrize("row", COMMANDS, ids=named)
 # Options of the same name with other values, and the reason.
 OTHER_VALUE = {
     ("--bootstrap-server", "rolling-bounce live"): "one broker is enough for a test",
+    ("--brokers", "rolling-bounce plan"): "the release of those that exist, not a number",
     ("--broker", "rolling-bounce soak"): "the embedded one has a name there, as its default",
     ("--faults", "spark-assign simulate"): "groups only",
     ("--feature", "assignor features disable"): "what is taken out has no level",
@@ -45,7 +46,9 @@ OTHER_VALUE = {
     ("--out", "assignor sample"): "a file; Spark writes folders",
     ("--out", "rolling-bounce soak"): "a file; Spark writes folders",
     ("--problem", "rolling-bounce plan"): "a saved file, no stream",
+    ("--topology", "assignor features downgrade-topology"): "the program to go back to",
     ("--topology", "rolling-bounce live"): "what the new one changes",
+    ("--topology", "rolling-bounce matrix"): "all of them as well",
     ("--topology", "rolling-bounce plan"): "the old one and the new one",
     ("--strategy", "spark-assign group"): "the collapsed job has two of its own",
     ("--tasks", "assignor sample"): "their number; elsewhere, whether they are listed",
