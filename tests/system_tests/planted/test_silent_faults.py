@@ -42,10 +42,10 @@ def test_a_search_in_which_a_task_is_not_run_is_bad(forgetful):
 def test_a_bounce_after_which_a_process_is_not_there_is_bad(monkeypatch):
     whole, started = World.start, []
 
-    def start(world, process, release, upgrade_from=None):
+    def start(world, process, release, upgrade_from=None, **more):
         started.append(process)
         if process != 2 or started.count(2) == 1:
-            whole(world, process, release, upgrade_from)
+            whole(world, process, release, upgrade_from, **more)
 
     monkeypatch.setattr(World, "start", start)
     assert rules_of(seed=3) == {"nobody dies"}
