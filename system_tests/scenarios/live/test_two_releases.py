@@ -216,7 +216,11 @@ def test_both_releases_share_a_group_under_either_leader(group, former, leads):
     group.start(other, releases[other], BOTH)
     assert group.leader() == leads
     group.goes_on("words", "extra")
-    assert all("active tasks: none" not in m.lines[-1] for m in group.members.values())
+    members = group.members.values()
+    group.until(
+        lambda: all(m.lines and "active tasks: none" not in m.lines[-1] for m in members),
+        "both have tasks",
+    )
     assert [dict(member.errors) for member in group.members.values()] == [{}, {}]
     # A member with a changed topology runs nothing wrong, and says what to do.
     group.stop(other)
@@ -227,5 +231,6 @@ def test_both_releases_share_a_group_under_either_leader(group, former, leads):
     else:
         # One that cannot describe its topology gets no task, and all partitions go on.
         group.start("changed", former, WORDS)
-        assert "active tasks: none" in group.members["changed"].lines[-1]
+        lines = group.members["changed"].lines
+        group.until(lambda: lines and "active tasks: none" in lines[-1], "it has no task")
         group.goes_on("words", "extra")
