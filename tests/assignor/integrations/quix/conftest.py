@@ -1,11 +1,12 @@
 """A broker, and Quix applications that count words on it."""
 
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
 
-from system_tests.broker import BrokerConfig, running_broker
+from system_tests.broker import TEST_COORDINATOR, BrokerConfig, running_broker
 
 # The extra `quix` requires an older confluent-kafka than all other tests: `make test-quix`.
 is_needed = find_spec("quixstreams") or "TEST_QUIX" in os.environ
@@ -13,8 +14,11 @@ collect_ignore_glob = [] if is_needed else ["test_*.py"]
 
 
 @pytest.fixture
-def broker():
-    with running_broker(BrokerConfig(topics={"words": 4, "other": 4, "counts": 4})) as running:
+def broker(request):
+    """A broker; its parameter: how long an empty group waits for more members, in ms."""
+    coordinator = replace(TEST_COORDINATOR, initial_rebalance_delay_ms=getattr(request, "param", 0))
+    topics = {"words": 4, "other": 4, "counts": 4}
+    with running_broker(BrokerConfig(topics=topics, coordinator=coordinator)) as running:
         yield running
 
 

@@ -172,6 +172,8 @@ def test_the_state_of_standbys_is_not_replayed(counting, words, start, replayed)
     assert replayed() - before <= 2
 
 
+# Both processes are in the first generation: a process alone would replay the other one's tasks.
+@pytest.mark.parametrize("broker", [3000], indirect=True)
 def test_a_process_that_comes_back_has_its_tasks_and_its_state(counting, words, start, replayed):
     apps = [start(counting(name, commit_interval=0.5)) for name in ("one", "two")]
     until(lambda: sorted(len(app.tasks) for app in apps) == [2, 2], apps)
