@@ -56,7 +56,8 @@ _LIMITS = """## Limits
 - A leader that does not know what a member can run asks it, and starts nothing new in that
   rebalance: tasks stay where they run. Tasks of the asked members pause until the next rebalance,
   in which they go on; if the leader ends in between, or they miss the
-  question, they start in the new form.
+  question, they start in the new form. At most two rebalances in a row are of this
+  kind: after them, tasks start on the members that are known.
 - If a single process remembers a reached version, cannot run it, and does not lead, it is not
   believed: tasks may return to the old form. It takes two crashes of other members to get there.
 - Standby copies of a partition that stays in an old form are not kept.

@@ -7,6 +7,7 @@ Beside JVM members all members must have one topology, whose numbers hold.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from assignor.rebalance.forms.admission import Admission
 from assignor.rebalance.forms.numbering import MemberForms, numbered
@@ -22,6 +23,10 @@ from assignor.topology import (
 from encoding import TaskId, shown
 from probing.topologies import Carrier, MemberNumbers, MemberRule, topology_member_rule
 
+ASKS_MOST: Final = 2
+"""Consecutive rebalances in which tasks wait for asked members; a member that crashes and comes
+back again and again must not keep the tasks of others from starting."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyMemory:
@@ -33,6 +38,7 @@ class TopologyMemory:
         asked: members that were asked to describe their topology.
         ran: asked member -> tasks that it ran until then, by its own numbers.
         asked_in: the generation in which they were asked; -1: unknown.
+        asks: number of consecutive rebalances, up to the last, in which members were asked.
         live: content of the subtopologies that members could run.
     """
 
@@ -41,6 +47,7 @@ class TopologyMemory:
     asked: frozenset[str] = frozenset()
     ran: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
     asked_in: int = -1
+    asks: int = 0
     live: frozenset[bytes] = frozenset()
 
 
@@ -89,6 +96,11 @@ class GroupTopologies:
             for part in self.numbering
             if part.id < self.base_size or content_fingerprint(part) in live
         )
+
+    @property
+    def waits_for_asked(self) -> bool:
+        """Whether tasks stay where they are until the asked members have answered."""
+        return bool(self.asked) and self.memory.asks <= ASKS_MOST
 
     def asked_after(
         self, tasks: Callable[[str], tuple[TaskId, ...]], generation: int
@@ -139,7 +151,7 @@ def read_topologies(
         generation: of this rebalance; -1 if unknown.
     """
     group = _read_group(own, reports, memory, partition_counts)
-    base, known, keys = group.base, group.programs.described, group.keys
+    base = group.base
     rules = {report.member_id: group.rule(report) for report in sorted(reports, key=_by_id)}
     by_member = {
         report.member_id: carried
@@ -170,12 +182,9 @@ def read_topologies(
         ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
             appended=table.numbering[first:] if is_mixed and base is own else (),
-            described={
-                key: known[key]
-                for key in sorted(keys & known.keys())
-                if known[key] not in group.contradictions
-            },
+            described=group.remembered(),
             asked=asked | (refused.keys() & memory.asked),
+            asks=memory.asks + 1 if asked else 0,
             live=table.live,
         ),
     )
@@ -192,6 +201,15 @@ class _Group:
     programs: Programs
     contradictions: Mapping[CarriedTopologies, str]
     asked_before: frozenset[str]
+
+    def remembered(self) -> dict[ProgramKey, CarriedTopologies]:
+        """The programs of members, as they describe them; without those that contradict others."""
+        known = self.programs.described
+        return {
+            key: known[key]
+            for key in sorted(self.keys & known.keys())
+            if known[key] not in self.contradictions
+        }
 
     def is_mixed(self, programs: Iterable[CarriedTopologies]) -> bool:
         """Whether members have different topologies, or carry several versions."""

@@ -90,7 +90,7 @@ def select_tasks(
         for c in topologies.carriers
         if c.member_id in able
     ]
-    if topologies.asked:
+    if topologies.waits_for_asked:
         return _unchanged(topologies, plan, running, carriers)
     decision = decide_forms(carriers, topologies.topics, level=level)
     ran = _by_subtopology(running, {c.member_id for c in carriers})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, ReadMember
 from assignor.topology import TaskPlan
-from encoding import TaskId, shown
+from encoding import Subscription, TaskId, shown
 
 PATIENCE = 3
 """Consecutive answers, taken by a claimant of a task, in which the task is withheld for it."""
@@ -167,6 +167,18 @@ def check_claims(
         warnings=warnings,
         uninformed=uninformed,
     )
+
+
+def believed_tasks(
+    members: Sequence[ReadMember], memory: ClaimMemory, *, generation: int
+) -> dict[str, AbstractSet[TaskId]]:
+    """Member id -> tasks that it reports as running, as far as `check_claims` believes it."""
+    ignored = check_claims(members, memory, generation=generation).ignored
+    return {
+        member.id: frozenset(member.subscription.prev_tasks) - ignored.get(member.id, frozenset())
+        for member in members
+        if isinstance(member.subscription, Subscription)
+    }
 
 
 def _disputed(

@@ -6,6 +6,7 @@ believed claims. Everything after it (placing, withholding, writing) works with 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from assignor.errors import LeaderRefused
 from assignor.rebalance.forms import (
@@ -17,7 +18,7 @@ from assignor.rebalance.forms import (
     selected_plan,
 )
 from assignor.rebalance.leader.boundary import Bounds, read_member
-from assignor.rebalance.leader.claims import Claims, check_claims
+from assignor.rebalance.leader.claims import Claims, believed_tasks, check_claims
 from assignor.rebalance.leader.finalized_levels import (
     lacking_members,
     levels_of_group,
@@ -221,12 +222,9 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
     )
     waiting = _waiting_subtopologies(members, knowledge)
     plan = without_subtopologies(request.plan, waiting)
-    selection = selection_of(
-        request.topologies,
-        plan,
-        members,
-        level=levels.level_of(TOPOLOGY_VERSION) or None,
-    )
+    believed = partial(believed_tasks, members, knowledge.claims, generation=knowledge.generation)
+    level = levels.level_of(TOPOLOGY_VERSION) or None
+    selection = selection_of(request.topologies, plan, members, believed, level=level)
     plan = plan if selection is None else selected_plan(plan, selection)
     if plan is not request.plan:
         members = tuple(of_plan(member, plan) for member in members)

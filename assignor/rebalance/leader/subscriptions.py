@@ -1,6 +1,6 @@
 """Members of a group as the leader has read them, and the processes that they belong to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -159,6 +159,7 @@ def selection_of(
     topologies: GroupTopologies | None,
     plan: TaskPlan,
     members: Sequence[ReadMember],
+    running: Callable[[], Mapping[str, AbstractSet[TaskId]]],
     *,
     level: int | None,
 ) -> Selection | None:
@@ -168,19 +169,15 @@ def selection_of(
         topologies: of the group; None under a leader of Kafka's.
         plan: the tasks of all subtopologies whose topics exist.
         members: those that can have tasks.
+        running: returns member id -> tasks that it ran, as far as it is believed.
         level: the finalized level of `topology.version`.
     """
     if topologies is None:
         return None
     if not topologies.is_mixed and not any(carrier.reached for carrier in topologies.carriers):
         return None
-    running = {
-        member.id: frozenset(member.subscription.prev_tasks)
-        for member in members
-        if isinstance(member.subscription, Subscription)
-    }
     able = {member.id for member in members if not member.unreadable}
-    return select_tasks(topologies, plan, running, able=able, level=level)
+    return select_tasks(topologies, plan, running(), able=able, level=level)
 
 
 def _versions_of(member: ReadMember) -> MemberVersions:
