@@ -6,8 +6,8 @@ from assignor.rebalance.forms import program_fingerprint
 from assignor.rebalance.forms.carried import rows_of
 from assignor.rebalance.forms.group import ASKS_MOST
 from encoding import RUNNING, TaskId
+from tests.assignor.rebalance.forms.attacked import Attacked, hostile
 from tests.assignor.rebalance.forms.mixed_group import MixedGroup, counting
-from tests.assignor.rebalance.forms.test_hostile_rows import Attacked, hostile
 from tests.assignor.rebalance.groups import start
 from tests.assignor.rebalance.leader.hostile import written
 
