@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from encoding import TaskId
+from encoding.primitives import encode_utf16
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ _TREES_FROM = 64
 
 def _java_string_hash(text: str) -> int:
     value = 0
-    data = text.encode("utf-16-be")
+    data = encode_utf16(text)
     for place in range(0, len(data), 2):
         value = (value * 31 + (data[place] << 8) + data[place + 1]) & _MASK
     return value
