@@ -12,7 +12,6 @@ from assignor.inspection.routing import few
 from assignor.inspection.saved_problem import problem_of
 from assignor.inspection.streams_groups.look import (
     group_topics_of,
-    inputs_of,
     look_at_streams_group,
     read_partitions,
 )
@@ -69,7 +68,6 @@ __all__ = [
     "few",
     "group_topics",
     "group_topics_of",
-    "inputs_of",
     "inspect_group",
     "is_broker_side",
     "is_present",

@@ -13,7 +13,8 @@ from assignor.inspection.values import AnswerLook, MemberLook, TaskLook
 from assignor.rebalance import parse_endpoint
 from encoding import HostInfo, shown
 
-_SHOWN: Final = 5
+NAMES_SHOWN: Final = 5
+"""Most names in a list of `few`."""
 
 
 def host_map_holes(members: Sequence[MemberLook], tasks: Sequence[TaskLook]) -> tuple[str, ...]:
@@ -45,10 +46,15 @@ def spelled(host: HostInfo) -> str:
     return f"{shown(host.host)}:{host.port}"
 
 
-def few(names: Sequence[str]) -> str:
-    """The first names, printable, and the number of the others."""
-    more = len(names) - _SHOWN
-    listed = ", ".join(map(shown, names[:_SHOWN]))
+def few(names: Sequence[str], total: int | None = None) -> str:
+    """The first names, printable, and the number of the others.
+
+    Args:
+        names: all names, or the first `NAMES_SHOWN` of them.
+        total: number of all names, if `names` are only the first.
+    """
+    more = (len(names) if total is None else total) - NAMES_SHOWN
+    listed = ", ".join(map(shown, names[:NAMES_SHOWN]))
     return f"{listed} and {more} more" if more > 0 else listed
 
 

@@ -137,6 +137,11 @@ def read_client(
         ProblemError: it is invalid; the message names the client and the value.
     """
     where = f"client {shown(process_id)}"
+    if any("\ud800" <= letter <= "\udfff" for letter in process_id):
+        raise ProblemError(
+            f"{where} has half a surrogate pair in its id, which UTF-8 cannot encode;"
+            " give a valid text"
+        )
     client = checked_object(given, where)
     threads = client.get("threads", 1)
     if not _is_whole(threads) or not 0 <= threads <= _THREADS_MAX:

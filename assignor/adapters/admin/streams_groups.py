@@ -38,7 +38,7 @@ _STATES: Final = frozenset(
     {"NotReady", "Assigning", "Reconciling", "Stable", "Empty", "Dead", "Unknown"}
 )
 PARTITIONS_MOST: Final = 1_000_000
-"""Partitions of a topic above which a description is rejected."""
+"""Partitions of a topic, and those that all members read, above which a group is rejected."""
 
 
 class InvalidDescription(ValueError):
@@ -92,6 +92,7 @@ def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
 
     Raises:
         BrokerError: the cluster does not answer.
+        InvalidDescription: a topic has more than `PARTITIONS_MOST` partitions.
     """
     unknown: list[str] = []
 
@@ -104,6 +105,8 @@ def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
 
     topics = allowed(None, lambda: topic_facts(admin, lambda _: group_topics_of(group)))
     sizes = None if topics is None else {name: row.partitions for name, row in topics.items()}
+    for name, size in (sizes or {}).items():
+        _check(size <= PARTITIONS_MOST, group.group_id, f"{size} partitions of {shown(name)}")
     partitions = read_partitions(group, StreamsFacts(partitions=sizes))
     return StreamsFacts(
         partitions=sizes,
@@ -118,7 +121,8 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
     """Return a row of a StreamsGroupDescribe response as a value.
 
     Raises:
-        InvalidDescription: a value that no coordinator sends.
+        InvalidDescription: a value that no coordinator sends, or more than `PARTITIONS_MOST`
+            partitions.
     """
     group_id = str(row.group_id)
     if row.error_code == _GROUP_ID_NOT_FOUND:
@@ -134,6 +138,8 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
         _check_unique(group_id, "subtopology", [part.subtopology_id for part in parts])
     members = [_member(group_id, member) for member in row.members]
     _check_unique(group_id, "member", [member.member_id for member in members])
+    read = _partitions_read(parts or (), members)
+    _check(read <= PARTITIONS_MOST, group_id, f"active tasks that read {read} partitions")
     return DescribedStreamsGroup(
         group_id=group_id,
         state=state,
@@ -144,6 +150,13 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
         members=tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
         coordinator=coordinator,
     )
+
+
+def _partitions_read(parts: Iterable[StreamsSubtopology], members: Iterable[StreamsMember]) -> int:
+    """Return how many partitions the active tasks of all members read, without listing them."""
+    topics = {part.subtopology_id: len(part.input_topics) for part in parts}
+    active = (task for member in members for task in member.current.active)
+    return sum(topics.get(task.subtopology, 0) for task in active)
 
 
 def _subtopology(group_id: str, row: Any) -> StreamsSubtopology:

@@ -72,7 +72,9 @@ _EXITS = {
 @connect_options
 @click.option("--group", "group_id", metavar="GROUP", help="Group id (application.id).")
 @click.option("--all", "everything", is_flag=True, help="All groups of the cluster, one per row.")
-@click.option("--tasks", is_flag=True, help="Also list every task.")
+@click.option(
+    "--tasks", is_flag=True, help="Also list every task; of a streams group, the first 1,000."
+)
 @click.option(
     "--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Repeat at this interval."
 )

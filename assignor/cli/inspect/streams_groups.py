@@ -15,11 +15,13 @@ from assignor.inspection import (
     StreamsMember,
     StreamsTask,
     StreamsTasks,
-    inputs_of,
 )
+from encoding import TopicPartition
 
 MEMBERS_SHOWN = 100
 """Most member rows."""
+TASKS_SHOWN = 1000
+"""Most task rows of `--tasks`."""
 _WIDE = 120
 
 
@@ -32,7 +34,7 @@ def streams_parts(
         look: the group.
         lag: of the whole group; None: unknown.
         width: width of the terminal in characters.
-        tasks: whether to list every task.
+        tasks: whether to list the tasks, the first `TASKS_SHOWN` of them.
         cut: whether client names may be cut to fit the width.
     """
     if look.group.state == "Dead":
@@ -49,7 +51,7 @@ def streams_parts(
             yield Text(f"{left} more are not shown; --format json lists all", style="dim")
     if tasks and look.group.members:
         yield Text()
-        yield _tasks(look, width, cut=cut)
+        yield from _tasks(look, width, cut=cut)
 
 
 def _head(look: StreamsGroupLook, lag: int | None) -> TextTable:
@@ -143,15 +145,16 @@ def _counts(look: StreamsGroupLook, member: StreamsMember) -> tuple[str, ...]:
     )
 
 
-def _tasks(look: StreamsGroupLook, width: int, *, cut: bool) -> TextTable:
+def _tasks(look: StreamsGroupLook, width: int, *, cut: bool) -> Iterator[RenderableType]:
     table = plain_table("task", "runs on", "target", "copies on", right=("lag",))
     columns = (
         _by_task(look, lambda member: member.current.active),
         _by_task(look, lambda member: member.target.active),
         _by_task(look, lambda member: (*member.current.standby, *member.current.warmup)),
     )
-    lags = _lags(look)
-    for task in sorted(set().union(*columns)):
+    tasks = sorted(set().union(*columns))
+    lags = _lags(look, tasks[:TASKS_SHOWN])
+    for task in tasks[:TASKS_SHOWN]:
         runs, wanted, copies = (column.get(task, []) for column in columns)
         table.add_row(
             cell(str(task)),
@@ -162,7 +165,11 @@ def _tasks(look: StreamsGroupLook, width: int, *, cut: bool) -> TextTable:
         )
     if cut:
         table.columns[0].max_width = name_width(width)
-    return table
+    yield table
+    left = len(tasks) - TASKS_SHOWN
+    if left > 0:
+        more = f"{left:,} more task{'' if left == 1 else 's'}"
+        yield Text(f"{more} not shown; --format json lists all, by member", style="dim")
 
 
 def _by_task(look: StreamsGroupLook, tasks_of: Any) -> dict[StreamsTask, list[str]]:
@@ -173,15 +180,18 @@ def _by_task(look: StreamsGroupLook, tasks_of: Any) -> dict[StreamsTask, list[st
     return found
 
 
-def _lags(look: StreamsGroupLook) -> dict[StreamsTask, int]:
+def _lags(look: StreamsGroupLook, tasks: Sequence[StreamsTask]) -> dict[StreamsTask, int]:
+    """Return the lags of those tasks that members run."""
     rows = {row.partition: row.lag for row in look.offsets}
+    running = {task for member in look.group.members for task in member.current.active}
+    topics = {part.subtopology_id: part.input_topics for part in look.group.subtopologies or ()}
     found: dict[StreamsTask, int] = {}
-    for member in look.group.members:
-        for task in member.current.active:
-            lags = (rows.get(partition) for partition in inputs_of(look.group, (task,)))
-            known = [lag for lag in lags if lag is not None]
-            if known:
-                found[task] = sum(known)
+    for task in tasks:
+        inputs = topics.get(task.subtopology, ()) if task in running else ()
+        lags = (rows.get(TopicPartition(topic, task.partition)) for topic in inputs)
+        known = [lag for lag in lags if lag is not None]
+        if known:
+            found[task] = sum(known)
     return found
 
 

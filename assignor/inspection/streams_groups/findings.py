@@ -1,10 +1,11 @@
 """Problems and risks of a streams group, as sentences for operators, worst first."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, islice
 from typing import Final
 
-from assignor.inspection.routing import few
+from assignor.inspection.routing import NAMES_SHOWN, few
 from assignor.inspection.streams_groups.values import StreamsGroupLook, StreamsTask
 from assignor.inspection.values import Finding
 from encoding import shown
@@ -57,10 +58,18 @@ def _unassigned(look: StreamsGroupLook) -> Iterator[str]:
     """Tasks of the topology that no target assignment has."""
     if not look.group.members or look.waits_for:
         return
-    wanted = {task for member in look.group.members for task in member.target.active}
-    left_out = [str(task) for task in sorted(_tasks(look) - wanted)]
-    if left_out:
-        yield f"task {few(left_out)} is in no member's target assignment"
+    sizes = _task_counts(look)
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for member in look.group.members:
+        for task in member.target.active:
+            if task.partition < sizes.get(task.subtopology, 0):
+                wanted[task.subtopology].add(task.partition)
+    # The tasks are counted, not listed: the broker and the topics decide how many there are.
+    left_out = {name: size - len(wanted[name]) for name, size in sizes.items()}
+    total = sum(left_out.values())
+    if total:
+        names = list(map(str, islice(_missing_tasks(left_out, wanted), NAMES_SHOWN)))
+        yield f"task {few(names, total)} is in no member's target assignment"
 
 
 def _topology_epoch(look: StreamsGroupLook) -> Iterator[str]:
@@ -141,16 +150,25 @@ def _owners(look: StreamsGroupLook) -> dict[StreamsTask, list[str]]:
     return owners
 
 
-def _tasks(look: StreamsGroupLook) -> set[StreamsTask]:
-    """Return the tasks of the topology: as many per subtopology as its largest input topic has."""
+def _task_counts(look: StreamsGroupLook) -> dict[str, int]:
+    """Return the number of tasks by subtopology: the partitions of its largest input topic."""
     sizes = look.facts.partitions
     if sizes is None:
-        return set()
+        return {}
     return {
-        StreamsTask(part.subtopology_id, number)
+        part.subtopology_id: max((sizes.get(topic, 0) for topic in part.input_topics), default=0)
         for part in look.group.subtopologies or ()
-        for number in range(max((sizes.get(topic, 0) for topic in part.input_topics), default=0))
     }
+
+
+def _missing_tasks(
+    left_out: Mapping[str, int], wanted: Mapping[str, set[int]]
+) -> Iterator[StreamsTask]:
+    """Yield the tasks that no target assignment has, in the order of tasks."""
+    for first in sorted(StreamsTask(name, 0) for name, more in left_out.items() if more):
+        name = first.subtopology
+        free = (number for number in count() if number not in wanted[name])
+        yield from (StreamsTask(name, number) for number in islice(free, left_out[name]))
 
 
 _RULES: Final[tuple[tuple[str, _Rule], ...]] = (

@@ -40,6 +40,7 @@ def look_at_streams_group(
     offsets = tuple(
         _offset(partition, facts) for partition in sorted(read_partitions(group, facts))
     )
+    topics = _topics_by_subtopology(group)
     lag_by_partition = {row.partition: row.lag for row in offsets}
     known = [row.lag for row in offsets if row.lag is not None]
     look = StreamsGroupLook(
@@ -61,7 +62,7 @@ def look_at_streams_group(
         lags={
             member.member_id: _sum(
                 lag_by_partition.get(partition)
-                for partition in inputs_of(group, member.current.active)
+                for partition in _inputs(topics, member.current.active)
                 if partition in lag_by_partition
             )
             for member in group.members
@@ -82,16 +83,6 @@ def look_at_streams_group(
     )
 
 
-def inputs_of(
-    group: DescribedStreamsGroup, tasks: Iterable[StreamsTask]
-) -> Iterator[TopicPartition]:
-    """Yield the partitions that tasks read: their own of each input topic."""
-    topics = {part.subtopology_id: part.input_topics for part in group.subtopologies or ()}
-    for task in tasks:
-        for topic in topics.get(task.subtopology, ()):
-            yield TopicPartition(topic, task.partition)
-
-
 def read_partitions(group: DescribedStreamsGroup, facts: StreamsFacts) -> set[TopicPartition]:
     """Return the input partitions of the active tasks that members have.
 
@@ -102,7 +93,7 @@ def read_partitions(group: DescribedStreamsGroup, facts: StreamsFacts) -> set[To
     sizes = facts.partitions
     return {
         partition
-        for partition in inputs_of(group, active)
+        for partition in _inputs(_topics_by_subtopology(group), active)
         if sizes is None or partition.partition < sizes.get(partition.topic, 0)
     }
 
@@ -118,6 +109,19 @@ def group_topics_of(group: DescribedStreamsGroup) -> set[str]:
             *(row.name for row in part.state_changelog_topics),
         )
     }
+
+
+def _topics_by_subtopology(group: DescribedStreamsGroup) -> dict[str, tuple[str, ...]]:
+    return {part.subtopology_id: part.input_topics for part in group.subtopologies or ()}
+
+
+def _inputs(
+    topics: Mapping[str, Sequence[str]], tasks: Iterable[StreamsTask]
+) -> Iterator[TopicPartition]:
+    """Yield the partitions that tasks read: their own of each input topic."""
+    for task in tasks:
+        for topic in topics.get(task.subtopology, ()):
+            yield TopicPartition(topic, task.partition)
 
 
 def _offset(partition: TopicPartition, facts: StreamsFacts) -> StreamsOffset:

@@ -65,7 +65,7 @@ _TREES_FROM = 64
 
 def _java_string_hash(text: str) -> int:
     value = 0
-    data = text.encode("utf-16-be")
+    data = text.encode("utf-16-be", "surrogatepass")
     for place in range(0, len(data), 2):
         value = (value * 31 + (data[place] << 8) + data[place + 1]) & _MASK
     return value

@@ -1,8 +1,14 @@
 """The members of a streams group for a group state, whose clients are processes."""
 
+from typing import Final
+
+from assignor.errors import TaskAssignmentError
 from assignor.placement.state import NOBODY, GroupState
 from assignor.placement.streams_groups.assign import MemberSpec
 from encoding import TaskId
+
+MEMBERS_MOST: Final = 100_000
+"""Members, which are threads of all clients, of the largest streams group that is computed."""
 
 
 def member_specs(state: GroupState) -> list[MemberSpec]:
@@ -11,8 +17,17 @@ def member_specs(state: GroupState) -> list[MemberSpec]:
     The state tells which client had a task, not which thread: the former tasks of a client are
     dealt to its threads, first the active ones. Every copy besides that of the owner counts as a
     former standby, except those in `left_over`. A client without threads has no member.
+
+    Raises:
+        TaskAssignmentError: the clients have more than `MEMBERS_MOST` threads.
     """
     capacity = state.capacity().tolist()
+    members = sum(capacity)
+    if members > MEMBERS_MOST:
+        raise TaskAssignmentError(
+            f"the clients have {members:,} threads, and each is a member of the streams group; at"
+            f" most {MEMBERS_MOST:,} are computed: give fewer threads"
+        )
     active: list[list[TaskId]] = [[] for _ in state.clients]
     standby: list[list[TaskId]] = [[] for _ in state.clients]
     owners = state.owner.tolist()

@@ -74,8 +74,8 @@ class MoveVerdict:
 
     @property
     def ok(self) -> bool:
-        """Whether all rules hold."""
-        return all(check.ok for check in self.checks)
+        """Whether there was a move, and all rules hold."""
+        return len(self.phases) > 1 and all(check.ok for check in self.checks)
 
 
 def verdict_of(
@@ -109,9 +109,12 @@ def verdict_of(
 def _records(written: Mapping[str, int], counted: Mapping[str, int]) -> Check:
     missing = sum(key not in counted for key in written)
     wrong = sum(counted.get(key, 0) != count for key, count in written.items())
-    ok = not missing and not wrong and len(counted) == len(written)
+    total = sum(written.values())
+    ok = total > 0 and not missing and not wrong and len(counted) == len(written)
     seen = "each counted once" if ok else f"{missing} not counted, {wrong - missing} twice or more"
-    return Check(name="records", ok=ok, sentence=f"{sum(written.values())} records, {seen}")
+    if not total:
+        seen = "so nothing is shown"
+    return Check(name="records", ok=ok, sentence=f"{total} records, {seen}")
 
 
 def _of_phase(phase: Phase, name: str) -> Iterator[Check]:
@@ -121,7 +124,8 @@ def _of_phase(phase: Phase, name: str) -> Iterator[Check]:
         + ("; " if is_described else f"; the coordinator describes {dict(phase.described)}; ")
         + ("; ".join(phase.overlaps) or "at no time on two, as the coordinator describes them")
     )
-    yield Check(name="owners", ok=is_described and not phase.overlaps, sentence=sentence)
+    is_owned = bool(phase.owners) and is_described and not phase.overlaps
+    yield Check(name="owners", ok=is_owned, sentence=sentence)
     wanted = phase.protocol, "Stable"
     seen = phase.group_type, phase.state
     yield Check(name="state", ok=seen == wanted, sentence=f"{name}: the group is {' '.join(seen)}")
@@ -138,10 +142,14 @@ def _of_move(before: Phase, phase: Phase, name: str, session_ms: float) -> Itera
         " committed offsets are kept",
     )
     predicted, restored = sum(phase.predicted.values()), sum(phase.restored.values())
-    differ = sorted(p for p, count in phase.predicted.items() if count != phase.restored.get(p, 0))
+    differ = sorted(
+        number
+        for number in phase.predicted.keys() | phase.restored.keys()
+        if phase.predicted.get(number) != phase.restored.get(number)
+    )
     yield Check(
         name="restores",
-        ok=not differ,
+        ok=predicted > 0 and not differ,
         sentence=f"{name}: {predicted} records predicted (all state, stores in memory),"
         f" {restored} restored"
         + (f"; partitions {differ} differ" if differ else "")

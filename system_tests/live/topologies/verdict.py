@@ -83,8 +83,10 @@ def broken_rules(
     """
     old, new = STORES[kind]
     broken: list[str] = []
-    for topic, partitions in written.items():
+    for topic in sorted({*old, *new}):
+        partitions = written.get(topic, {})
         before, after = set(old.get(topic, ())), set(new.get(topic, ()))
+        broken += _of_evidence(topic, sum(partitions.values()), counted, before, after)
         for partition, count in sorted(partitions.items()):
             for store in sorted(before | after):
                 offsets = counted.get(store, {}).get(partition, ())
@@ -99,6 +101,28 @@ def broken_rules(
             check = _of_return if taken_back else _of_switch
             broken += check(counted, partition, count, before, after)
     return tuple(broken)
+
+
+def _of_evidence(
+    topic: str, count: int, counted: Counted, before: set[str], after: set[str]
+) -> list[str]:
+    """Records were written, and each form counted some: both programs processed the topic."""
+    if not count:
+        return [f"no record was written to {topic}"]
+    broken = []
+    for store in sorted(before | after):
+        if not any(counted.get(store, {}).values()):
+            programs = [name for name, has in (("old", before), ("new", after)) if store in has]
+            broken.append(
+                f"{store} counted no record, as if no {' or '.join(programs)} program ran"
+            )
+    # A store that is added to a form begins where the form without it ended.
+    added = sorted(after - before) if before and before <= after else ()
+    for store in added:
+        firsts = [offsets[0] for offsets in counted.get(store, {}).values() if offsets]
+        if firsts and not any(firsts):
+            broken.append(f"{store} begins at 0 everywhere, as if no old program ran")
+    return broken
 
 
 def _is_whole(store: str, before: set[str], after: set[str], *, taken_back: bool) -> bool:

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from assignor.cli.inspect.all_groups import render_groups
 from assignor.cli.inspect.document import document_of
+from assignor.cli.inspect.streams_groups import TASKS_SHOWN
 from assignor.cli.inspect.text import render_group
 from assignor.inspection import (
     DescribedStreamsGroup,
@@ -201,6 +202,51 @@ def test_every_finding(kind):
     look = look_at_streams_group(described, known)
     found = {finding.kind: finding.sentence for finding in look.findings}
     assert sentence in found[kind]
+
+
+def test_tasks_of_a_huge_topology_are_counted_and_not_listed(monkeypatch):
+    made = []
+
+    def counted_task(*words):
+        made.append(words)
+        return StreamsTask(*words)
+
+    monkeypatch.setattr("assignor.inspection.streams_groups.findings.StreamsTask", counted_task)
+    parts = tuple(
+        StreamsSubtopology(subtopology_id=str(n), source_topics=("in",)) for n in range(20)
+    )
+    look = look_at_streams_group(
+        group(member("a", "0_0 0_2 1_9999"), subtopologies=parts), facts(partitions={"in": 10_000})
+    )
+    [sentence] = [found.sentence for found in look.findings if found.kind == "unassigned"]
+    assert sentence == (
+        "task 0_1, 0_3, 0_4, 0_5, 0_6 and 199992 more is in no member's target assignment"
+    )
+    assert len(made) < 2 * len(parts)
+
+
+def test_the_inputs_of_a_subtopology_are_computed_once_for_all_members(monkeypatch):
+    asked = []
+    inputs = StreamsSubtopology.input_topics.fget
+    monkeypatch.setattr(
+        StreamsSubtopology, "input_topics", property(lambda part: asked.append(0) or inputs(part))
+    )
+    members = [member(f"m{n}", f"0_{n}") for n in range(200)]
+    look = look_at_streams_group(group(*members), facts(partitions=SIZES | {"in": 200}))
+    text_of(look)
+    assert len(asked) < 10 * len(PARTS)
+
+
+def test_the_rows_of_tasks_are_limited_and_the_others_are_counted():
+    numbers = range(TASKS_SHOWN + 3)
+    wide = member("a", " ".join(f"0_{number}" for number in numbers))
+    look = look_at_streams_group(group(wide), facts(partitions=SIZES | {"in": len(numbers)}))
+    words = text_of(look).split()
+    assert f"0_{TASKS_SHOWN - 1}" in words
+    assert f"0_{TASKS_SHOWN}" not in words
+    assert "3 more tasks not shown; --format json lists all, by member" in " ".join(words)
+    few_tasks = look_at_streams_group(group(member("a", ALL)), facts())
+    assert "not shown" not in text_of(few_tasks)
 
 
 def test_a_row_of_all_groups_has_members_epoch_and_moves():

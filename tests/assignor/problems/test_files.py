@@ -75,6 +75,7 @@ REFUSED = {
     "no clients": problem(clients={}),
     "client a has threads -1": client(threads=-1),
     "client a has rack 7": client(rack=7),
+    r"client \ud800 has half a surrogate pair in its id": problem(clients={"\ud800": {}}),
     "client a names task 'zero'": client(active=["zero"]),
     "client a: active is str; give a list": client(active="0_0"),
     "client a: standby is int; give a list": client(standby=1),

@@ -37,7 +37,7 @@ def judged(*phases, written=None, counted=None):
         phases or (CLASSIC, STREAMS, BACK),
         release="4.3.1",
         broker="4.3.1",
-        written=written or records,
+        written=records if written is None else written,
         counted=records if counted is None else counted,
         session_ms=6000,
     )
@@ -64,6 +64,10 @@ def test_a_good_move_has_no_failed_check():
         ({"offsets_before": {}, "offsets_kept": {}}, "offsets"),
         ({"restored": {0: 5, 1: 3}}, "restores"),
         ({"restored": {0: 5}}, "restores"),
+        ({"restored": {0: 5, 1: 6, 2: 999}}, "restores"),
+        ({"predicted": {}, "restored": {2: 999}}, "restores"),
+        ({"predicted": {}, "restored": {}}, "restores"),
+        ({"owners": {}, "described": {}}, "owners"),
         ({"described": {"0_0": "b", "0_1": "a"}}, "owners"),
         ({"overlaps": ("task 0_0 ran on a and b for 2000 ms",)}, "owners"),
         ({"state": "NotReady"}, "state"),
@@ -80,6 +84,11 @@ def test_every_rule_can_fail(change, name):
 @pytest.mark.parametrize("counted", [{"0": 1}, {"0": 1, "1": 2}, {"0": 1, "1": 1, "2": 1}])
 def test_records_are_counted_once(counted):
     assert failed(judged(counted=counted)) == ["records"]
+
+
+def test_a_run_without_records_or_without_a_move_shows_nothing():
+    assert failed(judged(written={}, counted={})) == ["records"]
+    assert not judged(CLASSIC).ok
 
 
 def test_streams_members_that_do_not_leave_are_noticed():

@@ -59,3 +59,25 @@ def test_each_mistake_on_the_way_back_breaks_a_rule(kind, counted, sentence):
 )
 def test_each_mistake_breaks_a_rule(kind, counted, sentence):
     assert any(sentence in rule for rule in broken_rules(ChangeKind(kind), WRITTEN, counted))
+
+
+BOTH = {"words": {0: 3}, "extra": {0: 3}}
+ALL = {0: [0, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "counted", "taken_back", "sentence"),
+    [
+        ("add", BOTH, {"counts": ALL}, True, "extras counted no record, as if no new program"),
+        ("change", WRITTEN, {"counts": GOOD["counts"]}, True, "totals counted no record"),
+        ("rename", WRITTEN, {"counts": GOOD["counts"]}, True, "totals counted no record"),
+        ("remove", BOTH, {"counts": ALL}, False, "extras counted no record, as if no old program"),
+        ("rename", WRITTEN, {"totals": GOOD["counts"]}, False, "counts counted no record"),
+        ("change", WRITTEN, GOOD | {"totals": GOOD["counts"]}, False, "totals begins at 0"),
+        ("change", {}, {}, False, "no record was written to words"),
+        ("remove", {"words": {0: 3}}, {"counts": ALL}, True, "no record was written to extra"),
+    ],
+)
+def test_a_run_that_shows_nothing_breaks_a_rule(kind, written, counted, taken_back, sentence):
+    rules = broken_rules(ChangeKind(kind), written, counted, taken_back=taken_back)
+    assert any(sentence in rule for rule in rules), rules

@@ -123,6 +123,12 @@ def test_an_unknown_group_is_dead_and_a_topology_may_be_missing():
         (described(member("m", ("0", [-1]))), "partition -1 of 0"),
         (described(member("m", ("0", [PARTITIONS_MOST]))), "partition 1000000 of 0"),
         (described(parts=("0", "0")), "subtopology 0 twice"),
+        (
+            described(
+                *(member(f"m{n}", ("0", range(500_000))) for n in range(2)), member("m", ("0", [0]))
+            ),
+            "active tasks that read 1000001 partitions",
+        ),
         (described(sizes=(-1,)), "-1 partitions of g-s-changelog"),
     ],
 )

@@ -106,6 +106,22 @@ def _bucket(text, size):
     return (value ^ value >> 16) & (size - 1)
 
 
+def test_a_group_of_more_members_than_are_computed_is_refused_before_any_is_made(monkeypatch):
+    monkeypatch.setattr(f"{member_specs.__module__}.MEMBERS_MOST", 3)
+    clients = [ClientInput(process_id="a", threads=2), ClientInput(process_id="b", threads=1)]
+    config = AssignmentConfig()
+    state = group_state(tasks=TASKS, stateful_tasks=TASKS, clients=clients, config=config)
+    assert len(member_specs(state)) == 3
+    clients[1] = ClientInput(process_id="b", threads=2)
+    state = group_state(tasks=TASKS, stateful_tasks=TASKS, clients=clients, config=config)
+    with pytest.raises(TaskAssignmentError, match=r"have 4 threads.* at most 3 are computed"):
+        kafka_streams_group(state)
+
+
+def test_half_a_surrogate_pair_is_a_letter_of_a_java_text():
+    assert string_map_order(["\ud801", "\ud800"]) == ["\ud800", "\ud801"]
+
+
 def test_a_group_without_members_or_with_one_twice_is_refused():
     with pytest.raises(TaskAssignmentError, match="no members"):
         assign_members([], stateful=TASKS)
