@@ -27,7 +27,11 @@ from assignor.embedding.internal_topics import (
 )
 from assignor.embedding.leader_facts import InternalTopicStatus, LeaderFacts, knowledge_of
 from assignor.embedding.poll_pace import PollPace
-from assignor.embedding.process_id import ProcessDirectory
+from assignor.embedding.process_id import (
+    ProcessDirectory,
+    is_state_directory,
+    unchanged_memory,
+)
 from assignor.embedding.queries import KeyHosts, Partitioner, key_hosts, murmur2, partition_for_key
 from assignor.embedding.running_tasks import RunningTasks
 from assignor.embedding.state_stores import (
@@ -86,10 +90,12 @@ __all__ = [
     "TaskStores",
     "fatal_reason",
     "internal_topics",
+    "is_state_directory",
     "key_hosts",
     "knowledge_of",
     "lags_or_prior",
     "murmur2",
     "partition_for_key",
     "topic_problem",
+    "unchanged_memory",
 ]

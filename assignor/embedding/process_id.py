@@ -8,7 +8,8 @@ while it is in use. All consumers of a process share the lock.
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -17,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from assignor.embedding.errors import StateDirectoryLocked
 from assignor.stores import (
+    PROCESS_NAME,
     ProcessRecord,
     StateStores,
     StoreError,
@@ -165,6 +167,28 @@ class ProcessDirectory(LockedDirectory):
             found = ProcessRecord(process_id=uuid4(), made_at_ms=_now_ms())
             self.stores.write_process(found)
         return found
+
+
+def is_state_directory(path: Path) -> bool:
+    """Return whether a directory has a process id, without writing to it."""
+    return (path / PROCESS_NAME).is_file()
+
+
+@contextmanager
+def unchanged_memory(path: Path) -> Iterator[Mapping[bytes, Reached]]:
+    """Yield the reached versions in a state directory that no process uses; nothing is written.
+
+    Raises:
+        StateDirectoryLocked: another process uses the directory.
+        StoreError: the directory cannot be read, or the memory is damaged.
+    """
+    # A process that uses the directory has created the lock file.
+    lock = LockedDirectory(path) if (path / _LOCK).exists() else None
+    try:
+        yield read_reached(path)
+    finally:
+        if lock is not None:
+            lock.close()
 
 
 def _now_ms() -> int:

@@ -9,7 +9,7 @@ from assignor.stores.errors import StoreError, store_errors
 from assignor.stores.files import read_sealed, seal, unseal, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
-from assignor.stores.persisted import StateStores
+from assignor.stores.persisted import PROCESS_NAME, StateStores
 from assignor.stores.plans import GroupPlan, GroupSnapshot, PlanStore, plan_for, read_snapshot
 from assignor.stores.process_file import ProcessRecord
 from assignor.stores.reached_file import read_reached, write_reached
@@ -19,6 +19,7 @@ from assignor.stores.replacing import PARTIAL
 __all__ = [
     "LATEST_MS",
     "PARTIAL",
+    "PROCESS_NAME",
     "Checkpoint",
     "Disk",
     "Fingerprint",

@@ -8,7 +8,7 @@ from typing import Final
 from assignor.stores.errors import StoreError, store_errors
 from assignor.stores.files import read_sealed, write_sealed
 from assignor.stores.reading import strict_json, whole_number
-from probing.topologies import MOST_ENTRIES, Reached, newest_memory
+from probing.topologies import HIGHEST_EPOCH, MOST_ENTRIES, Reached, newest_memory
 
 REACHED_NAME: Final = "reached-topologies"
 REACHED_LIMIT: Final = 64 * 1024
@@ -24,7 +24,7 @@ def read_reached(directory: Path) -> dict[bytes, Reached]:
     """Return the memory in a state directory; empty if there is none.
 
     Raises:
-        StoreError: the file is damaged.
+        StoreError: the file is damaged, or has an epoch that no leader believes.
     """
     path = directory / REACHED_NAME
     with store_errors(str(path), problem="has no valid memory of topologies", remedy=_REMEDY):
@@ -35,7 +35,8 @@ def read_reached(directory: Path) -> dict[bytes, Reached]:
         return newest_memory(
             {
                 _form(form): Reached(
-                    whole_number(epoch, what="epoch"), whole_number(version, what="version")
+                    whole_number(epoch, what="epoch", most=HIGHEST_EPOCH - 1),
+                    whole_number(version, what="version"),
                 )
                 for form, epoch, version in rows
             }

@@ -63,8 +63,10 @@ class GroupLevels:
     def reached(self) -> Mapping[bytes, Reached]:
         """Return the reached versions of the topology that the group's topic keeps.
 
+        Records of a later release are left out.
+
         Raises:
-            BrokerError, NotAuthorized, StoreError: as when it is called.
+            BrokerError, NotAuthorized: as when it is called.
         """
         with open_admin(self._target) as admin:
             return ReachedTopic(admin, self._group).look().memory
@@ -76,7 +78,8 @@ class GroupLevels:
             memory: fingerprint of a form -> reached version; the greater entry stays.
 
         Raises:
-            BrokerError, NotAuthorized, StoreError: as when it is called.
+            BrokerError, NotAuthorized: as when it is called.
+            StoreError: a record of the topic has a layout of a later release.
         """
         with open_admin(self._target) as admin:
             ReachedTopic(admin, self._group).remember(memory)

@@ -23,6 +23,7 @@ from assignor.levels.log import (
     read_topic,
     topic_name,
 )
+from assignor.stores import StoreError
 from probing.features import LevelRange, NodeSupport, raised_minimums
 from probing.topologies import Reached, newest_memory
 
@@ -97,26 +98,43 @@ class ReachedTopic:
     """
 
     def __init__(self, admin: Admin, group: str) -> None:
-        self._topic = CompactedTopic(admin, reached_topic_name(group))
+        self._name = reached_topic_name(group)
+        self._topic = CompactedTopic(admin, self._name)
 
     def look(self) -> ReachedView:
-        """Return the memory in the topic; empty if the topic does not exist.
+        """Return the memory in the records that this release reads; empty without the topic.
 
         Raises:
             BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
-            StoreError: a later release wrote it.
         """
         return read_reached_topic(self._topic.records())
+
+    def whole(self) -> ReachedView:
+        """Return the memory in the topic, to change it.
+
+        Raises:
+            BrokerError, NotAuthorized: as in `look`.
+            StoreError: a record has a layout of a later release.
+        """
+        view = self.look()
+        if view.later:
+            raise StoreError(
+                f"topic {self._name} is not changed: {'; '.join(view.later)}; use the later release"
+                " that wrote it; if none did, delete it: write its key without a value"
+            )
+        return view
 
     def remember(self, memory: Mapping[bytes, Reached]) -> None:
         """Add a memory to that of the topic; of each form, the greater entry stays.
 
         Raises:
-            BrokerError, NotAuthorized, StoreError: as in `look`.
+            BrokerError, NotAuthorized, StoreError: as in `whole`; nothing is written.
         """
-        before = self.look().memory
+        before = self.whole().memory
         merged = newest_memory(before, memory, first=memory.keys())
         if merged == before:
             return
         self._topic.write([reached_record(merged, nonce=uuid4().hex)])
-        self._topic.write([(key, None) for key in self.look().stale])
+        after = self.look()
+        if not after.later:
+            self._topic.write([(key, None) for key in after.stale])

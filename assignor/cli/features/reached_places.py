@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 from assignor.cli.features.level_admins import store_failure
 from assignor.cli.toolkit import AnswerIsNo, EnvironmentFailed, warn
 from assignor.cli.toolkit.connect import connected, target_of
-from assignor.embedding import ProcessDirectory, StateDirectoryLocked
+from assignor.embedding import (
+    ProcessDirectory,
+    StateDirectoryLocked,
+    is_state_directory,
+    unchanged_memory,
+)
 from assignor.levels import DEFAULT_EVERY_S, FolderLevels
-from assignor.stores import StoreError
+from assignor.stores import PROCESS_NAME, StoreError, read_reached
 from probing.topologies import Reached, newest_memory
 
 if TYPE_CHECKING:
@@ -41,12 +46,12 @@ class ReachedPlace(Protocol):
         """
         ...
 
-    def remember(self, memory: Mapping[bytes, Reached]) -> None:
-        """Keep a memory with a greater epoch."""
+    def remember(self, memory: Mapping[bytes, Reached]) -> Mapping[bytes, Reached]:
+        """Keep a memory with a greater epoch; return what is remembered afterwards, read back."""
         ...
 
-    def wait(self, epoch: int, seconds: float) -> None:
-        """Wait until all members know the epoch.
+    def wait(self, epoch: int, seconds: float) -> int:
+        """Wait until all members know the epoch; return how many members there are.
 
         Raises:
             AnswerIsNo: they do not know it in time.
@@ -55,26 +60,49 @@ class ReachedPlace(Protocol):
 
 
 class StateDirectoryPlace:
-    """The state directory of a member that is stopped."""
+    """The state directory of a member that is stopped.
 
-    def __init__(self, directory: ProcessDirectory, name: str) -> None:
-        self._directory = directory
-        self.name = name
+    Args:
+        folder: the directory; it is locked while this is used.
+        memory: what it remembers.
+        directory: to change it; None for a dry run.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        memory: Mapping[bytes, Reached],
+        directory: ProcessDirectory | None = None,
+    ) -> None:
+        self._folder, self._memory, self._directory = folder, memory, directory
+        self.name = str(folder)
 
     def next_step(self, version: int) -> str:  # noqa: ARG002 the same for every version
         """Return what to do after the change, as a clause."""
         return "start its member with that topology next"
 
     def memory(self) -> Mapping[bytes, Reached]:
-        """Return what the directory remembers."""
-        return self._directory.reached
+        """Return what the directory remembers.
 
-    def remember(self, memory: Mapping[bytes, Reached]) -> None:
-        """Write the memory into the directory."""
-        self._directory.remember_reached(memory)
+        Raises:
+            AnswerIsNo: it remembers nothing.
+        """
+        if not self._memory:
+            raise AnswerIsNo(
+                f"{self.name} remembers nothing: its member has reached no version of a changed"
+                " subtopology; use the state directory of a member that has"
+            )
+        return self._memory
 
-    def wait(self, epoch: int, seconds: float) -> None:
-        """Return at once: no member runs."""
+    def remember(self, memory: Mapping[bytes, Reached]) -> Mapping[bytes, Reached]:
+        """Write the memory into the directory; return what it remembers afterwards."""
+        if self._directory is not None:
+            self._directory.remember_reached(memory)
+        return read_reached(self._folder)
+
+    def wait(self, epoch: int, seconds: float) -> int:  # noqa: ARG002 no member runs
+        """Return 0 at once: no member runs."""
+        return 0
 
 
 class FolderPlace:
@@ -100,12 +128,14 @@ class FolderPlace:
             raise AnswerIsNo(f"{self.name} keeps no reached versions; is it the group's directory?")
         return memory
 
-    def remember(self, memory: Mapping[bytes, Reached]) -> None:
-        """Write the memory beside the log."""
+    def remember(self, memory: Mapping[bytes, Reached]) -> Mapping[bytes, Reached]:
+        """Write the memory beside the log; return what is kept afterwards."""
         self._levels.remember_reached(memory)
+        return self._levels.reached()
 
-    def wait(self, epoch: int, seconds: float) -> None:
-        """Return at once: members that share a directory are not known."""
+    def wait(self, epoch: int, seconds: float) -> int:  # noqa: ARG002 as below
+        """Return 0 at once: members that share a directory are not known."""
+        return 0
 
 
 class GroupPlace:
@@ -135,8 +165,9 @@ class GroupPlace:
 
         Raises:
             AnswerIsNo: neither says anything.
+            StoreError: a record of the topic has a layout of a later release.
         """
-        view, answers = self._topic.look(), self._answers()
+        view, answers = self._topic.whole(), self._answers()
         for warning in view.warnings:
             warn(warning)
         memory = newest_memory(view.memory, *answers)
@@ -153,12 +184,13 @@ class GroupPlace:
             warn(f"{self.name} has no members: state directories may remember a later epoch")
         return memory
 
-    def remember(self, memory: Mapping[bytes, Reached]) -> None:
-        """Write the memory into the group's topic."""
+    def remember(self, memory: Mapping[bytes, Reached]) -> Mapping[bytes, Reached]:
+        """Write the memory into the group's topic; return what topic and members have then."""
         self._topic.remember(memory)
+        return newest_memory(self._topic.whole().memory, *self._answers())
 
-    def wait(self, epoch: int, seconds: float) -> None:
-        """Wait until the answers of all members have the epoch.
+    def wait(self, epoch: int, seconds: float) -> int:
+        """Wait until the answers of all members have the epoch; return how many members there are.
 
         Raises:
             AnswerIsNo: one does not in time.
@@ -169,7 +201,7 @@ class GroupPlace:
             answers = self._answers()
             behind = sum(max(a.values(), default=Reached(-1, 0)).epoch < epoch for a in answers)
             if not behind:
-                return
+                return len(answers)
             if time.monotonic() > end:
                 raise AnswerIsNo(
                     f"{behind} of {len(answers)} members of {self.name} do not know epoch {epoch}"
@@ -196,16 +228,17 @@ def reached_place(
     bootstrap_server: str | None,
     command_config: Path | None,
     timeout: float | None,
+    dry_run: bool,
 ) -> Iterator[ReachedPlace]:
-    """Yield the place that the options name; failures in the block end the command."""
+    """Yield the place that the options name; failures in the block end the command.
+
+    With `dry_run`, no file in a state directory is created or changed.
+    """
     folder = directory or state_dir
     try:
         if state_dir is not None:
-            opened = ProcessDirectory(state_dir)
-            try:
-                yield StateDirectoryPlace(opened, str(state_dir))
-            finally:
-                opened.close()
+            with _state_directory(state_dir, dry_run=dry_run) as place:
+                yield place
         elif directory is not None:
             yield FolderPlace(directory)
         elif group is not None:
@@ -217,3 +250,21 @@ def reached_place(
         if state_dir is not None:
             raise EnvironmentFailed(str(error)) from None
         raise store_failure(error, folder or Path(f"group {group}")) from None
+
+
+@contextmanager
+def _state_directory(folder: Path, *, dry_run: bool) -> Iterator[StateDirectoryPlace]:
+    if not is_state_directory(folder):
+        raise AnswerIsNo(
+            f"{folder} is no state directory: it has no file {PROCESS_NAME}; name the directory"
+            " that the member was started with"
+        )
+    if dry_run:
+        with unchanged_memory(folder) as memory:
+            yield StateDirectoryPlace(folder, memory)
+        return
+    opened = ProcessDirectory(folder)
+    try:
+        yield StateDirectoryPlace(folder, opened.reached, opened)
+    finally:
+        opened.close()

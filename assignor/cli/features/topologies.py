@@ -1,6 +1,7 @@
 """``assignor features downgrade-topology``: take a group back to an older topology."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,11 @@ import click
 
 from assignor.cli.features.confirmation import confirm
 from assignor.cli.features.reached_places import ReachedPlace, reached_place
-from assignor.cli.toolkit import BadInput, Command, format_option, imported_topology
+from assignor.cli.toolkit import AnswerIsNo, BadInput, Command, format_option, imported_topology
 from assignor.cli.toolkit.connect import NO_BROKER, connect_options
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology, content_fingerprint
-from probing.topologies import Reached, lowered
+from probing.topologies import NEVER, Reached, lowered
 
 _HELP = """Let the partitions of changed subtopologies return to an older topology.
 
@@ -45,7 +46,8 @@ PROGRAM features downgrade-topology --state-dir state/one \\
 """,
     exits={
         0: "lowered, or nothing is above that version; with --dry-run: it can be lowered",
-        1: "the place remembers nothing, or with --wait: a member has not learnt it",
+        1: "the place does not remember the topology, cannot be lowered or was changed meanwhile;"
+        " with --wait: a member has not learnt it",
         3: f"{NO_BROKER}, or the disk cannot be read or written",
     },
 )
@@ -95,25 +97,40 @@ def downgrade_topology(
         forms = frozenset(map(content_fingerprint, chosen.subtopologies(application_id)))
     except (ConfigError, TopologyError) as error:
         raise BadInput(str(error)) from None
-    with reached_place(**where) as place:
-        change = _change(place.memory(), chosen, forms, is_stopped=where["state_dir"] is not None)
+    with reached_place(**where, dry_run=dry_run) as place:
+        memory = place.memory()
+        if forms.isdisjoint(memory):
+            raise AnswerIsNo(
+                f"{place.name} remembers no subtopology of {topology} with application id"
+                f" {application_id}; nothing is changed: check --topology and --application-id; if"
+                " they are right, start a member with that topology first: the group then"
+                " remembers it"
+            )
+        change = _change(memory, chosen, forms, is_stopped=where["state_dir"] is not None)
+        if change.is_needed:
+            _check_epoch(place, memory, change)
         if not dry_run and change.is_needed:
             if where["state_dir"] is None and not yes:
                 confirm(f"Lower the topology that {place.name} remembers to {change.version}?")
-            place.remember(change.memory)
+            _check_kept(place, place.remember(change.memory), change)
+        members = None
         if wait_s is not None and not dry_run:
-            place.wait(change.epoch, wait_s)
+            members = place.wait(change.epoch, wait_s)
         if form == "json":
             click.echo(json.dumps(_object(change, dry_run=dry_run)))
         else:
-            click.echo(_sentence(place, change, dry_run=dry_run, is_known=wait_s is not None))
+            click.echo(_sentence(place, change, dry_run=dry_run, members=members))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """A memory after the change; `is_needed`: it differs from the memory before."""
+    """A memory after the change; `is_needed`: it differs from the memory before.
+
+    `forms` are those whose version is lowered.
+    """
 
     memory: Mapping[bytes, Reached]
+    forms: frozenset[bytes]
     version: int
     is_needed: bool
 
@@ -141,7 +158,44 @@ def _change(
     above = {form for form, reached in memory.items() if reached.version > chosen.version}
     is_needed = bool(above) or is_stopped
     after = lowered(memory, forms | above, chosen.version) if is_needed else memory
-    return _Change(memory=after, version=chosen.version, is_needed=is_needed)
+    return _Change(memory=after, forms=forms | above, version=chosen.version, is_needed=is_needed)
+
+
+def _check_epoch(place: ReachedPlace, memory: Mapping[bytes, Reached], change: _Change) -> None:
+    """Check that the memory has a next epoch.
+
+    Raises:
+        AnswerIsNo: it has the highest epoch that leaders believe.
+    """
+    highest = max(reached.epoch for reached in memory.values())
+    if change.epoch <= highest:
+        raise AnswerIsNo(
+            f"{place.name} remembers epoch {highest}, and there is no later one; nothing is"
+            " changed: stop all members, delete the file reached-topologies in every state"
+            " directory and feature log directory and the topic GROUP-reached-topologies, and"
+            " start them with the older program"
+        )
+
+
+def _check_kept(place: ReachedPlace, memory: Mapping[bytes, Reached], change: _Change) -> None:
+    """Check what a place remembers after the change.
+
+    Raises:
+        AnswerIsNo: another writer was faster, so that a form is not lowered.
+    """
+    above = max(memory.values(), key=lambda reached: reached.version, default=NEVER)
+    if above.version > change.version:
+        raise AnswerIsNo(
+            f"{place.name} remembers version {above.version} in epoch {above.epoch} after version"
+            f" {change.version} in epoch {change.epoch} was written: a member wrote at the same"
+            " time; run the command again"
+        )
+    lost = sum(memory.get(form, NEVER) < change.memory.get(form, NEVER) for form in change.forms)
+    if lost:
+        raise AnswerIsNo(
+            f"{place.name} does not remember {lost} of {len(change.forms)} subtopologies in epoch"
+            f" {change.epoch} after they were written; run the command again"
+        )
 
 
 def _checked(where: Mapping[str, Any], application_id: str | None, wait_s: float | None) -> str:
@@ -159,13 +213,16 @@ def _checked(where: Mapping[str, Any], application_id: str | None, wait_s: float
         raise BadInput("--bootstrap-server and --command-config need --group")
     if places != ["group"] and wait_s is not None:
         raise BadInput("--wait needs --group: the members of other places are not known")
+    if wait_s is not None and math.isnan(wait_s):
+        raise BadInput("--wait nan is not a number of seconds")
     found: str | None = application_id or where["group"]
     if not found:
         raise BadInput("--application-id is missing: state stores and changelogs begin with it")
     return found
 
 
-def _sentence(place: ReachedPlace, change: _Change, *, dry_run: bool, is_known: bool) -> str:
+def _sentence(place: ReachedPlace, change: _Change, *, dry_run: bool, members: int | None) -> str:
+    """Return the result; `members` know it, None if the command did not wait for them."""
     if not change.is_needed:
         return (
             f"nothing to lower: {place.name} remembers nothing above version {change.version},"
@@ -175,7 +232,12 @@ def _sentence(place: ReachedPlace, change: _Change, *, dry_run: bool, is_known: 
     sentence = f"{place.name} {verb} version {change.version} in epoch {change.epoch}"
     if dry_run:
         return sentence
-    if is_known:
+    if members == 0:
+        return (
+            f"{sentence}; it has no members that could learn it: start them with version"
+            f" {change.version}"
+        )
+    if members:
         return f"{sentence}, and all members know it; bounce them to version {change.version}"
     return f"{sentence}; {place.next_step(change.version)}"
 

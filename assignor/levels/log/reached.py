@@ -14,7 +14,7 @@ from typing import Final
 import msgpack
 
 from assignor.levels.log.topic import TopicRecord
-from assignor.stores import StoreError, whole_number
+from assignor.stores import whole_number
 from encoding import shown
 from probing.topologies import HIGHEST_EPOCH, MOST_ENTRIES, Reached, newest_memory
 
@@ -31,11 +31,13 @@ class ReachedView:
         memory: fingerprint of a form -> the version that it has reached.
         stale: keys of records that later ones contain, to be deleted.
         warnings: records that were ignored, and why.
+        later: records that only a later release reads; do not write or delete while there are any.
     """
 
     memory: Mapping[bytes, Reached] = field(default_factory=dict)
     stale: tuple[bytes, ...] = ()
     warnings: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
 
 
 def reached_topic_name(group: str) -> str:
@@ -49,18 +51,23 @@ def read_reached_topic(records: Iterable[TopicRecord]) -> ReachedView:
     Args:
         records: all existing records, in offset order.
 
-    Raises:
-        StoreError: a record has a layout that this release does not read.
     """
     memories: dict[bytes, Mapping[bytes, Reached]] = {}
+    later: dict[bytes, str] = {}
     warnings: list[str] = []
     for record in records:
         # The later record of a key replaces the earlier one.
         memories.pop(record.key, None)
+        later.pop(record.key, None)
         if record.value is None:
             continue
         try:
-            memories[record.key] = _unpack(record)
+            fields = msgpack.unpackb(record.value)
+            since = whole_number(fields["readable_since"], what="readable_since")
+            if since > _LAYOUT:
+                later[record.key] = _later_layout(record, since)
+            else:
+                memories[record.key] = _memory(fields["reached"])
         except (ValueError, TypeError, KeyError, msgpack.UnpackException):
             warnings.append(f"record {record.offset} is no memory of topologies and is ignored")
     merged = newest_memory(*memories.values())
@@ -70,7 +77,12 @@ def read_reached_topic(records: Iterable[TopicRecord]) -> ReachedView:
         if all(form in seen and reached <= seen[form] for form, reached in memory.items()):
             stale.append(key)
         seen = newest_memory(seen, memory)
-    return ReachedView(memory=merged, stale=tuple(reversed(stale)), warnings=tuple(warnings))
+    return ReachedView(
+        memory=merged,
+        stale=tuple(reversed(stale)),
+        warnings=tuple(warnings),
+        later=tuple(later.values()),
+    )
 
 
 def reached_record(memory: Mapping[bytes, Reached], *, nonce: str) -> tuple[bytes, bytes]:
@@ -86,16 +98,20 @@ def reached_record(memory: Mapping[bytes, Reached], *, nonce: str) -> tuple[byte
     return f"{epoch:020}/{nonce}".encode(), value
 
 
-def _unpack(record: TopicRecord) -> dict[bytes, Reached]:
-    """A record's memory, without impossible entries."""
-    fields = msgpack.unpackb(record.value)
-    since = whole_number(fields["readable_since"], what="readable_since")
-    if since > _LAYOUT:
-        raise StoreError(
-            f"record {record.offset} of the reached topologies has layout {shown(since)}; this"
-            f" release reads only layout {_LAYOUT}; use the later release that wrote it"
-        )
-    rows = fields["reached"]
+def _later_layout(record: TopicRecord, layout: int) -> str:
+    key = shown(record.key.decode(errors="backslashreplace"))
+    return (
+        f"record {record.offset} with key {key} has layout {layout}, and this release reads only"
+        f" layout {_LAYOUT}"
+    )
+
+
+def _memory(rows: object) -> dict[bytes, Reached]:
+    """The memory of a record's rows.
+
+    Raises:
+        ValueError, TypeError: a row is not an entry that leaders believe.
+    """
     if not isinstance(rows, list) or len(rows) > MOST_ENTRIES:
         raise ValueError("not a list of entries")
     memory = {}

@@ -82,6 +82,7 @@ def test_a_feature_log_directory_keeps_the_memory_for_members_that_share_it(tmp_
         (["--directory", ".", "--bootstrap-server", "b:1"], "need --group"),
         (["--directory", ".", "--wait", "1"], "--wait needs --group"),
         (["--group", "g"], "no bootstrap server is given"),
+        (["--group", "g", "--wait", "nan"], "--wait nan"),
     ],
 )
 def test_wrong_combinations_of_options_are_named(options, sentence):

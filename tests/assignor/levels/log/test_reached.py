@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from assignor.levels.log import reached_record, read_reached_topic
 from assignor.levels.log.topic import TopicRecord
-from assignor.stores import StoreError
 from probing.topologies import MOST_ENTRIES, Reached, newest_memory
 
 FORM_A, FORM_B = b"1" * 8, b"2" * 8
@@ -80,10 +79,20 @@ def test_a_record_that_is_no_memory_is_ignored_and_named(value):
     assert view.stale == ()
 
 
-def test_a_later_layout_is_named_and_fields_of_a_compatible_one_are_skipped():
-    later = msgpack.packb({"readable_since": 2, "reached": []})
-    with pytest.raises(StoreError, match="use the later release that wrote it"):
-        read_reached_topic([record(0, later)])
+def test_a_record_of_a_later_layout_is_named_and_leaves_the_others_readable():
+    later = record(1, msgpack.packb({"readable_since": 2, "form": "unknown"}), key=b"k\n")
+    [good] = written({FORM_A: Reached(1, 1)})
+    view = read_reached_topic([good, later])
+    assert view.memory == {FORM_A: Reached(1, 1)}
+    assert view.later == (
+        "record 1 with key k\\n has layout 2, and this release reads only layout 1",
+    )
+    assert view.warnings == ()
+    # Deleted, though not yet compacted.
+    assert read_reached_topic([good, later, record(2, None, key=b"k\n")]).later == ()
+
+
+def test_fields_of_a_compatible_layout_are_skipped():
     more = msgpack.packb({"readable_since": 1, "more": 1, "reached": [[FORM_A, 1, 1]]})
     assert read_reached_topic([record(0, more)]).memory == {FORM_A: Reached(1, 1)}
 
