@@ -15,7 +15,8 @@ _HEAD = """
 
 `plan` prints a row of this table under "Before you start" if it concerns the path: the group comes
 to run a release that has the change, from one that does not. Rows with a value of `--uses` concern
-only applications that use the feature. On the way back, `plan` prints what changes back.
+only applications that use the feature; rows with `not` concern all others. On the way back, `plan`
+prints what changes back.
 
 | since | until | about | what changes | what to do | `--uses` | source |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -36,7 +37,7 @@ def _row(change: ReleaseChange) -> str:
         change.subject.value,
         change.what,
         change.action,
-        ", ".join(change.uses),
+        ", ".join((*change.uses, *(f"not {use}" for use in change.unless))),
         change.source,
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

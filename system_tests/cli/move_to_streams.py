@@ -15,6 +15,7 @@ from encoding import shown
 from probing import ReleaseError, find_release
 from system_tests.cli.options import EXIT_BAD, Decorator, refuse
 from system_tests.plan import (
+    STREAMS,
     StreamsMove,
     Use,
     plan_streams_move,
@@ -47,6 +48,16 @@ def refuse_move_options(given: dict[str, Any]) -> None:
     """Refuse the options of this move in another plan."""
     if given["brokers"] is not None or given["streams_version"] is not None:
         refuse("--brokers and --streams-version need --to streams; leave them out")
+
+
+def refuse_from_streams(given: dict[str, Any]) -> None:
+    """Refuse the streams protocol as a start: its way back is part of the move."""
+    if given["old"] == STREAMS:
+        refuse(
+            "--from streams has no plan of its own: the way back to the classic protocol is part of"
+            " the move, in each step of rolling-bounce plan --from RELEASE --to streams --brokers"
+            " RELEASE"
+        )
 
 
 def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:

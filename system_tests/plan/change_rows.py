@@ -61,6 +61,7 @@ JAVA_AND_BROKERS: Final = (
         " permission IDEMPOTENT_WRITE",
         action="grant it on the cluster, or set producer.enable.idempotence=false",
         source="KIP-679, KAFKA-13598, upgrade notes 3.0.0",
+        unless=(Use.EOS,),  # transactional producers are idempotent in every release
     ),
     ReleaseChange(
         since="3.0.0",
@@ -100,6 +101,17 @@ EXACTLY_ONCE: Final = (
         source="KIP-447, Streams guide 2.6.0",
         uses=(Use.EOS,),
         back="only exactly_once exists: switch every member back to it before",
+    ),
+    ReleaseChange(
+        since="4.0.0",
+        subject=Subject.EXACTLY_ONCE,
+        what="the switch to version 2 changes transactional ids: application.id-taskId becomes"
+        " application.id-processId-threadIdx, in which processId is a UUID; ACLs on literal ids do"
+        " not match them",
+        action="before the switch, grant WRITE and DESCRIBE on transactional ids with the prefix"
+        " application.id (kafka-acls.sh --resource-pattern-type prefixed)",
+        source="KIP-447, KIP-732, StreamsProducer and ActiveTaskCreator of Kafka Streams",
+        uses=(Use.EOS,),
     ),
     ReleaseChange(
         since="4.3.0",
@@ -190,6 +202,7 @@ DEFAULTS: Final = (
         subject=Subject.DEFAULT,
         what="producers wait for all in-sync replicas: acks=all instead of 1",
         source="KIP-679, upgrade notes 3.0.0",
+        unless=(Use.EOS,),  # transactional producers use acks=all in every release
         back="producers use acks=1 again unless it is set",
     ),
     ReleaseChange(

@@ -37,6 +37,7 @@ class ReleaseChange:
         action: what to do before the step, as an imperative; empty if nothing.
         source: KIP, issue, or the page of Kafka's documentation that says it.
         uses: features of the application that are concerned; empty: every application.
+        unless: features with which the change has no effect.
         back: what changes when the group returns to a release without it; empty: nothing is said.
     """
 
@@ -47,6 +48,7 @@ class ReleaseChange:
     action: str = ""
     source: str
     uses: tuple[Use, ...] = ()
+    unless: tuple[Use, ...] = ()
     back: str = ""
 
     def is_in(self, release: Release) -> bool:
@@ -92,7 +94,7 @@ def changes_between(
     found = [
         change
         for row in rows
-        if not row.uses or known & set(row.uses)
+        if (not row.uses or known & set(row.uses)) and not known & set(row.unless)
         for change in _on_path(row, stops)
     ]
     return tuple(sorted(found, key=lambda change: list(Subject).index(change.subject)))

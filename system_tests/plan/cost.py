@@ -117,7 +117,7 @@ def step_costs(
         found[leg].append(stages)
         progress()
     return tuple(
-        StepCost(tuple(stages[max(step.stage, 0)] for stages in found[_leg_of(plan, step)]))
+        StepCost(tuple(stages[_stage_of(plan, step)] for stages in found[_leg_of(plan, step)]))
         for step in plan.steps
     )
 
@@ -135,10 +135,18 @@ def _leg_of(plan: UpgradePlan, step: PlanStep) -> _Leg:
     """
     if not step.rolling:
         return (step.old, step.release, True)
-    bounces = plan.bounces_by_leg[step.leg]
-    if 0 <= step.stage < bounces:
+    if _is_of_path(plan, step):
         return (plan.stops[step.leg], plan.stops[step.leg + 1], False)
     return (step.release, step.release, False)
+
+
+def _is_of_path(plan: UpgradePlan, step: PlanStep) -> bool:
+    return 0 <= step.stage < plan.bounces_by_leg[step.leg]
+
+
+def _stage_of(plan: UpgradePlan, step: PlanStep) -> int:
+    """Return the index of a step among the bounces of `_leg_of`, which has one beside the path."""
+    return step.stage if step.rolling and _is_of_path(plan, step) else 0
 
 
 def _run_all(

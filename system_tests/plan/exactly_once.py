@@ -7,12 +7,13 @@ KIP-447, KIP-732 and the upgrade guide of Kafka Streams.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from probing import Release, find_release, upgrade_path
 
 _SETTING: Final = "processing.guarantee"
+_V1: Final = f"{_SETTING}=exactly_once"
 _BRIDGE: Final = "3.9"  # the last series with both versions
 _FIRST_WITH_BOTH: Final = (2, 6, 0)
 _FIRST_WITH_V2_NAME: Final = (3, 0, 0)
@@ -25,13 +26,26 @@ class Switch:
 
     Attributes:
         release: what the members run meanwhile, a release with both versions.
-        setting: ``name=value`` after it.
+        version: of exactly-once after it, 1 or 2.
         why: reasons, as sentences.
     """
 
     release: str
-    setting: str
+    version: int
     why: tuple[str, ...]
+
+    @property
+    def setting(self) -> str:
+        """``name=value`` after the switch."""
+        return self.named(find_release(self.release))
+
+    def named(self, release: Release) -> str:
+        """Return ``name=value`` of the version after the switch, as a release names it."""
+        return guarantee_of(release) if self.version > 1 else _V1
+
+    def undone(self) -> "Switch":
+        """Return the switch back, on the same release."""
+        return replace(self, version=3 - self.version, why=())
 
 
 def crosses(old: Release, new: Release) -> bool:
@@ -48,15 +62,17 @@ def crosses(old: Release, new: Release) -> bool:
 def guarantee_of(release: Release) -> str:
     """Return ``name=value`` for exactly-once in a release, version 2 if it has it."""
     if release.order < _FIRST_WITH_BOTH:
-        return f"{_SETTING}=exactly_once"
+        return _V1
     beta = release.order < _FIRST_WITH_V2_NAME
     return f"{_SETTING}={'exactly_once_beta' if beta else 'exactly_once_v2'}"
 
 
 def renamed_guarantee(old: Release, new: Release) -> tuple[str, ...]:
     """Return the setting that a member needs because 3.0 renamed version 2; often none."""
-    is_beta = _FIRST_WITH_BOTH <= old.order < _FIRST_WITH_V2_NAME
-    return (guarantee_of(new),) if is_beta and new.order >= _FIRST_WITHOUT_V1 else ()
+    lower, higher = sorted((old, new), key=lambda release: release.order)
+    is_beta = _FIRST_WITH_BOTH <= lower.order < _FIRST_WITH_V2_NAME
+    is_other = is_beta and not higher.is_native and higher.order >= _FIRST_WITHOUT_V1
+    return (guarantee_of(new),) if is_other else ()
 
 
 def with_switch(stops: Sequence[str]) -> tuple[str, ...]:
@@ -66,7 +82,7 @@ def with_switch(stops: Sequence[str]) -> tuple[str, ...]:
     versions, if rolling bounces lead there and on; otherwise it stays as it is.
     """
     found = [find_release(stop) for stop in stops]
-    if not crosses(found[0], found[-1]) or any(map(_has_both, found)):
+    if not crosses(found[0], found[-1]) or any(map(has_both, found)):
         return tuple(stops)
     over = find_release(_BRIDGE)
     legs = ((found[0], over), (over, found[-1]))
@@ -78,7 +94,7 @@ def with_switch(stops: Sequence[str]) -> tuple[str, ...]:
 def switch_between(stops: Sequence[Release]) -> Switch | None:
     """Return the switch on a path; None if its releases have a version in common."""
     first, last = stops[0], stops[-1]
-    over = [stop for stop in stops if _has_both(stop)]
+    over = [stop for stop in stops if has_both(stop)]
     if not crosses(first, last) or not over or over[0].name == last.name:
         return None
     at = over[0]
@@ -90,25 +106,15 @@ def switch_between(stops: Sequence[Release]) -> Switch | None:
         why = [only_v2, "version 2 needs brokers of 2.5 or later (KIP-447)"]
         if at.name == first.name:
             why.append("leave this step out if the members run version 2 already")
-        setting = guarantee_of(at)
     else:
         only_v1 = (
             f"{last.name} knows exactly_once only: switch while the members run {at.name}, which"
             " has both versions"
         )
         why = [only_v1]
-        setting = f"{_SETTING}=exactly_once"
-    return Switch(release=at.name, setting=setting, why=tuple(why))
+    return Switch(release=at.name, version=1 + (first.order < last.order), why=tuple(why))
 
 
-def switch_back(first: Release, now: Release) -> str:
-    """Return how a rollback changes the version again, as the end of a sentence; often empty."""
-    if not crosses(now, first):
-        return ""
-    at = now if _has_both(now) else find_release(_BRIDGE)
-    setting = guarantee_of(at) if first.order > now.order else f"{_SETTING}=exactly_once"
-    return f"; before {first.name}, switch every member to {setting} with a bounce on {at.name}"
-
-
-def _has_both(release: Release) -> bool:
+def has_both(release: Release) -> bool:
+    """Whether members of a release accept both versions of exactly-once."""
     return not release.is_native and _FIRST_WITH_BOTH <= release.order < _FIRST_WITHOUT_V1

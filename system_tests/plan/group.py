@@ -30,6 +30,7 @@ class SimulatedGroup:
         is_static: members carry a group.instance.id.
         name: group id, or empty.
         notes: what differs from the real group, as sentences.
+        is_real: the sizes are those of a saved or live group; False: they are assumed.
     """
 
     members: int = 3
@@ -42,6 +43,7 @@ class SimulatedGroup:
     is_static: bool = False
     name: str = ""
     notes: tuple[str, ...] = ()
+    is_real: bool = False
 
     @property
     def seeds(self) -> int:

@@ -37,6 +37,12 @@ class Restored:
     @property
     def sentence(self) -> str:
         """The figures as a clause."""
+        if self.unknown and self.unknown == self.tasks:
+            return (
+                f"{self.tasks} stateful tasks restore an unknown number of records: the file has no"
+                " end_offset_sums of their changelogs; save the group as a user who may describe"
+                " these topics"
+            )
         left_out = f" ({self.unknown} tasks of unknown size are left out)" if self.unknown else ""
         return (
             f"{self.tasks} stateful tasks restore {self.median:,} records"

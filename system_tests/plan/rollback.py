@@ -5,13 +5,15 @@ release wrote something that the earlier one cannot read: RocksDB files, reparti
 format of KIP-904, offsets in a column family (KIP-1035).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 from probing import Release, find_release, upgrade_path
 from probing import releases as data
 from system_tests.matrix import route
-from system_tests.plan.exactly_once import switch_back
+from system_tests.plan.exactly_once import Switch, crosses, has_both, with_switch
 
 _KTABLE_SINCE: Final = "3.5.0"
 
@@ -39,7 +41,7 @@ def rollback_to(
     upgrade_from: str | None,
     *,
     writes_ktables: bool,
-    is_switched: bool = False,
+    switch: Switch | None = None,
 ) -> Rollback:
     """Return the rollback of a group from `now` to `first`.
 
@@ -48,36 +50,75 @@ def rollback_to(
         now: release that its members run.
         upgrade_from: setting that its members run with.
         writes_ktables: the application has KTable repartition topics.
-        is_switched: members were switched to another processing.guarantee before.
+        switch: of processing.guarantee that the members have made; None if they made none.
     """
     costs = tuple(_costs(first, now, upgrade_from, writes_ktables=writes_ktables))
-    pinned_to_first = upgrade_from is not None and find_release(upgrade_from).series == first.series
-    path = upgrade_path(now, first)
-    stops = () if path.possible else route(now, first)
-    if first.name == now.name:
-        sentence, rolling = f"stay on {now.name}: bounce every member without upgrade.from", True
-    elif pinned_to_first:
-        sentence, rolling = f"bounce every member back to {first.name}", True
-    elif path.possible and len(path.bounces) == 1:
-        sentence, rolling = f"one rolling bounce back to {first.name}, without upgrade.from", True
-    elif path.possible:
-        pin = path.bounces[0].upgrade_from
-        sentence = f"two bounces: {now.name} with upgrade.from={pin}, then {first.name}"
-        rolling = True
-    elif stops:
-        over = find_release(stops[0])
-        pin = upgrade_path(over, first).bounces[0].upgrade_from
-        setting = f" with upgrade.from={pin}" if pin else ""
-        sentence = f"through {over.name}: bounce to {over.name}"
-        sentence += f", then to {over.name}{setting}" if pin else ""
-        sentence += f", then to {first.name}"
-        rolling = True
+    bounces = _bounces_back(first, now, upgrade_from, switch)
+    if bounces:
+        sentence = _sentence(first, now, upgrade_from, bounces)
     else:
-        sentence = f"stop all members and start them on {first.name}: {path.reasons[0]}"
-        rolling = False
-    if is_switched:
-        sentence += switch_back(first, now)
+        reason = upgrade_path(now, first).reasons[0]
+        sentence = f"stop all members and start them on {first.name}: {reason}"
+    rolling = bool(bounces)
     return Rollback(rolling=rolling, free=rolling and not costs, sentence=sentence, costs=costs)
+
+
+class _Bounce(NamedTuple):
+    """A bounce on the way back: `guarantee` is ``name=value``, empty if no switch was made."""
+
+    release: str
+    upgrade_from: str | None
+    guarantee: str
+
+    def settings(self) -> str:
+        pin = f"upgrade.from={self.upgrade_from}" if self.upgrade_from else "no upgrade.from"
+        return ", ".join(filter(None, (self.release, pin, self.guarantee)))
+
+
+def _bounces_back(
+    first: Release, now: Release, upgrade_from: str | None, switch: Switch | None
+) -> list[_Bounce]:
+    """Return the rolling bounces of a rollback, in order; empty if all members have to stop."""
+    undone = switch.undone() if switch is not None else None
+    if first.name == now.name:
+        return [_Bounce(now.name, None, undone.named(now) if undone is not None else "")]
+    pinned_to_first = upgrade_from is not None and find_release(upgrade_from).series == first.series
+    if pinned_to_first:
+        return [_Bounce(first.name, None, switch.named(first) if switch is not None else "")]
+    through = () if upgrade_path(now, first).possible else route(now, first)
+    if not through and not upgrade_path(now, first).possible:
+        return []
+    stops: tuple[str, ...] = (now.name, *through, first.name)
+    has_to_switch = switch is not None and crosses(now, first)
+    if has_to_switch:
+        stops = with_switch(stops)
+    bounces, current = [], switch
+    for old, new in pairwise(map(find_release, stops)):
+        if has_to_switch and current == switch and undone is not None and has_both(old):
+            current = undone
+            bounces.append(_Bounce(old.name, None, undone.named(old)))
+        for bounce in upgrade_path(old, new).bounces:
+            named = "" if current is None else current.named(find_release(bounce.release))
+            bounces.append(_Bounce(bounce.release, bounce.upgrade_from, named))
+    return bounces
+
+
+def _sentence(
+    first: Release, now: Release, upgrade_from: str | None, bounces: Sequence[_Bounce]
+) -> str:
+    """Return the bounces of a rollback as a sentence, numbered if there are several."""
+    only = bounces[0]
+    if len(bounces) > 1:
+        steps = (f"({number}) {bounce.settings()}" for number, bounce in enumerate(bounces, 1))
+        return f"{len(bounces)} rolling bounces: {'; '.join(steps)}"
+    if first.name == now.name and only.guarantee and upgrade_from is None:
+        return f"stay on {now.name}: bounce every member with {only.guarantee}, as before"
+    guarantee = f" and with {only.guarantee}" if only.guarantee else ""
+    if first.name == now.name:
+        return f"stay on {now.name}: bounce every member without upgrade.from{guarantee}"
+    if upgrade_from is not None and find_release(upgrade_from).series == first.series:
+        return f"bounce every member back to {first.name}{guarantee.replace(' and', '', 1)}"
+    return f"one rolling bounce back to {first.name}, without upgrade.from{guarantee}"
 
 
 def _costs(

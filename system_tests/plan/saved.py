@@ -112,6 +112,7 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         sizes=tuple(records.get(str(task), 0) for task in state.tasks) if is_known else (),
         standbys=state.config.num_standby_replicas,
         notes=tuple(notes),
+        is_real=True,
     )
 
 

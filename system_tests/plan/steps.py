@@ -182,7 +182,7 @@ def _rolling_steps(stops: list[Release], uses: frozenset[Use]) -> tuple[PlanStep
                         find_release(release),
                         upgrade_from,
                         writes_ktables=Use.KTABLE in uses,
-                        is_switched=any(step.stage < 0 for step in steps),
+                        switch=switch if any(step.stage < 0 for step in steps) else None,
                     ),
                     settings=renamed_guarantee(before, find_release(release))
                     if Use.EOS in uses
@@ -207,7 +207,7 @@ def _switch_step(switch: Switch, stops: list[Release], leg: int, uses: frozenset
             find_release(switch.release),
             None,
             writes_ktables=Use.KTABLE in uses,
-            is_switched=True,
+            switch=switch,
         ),
         settings=(switch.setting,),
     )

@@ -17,6 +17,7 @@ from system_tests.sim.world import behaviour_of
 TARGET: Final = "streams"
 """The value of `--to` for this move, and of `group.protocol`."""
 FIRST_MEMBERS: Final = (4, 2, 0)
+_EARLY_ACCESS: Final = (4, 1, 0)
 INITIAL_DELAY_MS: Final = 3000
 """`group.streams.initial.rebalance.delay.ms` of a broker of 4.3.1."""
 
@@ -242,10 +243,14 @@ def _obstacles(
     members: Release, brokers: Release, row: BrokerRow, level: int, uses: frozenset[Use]
 ) -> list[str]:
     """Return every reason that forbids the move."""
-    too_old = (
-        f"members of {members.name} do not have the streams protocol ready for production: bring"
-        f" them to 4.3 first (rolling-bounce plan --from {members.name} --to 4.3)"
+    has_early_access = members.order >= _EARLY_ACCESS
+    what = (
+        "have the streams protocol as early access only (KIP-1071)"
+        if has_early_access
+        else "have no streams protocol (KIP-1071)"
     )
+    command = f"rolling-bounce plan --from {members.name} --to 4.3"
+    too_old = f"members of {members.name} {what}: bring them to 4.3 first ({command})"
     rows = (
         (members.is_native, _NATIVE),
         (not members.is_native and members.order < FIRST_MEMBERS, too_old),

@@ -8,9 +8,17 @@ from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import FATAL
 from system_tests.plan.steps import PlanStep, UpgradePlan
+from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
 _WORTH_NAMING: Final = 0.01
+_FEATURES: Final = {
+    Use.FK_JOIN: "foreign-key joins",
+    Use.KTABLE: "aggregations of KTables",
+    Use.STATIC: "static members",
+    Use.IQ: "interactive queries",
+    Use.EOS: "exactly-once",
+}
 _FIELDS: Final = ("rebalances", "pause_ms", "longest_pause_ms", "restored")
 _WAITS: Final = ("session_ms", "restore_ms", "rebalance_ms")
 
@@ -133,6 +141,8 @@ def plan_lines(
 ) -> Iterator[str]:
     """Yield one plan as lines of text."""
     yield headline(made)
+    for assumption in assumptions(made):
+        yield f"  assumed: {assumption}"
     for alternative in made.alternatives:
         yield f"  instead: take {alternative}, which allows a rolling bounce"
     for number, (step, cost) in enumerate(zip(made.steps, costs, strict=True), 1):
@@ -142,12 +152,13 @@ def plan_lines(
         yield from _titled("cost: ", cost_lines(step, cost, group))
         yield from _titled("back: ", (step.back.sentence, *step.back.costs))
         if number == made.no_return:
-            yield "  !! point of no return: after this step, rolling back has these costs"
+            yield f"  !! point of no return: from here on, {_no_return_meaning(step)}"
     if made.steps:
         yield ""
         yield _return_line(made)
         yield ""
-        yield f"costs: simulated with {group}; {len(costs[0].runs)} bounces"
+        assumed = "" if group.is_real else "an assumed group (--problem or --group gives yours): "
+        yield f"costs: simulated with {assumed}{group}; {len(costs[0].runs)} bounces"
         yield "       in brackets: from 5 % to 95 % of them; compare paths with them"
         for note in group.notes:
             yield f"       {note}"
@@ -186,6 +197,23 @@ def headline(made: UpgradePlan) -> str:
     deadly = any(line.startswith(FATAL) for line in made.warnings)
     trap = f"; members can die during the upgrade, see {FATAL.strip()} below" if deadly else ""
     return f"{made.old} to {made.new}: {bounces}{over}{trap}"
+
+
+def assumptions(made: UpgradePlan) -> tuple[str, ...]:
+    """Return what a plan assumes of an application of which no feature is named, as sentences."""
+    if made.uses or not made.steps:
+        return ()
+    named = ", ".join(f"{use} ({what})" for use, what in _FEATURES.items())
+    return (f"the application uses none of {named}; name those that it uses with --uses",)
+
+
+def _no_return_meaning(step: PlanStep) -> str:
+    """Return what going back means after the point of no return."""
+    if not step.back.rolling:
+        return "going back stops all members"
+    if any("delete the state directories" in cost for cost in step.back.costs):
+        return "going back deletes and restores state"
+    return "going back needs what is said above: the former release cannot read what is written"
 
 
 def step_text(step: PlanStep) -> str:

@@ -14,7 +14,7 @@ from system_tests.plan.notes import FATAL
 from system_tests.plan.report.chart import COLOURS, chart_svg
 from system_tests.plan.report.signs import StepSigns, always, signs_of
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.text import headline, seconds_text
+from system_tests.plan.text import assumptions, headline, seconds_text
 from system_tests.report import ReportError, story_of_simulation
 from system_tests.sim import run_bounce
 
@@ -24,7 +24,7 @@ body{font:13px/1.4 system-ui,sans-serif;margin:1.2rem auto;max-width:1100px;padd
 color:#1c2429;background:#fff}
 h1{font-size:1.35rem;margin:0 0 .3rem}h2{font-size:1rem;margin:1rem 0 .3rem}
 .verdict{color:#fff;border-radius:.3rem;padding:.1rem .6rem;margin-right:.6rem}
-.go{background:#2e7d32}.stop{background:#c62828}
+.go{background:#2e7d32}.check{background:#8a5300}.stop{background:#c62828}
 table{border-collapse:collapse;width:100%}th,td{border:1px solid #cfd8dc;padding:.25rem .4rem;
 text-align:left;vertical-align:top}th{background:#f5f7f8}td ul{margin:0;padding-left:1rem}
 .facts{display:flex;flex-wrap:wrap;gap:.3rem 1.6rem;margin:.3rem 0}.facts b{font-weight:600}
@@ -43,7 +43,7 @@ svg line{stroke:#b0bec5;stroke-dasharray:2 3}
 
 def plan_page(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGroup) -> str:
     """Return the page as HTML; deterministic."""
-    decision, colour = _decision(made)
+    decision, colour = _decision(made, group)
     steps = [signs_of(step, cost, group) for step, cost in zip(made.steps, costs, strict=True)]
     title = f"{made.old} to {made.new}" + (f", group {group.name}" if group.name else "")
     watch, stop = always(group)
@@ -66,12 +66,14 @@ def plan_page(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGrou
     )
 
 
-def _decision(made: UpgradePlan) -> tuple[str, str]:
+def _decision(made: UpgradePlan, group: SimulatedGroup) -> tuple[str, str]:
     """Return the decision that the plan supports, and its CSS class."""
     if not made.rolling:
         return "no go as a rolling upgrade", "stop"
     if any(warning.startswith(FATAL) for warning in made.warnings):
         return "no go: members can die", "stop"
+    if made.steps and (made.no_return is not None or not group.is_real):
+        return "go, if the points below are met", "check"
     has_conditions = bool(made.warnings or made.changes or made.bugs)
     return ("go, if the points below are met" if has_conditions else "go"), "go"
 
@@ -100,13 +102,14 @@ def _facts(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGroup) 
     worst = max(costs, key=lambda cost: cost.spread("longest_pause_ms")[1], default=None)
     back = "none on this path" if made.no_return is None else f"step {made.no_return}"
     facts = [
-        ("group", str(group)),
+        ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
         ("point of no return", back),
         ("to check before", f"{len(made.warnings) + len(made.changes)} points"),
     ]
     if worst is not None:
         facts.insert(1, ("longest pause of a partition", seconds_text(worst, "longest_pause_ms")))
         facts.append(("simulated", f"{len(worst.runs)} bounces; in brackets: 5 % to 95 %"))
+    facts += [("assumed", assumption) for assumption in assumptions(made)]
     facts += [("note", note) for note in group.notes]
     facts += [("obstacle", obstacle) for obstacle in made.obstacles]
     cells = "".join(f"<span><b>{name}:</b> {escape(text)}</span>" for name, text in facts)

@@ -54,6 +54,14 @@ def test_rows_of_a_feature_need_the_feature():
     assert not has("3.9", "4.0", "exactly_once")
 
 
+def test_rows_without_effect_under_exactly_once_are_left_out():
+    for words in ("producer.enable.idempotence", "acks=all"):
+        assert has("2.8", "4.3", words)
+        assert not has("2.8", "4.3", words, Use.EOS)
+    assert has("3.6", "4.3", "prefix application.id", Use.EOS)
+    assert not has("2.3.1", "3.9", "prefix application.id", Use.EOS)  # keeps version 1
+
+
 def test_other_targets_select_from_rows_of_their_own():
     row = ReleaseChange(
         since="4.2.0", subject=Subject.BROKERS, what="needs more", source="KIP-1071"
@@ -99,10 +107,34 @@ def test_version_2_is_renamed_on_the_way_from_2_8():
 def test_a_rollback_switches_before_a_release_without_version_2():
     v1 = "processing.guarantee=exactly_once"
     assert switches("4.3", "2.5.1") == [("3.9.2", None), ("3.9.2", None, v1), ("2.5.1", None)]
-    after = plan("2.3.1", "4.3", Use.EOS).steps[-1].back.sentence
-    assert after.endswith(f"before 2.3.1, switch every member to {v1} with a bounce on 3.9.2")
-    again = plan("4.3", "2.5.1", Use.EOS).steps[1].back.sentence
-    assert again.endswith(f"before 4.3.1, switch every member to {V2} with a bounce on 3.9.2")
+    after = plan("2.3.1", "4.3", Use.EOS)
+    down, end = "3.9.2, upgrade.from=2.3", "2.3.1, no upgrade.from"
+    only = "3.9.2, no upgrade.from"
+    assert [step.back.sentence for step in after.steps[1:]] == [
+        "2 rolling bounces: (1) 3.9.2, upgrade.from=2.3; (2) 2.3.1, no upgrade.from",
+        f"3 rolling bounces: (1) 3.9.2, no upgrade.from, {v1}; (2) {down}, {v1}; (3) {end}, {v1}",
+        f"4 rolling bounces: (1) {only}, {V2}; (2) {only}, {v1}; (3) {down}, {v1}; (4) {end}, {v1}",
+    ]
+    assert plan("4.3", "2.5.1", Use.EOS).steps[-1].back.sentence == (
+        f"3 rolling bounces: (1) 3.9.2, no upgrade.from, {v1}; (2) 3.9.2, no upgrade.from, {V2};"
+        f" (3) 4.3.1, no upgrade.from, {V2}"
+    )
+
+
+def test_the_way_back_of_a_switch_sets_the_guarantee_back():
+    v1 = "processing.guarantee=exactly_once"
+    first, second = (step.back.sentence for step in plan("3.6", "4.3", Use.EOS).steps)
+    assert first == f"stay on 3.6.2: bounce every member with {v1}, as before"
+    assert second.endswith(f"back to 3.6.2, without upgrade.from and with {V2}")
+    down = plan("3.9", "2.5.1", Use.EOS).steps[0]
+    assert (down.settings, down.back.sentence.split(" with ")[1]) == ((v1,), f"{V2}, as before")
+    pinned = plan("2.8", "4.3", Use.EOS, Use.KTABLE).steps[1].back.sentence
+    assert pinned == "bounce every member back to 2.8.2 with processing.guarantee=exactly_once_beta"
+
+
+def test_a_rollback_to_2_8_renames_version_2():
+    beta = "processing.guarantee=exactly_once_beta"
+    assert switches("4.3", "2.8") == [("2.8.2", None, beta)]
 
 
 def test_all_stopped_members_switch_while_they_are_down():

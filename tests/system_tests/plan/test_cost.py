@@ -104,7 +104,7 @@ def test_the_text_names_causes_ranges_and_settings():
         "% of the pauses: members stop without leaving the group; their sessions last 45 s" in text
     )
     assert "set a shorter consumer.session.timeout.ms" in text
-    assert "costs: simulated with 3 members with 1 thread each, 6 tasks" in text
+    assert "gives yours): 3 members with 1 thread each, 6 tasks" in text
 
 
 @pytest.mark.parametrize(

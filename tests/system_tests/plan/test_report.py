@@ -51,7 +51,8 @@ def page():
 
 
 def test_a_page_has_the_decision_every_step_and_what_is_not_checked(page):
-    assert "go, if the points below are met" in page
+    assert '<span class="verdict check">go, if the points below are met' in page
+    assert "group, assumed (give --problem or --group):" in page
     assert re.findall(r"<tr><th>(\d)", page) == ["1", "2", "3", "4"]
     for words in (
         "processing.guarantee=exactly_once_v2",
@@ -77,6 +78,16 @@ def test_members_that_can_die_and_offline_upgrades_are_no_go():
     shown = plan_page(offline, costs_of(offline), SimulatedGroup())
     assert "no go as a rolling upgrade" in shown
     assert "stop all members" in shown
+
+
+@pytest.mark.parametrize(
+    ("new", "is_real", "colour"),
+    [("3.9", True, "go"), ("3.9", False, "check"), ("4.3", True, "check")],
+)
+def test_only_a_real_group_without_a_point_of_no_return_is_green(new, is_real, colour):
+    made = plan("3.6", new)
+    group = SimulatedGroup(is_real=is_real)
+    assert f'<span class="verdict {colour}">' in plan_page(made, costs_of(made), group)
 
 
 def test_names_cannot_become_markup():

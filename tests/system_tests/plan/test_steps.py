@@ -101,6 +101,22 @@ def test_the_command_prints_costs_and_the_rollback():
         assert step["back"]["sentence"]
 
 
+def test_uses_that_are_not_given_are_named_as_assumed():
+    named = "assumed: the application uses none of fk-join (foreign-key joins)"
+    text = run("--from 3.9 --to 4.3").stdout
+    assert named in text
+    assert "simulated with an assumed group (--problem or --group gives yours): 3 members" in text
+    assert "from here on, going back deletes and restores state" in text
+    assert named not in run("--from 3.9 --to 4.3 --uses eos").stdout
+
+
+def test_a_bounce_that_only_holds_a_format_has_a_cost():
+    done = run("--from 3.4.0 --to 3.9 --uses ktable")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("  cost: ") == 2
+    assert "from here on, going back needs what is said above" in done.stdout
+
+
 def test_the_command_ends_with_1_where_all_members_have_to_stop():
     done = run("--from 3.4.0 --to 3.5.1 --uses ktable")
     assert done.exit_code == 1

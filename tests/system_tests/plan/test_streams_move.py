@@ -49,13 +49,17 @@ def test_every_reason_is_printed():
     done = plan("--from", "3.9", "--brokers", "4.2.0", "--uses", "regex,static")
     assert done.exit_code == 1
     assert done.stdout.count("refused:") == 4
+    assert "members of 3.9.2 have no streams protocol (KIP-1071)" in done.stdout
     assert "rolling-bounce plan --from 3.9.2 --to 4.3" in done.stdout
+    early = plan("--from", "4.1", "--brokers", "4.3").stdout
+    assert "members of 4.1.2 have the streams protocol as early access only" in early
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--from", "4.3"), "give the release of the brokers"),
+        (("--from", "streams"), "the way back to the classic protocol is part of the move"),
         (("--brokers", "4.3"), "give the release that the group runs"),
         (("--from", "4.3", "--brokers", "native"), "not a release of brokers"),
         (("--from", "4.3", "--brokers", "9.9"), "9.9"),
@@ -98,6 +102,15 @@ def test_a_saved_group_says_what_is_restored(tmp_path):
     assert done.exit_code == 0, done.output
     assert "4 stateful tasks restore 2,000 records (0 to 4,000 in 5 to 95 %" in done.stdout
     assert "4,000 if stores are in memory" in done.stdout
+
+
+def test_unknown_sizes_are_not_zero_records(tmp_path):
+    file = tmp_path / "group.json"
+    file.write_text(json.dumps(SAVED | {"end_offset_sums": {}}))
+    done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
+    assert done.exit_code == 0, done.output
+    assert "4 stateful tasks restore an unknown number of records" in done.stdout
+    assert "0 records" not in done.stdout
 
 
 def test_what_is_restored_depends_on_the_copies():
