@@ -161,14 +161,16 @@ def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_
         written, counted = group.finish()
         assert counted == written
         group_id = group.application_id
-        # All records are committed: both tools read the same offsets.
-        group.wait(
-            "no lag",
-            lambda: all(
+
+        def is_at_rest():
+            """All records are committed, and no task moves: both tools read the same."""
+            found = document(servers, group_id)
+            return as_tool_state(found)["STATE"] == "Stable" and all(
                 row["lag"] == 0 and row["current_offset"]
-                for row in document(servers, group_id)["streams_group"]["offsets"]
-            ),
-        )
+                for row in found["streams_group"]["offsets"]
+            )
+
+        group.wait("no lag in a stable group", is_at_rest)
         found = compare(tool, servers, group_id)
         assert found["findings"] == []
         assert len(found["streams_group"]["offsets"]) == 8
