@@ -49,8 +49,8 @@ PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --from 3.9 --to 4.3 --uses eos --session-timeout-ms 10000
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
-PROGRAM plan --bootstrap-server localhost:9092 --group orders --from 3.9 --to 4.3
-PROGRAM plan --problem group.json --from 3.9 --to 4.3 --report plan.html
+PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.3
+PROGRAM plan --problem g.json --from 3.9 --to 4.3 --report plan.html
 PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
