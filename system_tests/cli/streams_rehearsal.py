@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Final, NoReturn
 
 import click
@@ -11,7 +11,7 @@ from encoding import shown
 from probing import ReleaseError, find_release
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.errors import EnvironmentFailureError
-from system_tests.live import LiveOptions
+from system_tests.live import LiveOptions, changed_options
 from system_tests.live.streams_move import MoveVerdict, StreamsMoveOptions, run_streams_move
 from system_tests.plan import plan_streams_move
 from system_tests.real import broker_release
@@ -23,15 +23,11 @@ _USED: Final = frozenset(
 
 def rehearse_streams_move(old: str, options: LiveOptions, *, form: str) -> NoReturn:
     """Run the rehearsal, print its verdict, and end with its status."""
-    default = LiveOptions()
-    changed = {
-        field.name
-        for field in fields(LiveOptions)
-        if getattr(options, field.name) != getattr(default, field.name)
-    }
-    unused = sorted(changed - _USED)
+    unused = sorted(changed_options(options) - _USED)
     if unused:
-        refuse(f"--to streams has no use for {', '.join(unused)}; it takes {', '.join(_USED)}")
+        refuse(
+            f"--to streams has no use for {', '.join(unused)}; it takes {', '.join(sorted(_USED))}"
+        )
     if options.broker is None:
         refuse("the broker assigns the tasks: start a real one with --broker kafka:4.3")
     try:

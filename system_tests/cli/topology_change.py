@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Final, NoReturn
 
 import click
@@ -10,7 +10,7 @@ import click
 from probing import ReleaseError
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.errors import EnvironmentFailureError
-from system_tests.live import LiveOptions
+from system_tests.live import LiveOptions, changed_options
 from system_tests.live.topologies import (
     TopologyOptions,
     TopologyVerdict,
@@ -30,13 +30,7 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
     """
     if (old, new) != ("native", "native"):
         refuse("--topology changes a group of native members; give --from native --to native")
-    default = LiveOptions()
-    changed = {
-        field.name
-        for field in fields(LiveOptions)
-        if getattr(options, field.name) != getattr(default, field.name)
-    }
-    unused = sorted(changed - _USED)
+    unused = sorted(changed_options(options) - _USED)
     if unused or options.kill not in {None, "leader"}:
         named = ", ".join(unused) or "kill (other than leader)"
         refuse(

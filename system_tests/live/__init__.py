@@ -20,7 +20,7 @@ from system_tests.live.evidence.story import story_of_live
 from system_tests.live.group import unsettled_reason
 from system_tests.live.hold_back import HELD_VERSION
 from system_tests.live.members.config import GroupConfig
-from system_tests.live.options import CLIENT, LiveOptions, Switches, conflict_of
+from system_tests.live.options import CLIENT, LiveOptions, Switches, changed_options, conflict_of
 from system_tests.live.order import (
     CLIENTS,
     MIXED,
@@ -74,6 +74,7 @@ __all__ = [
     "TerminalScreen",
     "WordProducer",
     "bounce_order",
+    "changed_options",
     "check_order",
     "conflict_of",
     "find_member",

@@ -1,7 +1,7 @@
 """The options of one live bounce, each declared once, and which of them exclude each other."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from probing import RebalanceProtocol, find_release
 from system_tests.live.order import CLIENTS, MIXED
@@ -206,4 +206,14 @@ def conflict_of(options: LiveOptions, *, new: str) -> str | None:
     ends_native = find_release(new).is_native
     return next(
         (sentence for conflicts, sentence in _CONFLICTS if conflicts(options, ends_native)), None
+    )
+
+
+def changed_options(options: LiveOptions) -> frozenset[str]:
+    """Return the names of the fields that have not their default."""
+    default = LiveOptions()
+    return frozenset(
+        each.name
+        for each in fields(LiveOptions)
+        if getattr(options, each.name) != getattr(default, each.name)
     )
