@@ -103,8 +103,9 @@ PROGRAM features describe --directory state --format json
 @location_options
 def describe(*, from_controller: bool, broker: int | None, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
-    asks_node = from_controller or broker is not None
-    if asks_node and (where["group"] or where["directory"] or (from_controller and broker)):
+    asks_broker = broker is not None
+    excluded = where["group"] or where["directory"] or (from_controller and asks_broker)
+    if excluded and (from_controller or asks_broker):
         raise click.UsageError(
             f"{_NODE_OPTIONS} name a node of a cluster; give only one, without --group or "
             "--directory"

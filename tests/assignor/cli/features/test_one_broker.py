@@ -28,3 +28,4 @@ def test_a_broker_is_asked_by_its_node_id_and_an_unknown_one_is_named():
         assert "has no broker 77 now; it has 1, 2" in err
         for more in (("--group", "g"), ("--from-controller",)):
             assert describe("--node-id", "1", *more)[0] == 2
+        assert describe("--node-id", "0", "--from-controller")[0] == 2
