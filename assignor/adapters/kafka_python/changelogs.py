@@ -16,6 +16,7 @@ from kafka.errors import (
     LogTruncationError,
     MessageSizeTooLargeError,
     OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
 )
 
 from assignor.adapters.connecting import network_client
@@ -95,7 +96,7 @@ class ChangelogReader:
         self._begin({p: s for p, s in by_partition.items() if self._was_made_anew(p)})
         if not by_partition:
             return 0
-        ends = self._consumer.end_offsets(list(by_partition)) if to_the_end else {}
+        ends = self._offsets(self._consumer.end_offsets, by_partition) if to_the_end else {}
         wait_ms = _WAIT_MS if to_the_end else round(wait_s * 1000)
         taken = 0
         while True:
@@ -115,7 +116,8 @@ class ChangelogReader:
         """
         if not partitions:
             return {}
-        found = self._consumer.end_offsets([_client_partition(each) for each in partitions])
+        asked = [_client_partition(each) for each in partitions]
+        found = self._offsets(self._consumer.end_offsets, asked)
         return {TopicPartition(*partition): offset for partition, offset in found.items()}
 
     def close(self) -> None:
@@ -137,9 +139,6 @@ class ChangelogReader:
         before = consumer.assignment()
         if before != stores.keys():
             consumer.assign(sorted(stores))
-            for topic in sorted({partition.topic for partition in stores}):
-                # Fetches the metadata of a topic that is new; `end_offsets` fails without them.
-                consumer.partitions_for_topic(topic)
             try:
                 self._begin({p: store for p, store in stores.items() if p not in before})
             except BaseException:
@@ -150,13 +149,26 @@ class ChangelogReader:
     def _begin(self, stores: Mapping[Any, FollowedStore]) -> None:
         """Read partitions from where their stores are."""
         if stores:
-            starts = self._consumer.beginning_offsets(list(stores))
-            ends = self._consumer.end_offsets(list(stores))
+            starts = self._offsets(self._consumer.beginning_offsets, stores)
+            ends = self._offsets(self._consumer.end_offsets, stores)
             for partition, store in stores.items():
                 topic_id = self._topic_id(partition.topic)
                 store.check_range(starts[partition], ends[partition], topic_id)
                 self._consumer.seek(partition, max(store.position, starts[partition]))
                 self._ids[partition] = topic_id
+
+    def _offsets(
+        self, ask: Callable[[list[Any]], Mapping[Any, int]], partitions: Iterable[Any]
+    ) -> Mapping[Any, int]:
+        """Ask for the offsets of partitions; topics may be new."""
+        asked = list(partitions)
+        for topic in sorted({partition.topic for partition in asked}):
+            self._consumer.partitions_for_topic(topic)  # fetches missing metadata
+        try:
+            return ask(asked)
+        except KeyError as error:  # kafka-python leaves out a partition that has no leader yet
+            why = f"{error.args[0]} has no leader yet"
+            raise UnknownTopicOrPartitionError(why) from None
 
     def _topic_id(self, topic: str) -> UUID | None:
         """Return the id of a topic, as the consumer's metadata have it; None if they have none."""
