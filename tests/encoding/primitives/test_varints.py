@@ -13,6 +13,7 @@ from encoding.primitives.varints import (
     decode_varints,
     encode_varint,
     encode_varints,
+    is_block,
     unzigzag,
     zigzag,
 )
@@ -55,7 +56,7 @@ def test_plain_python_and_numpy_refuse_the_same_bytes(data):
     assert isinstance(few, str) or few == many
 
 
-@pytest.mark.parametrize("data", ["80", "ff" * 9 + "02", "80" * 10 + "00", "ff" * 10])
+@pytest.mark.parametrize("data", ["80", "80" * 9 + "02", "ff" * 9 + "02", "80" * 10 + "00", "ff" * 10])
 @pytest.mark.parametrize("front", [b"", b"\0" * 40])
 def test_cut_off_and_too_large_numbers_are_refused(data, front):
     with pytest.raises(WireFault, match=r"cut off|larger than 64 bits"):
@@ -70,6 +71,11 @@ def test_zig_zag_keeps_the_sign_in_the_lowest_bit(values):
     folded = zigzag(column)
     assert folded.tolist() == [2 * v if v >= 0 else -2 * v - 1 for v in values]
     assert unzigzag(folded).tolist() == unzigzag(folded.tolist()).tolist() == values
+
+
+@pytest.mark.parametrize(("more", "is_one"), [(b"", True), (b"\0", False), (b"ab", False)])
+def test_bytes_behind_a_block_are_not_part_of_it(more, is_one):
+    assert is_block(block(b"abc") + more) == is_one
 
 
 def test_a_cursor_reads_blocks_and_reports_where_the_bytes_end():
