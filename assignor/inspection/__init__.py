@@ -7,7 +7,8 @@ from assignor.inspection.group import (
     is_present,
     is_settling,
 )
-from assignor.inspection.members import look_at_member, thread_name
+from assignor.inspection.members import look_at_member
+from assignor.inspection.names import short_id, thread_name
 from assignor.inspection.routing import few
 from assignor.inspection.saved_problem import problem_of
 from assignor.inspection.streams_groups.look import (
@@ -76,5 +77,6 @@ __all__ = [
     "look_at_streams_group",
     "problem_of",
     "read_partitions",
+    "short_id",
     "thread_name",
 ]

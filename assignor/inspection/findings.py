@@ -177,6 +177,18 @@ def _waiting_partitions(look: GroupInspection) -> Iterator[str]:
             yield f"no member runs {names}: {family.why}"
 
 
+def _reached_by_no_member(look: GroupInspection) -> Iterator[str]:
+    found = look.topologies
+    reached = None if found is None else found.reached
+    if found is not None and reached is not None and not any(f.waiting for f in found.families):
+        yield (
+            f"version {reached.version} of the topology was reached in epoch {reached.epoch}, and"
+            " no member carries it or a later one: partitions of changed subtopologies wait as soon"
+            " as no member runs them; start a member with that version, or go back with assignor"
+            " features downgrade-topology"
+        )
+
+
 def _by_version(look: GroupInspection) -> dict[int, list[str]]:
     """Version of the topology -> names of the native members that run it."""
     found: dict[int, list[str]] = {}
@@ -248,6 +260,7 @@ RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("stalled-warm-up", _stalled_warm_ups),
     ("topics-differ", _topics_differ),
     ("topology-waits", _waiting_partitions),
+    ("topology-reached", _reached_by_no_member),
     ("topology-differs", _fingerprints_differ),
     ("process-id-twice", _process_on_two_hosts),
     ("host-map", _holes),

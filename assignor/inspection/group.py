@@ -11,6 +11,7 @@ from typing import Final
 
 from assignor.inspection.findings import findings_of
 from assignor.inspection.members import look_at_member, look_at_stock_member
+from assignor.inspection.names import with_distinct_names
 from assignor.inspection.routing import host_map_holes
 from assignor.inspection.tasks import (
     input_lag,
@@ -74,6 +75,8 @@ def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> G
     if is_consumer:
         ordered = sorted(group.members, key=lambda member: (member.client_id, member.member_id))
         members = tuple(look_at(member, group.group_id) for member in ordered)
+    if is_streams:
+        members = with_distinct_names(members)
     partitions = {partition for member in members for partition in member.answer.partitions}
     look = GroupInspection(
         described=group,

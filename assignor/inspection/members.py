@@ -3,12 +3,11 @@
 Bytes that cannot be read become a reason in text and do not affect other members.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from assignor.inspection.names import client_name
 from assignor.inspection.releases import releases_writing
 from assignor.inspection.values import AnswerLook, DescribedMember, MemberLook
 from assignor.rebalance import (
@@ -41,7 +40,6 @@ from encoding import (
 from probing import EARLIEST_NATIVE_VERSION
 from probing.features import UNKNOWN_LEVELS
 
-_THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
 # Bytes of a member in the group's record: two timeouts, lengths of four texts and two blobs.
 _MEMBER_FIXED = 24
 
@@ -83,35 +81,6 @@ def _unread(
         record_bytes=record_bytes(described),
         unreadable="; ".join(filter(None, whys)),
     )
-
-
-def client_name(client_id: str, group_id: str) -> str:
-    """A client id without the group id and without the suffix for a thread.
-
-    >>> client_name("app-5f3c-StreamThread-1-consumer", "app")
-    '5f3c'
-    """
-    name = _THREAD.sub("", client_id)
-    return name.removeprefix(f"{group_id}-") or name
-
-
-def thread_name(described: DescribedMember) -> str:
-    """The thread name of a member, such as `StreamThread-1`; else its instance id, or ""."""
-    found = _THREAD.search(described.client_id)
-    if found:
-        return found[0].removeprefix("-").removesuffix("-consumer")
-    return described.instance_id or ""
-
-
-def labels(members: Sequence[MemberLook]) -> dict[str, str]:
-    """Member id -> its client, with the thread name if the client has several members."""
-    counts = Counter(member.process for member in members)
-    return {
-        member.described.member_id: f"{member.client} {thread_name(member.described)}".rstrip()
-        if counts[member.process] > 1
-        else member.client
-        for member in members
-    }
 
 
 def record_bytes(described: DescribedMember) -> int:

@@ -70,7 +70,13 @@ def look_at_topologies(
         processes={version: tuple(sorted(processes[version])) for version in sorted(processes)},
         undescribed=tuple(sorted(undescribed)),
         families=tuple(_families(forms, natives, shape, facts)),
+        reached=_reached(natives, max(processes)),
     )
+
+
+def _reached(natives: Iterable[MemberLook], newest: int) -> Reached | None:
+    memory = newest_memory(*(member.answer.reached for member in natives)).values()
+    return max((entry for entry in memory if entry.version > newest), default=None)
 
 
 def _forms(natives: Sequence[MemberLook]) -> dict[bytes, _Form]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from encoding import TopicPartition
+from probing.topologies import Reached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,11 @@ class TopologiesLook:
         processes: version of the topology -> processes whose highest version it is.
         undescribed: processes that do not describe their subtopologies; JVM members never do.
         families: by the numbers of their first forms.
+        reached: the latest remembered version of a subtopology that all live members are older
+            than, with its epoch; None: members carry all that is remembered.
     """
 
     processes: Mapping[int, tuple[str, ...]]
     undescribed: tuple[str, ...]
     families: tuple[FamilyLook, ...]
+    reached: Reached | None = None

@@ -9,7 +9,7 @@ own version of the consumer protocol.
 from collections.abc import Sequence
 from typing import Final
 
-from assignor.inspection.members import labels
+from assignor.inspection.names import labels
 from assignor.inspection.routing import few
 from assignor.inspection.values import Holder, LeaderLook, MemberLook, VersionsLook
 from probing import EARLIEST_NATIVE_VERSION, UNKNOWN_VERSION, protocol_level

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assignor.cli.toolkit.text import bar, print_uncut, text_console
+from assignor.inspection import short_id
 from assignor.placement import (
     GroupState,
     IntArray,
@@ -133,14 +134,6 @@ def work_line(state: GroupState, active: IntArray) -> str:
         f"work {total:.1f}; {most:.1f} per thread on the busiest client, {name}, "
         f"{average:.1f} on average"
     )
-
-
-def short_id(process_id: str, others: Sequence[str]) -> str:
-    """Return the shortest unique prefix of an id, at least 8 characters."""
-    size = 8
-    while size < len(process_id) and sum(o.startswith(process_id[:size]) for o in others) > 1:
-        size += 1
-    return process_id[:size]
 
 
 def shortener(state: GroupState) -> Callable[[str], str]:

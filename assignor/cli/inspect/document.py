@@ -86,6 +86,7 @@ def _topologies(look: TopologiesLook) -> dict[str, Any]:
     return {
         "versions": {str(version): list(names) for version, names in look.processes.items()},
         "undescribed": list(look.undescribed),
+        "reached": look.reached and {"version": look.reached.version, "epoch": look.reached.epoch},
         "families": [
             {
                 "wanted_version": family.version,

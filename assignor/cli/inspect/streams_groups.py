@@ -6,7 +6,6 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from assignor.cli.assign.text import short_id
 from assignor.cli.inspect.columns import name_width, number, plain_table
 from assignor.cli.toolkit.text import TextTable, cell, line, text_grid
 from assignor.inspection import (
@@ -15,6 +14,7 @@ from assignor.inspection import (
     StreamsMember,
     StreamsTask,
     StreamsTasks,
+    short_id,
 )
 from encoding import TopicPartition
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from assignor.cli.assign.text import short_id
 from assignor.cli.inspect.columns import GAP, NAME_LEAST, name_width, number, plain_table
 from assignor.cli.inspect.streams_groups import streams_parts
 from assignor.cli.inspect.topologies import topology_change, topology_versions
@@ -20,6 +19,7 @@ from assignor.inspection import (
     LeaderLook,
     MemberLook,
     few,
+    short_id,
     thread_name,
 )
 from encoding import NO_REBALANCE, UNKNOWN_VERSION, TaskId

@@ -8,7 +8,7 @@ offset if none is committed.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from assignor.inspection.members import client_name
+from assignor.inspection.names import client_name
 from assignor.inspection.routing import few
 from assignor.inspection.streams_groups.findings import streams_findings
 from assignor.inspection.streams_groups.values import (

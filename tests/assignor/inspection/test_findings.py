@@ -8,6 +8,7 @@ from assignor.inspection.findings import RULES
 from assignor.inspection.group import inspect_group
 from assignor.inspection.values import ClusterFacts
 from encoding import NativeAssignment, NativeSubscription, TaskId, TopicPartition
+from encoding.native import ReachedRow
 from tests.assignor.inspection.described_groups import FACTS, assignment_bytes, group_of, member
 
 T00, T01, T10 = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
@@ -70,6 +71,17 @@ EXAMPLES = {
         "2 sets of topics",
     ),
     "topology-waits": (None, ""),
+    "topology-reached": (
+        group_of(
+            member(
+                "a", active=[T00], native=NativeSubscription(fingerprint=bytes(8)),
+                answer={"native": NativeAssignment(
+                    reached_versions=(ReachedRow(bytes(8), epoch=3, version=2),),
+                )},
+            ),
+        ),
+        "version 2 of the topology was reached in epoch 3, and no member carries it",
+    ),
     "topology-differs": (
         group_of(
             *(

@@ -102,6 +102,18 @@ def test_partitions_that_wait_are_a_finding_that_says_for_whom():
     assert document["topology"]["families"][0]["waiting"] == [f"lines-{p}" for p in lost]
 
 
+def test_a_version_that_no_live_member_carries_is_a_finding():
+    group = changing((OLD,), (NEW,))
+    assert inspected(group).topologies.reached is None
+    group.stop("b")
+    group.settle("a")
+    look = inspected(group)
+    [finding] = [f for f in look.findings if f.kind.startswith("topology-")]
+    assert "version 2" in finding.sentence
+    assert "no member carries it or a later one" in finding.sentence
+    assert document_of(look)["topology"]["reached"] == {"version": 2, "epoch": 0}
+
+
 def test_a_finished_change_shows_its_version_only():
     group = changing((NEW,), (NEW,))
     look = inspected(group)

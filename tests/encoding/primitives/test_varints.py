@@ -56,7 +56,9 @@ def test_plain_python_and_numpy_refuse_the_same_bytes(data):
     assert isinstance(few, str) or few == many
 
 
-@pytest.mark.parametrize("data", ["80", "80" * 9 + "02", "ff" * 9 + "02", "80" * 10 + "00", "ff" * 10])
+@pytest.mark.parametrize(
+    "data", ["80", "80" * 9 + "02", "ff" * 9 + "02", "80" * 10 + "00", "ff" * 10]
+)
 @pytest.mark.parametrize("front", [b"", b"\0" * 40])
 def test_cut_off_and_too_large_numbers_are_refused(data, front):
     with pytest.raises(WireFault, match=r"cut off|larger than 64 bits"):

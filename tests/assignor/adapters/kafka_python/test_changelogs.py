@@ -68,7 +68,7 @@ def test_records_get_the_next_offsets_and_are_read_with_their_owners(changelogs)
 
 def test_a_changelog_without_a_leader_beside_others_is_a_reason_to_try_again(broker, changelogs):
     new = TopicPartition("app-new-changelog", 0)
-    with pytest.raises(ClusterUnavailable, match="app-new-changelog.*has no leader yet"):
+    with pytest.raises(ClusterUnavailable, match=r"app-new-changelog.*has no leader yet"):
         changelogs.end_offsets([CHANGELOGS[0], new])
     broker.create_topic(new.topic, 1)
     assert changelogs.end_offsets([new, CHANGELOGS[0]])[new] == 0
