@@ -49,7 +49,19 @@ _CLAIMS = """## Which memory is believed
 Every member carries the memory of reached versions in its subscriptions, and keeps it in its state
 directory: fingerprint of a form, epoch, version. The leader also keeps it beside the levels, if it
 has a level source (`GroupLevels`, `FolderLevels`), and reads it there: the leader itself remembers
-what it finds. The highest believed epoch wins."""
+what it finds. The highest believed epoch wins.
+
+Entries that others add cannot displace those of the group:
+
+- A member takes from a level source the entries of forms that it carries or remembers, the leader
+  also those of all forms that live members carry or remember. All others stay at the source.
+- A member keeps 256 entries: of its own forms, then of those that the leader names, then of the
+  highest epochs.
+- An answer has all entries of forms that the leader or two processes carry, and 64 others: of the
+  forms of single processes, one of each process in turn, then those that most processes remember.
+- In the topic, an epoch more than 2**19 above the lowest one is ignored. A member ignores epochs at
+  a level source that are more than 2**20 above the highest one that it remembers itself.
+- An epoch is never raised beyond those that leaders believe."""
 
 _LIMITS = """## Limits
 

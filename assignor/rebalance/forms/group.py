@@ -12,7 +12,7 @@ from typing import Final
 from assignor.rebalance.forms.admission import Admission
 from assignor.rebalance.forms.numbering import MemberForms, numbered
 from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
-from assignor.rebalance.forms.reports import TopologyReport
+from assignor.rebalance.forms.reports import NOTHING_REACHED, TopologyReport
 from assignor.topology import (
     HIGHEST_VERSION,
     CarriedTopologies,
@@ -21,7 +21,14 @@ from assignor.topology import (
     exclusive_topics,
 )
 from encoding import TaskId, shown
-from probing.topologies import Carrier, MemberNumbers, MemberRule, topology_member_rule
+from probing.topologies import (
+    Carrier,
+    MemberNumbers,
+    MemberRule,
+    Reached,
+    greatest,
+    topology_member_rule,
+)
 
 ASKS_MOST: Final = 2
 """Consecutive rebalances in which tasks wait for asked members; a member that crashes and comes
@@ -139,6 +146,7 @@ def read_topologies(
     leader_id: str | None,
     partition_counts: Mapping[str, int],
     generation: int = -1,
+    known: Mapping[bytes, Reached] = NOTHING_REACHED,
 ) -> GroupTopologies:
     """Return who can run what.
 
@@ -149,6 +157,8 @@ def read_topologies(
         leader_id: member id of the leader, whose memory of reached versions is believed.
         partition_counts: external topic -> number of partitions; others are not known.
         generation: of this rebalance; -1 if unknown.
+        known: what the leader remembers besides its subscription. Entries of forms that no member
+            carries or remembers are not used: anyone who may write beside the levels adds them.
     """
     group = _read_group(own, reports, memory, partition_counts)
     base = group.base
@@ -177,7 +187,7 @@ def read_topologies(
         by_member=table.by_member,
         refused=refused,
         asked=asked,
-        carriers=_carriers(reports, table.by_member, leader_id),
+        carriers=_carriers(reports, table.by_member, leader_id, known),
         warnings=tuple(filter(None, group.programs.warnings)),
         ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
@@ -307,14 +317,22 @@ def _has_valid_version(report: TopologyReport) -> bool:
 
 
 def _carriers(
-    reports: Sequence[TopologyReport], by_member: Mapping[str, MemberForms], leader_id: str | None
+    reports: Sequence[TopologyReport],
+    by_member: Mapping[str, MemberForms],
+    leader_id: str | None,
+    known: Mapping[bytes, Reached],
 ) -> tuple[Carrier, ...]:
+    concerned = {form for forms in by_member.values() for form in forms.versions}
+    concerned |= {form for report in reports for form in report.reached}
+    added = {form: reached for form, reached in known.items() if form in concerned}
     return tuple(
         Carrier(
             member_id=report.member_id,
             process=report.process,
             forms=by_member[report.member_id].versions,
-            reached=report.reached,
+            reached=(
+                greatest(report.reached, added) if report.member_id == leader_id else report.reached
+            ),
             leads=report.member_id == leader_id,
         )
         for report in reports

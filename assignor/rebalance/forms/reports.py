@@ -36,16 +36,8 @@ class TopologyReport:
     reached: Mapping[bytes, Reached] = field(default_factory=dict)
 
 
-def report_of(
-    member_id: str, value: Subscription, *, known: Mapping[bytes, Reached] = NOTHING_REACHED
-) -> TopologyReport:
-    """Return what a subscription says about the topology of its writer.
-
-    Args:
-        member_id: of the writer.
-        value: the subscription.
-        known: what its writer remembers besides, as the leader itself does.
-    """
+def report_of(member_id: str, value: Subscription) -> TopologyReport:
+    """Return what a subscription says about the topology of its writer."""
     native, process = value.native, str(value.process_id)
     if native is None:
         return TopologyReport(member_id=member_id, process=process, is_jvm=True)
@@ -56,7 +48,7 @@ def report_of(
         fingerprint=native.fingerprint,
         version=native.topology_version,
         rows=native.carried,
-        reached=newest_memory(reached_of(native.reached_versions), known),
+        reached=reached_of(native.reached_versions),
     )
 
 

@@ -16,11 +16,11 @@ from probing.topologies import (
     Carrier,
     FamilyDecision,
     Reached,
+    answered_memory,
     believed_memory,
     decide_forms,
     decide_unit,
     families,
-    newest_memory,
     shares_released,
 )
 
@@ -150,7 +150,7 @@ def _unchanged(
     return Selection(
         tasks=frozenset(pinned),
         pinned=pinned,
-        reached=newest_memory(believed_memory(carriers, topics)),
+        reached=answered_memory(believed_memory(carriers, topics), carriers),
         families=tuple(
             frozenset(ids[form] for form in family)
             for family in families(topics)

@@ -48,6 +48,7 @@ class MixedGroup:
         self.started = 0
         self.failures = {}
         self.levels = UNKNOWN_LEVELS
+        self.known = {}
 
     def start(self, name, *topologies, reached=None, instance_id=None):
         """Start a member with these versions of the topology."""
@@ -91,6 +92,7 @@ class MixedGroup:
             leader_id=leader,
             generation=self.generation,
             levels=self.levels,
+            reached=self.known.get(leader, {}),
         )
         self.last = assign_group(settings, blobs, COUNTS, knowledge=known)
         assert self.last.faults == ()
