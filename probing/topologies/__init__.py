@@ -11,6 +11,7 @@ from probing.topologies.decide import (
     shares_released,
 )
 from probing.topologies.members import (
+    MOST_ASKED,
     TOPOLOGY_ANSWER_RULES,
     TOPOLOGY_MEMBER_RULES,
     AnswerNumbers,
@@ -57,6 +58,7 @@ __all__ = [
     "FORM_RULES",
     "HIGHEST_EPOCH",
     "MOST_AHEAD",
+    "MOST_ASKED",
     "MOST_ENTRIES",
     "MOST_UNSHARED",
     "NEVER",

@@ -7,9 +7,9 @@ Beside JVM members all members must have one topology, whose numbers hold.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from assignor.rebalance.forms.admission import Admission
+from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory, asked_now
 from assignor.rebalance.forms.numbering import MemberForms, numbered
 from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
 from assignor.rebalance.forms.reports import NOTHING_REACHED, TopologyReport
@@ -29,36 +29,6 @@ from probing.topologies import (
     greatest,
     topology_member_rule,
 )
-
-ASKS_MOST: Final = 2
-"""Consecutive rebalances in which tasks wait for asked members; a member that crashes and comes
-back again and again must not keep the tasks of others from starting."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyMemory:
-    """What a leader remembers of its members' topologies for the next rebalance.
-
-    Attributes:
-        appended: subtopologies that its own topology has not, with their numbers.
-        described: (fingerprint, version) of a program -> what it carries.
-        asked: members that were asked to describe their topology.
-        ran: asked member -> tasks that it ran until then, by its own numbers.
-        asked_in: the generation in which they were asked; -1: unknown.
-        asks: number of consecutive rebalances, up to the last, in which members were asked.
-        live: content of the subtopologies that members could run.
-    """
-
-    appended: tuple[Subtopology, ...] = ()
-    described: Mapping[tuple[bytes, int], CarriedTopologies] = field(default_factory=dict)
-    asked: frozenset[str] = frozenset()
-    ran: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
-    asked_in: int = -1
-    asks: int = 0
-    live: frozenset[bytes] = frozenset()
-
-
-NO_TOPOLOGIES = TopologyMemory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +163,7 @@ def read_topologies(
         memory=TopologyMemory(
             appended=table.numbering[first:] if is_mixed and base is own else (),
             described=group.remembered(),
-            asked=asked | (refused.keys() & memory.asked),
+            asked=asked_now(memory, asked, refused.keys(), generation),
             asks=memory.asks + 1 if asked else 0,
             live=table.live,
         ),
@@ -210,7 +180,7 @@ class _Group:
     has_jvm: bool
     programs: Programs
     contradictions: Mapping[CarriedTopologies, str]
-    asked_before: frozenset[str]
+    asked_before: Mapping[str, Asked]
 
     def remembered(self) -> dict[ProgramKey, CarriedTopologies]:
         """The programs of members, as they describe them; without those that contradict others."""
@@ -239,13 +209,15 @@ class _Group:
             and (carried is None or _contents(carried) == _contents(self.base))
         )
         contradiction = self.contradictions.get(carried, "") if carried else ""
+        asked = self.asked_before.get(report.member_id)
         rule = topology_member_rule(
             MemberNumbers(
                 is_native=not report.is_jvm,
                 beside_jvm=self.has_jvm,
                 is_group_topology=fits,
                 is_described=carried is not None,
-                was_asked=report.member_id in self.asked_before,
+                was_asked=asked is not None,
+                missed=0 if asked is None else asked.missed(report),
                 has_valid_version=_has_valid_version(report),
                 is_admitted=not contradiction,
             )

@@ -24,6 +24,8 @@ class TopologyReport:
         version: the highest version that it carries.
         rows: description of what it carries; empty: it does not describe it.
         reached: what it remembers.
+        taken_generation: of the last answer that it took, -1: none since it joined anew; None: its
+            layout does not tell.
     """
 
     member_id: str
@@ -34,6 +36,7 @@ class TopologyReport:
     version: int = 1
     rows: tuple[SubtopologyRow, ...] = ()
     reached: Mapping[bytes, Reached] = field(default_factory=dict)
+    taken_generation: int | None = None
 
 
 def report_of(member_id: str, value: Subscription) -> TopologyReport:
@@ -49,6 +52,7 @@ def report_of(member_id: str, value: Subscription) -> TopologyReport:
         version=native.topology_version,
         rows=native.carried,
         reached=reached_of(native.reached_versions),
+        taken_generation=(native.owned_generation if native.carries("owned_generation") else None),
     )
 
 

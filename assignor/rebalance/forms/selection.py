@@ -47,6 +47,7 @@ class Selection:
         waiting: sentences: which partitions wait, and for whom.
         waiting_tasks: number of partitions that wait.
         families: numbers of subtopologies that are forms of each other.
+        keeps_copies: standby copies of the pinned tasks, which run in the form as before, go on.
     """
 
     tasks: frozenset[TaskId]
@@ -56,6 +57,7 @@ class Selection:
     waiting: tuple[str, ...] = ()
     waiting_tasks: int = 0
     families: tuple[frozenset[int], ...] = ()
+    keeps_copies: bool = False
 
     @property
     def is_everything(self) -> bool:
@@ -156,6 +158,7 @@ def _unchanged(
             for family in families(topics)
             if len(family) > 1
         ),
+        keeps_copies=True,
     )
 
 
