@@ -25,12 +25,7 @@ from assignor.adapters.membership.resources import Resources
 from assignor.embedding import ClusterAccess
 from assignor.errors import LeaderRefused, MemberRefused, TaskAssignmentError
 from assignor.logs import line_logger
-from assignor.observe import (
-    AnswerHandled,
-    AssignmentFailed,
-    MembershipLost,
-    SubscriptionWritten,
-)
+from assignor.observe import AnswerHandled, AssignmentFailed, MembershipLost, SubscriptionWritten
 from assignor.rebalance import (
     GroupAnswer,
     GroupMember,

@@ -170,11 +170,11 @@ class GroupPlace:
         view, answers = self._topic.whole(), self._answers()
         for warning in view.warnings:
             warn(warning)
-        told = greatest(*answers)
-        epoch = max((reached.epoch for reached in told.values()), default=NEVER.epoch)
+        answered = greatest(*answers)
+        epoch = max((reached.epoch for reached in answered.values()), default=NEVER.epoch)
         # Without members, the epochs of the topic are all that is known.
-        kept = credible(view.memory, epoch) if told else view.memory
-        memory = greatest(kept, told)
+        kept = credible(view.memory, epoch) if answered else view.memory
+        memory = greatest(kept, answered)
         if not memory and answers:
             raise AnswerIsNo(
                 f"{self.name} has reached no version of a changed subtopology: nothing to lower"

@@ -123,8 +123,8 @@ class OwnTopology:
     def adopt(self, memory: Mapping[bytes, Reached]) -> None:
         """Take over the greater entries of what a level source keeps.
 
-        Entries of forms that this member neither carries nor remembers stay at the source: whoever
-        can write there displaces nothing that the member remembers.
+        Entries of forms that this member neither carries nor remembers stay at the source: another
+        writer there displaces nothing that the member remembers.
         """
         self.kept = self._credible(memory)
         concerned = self._forms | self.reached.keys()

@@ -4,17 +4,22 @@ import logging
 
 import msgpack
 import pytest
+from click.testing import CliRunner
 
 from assignor.adapters.admin import FeatureTopic, GroupLevels, ReachedTopic, open_admin
 from assignor.adapters.admin.client import Target
 from assignor.adapters.admin.compacted_topic import CompactedTopic
+from assignor.cli import main
+from assignor.examples.topologies import FIRST, SECOND
 from assignor.levels.log import Note, reached_record, reached_topic_name, topic_name
+from assignor.topology import content_fingerprint
 from probing.features import ASSIGNMENT_PROTOCOL
 from probing.topologies import MOST_ENTRIES, Reached
 from system_tests.broker import running_broker
-from tests.assignor.cli.features.test_not_lowered import FORMS, downgrade, memory
 
 JUNK = 10_000
+FORMS = [content_fingerprint(t.subtopologies("g")[0]) for t in (FIRST, SECOND)]
+MEMORY = dict.fromkeys(FORMS, Reached(3, 2))
 
 
 def junk_records(reached):
@@ -30,7 +35,7 @@ def test_junk_in_the_topics_of_a_group_hides_nothing_and_is_logged_once(caplog):
         with open_admin(Target(servers=(servers,), settings={}, timeout_ms=10_000)) as admin:
             levels, reached = FeatureTopic(admin, "g"), ReachedTopic(admin, "g")
             levels.change(levels.look(), {ASSIGNMENT_PROTOCOL: 11}, Note(who="ada"), {})
-            reached.remember(memory(3, 2))
+            reached.remember(MEMORY)
             junk = msgpack.packb([1, levels.look().head, b"junk"])
             CompactedTopic(admin, topic_name("g")).write([(b"junk", junk)])
             topic = CompactedTopic(admin, reached_topic_name("g"))
@@ -41,14 +46,16 @@ def test_junk_in_the_topics_of_a_group_hides_nothing_and_is_logged_once(caplog):
                 for _ in range(2):
                     assert source().levels == {ASSIGNMENT_PROTOCOL: 11}
                     found = source.reached()
-                    assert {form: found[form] for form in FORMS} == memory(3, 2)
+                    assert {form: found[form] for form in FORMS} == MEMORY
             logged = [row.message for row in caplog.records if "level_sources" in row.name]
             assert [message.partition(" and is ignored")[0] for message in logged] == [
                 "record 1 of g-feature-levels is no feature log record",
                 "record 1 of g-reached-topologies is no memory of topologies",
             ]
 
-            found = downgrade("--group", "g", "--bootstrap-server", servers)
+            command = ["features", "downgrade-topology", "--group", "g", "--yes"]
+            command += ["--topology", "assignor.examples.topologies:FIRST"]
+            found = CliRunner().invoke(main, [*command, "--bootstrap-server", servers])
             assert (found.exit_code, found.stderr.count("record 1 of g-reached")) == (0, 1)
             kept = source.reached()
             assert {form: kept[form] for form in FORMS[:1]} == {FORMS[0]: Reached(10, 1)}
