@@ -14,7 +14,7 @@ from assignor.inspection.values import ClusterFacts, MemberLook, Shape
 from assignor.topology import Subtopology, content_fingerprint
 from encoding import TopicPartition
 from probing.features import TOPOLOGY_VERSION
-from probing.topologies import Carrier, FamilyDecision, Reached, decide_forms, newest_memory
+from probing.topologies import Carrier, FamilyDecision, Reached, decide_forms, greatest
 
 MOST_FORMS = 1024
 """Forms that are shown: those that a leader numbers, too."""
@@ -75,7 +75,7 @@ def look_at_topologies(
 
 
 def _reached(natives: Iterable[MemberLook], newest: int) -> Reached | None:
-    memory = newest_memory(*(member.answer.reached for member in natives)).values()
+    memory = greatest(*(member.answer.reached for member in natives)).values()
     return max((entry for entry in memory if entry.version > newest), default=None)
 
 
@@ -138,7 +138,7 @@ def _families(
     facts: ClusterFacts,
 ) -> Iterable[FamilyLook]:
     """The families, as a leader decides them that remembers what the answers say."""
-    memory = newest_memory(*(member.answer.reached for member in natives))
+    memory = greatest(*(member.answer.reached for member in natives))
     decisions = decide_forms(
         _carriers(forms),
         {

@@ -22,7 +22,7 @@ from probing.features import (
     newest_levels,
     raised_minimums,
 )
-from probing.topologies import Reached, newest_memory
+from probing.topologies import Reached, greatest, lacks, newest_memory
 
 _log = line_logger(__name__)
 
@@ -45,7 +45,10 @@ class KeepsReached(Protocol):
     """A level source that also keeps reached versions of the topology: as `KeepsMinimums`."""
 
     def reached(self) -> Mapping[bytes, Reached]:
-        """Return fingerprints of forms with their versions; may wait, and raise any exception."""
+        """Return fingerprints of forms with their versions; may wait, and raise any exception.
+
+        They may be more than a member remembers: it takes those that concern it.
+        """
         ...
 
     def remember_reached(self, memory: Mapping[bytes, Reached]) -> None:
@@ -169,7 +172,7 @@ class LevelWatch:
 
     @property
     def reached(self) -> Mapping[bytes, Reached]:
-        """The reached versions of the topology of all polls so far; does not wait."""
+        """The reached versions of the topology of the last poll; does not wait."""
         return self._reached
 
     def keep(self, memory: Mapping[bytes, Reached]) -> None:
@@ -179,7 +182,7 @@ class LevelWatch:
             memory: fingerprint of a form -> reached version, by the answers of this leader.
         """
         self._to_keep = memory
-        if self._memory is not None and self._lacks(memory):
+        if self._memory is not None and lacks(self._reached, memory):
             self._wake.set()
 
     def leads(self, members: Sequence[NodeSupport]) -> None:
@@ -242,21 +245,18 @@ class LevelWatch:
         if self._memory is None or (self._has_looked and not self._group):
             return
         try:
-            newest = newest_memory(self._reached, self._memory.reached())
-            if newest != self._reached:
-                self._reached = newest
-                self._on_reached(newest)
+            found = dict(self._memory.reached())
+            if found != self._reached:
+                self._reached = found
+                self._on_reached(found)
             self._has_looked = True
-            if self._group and self._lacks(self._to_keep):
+            if self._group and lacks(self._reached, self._to_keep):
                 self._memory.remember_reached(self._to_keep)
-                self._reached = newest_memory(self._reached, self._to_keep)
+                self._reached = greatest(self._reached, self._to_keep)
         except Exception as error:  # noqa: BLE001 as above
             self._failed(_REACHED, error)
             return
         self._reported.pop(_REACHED, None)
-
-    def _lacks(self, memory: Mapping[bytes, Reached]) -> bool:
-        return newest_memory(self._reached, memory) != self._reached
 
     def _failed(self, what: str, error: Exception) -> None:
         known = isinstance(error, RebalanceError)

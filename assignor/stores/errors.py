@@ -28,6 +28,10 @@ class StoreError(RebalanceError):
     """A stored file is missing, damaged, or cannot be written; the message names it and why."""
 
 
+class LaterRelease(StoreError):
+    """A stored value has a format that only a later release reads; it is not damaged."""
+
+
 @contextmanager
 def store_errors(name: str, *, problem: str, remedy: str) -> Iterator[None]:
     """Convert every error of reading a file's content into one `StoreError`.
@@ -47,7 +51,8 @@ def store_errors(name: str, *, problem: str, remedy: str) -> Iterator[None]:
         yield
     except StoreError as error:
         message = str(error)
-        raise StoreError(message if remedy in message else f"{message}; {remedy}") from error
+        kind = LaterRelease if isinstance(error, LaterRelease) else StoreError
+        raise kind(message if remedy in message else f"{message}; {remedy}") from error
     except _MALFORMED as error:
         reason = shown(error if str(error) else type(error).__name__)
         raise StoreError(f"{name} {problem} ({reason}); {remedy}") from error

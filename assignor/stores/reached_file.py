@@ -14,6 +14,7 @@ REACHED_NAME: Final = "reached-topologies"
 REACHED_LIMIT: Final = 64 * 1024
 _MAGIC: Final = b"SRREACH1"
 _FORM_BYTES: Final = 8
+_HIGHEST_VERSION: Final = 2**31 - 1
 _REMEDY: Final = (
     "restore it from a copy, or delete it if the other members of the group are running: they"
     " remember the same"
@@ -24,7 +25,7 @@ def read_reached(directory: Path) -> dict[bytes, Reached]:
     """Return the memory in a state directory; empty if there is none.
 
     Raises:
-        StoreError: the file is damaged, or has an epoch that no leader believes.
+        StoreError: the file is damaged, or has an epoch or a version that no leader believes.
     """
     path = directory / REACHED_NAME
     with store_errors(str(path), problem="has no valid memory of topologies", remedy=_REMEDY):
@@ -36,7 +37,7 @@ def read_reached(directory: Path) -> dict[bytes, Reached]:
             {
                 _form(form): Reached(
                     whole_number(epoch, what="epoch", most=HIGHEST_EPOCH - 1),
-                    whole_number(version, what="version"),
+                    1 + whole_number(version - 1, what="version - 1", most=_HIGHEST_VERSION - 1),
                 )
                 for form, epoch, version in rows
             }

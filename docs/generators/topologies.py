@@ -49,15 +49,32 @@ _CLAIMS = """## Which memory is believed
 Every member carries the memory of reached versions in its subscriptions, and keeps it in its state
 directory: fingerprint of a form, epoch, version. The leader also keeps it beside the levels, if it
 has a level source (`GroupLevels`, `FolderLevels`), and reads it there: the leader itself remembers
-what it finds. The highest believed epoch wins."""
+what it finds. The highest believed epoch wins.
+
+Entries that others add cannot displace those of the group:
+
+- A member takes from a level source the entries of forms that it carries or remembers, the leader
+  also those of all forms that live members carry or remember. All others stay at the source.
+- A member keeps 256 entries: of its own forms, then of those that the leader names, then of the
+  highest epochs.
+- An answer has all entries of forms that the leader or two processes carry, and 64 others: of the
+  forms of single processes, one of each process in turn, then those that most processes remember.
+- In the topic, an epoch more than 2**19 above the lowest one is ignored. A member ignores epochs at
+  a level source that are more than 2**20 above the highest one that it remembers itself.
+- An epoch is never raised beyond those that leaders believe."""
 
 _LIMITS = """## Limits
 
 - A leader that does not know what a member can run asks it, and starts nothing new in that
-  rebalance: tasks stay where they run. Tasks of the asked members pause until the next rebalance,
-  in which they go on; if the leader ends in between, or they miss the
-  question, they start in the new form. At most two rebalances in a row are of this
-  kind: after them, tasks start on the members that are known.
+  rebalance: tasks stay where they run, and standby copies of these tasks go on, up to
+  `num.standby.replicas` each. Copies of other tasks, and warm-ups, stop until the next rebalance:
+  the leader does not know in which form these tasks run. Tasks of the asked members pause until the
+  next rebalance, in which they go on; if the leader ends in between, they start in the new form. At
+  most two rebalances in a row are of this kind: after them, tasks start on the members that are
+  known.
+- A member that does not take the answer that asks it is asked again, in 3 answers in all: at most 3
+  rebalances more for each member that starts. After them it gets tasks in the first rebalance after
+  that in which it takes an answer. A leader whose client does not tell the generation asks once.
 - If a single process remembers a reached version, cannot run it, and does not lead, it is not
   believed: tasks may return to the old form. It takes two crashes of other members to get there.
 - Standby copies of a partition that stays in an old form are not kept.

@@ -1,7 +1,9 @@
 """From members and the forms that they carry to the wanted forms, and to each partition's form."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 from probing.topologies.memory import (
@@ -10,6 +12,7 @@ from probing.topologies.memory import (
     Reached,
     believed_memory,
     newest_memory,
+    next_reached,
 )
 from probing.topologies.overlap import families, without_overlaps
 from probing.topologies.rules import (
@@ -23,7 +26,6 @@ from probing.topologies.rules import (
 )
 
 ONE_FORM: Final = "one form"
-_FIRST_EPOCH = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +91,44 @@ def decide_forms(
         found.append(decision)
         if entry is not None:
             memory |= dict.fromkeys(family, entry)
-    return FormsDecision(families=tuple(found), reached=_answered(memory, members))
+    return FormsDecision(families=tuple(found), reached=answered_memory(memory, members))
 
 
-def _answered(memory: Mapping[bytes, Reached], members: Sequence[Carrier]) -> dict[bytes, Reached]:
-    """The entries that answers contain: those of forms that one process alone carries are few."""
+def answered_memory(
+    memory: Mapping[bytes, Reached], members: Sequence[Carrier]
+) -> dict[bytes, Reached]:
+    """Return the entries that answers contain, in an order that no single process can abuse.
+
+    All entries of forms that the leader or two processes carry are kept. `MOST_UNSHARED` others
+    follow: of the forms that one process alone carries, one of each process in turn; then of those
+    that no member carries, the ones that most processes remember.
+
+    Args:
+        memory: what is believed.
+        members: live members that can run tasks.
+    """
     processes: dict[bytes, set[str]] = {}
+    remembering: dict[bytes, set[str]] = {}
     for member in members:
         for form in member.forms:
             processes.setdefault(form, set()).add(member.process)
+        for form in member.reached:
+            remembering.setdefault(form, set()).add(member.process)
     own = {form for member in members if member.leads for form in member.forms}
     shared = own | {form for form, found in processes.items() if len(found) > 1}
-    others = sorted(memory.keys() - shared, key=lambda form: (memory[form], form), reverse=True)
+
+    def newest_first(forms: AbstractSet[bytes]) -> list[bytes]:
+        return sorted(forms, key=lambda form: (memory[form], form), reverse=True)
+
+    by_process: dict[str, list[bytes]] = {}
+    for form in newest_first(memory.keys() & processes.keys() - shared):
+        by_process.setdefault(min(processes[form]), []).append(form)
+    turns = zip_longest(*(by_process[process] for process in sorted(by_process)))
+    others = [form for turn in turns for form in turn if form is not None]
+    others += sorted(
+        newest_first(memory.keys() - shared - processes.keys()),
+        key=lambda form: -len(remembering.get(form, ())),
+    )
     kept = shared | {*others[:MOST_UNSHARED]}
     return newest_memory({f: r for f, r in memory.items() if f in kept}, first=shared)
 
@@ -154,8 +182,7 @@ def _decide_family(
         refused=refused,
     )
     if rule.remembered and version is not None and (entry is None or entry.version != version):
-        epoch = _FIRST_EPOCH if entry is None else entry.epoch + 1
-        entry = Reached(epoch, version)
+        entry = next_reached(entry, version)
     return decision, entry
 
 

@@ -18,7 +18,8 @@ class MemberNumbers:
         is_group_topology: its fingerprint is the one that all members have to have beside JVM
             members.
         is_described: the leader knows what the member can run.
-        was_asked: the previous answer asked it to describe its topology.
+        was_asked: an answer asked it to describe its topology.
+        missed: answers in a row that asked it, and that it did not take; 0: it took the last one.
         has_valid_version: its version of the topology is 1 to 2**31 - 1.
         is_admitted: what it can run does not contradict the topologies of other members.
     """
@@ -28,6 +29,7 @@ class MemberNumbers:
     is_group_topology: bool
     is_described: bool
     was_asked: bool
+    missed: int = 0
     has_valid_version: bool = True
     is_admitted: bool = True
 
@@ -45,6 +47,9 @@ class MemberRule:
     treatment: str
     why: str
 
+
+MOST_ASKED: Final = 3
+"""Answers in a row that ask a member to describe its topology. Each costs a rebalance at most."""
 
 _FIRST_BOUNCE = (
     "first bounce all members to this release with the topology as it is, then change the topology"
@@ -87,7 +92,21 @@ TOPOLOGY_MEMBER_RULES: Final = (
         name="an unknown topology",
         holds=lambda n: n.is_native and not n.was_asked,
         treatment="ask",
-        why="the leader does not know its topology and asks for it, once",
+        why="the leader does not know its topology and asks for it",
+    ),
+    MemberRule(
+        name="a missed question",
+        holds=lambda n: 0 < n.missed < MOST_ASKED,
+        treatment="ask",
+        why="it did not take the answer that asked for its topology: it is asked again, 3 times in"
+        " all",
+    ),
+    MemberRule(
+        name="a member that takes no answer",
+        holds=lambda n: n.missed > 0,
+        treatment="refuse",
+        why="it took none of the answers that asked for its topology, which is not the leader's: it"
+        " gets tasks once it describes its topology",
     ),
     MemberRule(
         name="a release that does not describe its topology",

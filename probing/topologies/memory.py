@@ -26,7 +26,8 @@ there in a century; and no claim brings the epoch near its limit, where no opera
 """
 
 MOST_ENTRIES: Final = 256
-"""Entries that a member keeps; those of the highest epochs stay."""
+"""Entries that a member keeps: first those of forms that it carries, then those of the highest
+epochs."""
 
 
 class Reached(NamedTuple):
@@ -38,6 +39,9 @@ class Reached(NamedTuple):
 
 NEVER: Final = Reached(-1, 0)
 """Less than every entry."""
+
+FIRST_EPOCH: Final = 0
+"""Epoch of the first version that a subtopology reaches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,31 +204,75 @@ def _known_epoch(members: Sequence[Carrier]) -> int:
     return max(leader, epochs[len(epochs) // 2])
 
 
-def newest_memory(
-    *memories: Mapping[bytes, Reached], first: Collection[bytes] = ()
-) -> dict[bytes, Reached]:
-    """Return the greatest entry of each form, at most `MOST_ENTRIES` of the highest epochs.
-
-    Args:
-        memories: to be merged.
-        first: forms whose entries are kept before those of others.
-    """
+def greatest(*memories: Mapping[bytes, Reached]) -> dict[bytes, Reached]:
+    """Return the greatest entry of each form, of all forms."""
     merged: dict[bytes, Reached] = {}
     for memory in memories:
         for form, reached in memory.items():
             merged[form] = max(reached, merged.get(form, reached))
+    return merged
+
+
+def newest_memory(
+    *memories: Mapping[bytes, Reached],
+    first: Collection[bytes] = (),
+    then: Collection[bytes] = (),
+) -> dict[bytes, Reached]:
+    """Return the greatest entry of each form, of at most `MOST_ENTRIES` forms.
+
+    Args:
+        memories: to be merged.
+        first: forms whose entries are kept before those of others.
+        then: forms whose entries are kept next. Of all others, the highest epochs are kept.
+    """
     kept = sorted(
-        merged.items(), key=lambda entry: (entry[0] in first, entry[1], entry[0]), reverse=True
+        greatest(*memories).items(),
+        key=lambda entry: (entry[0] in first, entry[0] in then, entry[1], entry[0]),
+        reverse=True,
     )
     return dict(sorted(kept[:MOST_ENTRIES]))
 
 
+def lacks(kept: Mapping[bytes, Reached], memory: Mapping[bytes, Reached]) -> bool:
+    """Return whether a memory has a greater entry of any form than what is kept."""
+    return any(kept.get(form, NEVER) < reached for form, reached in memory.items())
+
+
+def credible(
+    memory: Mapping[bytes, Reached], known_epoch: int, *, ahead: int = MOST_AHEAD
+) -> dict[bytes, Reached]:
+    """Return the entries of a memory that a change or an operator's return can have written.
+
+    Args:
+        memory: found where others may write, too.
+        known_epoch: the highest epoch that the reader remembers; -1: none.
+        ahead: epochs that an entry may be above it.
+    """
+    most = min(known_epoch + ahead, HIGHEST_EPOCH - 1)
+    return {form: reached for form, reached in memory.items() if reached.epoch <= most}
+
+
+def next_reached(entry: Reached | None, version: int) -> Reached:
+    """Return the entry of a version that is reached now; the epoch is one that leaders believe.
+
+    At the last such epoch a lower version cannot replace a higher one: the entry stays.
+    """
+    if entry is None:
+        return Reached(FIRST_EPOCH, version)
+    return max(entry, Reached(min(entry.epoch + 1, HIGHEST_EPOCH - 1), version))
+
+
 def lowered(
-    memory: Mapping[bytes, Reached], forms: Iterable[bytes], version: int
+    memory: Mapping[bytes, Reached],
+    forms: Iterable[bytes],
+    version: int,
+    *,
+    first: Collection[bytes] = (),
 ) -> dict[bytes, Reached]:
     """Return the memory after an operator's return of forms to a version, with the next epoch.
 
     Leaders believe the epoch: it is below `HIGHEST_EPOCH`. Entries that leaders ignore are dropped.
+    At most `MOST_ENTRIES` are kept: those of `first`, then those that return.
     """
     possible = {f: reached for f, reached in memory.items() if reached.epoch < HIGHEST_EPOCH}
     epoch = 1 + max((reached.epoch for reached in possible.values()), default=-1)
@@ -233,5 +281,6 @@ def lowered(
     return newest_memory(
         {form: reached for form, reached in possible.items() if form not in returned},
         returned,
-        first=returned.keys(),
+        first=first,
+        then=returned.keys(),
     )

@@ -10,9 +10,11 @@ from typing import Any
 from assignor.adapters.admin.client import Target, open_admin
 from assignor.adapters.admin.features import read_features
 from assignor.adapters.admin.level_topic import FeatureTopic, ReachedTopic
+from assignor.logs import line_logger
 from probing.features import FinalizedLevels, NodeSupport
 from probing.topologies import Reached
 
+_log = line_logger(__name__)
 _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -36,16 +38,20 @@ class GroupLevels:
     ) -> None:
         self._target = _target(bootstrap_servers, settings, timeout_ms)
         self._group = group
+        # Method -> warnings of its last call, so that each is logged once.
+        self._logged: dict[str, frozenset[str]] = {}
 
     def __call__(self) -> FinalizedLevels:
-        """Return the group's finalized levels.
+        """Return the group's finalized levels; log each record that is ignored once.
 
         Raises:
             BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
             StoreError: a later release wrote the log.
         """
         with open_admin(self._target) as admin:
-            return FeatureTopic(admin, self._group).look().state.levels
+            view = FeatureTopic(admin, self._group).look()
+        self._log_new("levels", view.warnings)
+        return view.state.levels
 
     def raise_minimums(self, members: Sequence[NodeSupport]) -> None:
         """Raise each minimum that all members support; only the group's leader calls this.
@@ -63,13 +69,16 @@ class GroupLevels:
     def reached(self) -> Mapping[bytes, Reached]:
         """Return the reached versions of the topology that the group's topic keeps.
 
-        Records of a later release are left out.
+        Records of a later release are left out. All entries are returned, those that do not concern
+        the group among them. Each record that is ignored is logged once.
 
         Raises:
             BrokerError, NotAuthorized: as when it is called.
         """
         with open_admin(self._target) as admin:
-            return ReachedTopic(admin, self._group).look().memory
+            view = ReachedTopic(admin, self._group).look()
+        self._log_new("reached", view.warnings)
+        return view.memory
 
     def remember_reached(self, memory: Mapping[bytes, Reached]) -> None:
         """Add to the reached versions in the topic; only the group's leader calls this.
@@ -83,6 +92,11 @@ class GroupLevels:
         """
         with open_admin(self._target) as admin:
             ReachedTopic(admin, self._group).remember(memory)
+
+    def _log_new(self, method: str, warnings: Sequence[str]) -> None:
+        for sentence in sorted({*warnings} - self._logged.get(method, frozenset())):
+            _log.warning("%s", sentence)
+        self._logged[method] = frozenset(warnings)
 
 
 class ClusterFeature:

@@ -25,7 +25,7 @@ from assignor.levels.log import (
 )
 from assignor.stores import StoreError
 from probing.features import LevelRange, NodeSupport, raised_minimums
-from probing.topologies import Reached, newest_memory
+from probing.topologies import Reached, lacks, newest_memory
 
 
 class FeatureTopic:
@@ -37,7 +37,8 @@ class FeatureTopic:
     """
 
     def __init__(self, admin: Admin, group: str) -> None:
-        self._topic = CompactedTopic(admin, topic_name(group))
+        self._name = topic_name(group)
+        self._topic = CompactedTopic(admin, self._name)
 
     def look(self) -> TopicView:
         """Return the state in the topic; an empty state if the topic does not exist.
@@ -46,7 +47,7 @@ class FeatureTopic:
             BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
             StoreError: a later release wrote it.
         """
-        return read_topic(self._topic.records())
+        return read_topic(self._topic.records(), topic=self._name)
 
     def change(
         self,
@@ -107,7 +108,7 @@ class ReachedTopic:
         Raises:
             BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
         """
-        return read_reached_topic(self._topic.records())
+        return read_reached_topic(self._topic.records(), topic=self._name)
 
     def whole(self) -> ReachedView:
         """Return the memory in the topic, to change it.
@@ -127,13 +128,16 @@ class ReachedTopic:
     def remember(self, memory: Mapping[bytes, Reached]) -> None:
         """Add a memory to that of the topic; of each form, the greater entry stays.
 
+        The record has at most `MOST_ENTRIES` entries, those of `memory` first. Records with others
+        stay.
+
         Raises:
             BrokerError, NotAuthorized, StoreError: as in `whole`; nothing is written.
         """
         before = self.whole().memory
-        merged = newest_memory(before, memory, first=memory.keys())
-        if merged == before:
+        if not lacks(before, memory):
             return
+        merged = newest_memory(before, memory, first=memory.keys())
         self._topic.write([reached_record(merged, nonce=uuid4().hex)])
         after = self.look()
         if not after.later:

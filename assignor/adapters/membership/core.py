@@ -244,7 +244,7 @@ class MembershipCore:
                 leader_id=own_ids[0] if own_ids else None,
                 now_ms=now_ms,
                 levels=self.member.state.known_levels,
-                reached=self.member.topology.reached,
+                reached=self.member.topology.known,
                 persistent_version=persistent_version,
                 waits=at_hand.waits,
                 end_offset_sums=at_hand.end_offset_sums,

@@ -25,12 +25,7 @@ from assignor.adapters.membership.resources import Resources
 from assignor.embedding import ClusterAccess
 from assignor.errors import LeaderRefused, MemberRefused, TaskAssignmentError
 from assignor.logs import line_logger
-from assignor.observe import (
-    AnswerHandled,
-    AssignmentFailed,
-    MembershipLost,
-    SubscriptionWritten,
-)
+from assignor.observe import AnswerHandled, AssignmentFailed, MembershipLost, SubscriptionWritten
 from assignor.rebalance import (
     GroupAnswer,
     GroupMember,
@@ -106,6 +101,9 @@ class Membership:
     def reached_found(self, memory: Mapping[bytes, Reached]) -> None:
         """Ask for a rebalance if newer reached versions need one; as `levels_found`."""
         core = self.core
+        ignored = core.member.topology.why_ignored(memory)
+        if ignored:
+            self.reporter.report(ignored)
         if core.leads and core.member.topology.is_news(memory, core.known_subtopologies):
             _log.info("reached versions of the topology are newer: this leader tells the group")
             self.followups.request_new_answer()
@@ -145,7 +143,7 @@ class Membership:
     def _poll_levels(self) -> None:
         if self.resources.levels.is_on:
             self.core.poll_levels(self.resources.levels.found)
-            self.core.member.topology.learn(self.resources.levels.reached)
+            self.core.member.topology.adopt(self.resources.levels.reached)
 
     def _give_up(self) -> None:
         client = self.followups.client

@@ -17,7 +17,7 @@ from assignor.embedding import (
 )
 from assignor.levels import DEFAULT_EVERY_S, FolderLevels
 from assignor.stores import PROCESS_NAME, StoreError, read_reached
-from probing.topologies import Reached, newest_memory
+from probing.topologies import NEVER, Reached, credible, greatest
 
 if TYPE_CHECKING:
     from assignor.adapters.admin import Admin
@@ -170,7 +170,11 @@ class GroupPlace:
         view, answers = self._topic.whole(), self._answers()
         for warning in view.warnings:
             warn(warning)
-        memory = newest_memory(view.memory, *answers)
+        answered = greatest(*answers)
+        epoch = max((reached.epoch for reached in answered.values()), default=NEVER.epoch)
+        # Without members, the epochs of the topic are all that is known.
+        kept = credible(view.memory, epoch) if answered else view.memory
+        memory = greatest(kept, answered)
         if not memory and answers:
             raise AnswerIsNo(
                 f"{self.name} has reached no version of a changed subtopology: nothing to lower"
@@ -187,7 +191,7 @@ class GroupPlace:
     def remember(self, memory: Mapping[bytes, Reached]) -> Mapping[bytes, Reached]:
         """Write the memory into the group's topic; return what topic and members have then."""
         self._topic.remember(memory)
-        return newest_memory(self._topic.whole().memory, *self._answers())
+        return greatest(self._topic.whole().memory, *self._answers())
 
     def wait(self, epoch: int, seconds: float) -> int:
         """Wait until the answers of all members have the epoch; return how many members there are.

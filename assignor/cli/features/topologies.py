@@ -112,7 +112,7 @@ def downgrade_topology(
         if not dry_run and change.is_needed:
             if where["state_dir"] is None and not yes:
                 confirm(f"Lower the topology that {place.name} remembers to {change.version}?")
-            _check_kept(place, place.remember(change.memory), change)
+            _check_kept(place, memory, place.remember(change.memory), change)
         members = None
         if wait_s is not None and not dry_run:
             members = place.wait(change.epoch, wait_s)
@@ -157,8 +157,11 @@ def _change(
     """
     above = {form for form, reached in memory.items() if reached.version > chosen.version}
     is_needed = bool(above) or is_stopped
-    after = lowered(memory, forms | above, chosen.version) if is_needed else memory
-    return _Change(memory=after, forms=forms | above, version=chosen.version, is_needed=is_needed)
+    after = memory
+    if is_needed:
+        after = lowered(memory, forms | above, chosen.version, first=forms)
+    returning = (forms | above) & after.keys()
+    return _Change(memory=after, forms=returning, version=chosen.version, is_needed=is_needed)
 
 
 def _check_epoch(place: ReachedPlace, memory: Mapping[bytes, Reached], change: _Change) -> None:
@@ -177,13 +180,19 @@ def _check_epoch(place: ReachedPlace, memory: Mapping[bytes, Reached], change: _
         )
 
 
-def _check_kept(place: ReachedPlace, memory: Mapping[bytes, Reached], change: _Change) -> None:
-    """Check what a place remembers after the change.
+def _check_kept(
+    place: ReachedPlace,
+    before: Mapping[bytes, Reached],
+    memory: Mapping[bytes, Reached],
+    change: _Change,
+) -> None:
+    """Check what a place remembers after the change; entries that did not fit in stay as they were.
 
     Raises:
         AnswerIsNo: another writer was faster, so that a form is not lowered.
     """
-    above = max(memory.values(), key=lambda reached: reached.version, default=NEVER)
+    written = (r for f, r in memory.items() if f in change.memory or f not in before)
+    above = max(written, key=lambda reached: reached.version, default=NEVER)
     if above.version > change.version:
         raise AnswerIsNo(
             f"{place.name} remembers version {above.version} in epoch {above.epoch} after version"

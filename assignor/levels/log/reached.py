@@ -5,6 +5,10 @@ feature log that they cannot read, when they change a level. A record contains a
 memory of the topic is the greatest entry of each form of all records, so that their order does not
 matter, and two writers at the same moment lose nothing. Each record has its own key; a record that
 later ones contain is deleted.
+
+All entries are read, however many there are: which of them concern the group, only its members
+know. An entry whose epoch is far above the lowest one of the topic is refused; no change and no
+operator writes it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,14 +17,24 @@ from typing import Final
 
 import msgpack
 
-from assignor.levels.log.topic import TopicRecord
+from assignor.levels.log.topic import TopicRecord, ignored_records
 from assignor.stores import whole_number
 from encoding import shown
-from probing.topologies import HIGHEST_EPOCH, MOST_ENTRIES, Reached, newest_memory
+from probing.topologies import (
+    HIGHEST_EPOCH,
+    MOST_AHEAD,
+    MOST_ENTRIES,
+    Reached,
+    credible,
+    lacks,
+)
 
 _LAYOUT: Final = 1
 _FORM_BYTES: Final = 8
 _HIGHEST_VERSION: Final = 2**31 - 1
+# Half of what leaders believe, so that they believe an operator's return, too: its epoch is the
+# next one.
+_MOST_ABOVE_LOWEST: Final = MOST_AHEAD // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +44,7 @@ class ReachedView:
     Attributes:
         memory: fingerprint of a form -> the version that it has reached.
         stale: keys of records that later ones contain, to be deleted.
-        warnings: records that were ignored, and why.
+        warnings: records and entries that were ignored, and why, one sentence each.
         later: records that only a later release reads; do not write or delete while there are any.
     """
 
@@ -45,16 +59,18 @@ def reached_topic_name(group: str) -> str:
     return f"{group}-reached-topologies"
 
 
-def read_reached_topic(records: Iterable[TopicRecord]) -> ReachedView:
+def read_reached_topic(
+    records: Iterable[TopicRecord], *, topic: str = "the reached versions' topic"
+) -> ReachedView:
     """Return the memory that all records of the topic yield.
 
     Args:
         records: all existing records, in offset order.
-
+        topic: its name, for messages.
     """
     memories: dict[bytes, Mapping[bytes, Reached]] = {}
     later: dict[bytes, str] = {}
-    warnings: list[str] = []
+    ignored: list[tuple[int, str]] = []
     for record in records:
         # The later record of a key replaces the earlier one.
         memories.pop(record.key, None)
@@ -68,19 +84,26 @@ def read_reached_topic(records: Iterable[TopicRecord]) -> ReachedView:
                 later[record.key] = _later_layout(record, since)
             else:
                 memories[record.key] = _memory(fields["reached"])
-        except (ValueError, TypeError, KeyError, msgpack.UnpackException):
-            warnings.append(f"record {record.offset} is no memory of topologies and is ignored")
-    merged = newest_memory(*memories.values())
+        except (ValueError, TypeError, KeyError, msgpack.UnpackException) as error:
+            ignored.append((record.offset, str(error) or type(error).__name__))
+    epochs = [reached.epoch for memory in memories.values() for reached in memory.values()]
+    lowest = min(epochs, default=0)
     seen: dict[bytes, Reached] = {}
     stale = []
     for key, memory in reversed(memories.items()):
-        if all(form in seen and reached <= seen[form] for form, reached in memory.items()):
+        believed = credible(memory, lowest, ahead=_MOST_ABOVE_LOWEST)
+        if len(believed) == len(memory) and not lacks(seen, memory):
             stale.append(key)
-        seen = newest_memory(seen, memory)
+        for form, reached in believed.items():
+            seen[form] = max(reached, seen.get(form, reached))
+    refused = sum(epoch > lowest + _MOST_ABOVE_LOWEST for epoch in epochs)
     return ReachedView(
-        memory=merged,
+        memory=dict(sorted(seen.items())),
         stale=tuple(reversed(stale)),
-        warnings=tuple(warnings),
+        warnings=(
+            *ignored_records(topic, "no memory of topologies", ignored),
+            *_refused(topic, refused, lowest),
+        ),
         later=tuple(later.values()),
     )
 
@@ -96,6 +119,17 @@ def reached_record(memory: Mapping[bytes, Reached], *, nonce: str) -> tuple[byte
     value: bytes = msgpack.packb({"readable_since": _LAYOUT, "reached": rows})
     epoch = max((reached.epoch for reached in memory.values()), default=0)
     return f"{epoch:020}/{nonce}".encode(), value
+
+
+def _refused(topic: str, entries: int, lowest: int) -> tuple[str, ...]:
+    """The sentence about entries with an epoch that no release writes."""
+    if not entries:
+        return ()
+    sentence = (
+        f"{entries} entries of {topic} are ignored: their epoch is more than {_MOST_ABOVE_LOWEST}"
+        f" above {lowest}, the lowest one; find out who writes to the topic"
+    )
+    return (sentence,)
 
 
 def _later_layout(record: TopicRecord, layout: int) -> str:

@@ -14,8 +14,14 @@ from typing import Any, Final
 
 import msgpack
 
-from assignor.stores import LATEST_MS, StoreError, store_errors, text, whole_number
-from encoding import shown
+from assignor.stores import (
+    LATEST_MS,
+    LaterRelease,
+    StoreError,
+    store_errors,
+    text,
+    whole_number,
+)
 from probing.features import (
     FIRST_EPOCH,
     MAX_LEVEL,
@@ -231,7 +237,8 @@ def decode_batch(data: bytes, *, name: str) -> LogBatch:
         name: origin of the bytes, for messages.
 
     Raises:
-        StoreError: the bytes are not a batch, or have a format that this release does not read.
+        LaterRelease: the batch has a format that this release does not read.
+        StoreError: the bytes are not a batch.
     """
     known = max(formats_to_read(Store.FEATURE_LOG))
     problem = "has a valid checksum but invalid content"
@@ -239,8 +246,10 @@ def decode_batch(data: bytes, *, name: str) -> LogBatch:
         fields = msgpack.unpackb(data)
         since = whole_number(fields["readable_since"], what="readable_since")
         if since > known:
-            raise StoreError(
-                f"{name} has format {shown(fields['format'])}; this release reads formats up to"
+            if whole_number(fields["format"], what="format") < since:
+                raise ValueError("a format below the one that is necessary to read it")
+            raise LaterRelease(
+                f"{name} has format {fields['format']}; this release reads formats up to"
                 f" {known}; use the later release that wrote it"
             )
         at_ms, who, why = fields.get("note", (0, "", ""))

@@ -8,7 +8,7 @@ So compaction can neither remove the last effective record nor leave an ineffect
 first. The effective record before the last is the snapshot before the level change (KIP-778).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -26,7 +26,7 @@ from assignor.levels.log.records import (
     replay,
     snapshot,
 )
-from assignor.stores import StoreError, whole_number
+from assignor.stores import LaterRelease, StoreError, whole_number
 from encoding import shown
 from probing.features import LevelRange
 
@@ -35,6 +35,7 @@ NOBODY: Final = -1
 
 _LAYOUT: Final = 1
 _KEPT: Final = 2
+_NAMED: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class TopicView:
         counted: keys of the existing effective records, oldest first.
         stale: keys to delete one by one in this order, so that the first remaining record is
             always effective.
-        warnings: records that were ignored, and why.
+        warnings: records that were ignored, and why, one sentence each.
     """
 
     state: LogState = field(default_factory=LogState)
@@ -91,18 +92,42 @@ TOPIC_SETTINGS: Final = {"cleanup.policy": "compact"}
 """Settings of the topic, which has one partition."""
 
 
-def read_topic(records: Iterable[TopicRecord]) -> TopicView:
+def ignored_records(topic: str, what: str, found: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    """Return a sentence for each of the first records that were ignored, and one for the others.
+
+    Args:
+        topic: its name.
+        what: what the records are not, such as "no feature log record".
+        found: offset of each record, and what is wrong.
+    """
+    named = (
+        f"record {offset} of {topic} is {what} and is ignored: {shown(why)}"
+        for offset, why in found[:_NAMED]
+    )
+    more = len(found) - _NAMED
+    others = (f"{more} more records of {topic} are {what} and are ignored",) if more > 0 else ()
+    return (*named, *others)
+
+
+def read_topic(
+    records: Iterable[TopicRecord], *, topic: str = "the feature log's topic"
+) -> TopicView:
     """Return the state that all records of the topic yield.
+
+    A record that no release can have written is ignored: each record contains a whole state, so the
+    state of the last effective record holds. A record of a later release may contain the levels
+    that are in force, so it is not ignored.
 
     Args:
         records: all existing records, in offset order.
+        topic: its name, for messages.
 
     Raises:
-        StoreError: a record has a format that this release does not read.
+        LaterRelease: a record has a format that this release does not read.
     """
     alive: dict[bytes, int] = {}
     counted: list[bytes] = []
-    warnings: list[str] = []
+    ignored: list[tuple[int, str]] = []
     head, state = NOBODY, LogState()
     for record in records:
         if record.value is None:
@@ -111,16 +136,19 @@ def read_topic(records: Iterable[TopicRecord]) -> TopicView:
         alive[record.key] = record.offset
         try:
             parent, body = _unpack(record)
-        except (ValueError, TypeError, msgpack.UnpackException):
-            warnings.append(f"record {record.offset} is not a feature log record and is ignored")
-            continue
-        # The first existing record is effective: its parent has been deleted.
-        if head not in (NOBODY, parent):
+            # The first existing record is effective: its parent has been deleted.
+            if head not in (NOBODY, parent):
+                continue
+            batch = decode_batch(body, name=f"record {record.offset} of {topic}")
+        except LaterRelease:
+            raise
+        except (StoreError, ValueError, TypeError, msgpack.UnpackException) as error:
+            cause = error.__cause__ or error
+            ignored.append((record.offset, str(cause) or type(cause).__name__))
             continue
         # An older program's record has no minimums; minimums never fall.
-        before = LogState(minimums=state.minimums)
-        found = replay(before, decode_batch(body, name=f"record {record.offset}"))
-        head, state = record.offset, found
+        state = replay(LogState(minimums=state.minimums), batch)
+        head = record.offset
         counted.append(record.key)
     kept, winners = set(counted[-_KEPT:]), set(counted)
     return TopicView(
@@ -131,7 +159,7 @@ def read_topic(records: Iterable[TopicRecord]) -> TopicView:
             # Ineffective records first: none may remain as the first record.
             sorted(alive.keys() - kept, key=lambda key: (key in winners, alive[key]))
         ),
-        warnings=tuple(warnings),
+        warnings=ignored_records(topic, "no feature log record", ignored),
     )
 
 
@@ -187,12 +215,18 @@ def check_counted(view: TopicView, change: TopicChange) -> None:
 
 
 def _unpack(record: TopicRecord) -> tuple[int, bytes]:
-    layout, parent, body = msgpack.unpackb(record.value)
-    if layout != _LAYOUT:
-        raise StoreError(
-            f"record {record.offset} has layout {shown(layout)}; this release reads only layout"
+    fields = msgpack.unpackb(record.value)
+    if not isinstance(fields, list) or not fields:
+        raise TypeError(f"a value of type {type(fields).__name__}")
+    layout = whole_number(fields[0], what="layout")
+    if layout > _LAYOUT:
+        raise LaterRelease(
+            f"record {record.offset} has layout {layout}; this release reads only layout"
             f" {_LAYOUT}; use the later release that wrote it"
         )
+    if layout < _LAYOUT:
+        raise ValueError(f"layout {layout} does not exist")
+    _, parent, body = fields
     if not isinstance(body, bytes):
         raise TypeError(f"a state of type {type(body).__name__}")
     return parent if parent == NOBODY else whole_number(parent, what="parent"), body

@@ -1,5 +1,6 @@
 """Forms of subtopologies in a group with several topologies: who carries what, and what runs."""
 
+from assignor.rebalance.forms.asking import NO_TOPOLOGIES, TopologyMemory
 from assignor.rebalance.forms.carried import (
     carried_from,
     fingerprint,
@@ -7,12 +8,7 @@ from assignor.rebalance.forms.carried import (
     program_fingerprint,
     rows_of,
 )
-from assignor.rebalance.forms.group import (
-    NO_TOPOLOGIES,
-    GroupTopologies,
-    TopologyMemory,
-    read_topologies,
-)
+from assignor.rebalance.forms.group import GroupTopologies, read_topologies
 from assignor.rebalance.forms.numbering import NOT_HERE
 from assignor.rebalance.forms.own import OwnTopology
 from assignor.rebalance.forms.reports import (

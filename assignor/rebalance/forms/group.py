@@ -7,12 +7,12 @@ Beside JVM members all members must have one topology, whose numbers hold.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from assignor.rebalance.forms.admission import Admission
+from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory, asked_now
 from assignor.rebalance.forms.numbering import MemberForms, numbered
 from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
-from assignor.rebalance.forms.reports import TopologyReport
+from assignor.rebalance.forms.reports import NOTHING_REACHED, TopologyReport
 from assignor.topology import (
     HIGHEST_VERSION,
     CarriedTopologies,
@@ -21,37 +21,14 @@ from assignor.topology import (
     exclusive_topics,
 )
 from encoding import TaskId, shown
-from probing.topologies import Carrier, MemberNumbers, MemberRule, topology_member_rule
-
-ASKS_MOST: Final = 2
-"""Consecutive rebalances in which tasks wait for asked members; a member that crashes and comes
-back again and again must not keep the tasks of others from starting."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyMemory:
-    """What a leader remembers of its members' topologies for the next rebalance.
-
-    Attributes:
-        appended: subtopologies that its own topology has not, with their numbers.
-        described: (fingerprint, version) of a program -> what it carries.
-        asked: members that were asked to describe their topology.
-        ran: asked member -> tasks that it ran until then, by its own numbers.
-        asked_in: the generation in which they were asked; -1: unknown.
-        asks: number of consecutive rebalances, up to the last, in which members were asked.
-        live: content of the subtopologies that members could run.
-    """
-
-    appended: tuple[Subtopology, ...] = ()
-    described: Mapping[tuple[bytes, int], CarriedTopologies] = field(default_factory=dict)
-    asked: frozenset[str] = frozenset()
-    ran: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
-    asked_in: int = -1
-    asks: int = 0
-    live: frozenset[bytes] = frozenset()
-
-
-NO_TOPOLOGIES = TopologyMemory()
+from probing.topologies import (
+    Carrier,
+    MemberNumbers,
+    MemberRule,
+    Reached,
+    greatest,
+    topology_member_rule,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +116,7 @@ def read_topologies(
     leader_id: str | None,
     partition_counts: Mapping[str, int],
     generation: int = -1,
+    known: Mapping[bytes, Reached] = NOTHING_REACHED,
 ) -> GroupTopologies:
     """Return who can run what.
 
@@ -149,6 +127,8 @@ def read_topologies(
         leader_id: member id of the leader, whose memory of reached versions is believed.
         partition_counts: external topic -> number of partitions; others are not known.
         generation: of this rebalance; -1 if unknown.
+        known: what the leader remembers besides its subscription. Entries of forms that no member
+            carries or remembers are not used: anyone who may write beside the levels adds them.
     """
     group = _read_group(own, reports, memory, partition_counts)
     base = group.base
@@ -177,13 +157,13 @@ def read_topologies(
         by_member=table.by_member,
         refused=refused,
         asked=asked,
-        carriers=_carriers(reports, table.by_member, leader_id),
+        carriers=_carriers(reports, table.by_member, leader_id, known),
         warnings=tuple(filter(None, group.programs.warnings)),
         ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
             appended=table.numbering[first:] if is_mixed and base is own else (),
             described=group.remembered(),
-            asked=asked | (refused.keys() & memory.asked),
+            asked=asked_now(memory, asked, refused.keys(), generation),
             asks=memory.asks + 1 if asked else 0,
             live=table.live,
         ),
@@ -200,7 +180,7 @@ class _Group:
     has_jvm: bool
     programs: Programs
     contradictions: Mapping[CarriedTopologies, str]
-    asked_before: frozenset[str]
+    asked_before: Mapping[str, Asked]
 
     def remembered(self) -> dict[ProgramKey, CarriedTopologies]:
         """The programs of members, as they describe them; without those that contradict others."""
@@ -229,13 +209,15 @@ class _Group:
             and (carried is None or _contents(carried) == _contents(self.base))
         )
         contradiction = self.contradictions.get(carried, "") if carried else ""
+        asked = self.asked_before.get(report.member_id)
         rule = topology_member_rule(
             MemberNumbers(
                 is_native=not report.is_jvm,
                 beside_jvm=self.has_jvm,
                 is_group_topology=fits,
                 is_described=carried is not None,
-                was_asked=report.member_id in self.asked_before,
+                was_asked=asked is not None,
+                missed=0 if asked is None else asked.missed(report),
                 has_valid_version=_has_valid_version(report),
                 is_admitted=not contradiction,
             )
@@ -307,14 +289,22 @@ def _has_valid_version(report: TopologyReport) -> bool:
 
 
 def _carriers(
-    reports: Sequence[TopologyReport], by_member: Mapping[str, MemberForms], leader_id: str | None
+    reports: Sequence[TopologyReport],
+    by_member: Mapping[str, MemberForms],
+    leader_id: str | None,
+    known: Mapping[bytes, Reached],
 ) -> tuple[Carrier, ...]:
+    concerned = {form for forms in by_member.values() for form in forms.versions}
+    concerned |= {form for report in reports for form in report.reached}
+    added = {form: reached for form, reached in known.items() if form in concerned}
     return tuple(
         Carrier(
             member_id=report.member_id,
             process=report.process,
             forms=by_member[report.member_id].versions,
-            reached=report.reached,
+            reached=(
+                greatest(report.reached, added) if report.member_id == leader_id else report.reached
+            ),
             leads=report.member_id == leader_id,
         )
         for report in reports

@@ -18,11 +18,14 @@ from assignor.topology import (
 from encoding import Assignment, NativeAssignment, shown
 from probing.features import MAX_LEVEL, TOPOLOGY_VERSION
 from probing.topologies import (
+    MOST_AHEAD,
     NEVER,
     AnswerNumbers,
     Reached,
     answer_rule,
+    credible,
     families,
+    greatest,
     newest_memory,
 )
 
@@ -49,6 +52,8 @@ class OwnTopology:
     Attributes:
         carried: as given.
         reached: content of forms -> reached version; kept over restarts by the state directory.
+        kept: what the level source keeps, as far as it is credible: also of forms that do not
+            concern this member.
         describes: whether its next subscription describes its subtopologies.
     """
 
@@ -58,6 +63,7 @@ class OwnTopology:
         self.carried = carried
         self._forms = frozenset(map(content_fingerprint, carried.subtopologies))
         self.reached: Mapping[bytes, Reached] = newest_memory(reached or {}, first=self._forms)
+        self.kept: Mapping[bytes, Reached] = {}
         self.describes = not carried.is_plain
         self._newest = max(carried.all_versions, default=1)
         self._changed = _changed_forms(carried, self._newest)
@@ -100,14 +106,47 @@ class OwnTopology:
             return ""
         return f"the group has not reached topology version {newest}, which this member carries"
 
+    @property
+    def known(self) -> Mapping[bytes, Reached]:
+        """What this member remembers, and what the level source keeps: for a leader."""
+        return greatest(self.kept, self.reached)
+
     def is_news(self, memory: Mapping[bytes, Reached], parts: Sequence[Subtopology]) -> bool:
-        """Whether a memory has greater entries of any of these subtopologies."""
-        forms = map(content_fingerprint, parts)
-        return any(memory.get(form, NEVER) > self.reached.get(form, NEVER) for form in forms)
+        """Whether a level source has greater entries of any of these subtopologies."""
+        found, forms = self._credible(memory), map(content_fingerprint, parts)
+        return any(found.get(form, NEVER) > self.reached.get(form, NEVER) for form in forms)
 
     def learn(self, memory: Mapping[bytes, Reached]) -> None:
-        """Take over the greater entries of a memory."""
-        self.reached = newest_memory(self.reached, memory, first=self._forms)
+        """Take over the greater entries of an answer's memory; those of own forms stay first."""
+        self.reached = newest_memory(self.reached, memory, first=self._forms, then=memory.keys())
+
+    def adopt(self, memory: Mapping[bytes, Reached]) -> None:
+        """Take over the greater entries of what a level source keeps.
+
+        Entries of forms that this member neither carries nor remembers stay at the source: another
+        writer there displaces nothing that the member remembers.
+        """
+        self.kept = self._credible(memory)
+        concerned = self._forms | self.reached.keys()
+        self.learn({form: reached for form, reached in self.kept.items() if form in concerned})
+
+    def why_ignored(self, memory: Mapping[bytes, Reached]) -> str:
+        """Return why entries of a level source are not adopted, or ""."""
+        ignored = len(memory) - len(self._credible(memory))
+        if not ignored:
+            return ""
+        return (
+            f"{ignored} reached versions of the topology beside the levels are ignored: their epoch"
+            f" is more than {MOST_AHEAD} above {self._epoch}, the highest one that this member"
+            " remembers; find out who writes there"
+        )
+
+    @property
+    def _epoch(self) -> int:
+        return max((reached.epoch for reached in self.reached.values()), default=NEVER.epoch)
+
+    def _credible(self, memory: Mapping[bytes, Reached]) -> dict[bytes, Reached]:
+        return credible(memory, self._epoch)
 
     def taken(self, assignment: Assignment) -> Assignment:
         """Return an answer in the member's own numbering.

@@ -24,6 +24,8 @@ class TopologyReport:
         version: the highest version that it carries.
         rows: description of what it carries; empty: it does not describe it.
         reached: what it remembers.
+        taken_generation: of the last answer that it took, -1: none since it joined anew; None: its
+            layout does not tell.
     """
 
     member_id: str
@@ -34,18 +36,11 @@ class TopologyReport:
     version: int = 1
     rows: tuple[SubtopologyRow, ...] = ()
     reached: Mapping[bytes, Reached] = field(default_factory=dict)
+    taken_generation: int | None = None
 
 
-def report_of(
-    member_id: str, value: Subscription, *, known: Mapping[bytes, Reached] = NOTHING_REACHED
-) -> TopologyReport:
-    """Return what a subscription says about the topology of its writer.
-
-    Args:
-        member_id: of the writer.
-        value: the subscription.
-        known: what its writer remembers besides, as the leader itself does.
-    """
+def report_of(member_id: str, value: Subscription) -> TopologyReport:
+    """Return what a subscription says about the topology of its writer."""
     native, process = value.native, str(value.process_id)
     if native is None:
         return TopologyReport(member_id=member_id, process=process, is_jvm=True)
@@ -56,7 +51,8 @@ def report_of(
         fingerprint=native.fingerprint,
         version=native.topology_version,
         rows=native.carried,
-        reached=newest_memory(reached_of(native.reached_versions), known),
+        reached=reached_of(native.reached_versions),
+        taken_generation=(native.owned_generation if native.carries("owned_generation") else None),
     )
 
 

@@ -16,11 +16,11 @@ from probing.topologies import (
     Carrier,
     FamilyDecision,
     Reached,
+    answered_memory,
     believed_memory,
     decide_forms,
     decide_unit,
     families,
-    newest_memory,
     shares_released,
 )
 
@@ -47,6 +47,7 @@ class Selection:
         waiting: sentences: which partitions wait, and for whom.
         waiting_tasks: number of partitions that wait.
         families: numbers of subtopologies that are forms of each other.
+        keeps_copies: standby copies of the pinned tasks, which run in the form as before, go on.
     """
 
     tasks: frozenset[TaskId]
@@ -56,6 +57,7 @@ class Selection:
     waiting: tuple[str, ...] = ()
     waiting_tasks: int = 0
     families: tuple[frozenset[int], ...] = ()
+    keeps_copies: bool = False
 
     @property
     def is_everything(self) -> bool:
@@ -150,12 +152,13 @@ def _unchanged(
     return Selection(
         tasks=frozenset(pinned),
         pinned=pinned,
-        reached=newest_memory(believed_memory(carriers, topics)),
+        reached=answered_memory(believed_memory(carriers, topics), carriers),
         families=tuple(
             frozenset(ids[form] for form in family)
             for family in families(topics)
             if len(family) > 1
         ),
+        keeps_copies=True,
     )
 
 

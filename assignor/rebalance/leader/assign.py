@@ -180,7 +180,7 @@ def _topologies(
 ) -> GroupTopologies:
     """Which subtopologies each member can run, and how this leader numbers them."""
     reports = [
-        report_of(member, value, known=knowledge.reached if member == knowledge.leader_id else {})
+        report_of(member, value)
         for member, value in decoded.items()
         if isinstance(value, Subscription)
     ]
@@ -191,6 +191,7 @@ def _topologies(
         leader_id=knowledge.leader_id,
         partition_counts=partition_counts,
         generation=knowledge.generation,
+        known=knowledge.reached,
     )
     if not topologies.asked:
         return topologies

@@ -172,7 +172,13 @@ def check_claims(
 def believed_tasks(
     members: Sequence[ReadMember], memory: ClaimMemory, *, generation: int
 ) -> dict[str, AbstractSet[TaskId]]:
-    """Member id -> tasks that it reports as running, as far as `check_claims` believes it."""
+    """Member id -> tasks that it reports as running, as far as `check_claims` believes it.
+
+    The leader selects forms of subtopologies by this, and checks the claims of the selected tasks
+    afterwards: a claim to a partition is then one to the task that is to run it, whatever form the
+    claimant runs. Without the second check, a member that gives nothing up would keep the partition
+    from its next form for ever.
+    """
     ignored = check_claims(members, memory, generation=generation).ignored
     return {
         member.id: frozenset(member.subscription.prev_tasks) - ignored.get(member.id, frozenset())

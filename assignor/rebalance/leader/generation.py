@@ -29,6 +29,8 @@ from assignor.rebalance.leader.subscriptions import (
     GroupMember,
     ReadMember,
     endpoints_of,
+    held_view,
+    kept_copies,
     of_plan,
     selection_of,
     wants_shutdown,
@@ -169,12 +171,15 @@ class Generation:
         if len(placements) == 1 and not asked and not (self.selection and self.selection.pinned):
             return placements[0]
         joined = merged_placements(placements)
+        stateful, most = self.plan.stateful_tasks, self.settings.config.num_standby_replicas
+        copies = kept_copies(self.able_members(), self.selection, stateful, most)
         active = dict(joined.active_by_member)
         for task, member in sorted(self.selection.pinned.items() if self.selection else ()):
             active[member] = tuple(sorted({*active.get(member, ()), task}))
         return replace(
             joined,
             active_by_member=active,
+            standby_by_member={**joined.standby_by_member, **copies},
             endpoint_by_member=endpoints_of(self.able_members()),
             next_rebalance_ms={**joined.next_rebalance_ms, **dict.fromkeys(sorted(asked), 0)},
         )
@@ -331,18 +336,5 @@ def _native_members(release: Release, members: Sequence[ReadMember]) -> dict[str
             version = max(
                 (v for v in release.native_versions if v <= latest), default=EARLIEST_NATIVE_VERSION
             )
-            natives[member.id] = NativeMember(version=version, held=_held_view(member))
+            natives[member.id] = NativeMember(version=version, held=held_view(member))
     return natives
-
-
-def _held_view(member: ReadMember) -> ViewReference | None:
-    """The view that an answer may refer to.
-
-    None for a static member, and for one whose layout cannot tell: after a restart it gets the same
-    bytes again and no longer holds the view that they would refer to.
-    """
-    native = member.native
-    if native is None or native.view_epoch < 0:
-        return None
-    is_dynamic = native.instance_id is None and native.carries("instance_id")
-    return ViewReference(native.view_epoch, native.view_checksum) if is_dynamic else None

@@ -19,6 +19,7 @@ from encoding import (
     Subscription,
     TaskId,
     TopicPartition,
+    ViewReference,
 )
 from probing import (
     EARLIEST_NATIVE_VERSION,
@@ -265,6 +266,45 @@ def clients_of(
     return clients
 
 
+def kept_copies(
+    members: Sequence[ReadMember],
+    selection: Selection | None,
+    stateful: AbstractSet[TaskId],
+    most: int,
+) -> dict[str, tuple[TaskId, ...]]:
+    """Return the standby tasks that go on while every task stays with its member.
+
+    Args:
+        members: those that can be given tasks.
+        selection: which member goes on with which task; it may keep no copies.
+        stateful: tasks that have state.
+        most: standby copies of a task; of more, those with most of the changelog are kept.
+
+    Returns:
+        Member id -> tasks. A process has one copy of a task, the active one among them.
+    """
+    if selection is None or not selection.keeps_copies:
+        return {}
+    owners = selection.pinned
+    clients = {member.id: member.client for member in members}
+    copies: dict[TaskId, list[tuple[int, str]]] = {}
+    for member in members:
+        if not isinstance(member.subscription, Subscription):
+            continue
+        sums = dict(member.subscription.task_offset_sums)
+        for task in member.standbys:
+            if task in owners and task in stateful:
+                copies.setdefault(task, []).append((-sums[task], member.id))
+    kept: dict[str, list[TaskId]] = {}
+    for task in sorted(copies):
+        taken = {clients.get(owners[task])}
+        for _, member_id in sorted(copies[task]):
+            if clients[member_id] not in taken and len(taken) <= most:
+                taken.add(clients[member_id])
+                kept.setdefault(member_id, []).append(task)
+    return {member_id: tuple(tasks) for member_id, tasks in sorted(kept.items())}
+
+
 def _lag(offset_sum: int, end: int | None) -> int:
     if offset_sum == RUNNING:
         return LAG_RUNNING
@@ -281,3 +321,16 @@ def endpoints_of(members: Sequence[ReadMember]) -> dict[str, str]:
         for member in members
         if isinstance(member.subscription, Subscription) and member.subscription.user_endpoint
     }
+
+
+def held_view(member: ReadMember) -> ViewReference | None:
+    """Return the view that an answer may refer to.
+
+    None for a static member, and for one whose layout cannot tell: after a restart it gets the same
+    bytes again and no longer holds the view that they would refer to.
+    """
+    native = member.native
+    if native is None or native.view_epoch < 0:
+        return None
+    is_dynamic = native.instance_id is None and native.carries("instance_id")
+    return ViewReference(native.view_epoch, native.view_checksum) if is_dynamic else None

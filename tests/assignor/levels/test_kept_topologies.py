@@ -4,7 +4,7 @@ import pytest
 
 from assignor.levels import watcher as levels
 from assignor.topology import content_fingerprint
-from probing.topologies import Reached, newest_memory
+from probing.topologies import HIGHEST_EPOCH, Reached, newest_memory
 from tests.assignor.adapters.members import Listener, made
 from tests.assignor.embedding.clusters import until
 from tests.assignor.levels.sources import Source, Timer, at, looked, settled, watching
@@ -84,4 +84,26 @@ def test_a_memory_that_cannot_be_kept_is_reported_once_and_levels_go_on():
     sentence = "reached versions of the topology cannot be kept: PermissionError: read only"
     assert [call for call in listener.calls if call[0] == "error"] == [("error", sentence)]
     assert leader.levels.epoch == 1
+    leader.close()
+
+
+def test_junk_at_the_source_is_reported_once_and_causes_no_rebalance():
+    form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
+    source, listener = ReachedSource(at(11, 1)), Listener()
+    leader, _, _ = watching(source, listener=listener)
+    leader._membership.core.member.topology.learn({form: Reached(3, 1)})
+    looked(source)
+    settled(leader)
+    until(lambda: source.memory == {form: Reached(3, 1)})
+    leader._membership.followups.timer = Timer()
+    junk = {number.to_bytes(8, "big"): Reached(9, 9) for number in range(10_000)}
+    source.memory = {**junk, form: Reached(HIGHEST_EPOCH - 1, 9)}
+    looked(source)
+    looked(source)
+    settled(leader)
+    looked(source)
+    assert leader._membership.core.member.topology.reached == {form: Reached(3, 1)}
+    assert leader._membership.followups.timer.delays == []
+    [(_, why)] = [call for call in listener.calls if call[0] == "error"]
+    assert why.startswith("1 reached versions of the topology beside the levels are ignored")
     leader.close()

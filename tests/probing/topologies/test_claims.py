@@ -9,7 +9,9 @@ from probing.topologies import (
     MOST_UNSHARED,
     Carrier,
     Reached,
+    answered_memory,
     believed_memory,
+    credible,
     decide_forms,
     lowered,
     newest_memory,
@@ -88,3 +90,60 @@ def test_entries_of_forms_that_one_process_carries_do_not_displace_others():
     kept = newest_memory(entry, hostile.reached, first=[OLD])
     assert len(kept) == MOST_ENTRIES
     assert kept[OLD] == Reached(0, 1)
+
+
+@pytest.mark.parametrize("epoch", [0, 2**31 - 2, 2**31 - 1, HIGHEST_EPOCH - 2, HIGHEST_EPOCH - 1])
+def test_a_version_that_is_reached_at_any_epoch_is_remembered_from_then_on(epoch):
+    memory = {OLD: Reached(epoch, 1)}
+    new = member("m9", {NEW: (2,)})
+    decision = decide_forms([*honest(memory), new], TOPICS)
+    entry = decision.reached[OLD]
+    assert decision.families[0].wanted == {NEW}
+    assert (entry.version, entry.epoch < HIGHEST_EPOCH) == (2, True)
+    assert entry > Reached(epoch, 1)
+    again = decide_forms([*honest(decision.reached), member("m9", {NEW: (2,)})], TOPICS)
+    assert again.reached[OLD] == entry
+    assert decide_forms(honest(decision.reached), TOPICS).families[0].wanted == frozenset()
+
+
+def test_at_the_last_epoch_a_level_lowers_what_runs_and_not_the_memory():
+    highest = Reached(HIGHEST_EPOCH - 1, 2)
+    group = [member(f"m{n}", {OLD: (1,), NEW: (2,)}, {OLD: highest, NEW: highest}) for n in (0, 1)]
+    decision = decide_forms(group, TOPICS, level=1)
+    assert decision.families[0].wanted == {OLD}
+    assert decision.reached == {OLD: highest, NEW: highest}
+
+
+def test_forms_that_no_member_carries_do_not_displace_those_of_one_process():
+    dead = {n.to_bytes(8, "big"): Reached(9, TOP) for n in range(2 * MOST_ENTRIES)}
+    group = [*honest({**dead, NEW: Reached(0, 2)}), member("m9", {NEW: (2,)}, {NEW: Reached(0, 2)})]
+    reached = answered_memory({**dead, NEW: Reached(0, 2), OLD: Reached(0, 2)}, group)
+    assert reached[NEW] == reached[OLD] == Reached(0, 2)
+
+
+def test_forms_of_one_process_do_not_displace_those_of_another():
+    junk = {n.to_bytes(8, "big"): (TOP,) for n in range(2 * MOST_ENTRIES)}
+    claims = dict.fromkeys(junk, Reached(9, TOP))
+    group = [*honest(), member("m9", {NEW: (2,)}), member("a", junk, claims, process="a")]
+    assert NEW in answered_memory({**claims, NEW: Reached(0, 2)}, group)
+
+
+def test_of_forms_that_no_member_carries_those_stay_that_most_processes_remember():
+    dead = {n.to_bytes(8, "big"): Reached(9, TOP) for n in range(2 * MOST_ENTRIES)}
+    removed = {b"removed": Reached(0, 2)}
+    group = [*honest(removed), member("a", {JUNK: (1,)}, dead)]
+    assert answered_memory({**dead, **removed}, group)[b"removed"] == Reached(0, 2)
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_what_others_may_write_is_credible_up_to_a_number_of_epochs_ahead(ahead):
+    memory = {OLD: Reached(5 + MOST_AHEAD + ahead, 2), NEW: Reached(0, 1)}
+    assert (OLD in credible(memory, 5)) is (ahead == 0)
+    assert NEW in credible(memory, 5)
+    assert credible({OLD: Reached(HIGHEST_EPOCH, 1)}, HIGHEST_EPOCH) == {}
+
+
+def test_an_operators_return_keeps_the_chosen_forms_before_all_others():
+    junk = {n.to_bytes(8, "big"): Reached(3, TOP) for n in range(3 * MOST_ENTRIES)}
+    found = lowered({**junk, OLD: Reached(0, 2)}, {OLD, *junk}, 1, first={OLD})
+    assert (found[OLD], len(found)) == (Reached(4, 1), MOST_ENTRIES)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assignor.levels.log import reached_record, read_reached_topic
 from assignor.levels.log.topic import TopicRecord
-from probing.topologies import MOST_ENTRIES, Reached, newest_memory
+from probing.topologies import HIGHEST_EPOCH, MOST_AHEAD, MOST_ENTRIES, Reached, newest_memory
 
 FORM_A, FORM_B = b"1" * 8, b"2" * 8
 ENTRIES = st.builds(Reached, st.integers(0, 5), st.integers(1, 3))
@@ -73,9 +73,10 @@ def test_a_leader_with_an_old_memory_that_writes_last_does_not_undo_an_operators
 )
 def test_a_record_that_is_no_memory_is_ignored_and_named(value):
     [good] = written({FORM_B: Reached(1, 1)})
-    view = read_reached_topic([good, record(1, value)])
+    view = read_reached_topic([good, record(1, value)], topic="g")
     assert view.memory == {FORM_B: Reached(1, 1)}
-    assert view.warnings == ("record 1 is no memory of topologies and is ignored",)
+    [warning] = view.warnings
+    assert warning.startswith("record 1 of g is no memory of topologies and is ignored: ")
     assert view.stale == ()
 
 
@@ -100,3 +101,29 @@ def test_fields_of_a_compatible_layout_are_skipped():
 def test_a_deleted_record_does_not_count():
     [good] = written({FORM_A: Reached(1, 1)})
     assert read_reached_topic([good, record(1, None, key=good.key)]).memory == {}
+
+
+def junk(number, reached):
+    return [
+        {n.to_bytes(8, "big"): reached for n in range(start, min(start + MOST_ENTRIES, number))}
+        for start in range(0, number, MOST_ENTRIES)
+    ]
+
+
+@pytest.mark.parametrize("number", [MOST_ENTRIES, 10_000])
+@pytest.mark.parametrize("epoch", [5, MOST_AHEAD // 2, HIGHEST_EPOCH - 1])
+def test_entries_about_other_forms_displace_none(number, epoch):
+    group = {FORM_A: Reached(0, 2)}
+    view = read_reached_topic(written(group, *junk(number, Reached(epoch, 2**31 - 1))))
+    assert view.memory[FORM_A] == Reached(0, 2)
+    assert "0" not in {key.decode().partition("/")[2] for key in view.stale}
+
+
+@pytest.mark.parametrize("epoch", [MOST_AHEAD // 2 + 1, 2**31 - 2, HIGHEST_EPOCH - 1])
+def test_an_entry_with_an_epoch_far_ahead_replaces_none_and_is_named(epoch):
+    records = written({FORM_A: Reached(0, 2)}, {FORM_A: Reached(epoch, 9), FORM_B: Reached(0, 1)})
+    view = read_reached_topic(records, topic="g")
+    assert view.memory == {FORM_A: Reached(0, 2), FORM_B: Reached(0, 1)}
+    assert view.stale == ()
+    [warning] = view.warnings
+    assert warning.startswith("1 entries of g are ignored: their epoch is more than 524288 above 0")

@@ -17,7 +17,7 @@ from assignor.levels.log.topic import (
     read_topic,
     topic_name,
 )
-from assignor.stores import StoreError
+from assignor.stores import LaterRelease, StoreError
 from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, TASK_PLACEMENT, LevelRange
 
 NOTE = Note(at_ms=1, who="ada", why="try it")
@@ -134,6 +134,63 @@ def test_records_of_others_are_passed_over_with_a_warning(topic):
     assert view.state.levels.level_of(ASSIGNMENT_PROTOCOL) == 11
     assert len(view.warnings) == 4
     assert b"junk" in view.stale
+
+
+def batch(**changed):
+    fields = {"format": 2, "readable_since": 1, "epoch": 1, "snapshot": True}
+    return msgpack.packb(fields | {"levels": [[ASSIGNMENT_PROTOCOL, 11]]} | changed)
+
+
+JUNK = {
+    "no batch": (b"junk", "unpack"),
+    "an empty batch": (b"", "incomplete"),
+    "a batch without fields": (msgpack.packb({}), "readable_since"),
+    "an impossible level": (batch(levels=[[ASSIGNMENT_PROTOCOL, 2**40]]), str(2**40)),
+    "a level that is no number": (batch(levels=[[ASSIGNMENT_PROTOCOL, "11"]]), "'11'"),
+    "a note that is no note": (batch(note=[1]), "not enough values"),
+    "a format that contradicts itself": (batch(readable_since=99), "a format below"),
+    "a state that is no bytes": ("text", "a state of type str"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(JUNK))
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_record_with_a_body_that_is_no_state_is_ignored_and_named(topic, name, is_first):
+    body, why = JUNK[name]
+    if not is_first:
+        topic.change({ASSIGNMENT_PROTOCOL: 11})
+    topic.write(b"junk", msgpack.packb([1, topic.view().head, body]))
+    if is_first:
+        topic.change({ASSIGNMENT_PROTOCOL: 11}, deletes=0)
+    view = read_topic(topic.records, topic="g-feature-levels")
+    assert view.state.levels.levels == {ASSIGNMENT_PROTOCOL: 11}
+    [warning] = view.warnings
+    offset = 0 if is_first else 1
+    prefix = f"record {offset} of g-feature-levels is no feature log record and is ignored: "
+    assert warning.startswith(prefix)
+    assert why in warning
+    topic.change({ASSIGNMENT_PROTOCOL: 101})
+    topic.compact()
+    assert topic.view().warnings == ()
+    assert topic.view().state.levels.levels == {ASSIGNMENT_PROTOCOL: 101}
+
+
+def test_of_many_junk_records_the_first_are_named(topic):
+    for number in range(30):
+        topic.write(b"junk%d" % number, msgpack.packb([0, -1, b""]))
+    assert len(topic.view().warnings) == 9
+    assert topic.view().warnings[-1].startswith("22 more records of ")
+
+
+LATER = [[2, 0, b"", "more"], [2], [1, 0, batch(format=99, readable_since=99)]]
+
+
+@pytest.mark.parametrize("value", LATER)
+def test_a_record_of_a_later_release_is_refused_whatever_its_shape(topic, value):
+    topic.change({ASSIGNMENT_PROTOCOL: 11})
+    topic.write(b"k", msgpack.packb(value))
+    with pytest.raises(LaterRelease, match="later release"):
+        topic.view()
 
 
 def test_a_layout_from_the_future_is_refused(topic):

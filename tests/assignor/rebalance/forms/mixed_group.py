@@ -36,18 +36,22 @@ def counting(version=1, *, stores=("counts",), sources=("lines",), names=None):
 class MixedGroup:
     """Members by name; `rebalance` runs one generation, `settle` as many as members ask for."""
 
-    def __init__(self, *, cooperative=False, strategy=sticky):
+    def __init__(self, *, cooperative=False, strategy=sticky, standbys=0):
         self.members = {}
         self.programs = {}
         self.knowledge = {}
         self.cooperative = cooperative
         self.strategy = strategy
+        self.config = AssignmentConfig(num_standby_replicas=standbys)
+        self.sums = {}
         self.generation = 0
         self.last = None
         self.sent = {}
         self.started = 0
         self.failures = {}
         self.levels = UNKNOWN_LEVELS
+        self.known = {}
+        self.taken = {}
 
     def start(self, name, *topologies, reached=None, instance_id=None):
         """Start a member with these versions of the topology."""
@@ -65,15 +69,21 @@ class MixedGroup:
     def stop(self, name):
         """End a member; returns what its state directory keeps."""
         member = self.members.pop(name)
+        self.taken.pop(name, None)
         return member.topology.reached
 
-    def rebalance(self, leader):
+    def rebalance(self, leader, *, missing=()):
+        """One generation; the answers of the missing members are lost."""
         self.generation += 1
         blobs = []
         for name, member in self.members.items():
             owned = sorted(p for ps in member.held.active.values() for p in ps)
             owned = tuple(owned) if self.cooperative else ()
-            data = member.subscription(owned_partitions=owned, owned_generation=self.generation - 1)
+            data = member.subscription(
+                self.sums.get(name),
+                owned_partitions=owned,
+                owned_generation=self.taken.get(name, -1),
+            )
             self.sent[name] = data[1]
             blobs.append(
                 GroupMember(member_id=name, user_data=data[1], owned_partitions=owned or None)
@@ -82,7 +92,7 @@ class MixedGroup:
         settings = LeaderSettings(
             release=NATIVE,
             subtopologies=program.subtopologies,
-            config=AssignmentConfig(),
+            config=self.config,
             strategy=self.strategy,
             versions=program.versions,
         )
@@ -91,6 +101,7 @@ class MixedGroup:
             leader_id=leader,
             generation=self.generation,
             levels=self.levels,
+            reached=self.known.get(leader, {}),
         )
         self.last = assign_group(settings, blobs, COUNTS, knowledge=known)
         assert self.last.faults == ()
@@ -100,7 +111,9 @@ class MixedGroup:
                 self.last.answers[name].partitions, self.last.answers[name].user_data, now_ms=1
             )
             for name, member in self.members.items()
+            if name not in missing
         }
+        self.taken |= dict.fromkeys(received, self.generation)
         self.failures = {name: r.failure for name, r in received.items() if r.failure}
         self.check()
         return received
