@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Final, NamedTuple
 
+from system_tests.plan.changes import When
 from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import FATAL
@@ -99,6 +100,18 @@ def _spoken(ms: int) -> str:
     return f"{seconds:,.0f}" if seconds >= 10 or not seconds else f"{seconds:g}"  # noqa: PLR2004 digits
 
 
+def simulated_text(cost: StepCost) -> str:
+    """Return how many bounces a cost is from, and what its ranges are."""
+    if len(cost.runs) == 1:
+        return "1 bounce, so without ranges (--seeds)"
+    return f"{len(cost.runs)} bounces; in brackets: 5 % to 95 % of them; compare paths with them"
+
+
+def changes_when(made: UpgradePlan, when: When) -> list[str]:
+    """Return the changes of a path that are dealt with at one time, as lines."""
+    return [str(change) for change in made.changes if change.when is when]
+
+
 def cost_document(cost: StepCost) -> dict[str, object]:
     """Return the cost of a step as plain values; times in ms."""
     return {
@@ -158,18 +171,19 @@ def plan_lines(
         yield _return_line(made)
         yield ""
         assumed = "" if group.is_real else "an assumed group (--problem or --group gives yours): "
-        yield f"costs: simulated with {assumed}{group}; {len(costs[0].runs)} bounces"
-        yield "       in brackets: from 5 % to 95 % of them; compare paths with them"
+        yield f"costs: simulated with {assumed}{group}; {simulated_text(costs[0])}"
         for note in group.notes:
             yield f"       {note}"
     for title, lines in (
         (
-            "Before you start",
+            When.BEFORE,
             [
                 *sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
-                *map(str, made.changes),
+                *changes_when(made, When.BEFORE),
             ],
         ),
+        (When.STEP, changes_when(made, When.STEP)),
+        (When.AFTER, changes_when(made, When.AFTER)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
         ("known issues of these releases (docs/findings.md: which of them occur)", made.bugs),

@@ -3,8 +3,10 @@
 Everything on it is in the plan or in the costs. The Content-Security-Policy forbids every request.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,7 +17,8 @@ from system_tests.plan.report.chart import COLOURS, chart_svg
 from system_tests.plan.report.signs import StepSigns, always, signs_of
 from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.text import assumptions, headline, seconds_text
-from system_tests.report import ReportError, story_of_simulation
+from system_tests.plan.workers import run_jobs
+from system_tests.report import ReportError, Story, story_of_simulation
 from system_tests.sim import run_bounce
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -41,8 +44,20 @@ svg line{stroke:#b0bec5;stroke-dasharray:2 3}
 """
 
 
-def plan_page(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGroup) -> str:
-    """Return the page as HTML; deterministic."""
+def plan_page(
+    made: UpgradePlan,
+    costs: Sequence[StepCost],
+    group: SimulatedGroup,
+    progress: Callable[[int], object] = lambda _: None,
+) -> str:
+    """Return the page as HTML; deterministic.
+
+    Args:
+        made: the plan.
+        costs: of its steps, in order.
+        group: that they are simulated with.
+        progress: as of `run_jobs`; `pictures_of` tells how many bounces are simulated.
+    """
     decision, colour = _decision(made, group)
     steps = [signs_of(step, cost, group) for step, cost in zip(made.steps, costs, strict=True)]
     title = f"{made.old} to {made.new}" + (f", group {group.name}" if group.name else "")
@@ -59,7 +74,7 @@ def plan_page(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGrou
         f"<h2>Steps</h2>\n{_steps(made, steps)}\n"
         f'<p class="small"><b>Watch in every step:</b> {escape(watch)}. <b>Stop in every step'
         f" when:</b> {escape(stop)}.</p>\n"
-        f"<h2>One simulated run</h2>\n{_charts(made, group)}\n{_SIGNATURES}"
+        f"<h2>One simulated run</h2>\n{_charts(made, group, progress)}\n{_SIGNATURES}"
         f"<h2>Before you start</h2>\n{_conditions(made)}\n"
         f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n'
         "</body></html>\n"
@@ -85,15 +100,19 @@ _SIGNATURES: Final = (
 
 
 def write_plan_report(
-    path: Path, made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGroup
+    path: Path,
+    made: UpgradePlan,
+    costs: Sequence[StepCost],
+    group: SimulatedGroup,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> None:
-    """Write the page to a file.
+    """Write `plan_page` to a file.
 
     Raises:
         ReportError: the file cannot be written.
     """
     try:
-        path.write_text(plan_page(made, costs, group), encoding="utf-8")
+        path.write_text(plan_page(made, costs, group, progress), encoding="utf-8")
     except OSError as error:
         raise ReportError(f"{error}; choose another file for --report") from error
 
@@ -182,21 +201,26 @@ def _condition(condition: Condition) -> str:
     return f'<tr{kind}><td class="box">{box}</td>{cells}</tr>'
 
 
-def _charts(made: UpgradePlan, group: SimulatedGroup) -> str:
+def pictures_of(made: UpgradePlan) -> tuple[tuple[str, str], ...]:
+    """Return the releases of each leg of the path; a picture of each is drawn."""
+    return tuple(pairwise(made.stops)) if made.steps else ()
+
+
+def _story(group: SimulatedGroup, leg: tuple[str, str, bool]) -> Story:
+    old, new, offline = leg
+    return story_of_simulation(run_bounce(group.options(seed=0, old=old, new=new, offline=offline)))
+
+
+def _charts(made: UpgradePlan, group: SimulatedGroup, progress: Callable[[int], object]) -> str:
     """Return a picture of each leg of the path, with the first seed."""
     keys = "".join(
         f'<span class="key" style="background:{COLOURS[at % len(COLOURS)]}"></span>{escape(stop)}'
         for at, stop in enumerate(made.stops)
     )
-    pairs = list(zip(made.stops, made.stops[1:], strict=False)) if made.steps else []
-    pictures = [
-        chart_svg(
-            story_of_simulation(
-                run_bounce(group.options(seed=0, old=old, new=new, offline=not made.rolling))
-            ),
-            made.stops,
-        )
-        for old, new in pairs
-    ]
+    legs = [(old, new, not made.rolling) for old, new in pictures_of(made)]
+    stories = run_jobs(
+        partial(_story, group), legs, size=group.members * group.threads, progress=progress
+    )
+    pictures = [chart_svg(story, made.stops) for story in stories]
     what = "Numbers above the lanes are generations: one for each rebalance, where there is room."
     return f'<p class="small">{what}{keys}</p>\n' + "\n".join(pictures)
