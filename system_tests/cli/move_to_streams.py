@@ -83,7 +83,13 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> StreamsMove:
     saved: Path | None = given["saved"]
     old = find_release(given["old"]) if given["old"] is not None else None
     if saved is not None:
-        old = find_release(read_saved(saved).release(old))
+        group = read_saved(saved)
+        if group.is_streams_group:
+            refuse(
+                f"group {group.group.name} is a streams group already; its way back is in each step"
+                " of the move of a classic group"
+            )
+        old = find_release(group.release(old))
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
     return plan_streams_move(

@@ -18,9 +18,7 @@ from assignor.inspection import (
     StreamsTask,
     StreamsTasks,
     look_at_streams_group,
-    problem_of,
 )
-from assignor.problems import ProblemError
 from encoding import TopicPartition
 
 PARTS = (
@@ -259,11 +257,6 @@ def test_a_row_of_all_groups_has_members_epoch_and_moves():
     assert " ".join(row.split()) == (
         "g Reconciling streams 2 16 epoch 3 task 0_1, 1_1 moves to b when a has stopped it"
     )
-
-
-def test_a_streams_group_is_not_saved():
-    with pytest.raises(ProblemError, match="only classic groups can be saved"):
-        problem_of(look_at_streams_group(group(member("a", ALL)), facts()))
 
 
 def test_an_empty_and_an_unknown_group():
