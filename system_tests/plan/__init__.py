@@ -12,6 +12,7 @@ from system_tests.plan.changes import (
 from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, step_costs
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
+from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.restored import Restored, restored_by_chance, restored_of_saved
 from system_tests.plan.saved import SavedGroup, read_saved, read_saved_topology, saved_group
 from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
@@ -31,6 +32,7 @@ __all__ = [
     "FATAL",
     "INITIAL_DELAY_MS",
     "NOT_CHECKED",
+    "NOT_REHEARSED",
     "STREAMS",
     "PathChange",
     "PlanStep",
@@ -50,11 +52,13 @@ __all__ = [
     "bounces_to_run",
     "changes_between",
     "make_plan",
+    "not_rehearsed",
     "plan_document",
     "plan_lines",
     "plan_streams_move",
     "read_saved",
     "read_saved_topology",
+    "rehearsal_of",
     "restored_by_chance",
     "restored_of_saved",
     "saved_group",

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from assignor import read_problem
-from assignor.problems import PROTOCOL_KEY, TOPOLOGY_VERSION_KEY, Problem, ProblemError, parse_problem, quoted
+from assignor.problems import (
+    PROTOCOL_KEY,
+    TOPOLOGY_VERSION_KEY,
+    Problem,
+    ProblemError,
+    parse_problem,
+    quoted,
+)
 from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
 from probing import RELEASES, Release, ReleaseError

@@ -74,7 +74,10 @@ def _tasks(group: DescribedStreamsGroup, facts: StreamsFacts) -> list[StreamsTas
     name = f"group {shown(group.group_id)}"
     missing = (
         (not group.members, "clients: it has no members; save it while they run"),
-        (group.subtopologies is None, "topology: its broker reports none; wait until it is initialized"),
+        (
+            group.subtopologies is None,
+            "topology: its broker has none yet; wait for the members",
+        ),
         (facts.partitions is None, "topics: their partitions may not be read; grant DESCRIBE"),
     )
     for is_missing, what in missing:
@@ -168,9 +171,7 @@ def _client(
     """Return a process; `sums` are end offsets if lags are to be those that were reported."""
     first = next(iter(members))
     active = sorted({task for member in members for task in member.current.active})
-    standby = sorted(
-        {task for member in members for task in member.current.standby} - set(active)
-    )
+    standby = sorted({task for member in members for task in member.current.standby} - set(active))
     warm = {task for member in members for task in member.current.warmup} - set(active)
     offsets = {task: at for member in members for task, at in member.task_offsets.items()}
     lags: dict[str, Any] = {str(task): "unknown" for task in sorted(warm)}
