@@ -24,9 +24,12 @@ paint-order:stroke;stroke:#fff;stroke-width:4px}
 svg .lane{text-anchor:end}svg .number{text-anchor:middle;fill:#455a64}
 svg line{stroke:#b0bec5;stroke-dasharray:2 3}
 .key{display:inline-block;width:.8rem;height:.8rem;margin:0 .3rem 0 1rem;vertical-align:-1px}
+.steps{table-layout:fixed}.steps td{overflow-wrap:anywhere}.annex td{overflow-wrap:break-word}
 .annex{font-size:11.5px}.sign{display:flex;gap:2rem;margin-top:1rem}
 .sign div{flex:1;border-top:1px solid #90a4ae}
-@media print{body{margin:0;font-size:10px}tr,svg{break-inside:avoid}}
+@media print{@page{margin:12mm}body{margin:0;padding:0;max-width:none;font-size:9px;line-height:1.3}
+.annex,.small{font-size:8px}h1{font-size:13px}h2{font-size:11px;margin:.6rem 0 .2rem}
+tr,svg{break-inside:avoid}}
 """
 
 
@@ -78,9 +81,12 @@ def list_html(lines: Iterable[str]) -> str:
 
 
 def line_html(line: str) -> str:
-    """Return a sentence; a command that it begins with is set as such."""
+    """Return a sentence; a command that it begins with is set as such.
+
+    A line may break behind the = of a setting.
+    """
     if not line.startswith(("assignor ", "rolling-bounce ")):
-        return escape(line)
+        return escape(line).replace("=", "=<wbr>")
     command, comma, rest = line.partition(", ")
     return f"<code>{escape(command)}</code>{escape(comma + rest)}"
 
@@ -88,7 +94,7 @@ def line_html(line: str) -> str:
 def table_html(heads: Sequence[tuple[str, int]], rows: Iterable[str]) -> str:
     """Return a table: heads with their widths in percent, and rows as HTML."""
     head = "".join(f'<th style="width:{width}%">{name}</th>' for name, width in heads)
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    return f'<table class="steps"><tr>{head}</tr>{"".join(rows)}</table>'
 
 
 def conditions_html(found: Sequence[Condition], fatal: str) -> str:

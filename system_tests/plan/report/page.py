@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from system_tests.plan.changes import When
+from system_tests.plan.changes import PathChange, When
 from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import FATAL
@@ -102,7 +102,7 @@ def _facts(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGroup) 
     facts = [
         ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
         ("point of no return", back),
-        ("to check before", f"{len(made.warnings) + len(made.changes)} points"),
+        ("to do before", f"{len([c for c in made.changes if _is_to_do(c)])} points"),
     ]
     if worst is not None:
         facts.insert(1, ("longest pause of a partition", seconds_text(worst, "longest_pause_ms")))
@@ -121,18 +121,23 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         end = '<p class="noreturn">point of no return</p>' if number == made.no_return else ""
         lists = (signs.seen, signs.done, signs.stop, signs.back)
         cells = "".join(f"<td>{list_html(lines)}</td>" for lines in lists)
-        rehearsal = f'<p class="small">rehearse: {line_html(signs.rehearsal)}</p>'
-        todo = f"{escape(signs.todo)}{end}{rehearsal}"
+        title = "" if signs.rehearsal.startswith("cannot") else "rehearse: "
+        rehearsal = f'<p class="small">{title}{line_html(signs.rehearsal)}</p>'
+        todo = f"{line_html(signs.todo)}{end}{rehearsal}"
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
         ("", 2),
-        ("what is done", 23),
-        ("what is seen meanwhile", 23),
+        ("what is done", 22),
+        ("what is seen meanwhile", 22),
         ("a member is done when", 13),
         ("when to stop", 12),
-        ("how to go back", 27),
+        ("how to go back", 29),
     )
     return table_html(heads, rows)
+
+
+def _is_to_do(change: PathChange) -> bool:
+    return change.when is When.BEFORE and bool(change.action)
 
 
 def _conditions(made: UpgradePlan) -> str:

@@ -55,7 +55,7 @@ def test_a_page_has_the_decision_every_step_and_what_is_not_checked(page):
     assert "group, assumed (give --problem or --group):" in page
     assert re.findall(r"<tr><th>(\d)", page) == ["1", "2", "3", "4"]
     for words in (
-        "processing.guarantee=exactly_once_v2",
+        "processing.guarantee=<wbr>exactly_once_v2",
         "point of no return",
         "not Stable 100 s after a start",
         "--group shop --watch 2",
