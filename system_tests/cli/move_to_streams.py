@@ -23,7 +23,7 @@ from system_tests.plan import (
     restored_of_saved,
 )
 from system_tests.plan.report import write_move_report
-from system_tests.report import ReportError, check_target
+from system_tests.report import ReportError, check_report
 
 _UNUSED = {
     "group_id": "save the group first (assignor inspect --save FILE) and give --problem FILE",
@@ -71,7 +71,7 @@ def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
     report: Path | None = given["report"]
     try:
         if report is not None:
-            check_target(report)
+            check_report(report)
         name, move = _planned(given, uses)
         if report is not None:
             write_move_report(report, move, group=name)

@@ -40,7 +40,7 @@ from system_tests.plan import (
     topology_plan,
 )
 from system_tests.plan.report import pictures_of, write_plan_report
-from system_tests.report import ReportError, check_target
+from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
 _EXAMPLES = """
@@ -125,7 +125,7 @@ def plan(**given: Any) -> None:
     report = given["report"]
     try:
         if report is not None:
-            check_target(report)
+            check_report(report)
         old, group = planned_group(given, is_static=Use.STATIC in uses)
         made = make_plan(old, find_release(given["new"]), uses)
         costs = _costs(made, group, given["seeds"] or group.seeds)
