@@ -37,8 +37,7 @@ from assignor.problems.values import (
 from encoding import TaskId, shown
 
 TOPOLOGY_VERSION_KEY = "topology_version"
-PROTOCOL_KEY = "protocol"
-"""`streams` for a saved streams group (KIP-1071)."""
+PROTOCOL_KEY = "protocol"  # "streams" for a saved streams group (KIP-1071)
 _TASKS_MAX = 10**6
 _PARTITIONS_MAX = 10**7
 _WEIGHT_MAX = 1e15
