@@ -12,7 +12,7 @@ from assignor.inspection import StreamsTasks, look_at_streams_group, problem_of
 from assignor.problems import ProblemError
 from encoding import TaskId, TopicPartition
 from system_tests.cli.main import main as rolling_bounce
-from tests.assignor.inspection.test_streams_groups import ALL, facts, group, member, tasks
+from tests.assignor.inspection.streams_groups import ALL, facts, group, member, tasks
 
 LOG = "g-counts-changelog"
 ENDS = {TopicPartition(LOG, 0): 700, TopicPartition(LOG, 1): 300}
