@@ -59,12 +59,12 @@ def test_sizes_that_may_not_be_read_are_left_out_and_named():
 
 
 def test_lags_are_written_if_a_broker_reports_them():
-    (one, other) = two_members()
-    reporting = replace(other, task_offsets={tasks("1_0")[0]: 650})
-    problem = saved(one, reporting, ends=ENDS, lags="reported")
+    owner, spare = two_members()
+    reporting = replace(spare, task_offsets={tasks("1_0")[0]: 650})
+    problem = saved(owner, reporting, ends=ENDS, lags="reported")
     assert problem["clients"]["process-b"]["lags"]["1_0"] == 50
     with pytest.raises(ProblemError, match="no field task_offsets: its brokers report no lags"):
-        saved(one, other, ends=ENDS, lags="reported")
+        saved(owner, spare, ends=ENDS, lags="reported")
 
 
 @pytest.mark.parametrize(
