@@ -6,9 +6,6 @@ page "Upgrading" of Kafka's documentation, "Streams guide" the page "Upgrade Gui
 of Kafka Streams, "guide to the DSL" its page "Streams DSL".
 """
 
-from typing import Final
-
-from system_tests.plan.changes.brokers import EXACTLY_ONCE, JAVA_AND_BROKERS
 from system_tests.plan.changes.model import (
     PathChange,
     ReleaseChange,
@@ -16,8 +13,7 @@ from system_tests.plan.changes.model import (
     When,
     changes_between,
 )
-from system_tests.plan.changes.settings import BEHAVIOUR, DEFAULTS, REMOVED
-from system_tests.plan.changes.stores import DEFECTS, STORES
+from system_tests.plan.changes.rows import CHANGES, NOT_CHECKED
 
 __all__ = [
     "CHANGES",
@@ -28,26 +24,3 @@ __all__ = [
     "When",
     "changes_between",
 ]
-
-CHANGES: Final = (
-    *JAVA_AND_BROKERS,
-    *EXACTLY_ONCE,
-    *REMOVED,
-    *DEFAULTS,
-    *BEHAVIOUR,
-    *STORES,
-    *DEFECTS,
-)
-"""Every row for the way from one release to another."""
-
-NOT_CHECKED: Final = (
-    "the application's code: whether it uses an API or a setting that is gone",
-    "classes of your own: serdes, exception handlers, rocksdb.config.setter, task assignors",
-    "the topology: the plan assumes that it stays the same (rolling-bounce plan --topology)",
-    "the brokers: their versions, ACLs, quotas and inter.broker.protocol.version",
-    "the hosts: their Java version, memory, and space on disk for further copies of state",
-    "dependencies: frameworks around Kafka Streams, Scala, logging, security providers",
-    "dashboards and alarms on metrics and log lines",
-    "changes that concern no group: Connect, MirrorMaker, tools, tests",
-)
-"""What no plan says anything about."""
