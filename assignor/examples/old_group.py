@@ -1,5 +1,7 @@
 """A group of members that behave like an old Kafka Streams release, to try commands on.
 
+It counts orders; its state is as large as the changelog that it writes at its first start.
+
 python -m assignor.examples.old_group --release 3.1 --members 3    on the broker at localhost:9092
 """
 
@@ -7,12 +9,32 @@ import threading
 from contextlib import suppress
 
 import click
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from assignor import Topology
 from assignor.adapters.kafka_python import StreamsAssignor, polled
 
 TOPOLOGY = Topology().add_source("read", topics=["orders"])
+TOPOLOGY.add_processor("count", parents=["read"])
+TOPOLOGY.add_state_store("totals", processors=["count"])
+CHANGELOG = "shop-totals-changelog"
+RECORDS = 500  # of each task
+
+
+def write_state(server: str) -> None:
+    """Fill the changelog, if the broker has the topic and it is empty."""
+    consumer = KafkaConsumer(bootstrap_servers=server)
+    partitions = sorted(consumer.partitions_for_topic(CHANGELOG) or ())
+    ends = consumer.end_offsets([TopicPartition(CHANGELOG, number) for number in partitions])
+    consumer.close()
+    if any(ends.values()):
+        return
+    producer = KafkaProducer(bootstrap_servers=server)
+    for number in partitions:
+        for order in range(RECORDS):
+            producer.send(CHANGELOG, b"%d" % order, b"customer-%d" % order, partition=number)
+    producer.flush()
+    producer.close()
 
 
 def member(name: str, release: str, pin: str | None, server: str, stop: threading.Event) -> None:
@@ -34,6 +56,7 @@ def member(name: str, release: str, pin: str | None, server: str, stop: threadin
 @click.option("--bootstrap-server", "server", default="localhost:9092", show_default=True)
 def main(release: str, pin: str | None, members: int, server: str) -> None:
     """Run the members until Ctrl-C."""
+    write_state(server)
     stop = threading.Event()
     names = [f"process-{letter}" for letter in "abcdefgh"[:members]]
     rows = [(name, release, pin if name == names[-1] else None, server, stop) for name in names]

@@ -8,6 +8,7 @@ a subtopology get placeholders with the right number of partitions; the note of 
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
+from assignor.inspection.streams_groups.problem import problem_of_streams_group
 from assignor.inspection.tasks import stateful_subtopologies
 from assignor.inspection.values import ClientLook, GroupInspection, MemberLook, Shape
 from assignor.problems import TOPOLOGY_VERSION_KEY, ProblemError
@@ -21,7 +22,7 @@ _DIES: Final = "leave"
 def problem_of(
     look: GroupInspection, *, lags: Lags = "caught-up", dies: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The problem of a Streams group.
+    """The problem of a Streams group, of the classic protocol or of a streams group.
 
     Args:
         look: the group.
@@ -32,11 +33,12 @@ def problem_of(
 
     Raises:
         ProblemError: it is not a Streams group, its tasks have topology names, or a name in `dies`
-            matches no client or several; or members run different topologies.
+            matches no client or several; or members run different topologies; or a streams group
+            lacks a field that a problem file needs.
     """
     if look.streams_group is not None:
-        raise ProblemError(
-            f"{look.summary} and reports no lags of copies; only classic groups can be saved"
+        return problem_of_streams_group(
+            look.streams_group, has_reported_lags=lags == "reported", leaving=dies
         )
     if not look.is_streams:
         raise ProblemError(f"{look.summary}; only Streams groups can be saved")

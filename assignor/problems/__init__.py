@@ -2,6 +2,7 @@
 
 from assignor.problems.events import play_problem
 from assignor.problems.files import (
+    PROTOCOL_KEY,
     TOPOLOGY_VERSION_KEY,
     LagMemory,
     Problem,
@@ -21,6 +22,7 @@ from assignor.problems.schedule import Event, Schedule
 from assignor.problems.values import ProblemError, object_at, quoted, read_client, task_of
 
 __all__ = [
+    "PROTOCOL_KEY",
     "TOPOLOGY_VERSION_KEY",
     "Event",
     "LagMemory",

@@ -37,6 +37,7 @@ from assignor.problems.values import (
 from encoding import TaskId, shown
 
 TOPOLOGY_VERSION_KEY = "topology_version"
+PROTOCOL_KEY = "protocol"  # "streams" for a saved streams group (KIP-1071)
 _TASKS_MAX = 10**6
 _PARTITIONS_MAX = 10**7
 _WEIGHT_MAX = 1e15
@@ -44,7 +45,7 @@ _ODD_SHOWN = 10
 _KNOWN_KEYS = frozenset(
     {"name", "config", "topics", "subtopologies", "end_offset_sums", "clients", "weights"}
     # Keys for simulations, comments, and plans of a new topology.
-    | {"events", "stuck", "note", TOPOLOGY_VERSION_KEY}
+    | {"events", "stuck", "note", TOPOLOGY_VERSION_KEY, PROTOCOL_KEY}
 )
 _KNOWN_PARTS = {
     "topics": frozenset({"partitions", "racks"}),

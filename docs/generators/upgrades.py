@@ -1,33 +1,103 @@
-"""docs/upgrades.md: every pair of releases, and what else changes between releases.
+"""docs/upgrades.md: what concerns a path, what else changes, and every pair of releases.
 
-From the release table, from docs/upgrades.json, and from the rows of `system_tests/plan`.
+From the rows of `system_tests/plan`, from the release table and from docs/upgrades.json.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from system_tests.matrix.markdown import render_page
+from probing import find_release
+from system_tests.matrix.markdown import first_releases, render_page
 from system_tests.matrix.store import read
-from system_tests.plan import CHANGES, NOT_CHECKED, ReleaseChange
+from system_tests.plan import CHANGES, NOT_CHECKED, NOT_REHEARSED, ReleaseChange, When
 
 _STORED = Path(__file__).resolve().parents[1] / "upgrades.json"
-_HEAD = """
-## What else changes
+_TOP = """# Upgrades and rollbacks
 
-`plan` prints a row of this table under "Before you start" if it concerns the path: the group comes
-to run a release that has the change, from one that does not. Rows with a value of `--uses` concern
-only applications that use the feature; rows with `not` concern all others. On the way back, `plan`
-prints what changes back.
+To upgrade a group, ask for its path. The answer has its steps, its costs, and the rows of this page
+that concern it, no others:
 
-| since | until | about | what changes | what to do | `--uses` | source |
-| --- | --- | --- | --- | --- | --- | --- |
+<!-- not run: docs/start-upgrade.md runs a plan -->
+```sh
+rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos,iq
+```
+
+## What concerns my path?
+
+| question | answer |
+| --- | --- |
+| what must I do before? | [before you start](#before-you-start) |
+| what does the plan turn into a step? | [in the steps](#in-the-steps) |
+| what is different afterwards? | [afterwards](#afterwards) |
+| what does nobody check or rehearse for me? | [not checked](#not-checked) |
+| how many bounces between two releases? | [all kinds of releases](#all-kinds-of-releases) |
+| why more than one, and which? | {paths} |
+| is this what KIP-268 promises? | [its test matrix](#kip-268s-test-matrix) |
+
+Your path concerns the releases after the one that you run, up to the one that you want. The numbers
+count the rows:
+
+{index}
+
 """
+_WHEN = {
+    When.BEFORE: "What to do, or to know, before the first member is stopped.",
+    When.STEP: "What the plan makes a step or a setting of a step, if the feature is named.",
+    When.AFTER: "What is different once the members run the release.",
+}
+_USES = """`--uses`: the plan has the row only if the feature is given, with `not` only if it is
+not, and if the cell is empty for every application. `until`: the first release without it."""
 
 
 def render() -> str:
     """Return the whole page."""
-    rows = "".join(f"{_row(change)}\n" for change in CHANGES)
-    unchecked = "".join(f"- {sentence}\n" for sentence in NOT_CHECKED)
-    return f"{render_page(read(_STORED))}{_HEAD}{rows}\nNot checked by any plan:\n\n{unchecked}"
+    parts = [
+        _TOP.format(paths=_links(first_releases()), index=_index()),
+        "## What else changes\n\n",
+        f"{_USES}\n\n",
+        *(_section(when) for when in When),
+        "### Not checked\n\nBy any plan:\n\n",
+        *(f"- {sentence}\n" for sentence in NOT_CHECKED),
+        "\nBy any rehearsal (`rolling-bounce live`):\n\n",
+        *(f"- {sentence}\n" for sentence in NOT_REHEARSED),
+        "\n",
+        render_page(read(_STORED)),
+    ]
+    return "".join(parts)
+
+
+def _links(names: Iterable[str]) -> str:
+    return "from " + ", ".join(f"[{name}](#{name.replace('.', '')})" for name in names)
+
+
+def _index() -> str:
+    """Return a row for each release with changes: how many there are of each kind."""
+    releases = sorted(
+        {change.since for change in CHANGES}, key=lambda name: find_release(name).order
+    )
+    heads = ("release", *(f"[{when.lower()}](#{when.lower().replace(' ', '-')})" for when in When))
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
+    for release in releases:
+        cells = [release]
+        for when in When:
+            own = [c for c in CHANGES if c.since == release and c.when is when]
+            subjects = dict.fromkeys(change.subject.value for change in own)
+            cells.append(f"{len(own)}: {', '.join(subjects)}" if own else "")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _section(when: When) -> str:
+    """Return the rows of one time, from the newest release to the oldest."""
+    own = sorted(
+        (change for change in CHANGES if change.when is when),
+        key=lambda change: find_release(change.since).order,
+        reverse=True,
+    )
+    heads = ("release", "until", "about", "what changes", "what to do", "`--uses`", "source")
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
+    lines += [_row(change) for change in own]
+    return f"### {when}\n\n{_WHEN[when]}\n\n" + "\n".join(lines) + "\n\n"
 
 
 def _row(change: ReleaseChange) -> str:

@@ -223,8 +223,9 @@ PATH_RULES: Final = (
         ),
         possible=False,
         bridges=_eager_bridges,
-        why="{pin_why}, and {higher} cannot be pinned: " + data.WITHOUT_EAGER + "; go through one"
-        " of {bridges}, or stop all members and start them as {new}",
+        why="{pin_why}, and {higher} cannot be pinned: " + data.WITHOUT_EAGER + "; bounce to"
+        " {three_bounces} ({others} serve as well; a bridge below 3.5 needs one more pinned bounce,"
+        " KIP-904), or stop all members and start them as {new}",
     ),
     PathRule(
         name="no backport of KAFKA-6054",
@@ -284,6 +285,8 @@ def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:
         BounceReason.PROTOCOL: "know the eager rebalance protocol only",
     }
     upwards = pair.direction is Direction.UPGRADE
+    over, pinned = "".join(bridges[-1:]), f"with upgrade.from={lower.series}"
+    pins = (f"{over} {pinned}", f"{over} without it") if upwards else (over, f"{over} {pinned}")
     return template.format(
         old=pair.old.name,
         new=pair.new.name,
@@ -296,5 +299,7 @@ def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:
         + ", and ".join(whys[reason] for reason in pair.pin_reasons),
         second="remove it" if upwards else f"start the members as {pair.new.name}",
         bridges=", ".join(bridges),
+        three_bounces=f"{pins[0]}, then {pins[1]}, then {pair.new.name}",
+        others=f"{bridges[0]} to {bridges[-2]}" if len(bridges) > 1 else "",
         detour=f"go through {' or '.join(bridges)}, or " if bridges else "",
     )

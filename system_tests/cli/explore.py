@@ -20,6 +20,7 @@ from system_tests.cli.options import (
     partitions_option,
     refuse,
 )
+from system_tests.cli.progress import LINE_EVERY_S, lines_every
 from system_tests.explore import (
     ISSUES,
     Bounds,
@@ -205,10 +206,11 @@ def _search(
 
 
 @contextmanager
-def _progress_line() -> Iterator[Callable[[Progress], None] | None]:
-    """Provide a function that shows progress on one line of stderr; None without a terminal."""
+def _progress_line() -> Iterator[Callable[[Progress], None]]:
+    """Provide a function that shows progress on stderr: one line of a terminal, or many lines."""
     if not sys.stderr.isatty():
-        yield None
+        say_line = lines_every(LINE_EVERY_S)
+        yield lambda progress: say_line(lambda seconds: progress_text(progress, seconds))
         return
     began = time.monotonic()
     shown = began

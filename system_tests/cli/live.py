@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -50,15 +51,22 @@ from system_tests.live import (
     story_of_live,
     summary_lines,
 )
-from system_tests.plan import STREAMS
+from system_tests.plan import NOT_REHEARSED, STREAMS
 from system_tests.real import broker_release
 from system_tests.report import ReportError, check_report, write_report
 from system_tests.trace import LEGEND
 
+_LEFT_OUT = "\n".join(
+    fill(f"- {sentence}", 76, subsequent_indent="  ") for sentence in NOT_REHEARSED
+)
 _NOTES = f"""
 \b
 The trace has a lane per member:
 {LEGEND}
+
+\b
+Not rehearsed, as plan says, too:
+{_LEFT_OUT}
 """
 _EXAMPLES = """
 PROGRAM live --from 3.1 --to native --members 3 --seed 7

@@ -10,6 +10,7 @@ import click
 from assignor.cli import Command, format_option, release_option, say, workers_option
 from probing import ReleaseError, find_release
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
+from system_tests.cli.progress import counted
 from system_tests.matrix import (
     Kind,
     KipCell,
@@ -131,13 +132,11 @@ def _show_topologies(given: dict[str, Any]) -> NoReturn:
     kinds_shown = ChangeKind if given["topology"] == "all" else (ChangeKind(given["topology"]),)
     cells = topology_cells(tuple(kinds_shown))
     places = {cell: place for place, cell in enumerate(cells)}
-    with click.progressbar(
-        length=len(cells), label="cells", file=sys.stderr, hidden=not sys.stderr.isatty()
-    ) as bar:
+    with counted("cells", len(cells)) as add:
         found = []
         for evidence in gather_topologies(cells, workers=given["workers"]):
             found.append(evidence)
-            bar.update(1)
+            add(1)
     found.sort(key=lambda evidence: places[evidence.cell])
     if given["form"] == "json":
         click.echo(json.dumps(topology_document(found), indent=2))
@@ -178,16 +177,14 @@ def _pairs(
 def _simulate(
     pairs: tuple[tuple[str, str], ...], workers: int | None
 ) -> tuple[dict[tuple[str, str], Verdict], list[str]]:
-    """Simulate the pairs, with a progress bar; return verdicts and disagreements."""
+    """Simulate the pairs, with their progress; return verdicts and disagreements."""
     verdicts: dict[tuple[str, str], Verdict] = {}
     disagreements: list[str] = []
-    with click.progressbar(
-        length=len(pairs), label="pairs", file=sys.stderr, hidden=not sys.stderr.isatty()
-    ) as bar:
+    with counted("pairs", len(pairs)) as add:
         for evidence in gather_many(pairs, workers=workers):
             verdicts[evidence.old, evidence.new] = verdict_of(evidence)
             disagreements += evidence.disagreements
-            bar.update(1)
+            add(1)
     return verdicts, sorted(disagreements)
 
 

@@ -13,7 +13,7 @@ from assignor.cli import all_of
 from assignor.problems import ProblemError
 from encoding import shown
 from probing import ReleaseError, find_release
-from system_tests.cli.options import EXIT_BAD, Decorator, refuse
+from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, Decorator, refuse
 from system_tests.plan import (
     STREAMS,
     StreamsMove,
@@ -22,10 +22,11 @@ from system_tests.plan import (
     read_saved,
     restored_of_saved,
 )
+from system_tests.plan.report import write_move_report
+from system_tests.report import ReportError, check_report
 
 _UNUSED = {
     "group_id": "save the group first (assignor inspect --save FILE) and give --problem FILE",
-    "report": "--to streams writes no report; leave --report out",
     "seeds": "--to streams simulates no bounces; leave --seeds out",
 }
 move_options: Decorator = all_of(
@@ -67,10 +68,17 @@ def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
             refuse(sentence)
     if given["brokers"] is None:
         refuse("give the release of the brokers, which assign the tasks: --brokers RELEASE")
+    report: Path | None = given["report"]
     try:
-        move = _planned(given, uses)
+        if report is not None:
+            check_report(report)
+        name, move = _planned(given, uses)
+        if report is not None:
+            write_move_report(report, move, group=name)
     except (ReleaseError, ProblemError) as error:
         refuse(str(error))
+    except ReportError as error:
+        refuse(str(error), EXIT_ENVIRONMENT)
     if given["form"] == "json":
         click.echo(json.dumps(asdict(move), indent=2))
     else:
@@ -79,14 +87,21 @@ def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
     sys.exit(EXIT_BAD if move.obstacles else 0)
 
 
-def _planned(given: dict[str, Any], uses: frozenset[Use]) -> StreamsMove:
-    saved: Path | None = given["saved"]
+def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsMove]:
+    """Return the name of the saved group, or an empty one, and the plan."""
+    name, saved = "", given["saved"]
     old = find_release(given["old"]) if given["old"] is not None else None
     if saved is not None:
-        old = find_release(read_saved(saved).release(old))
+        group = read_saved(saved)
+        if group.is_streams_group:
+            refuse(
+                f"group {group.group.name} is a streams group already; its way back is in each step"
+                " of the move of a classic group"
+            )
+        name, old = group.group.name, find_release(group.release(old))
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
-    return plan_streams_move(
+    move = plan_streams_move(
         old,
         find_release(given["brokers"]),
         uses,
@@ -94,6 +109,7 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> StreamsMove:
         session_timeout_ms=given["session_timeout_ms"],
         restored=None if saved is None else restored_of_saved(saved),
     )
+    return name, move
 
 
 def move_lines(move: StreamsMove) -> Iterator[str]:
@@ -111,13 +127,14 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
         yield f"step {number}: {step.what}"
         yield f"  seen: {step.seen}"
         yield f"  cost: {step.cost}"
+        yield f"  stop: {step.stop}"
         yield f"  back: {step.back}"
     yield ""
     yield f"point of no return: {move.no_return}"
     for name, lines in (
         ("The broker keeps", move.kept),
         ("The broker does not keep", move.lost),
-        ("Before you start", move.changes),
+        ("Before you start", tuple(map(str, move.changes))),
         ("Not checked", move.not_checked),
     ):
         yield ""

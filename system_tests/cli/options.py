@@ -268,7 +268,7 @@ report_option: Final[Decorator] = click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also write a report of the bounce, one HTML file without network (extra `report`).",
+    help="Also write a report of the bounce, one HTML file without network.",
 )
 """``--report FILE``, as a path or None."""
 

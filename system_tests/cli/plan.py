@@ -22,6 +22,7 @@ from system_tests.cli.move_to_streams import (
 )
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.cli.planned_group import planned_group, planned_group_options
+from system_tests.cli.progress import counted
 from system_tests.plan import (
     STREAMS,
     PlannedTopology,
@@ -38,8 +39,8 @@ from system_tests.plan import (
     topology_lines,
     topology_plan,
 )
-from system_tests.plan.report import write_plan_report
-from system_tests.report import ReportError, check_target
+from system_tests.plan.report import pictures_of, write_plan_report
+from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
 _EXAMPLES = """
@@ -124,12 +125,13 @@ def plan(**given: Any) -> None:
     report = given["report"]
     try:
         if report is not None:
-            check_target(report)
+            check_report(report)
         old, group = planned_group(given, is_static=Use.STATIC in uses)
         made = make_plan(old, find_release(given["new"]), uses)
         costs = _costs(made, group, given["seeds"] or group.seeds)
         if report is not None:
-            write_plan_report(report, made, costs, group)
+            with counted("pictures", len(pictures_of(made))) as add:
+                write_plan_report(report, made, costs, group, add)
     except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
     except ReportError as error:
@@ -152,14 +154,9 @@ def _uses(text: str) -> frozenset[Use]:
 
 
 def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCost, ...]:
-    """Simulate every step, with a progress bar on a terminal."""
-    with click.progressbar(
-        length=bounces_to_run(made, seeds),
-        label="bounces",
-        file=sys.stderr,
-        hidden=not sys.stderr.isatty(),
-    ) as bar:
-        return step_costs(made, group, seeds=seeds, progress=lambda: bar.update(1))
+    """Simulate every step, with the progress on stderr."""
+    with counted("bounces", bounces_to_run(made, seeds)) as add:
+        return step_costs(made, group, seeds=seeds, progress=add)
 
 
 def _plan_topologies(given: dict[str, Any]) -> NoReturn:

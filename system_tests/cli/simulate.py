@@ -29,6 +29,7 @@ from system_tests.cli.options import (
     seed_option,
     topology_option,
 )
+from system_tests.cli.progress import counted
 from system_tests.cluster import (
     KRAFT_FAULTS,
     SCENARIOS,
@@ -208,15 +209,13 @@ def _show(form: str, document: Callable[[], object], lines: Callable[[], list[st
 
 
 def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
-    """Run seeds 0 to count - 1, with a progress bar on a terminal; return the exit status."""
+    """Run seeds 0 to count - 1, with their progress; return the exit status."""
     began = time.monotonic()
     failures: list[Failure] = []
-    with click.progressbar(
-        length=count, label=what, file=sys.stderr, hidden=not sys.stderr.isatty()
-    ) as bar:
+    with counted(what, count) as add:
         for chunk in fleet:
             failures += chunk.failures
-            bar.update(chunk.seeds)
+            add(chunk.seeds)
     failures.sort(key=lambda failure: failure.seed)
     seconds = time.monotonic() - began
     for failure in failures[:_SHOWN_TRACES]:
@@ -224,7 +223,8 @@ def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
     if form == "json":
         click.echo(json.dumps(_summary(count, seconds, failures), indent=2))
     else:
-        sentence = f"{count} {what} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
+        many = f"{count} {what.removesuffix('s') if count == 1 else what}"
+        sentence = f"{many} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
         click.echo(f"{sentence}, {len(failures)} of them broke a rule")
         for failure in failures[:_LISTED_FAILURES]:
             click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")

@@ -1,8 +1,9 @@
 """docs/upgrades.md: the matrix as a page, from the release table and the stored verdicts."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from probing import find_release
+from probing import RELEASES, find_release
 from system_tests.matrix.expectation import CellOutcome, Expectation, all_pairs, expect, kinds
 from system_tests.matrix.kip268 import kip268_cells
 from system_tests.matrix.render import (
@@ -15,22 +16,11 @@ from system_tests.matrix.render import (
     way_of,
 )
 
-_TOP = """# Upgrades and rollbacks
+_SIGNS = """## The signs
 
-To see how to get from one release to another:
-
-<!-- not run: docs/start-upgrade.md runs a plan -->
-```sh
-rolling-bounce plan --from 2.3.1 --to 4.1
-rolling-bounce matrix --from 2.3.1 --to 4.1
-```
-
-`plan` prints the steps, `matrix` one cell of this page. Every cell was simulated. If a cell names a
-working path, bounces with several seeds, sizes and orders broke no rule. If it demands a setting, a
-bridge or a stop, a single bounce without it broke a rule.
-
-`python -m docs.generate` writes this page from the release table of `probing/` and from the
-simulation (`docs/upgrades.json`, written by `rolling-bounce matrix --write`)."""
+Every cell of the tables below was simulated. If a cell names a working path, bounces with several
+seeds, sizes and orders broke no rule. If it demands a setting, a bridge or a stop, a single bounce
+without it broke a rule. `rolling-bounce matrix --from 2.3.1 --to 4.1` prints one cell."""
 
 _KIP = """## KIP-268's test matrix
 
@@ -46,11 +36,23 @@ one: cells above the diagonal are upgrades, cells below it rollbacks, and cells 
 oldest to the newest release of the row."""
 
 
+_LONG = """## Paths that need more than one bounce
+
+By the earlier one of the two releases; the other one has the rows of all releases with the same
+answer. An upgrade leads from the earlier release to a later one, a rollback back to it. The last
+column is the rule that a single bounce without a setting breaks."""
+
+
 def render_page(verdicts: Verdicts) -> str:
-    """Return the page as Markdown."""
-    parts = [_TOP, _legend(), _KIP, _kip_section(verdicts), _BIG, _grid(verdicts)]
-    parts += ["## Upgrades that need more than one bounce", _reasons(verdicts)]
+    """Return the sections of the page that the simulation is the source of, as Markdown."""
+    parts = [_SIGNS, _legend(), _BIG, _grid(verdicts), _LONG, _reasons(verdicts)]
+    parts += [_KIP, _kip_section(verdicts)]
     return "\n\n".join(parts) + "\n"
+
+
+def first_releases() -> tuple[str, ...]:
+    """Return the releases that have a section of paths with more than one bounce, in order."""
+    return tuple(_long_paths())
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -108,17 +110,44 @@ def _grid(verdicts: Verdicts) -> str:
 
 
 def _reasons(verdicts: Verdicts) -> str:
-    rows = [
-        (
-            f"{expectation.old} to {expectation.new}",
-            way_of(expectation),
-            expectation.reason,
-            _unprepared(expectation, verdicts),
+    return "\n\n".join(
+        f"### {earlier}\n\n{_paths_table(earlier, found, verdicts)}"
+        for earlier, found in _long_paths().items()
+    )
+
+
+def _long_paths() -> dict[str, list[Expectation]]:
+    """Return the paths that need more than one bounce, by their earlier release."""
+    order = {name: at for at, name in enumerate(release.name for release in RELEASES)}
+    found: dict[str, list[Expectation]] = {}
+    for path in _expected():
+        if path.outcome not in (CellOutcome.ONE_BOUNCE, CellOutcome.SAME):
+            found.setdefault(min(path.old, path.new, key=order.__getitem__), []).append(path)
+    return {name: found[name] for name in sorted(found, key=order.__getitem__)}
+
+
+def _paths_table(earlier: str, found: Sequence[Expectation], verdicts: Verdicts) -> str:
+    """Return the paths of a release: those with the same answer share a row."""
+    rows: dict[tuple[str, str, str, str], list[str]] = {}
+    for path in found:
+        is_upgrade = path.old == earlier
+        later = path.new if is_upgrade else path.old
+        texts = (way_of(path), path.reason, _unprepared(path, verdicts))
+        way, why, broken = (_without_name(text, later) for text in texts)
+        rows.setdefault(("upgrade" if is_upgrade else "rollback", way, why, broken), []).append(
+            later
         )
-        for expectation in _expected()
-        if expectation.outcome not in (CellOutcome.ONE_BOUNCE, CellOutcome.SAME)
+    lines = [
+        (direction, ", ".join(later), way, why, broken)
+        for (direction, way, why, broken), later in rows.items()
     ]
-    return _table(("pair", "outcome", "why", "one bounce without a setting breaks"), rows)
+    columns = ("direction", "later release", "outcome", "why", "one bounce breaks")
+    return _table(columns, lines)
+
+
+def _without_name(text: str, later: str) -> str:
+    """Return a text in which the later release has no name, as a row is of several."""
+    return re.sub(rf"(?<![\d.]){re.escape(later)}(?![\d.]*\d)", "the later release", text)
 
 
 def _expected() -> Iterator[Expectation]:

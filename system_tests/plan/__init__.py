@@ -1,13 +1,21 @@
 """Upgrade plans: steps, costs, warnings and the rollback after each step."""
 
-from system_tests.plan.changes import PathChange, ReleaseChange, Subject, changes_between
+from system_tests.plan.changes import (
+    CHANGES,
+    NOT_CHECKED,
+    PathChange,
+    ReleaseChange,
+    Subject,
+    When,
+    changes_between,
+)
 from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, step_costs
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
+from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.restored import Restored, restored_by_chance, restored_of_saved
 from system_tests.plan.saved import SavedGroup, read_saved, read_saved_topology, saved_group
 from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
-from system_tests.plan.store_rows import CHANGES, NOT_CHECKED
 from system_tests.plan.streams_move import INITIAL_DELAY_MS, StreamsMove, plan_streams_move
 from system_tests.plan.streams_move import TARGET as STREAMS
 from system_tests.plan.text import plan_document, plan_lines
@@ -24,6 +32,7 @@ __all__ = [
     "FATAL",
     "INITIAL_DELAY_MS",
     "NOT_CHECKED",
+    "NOT_REHEARSED",
     "STREAMS",
     "PathChange",
     "PlanStep",
@@ -39,14 +48,17 @@ __all__ = [
     "TopologyPlan",
     "UpgradePlan",
     "Use",
+    "When",
     "bounces_to_run",
     "changes_between",
     "make_plan",
+    "not_rehearsed",
     "plan_document",
     "plan_lines",
     "plan_streams_move",
     "read_saved",
     "read_saved_topology",
+    "rehearsal_of",
     "restored_by_chance",
     "restored_of_saved",
     "saved_group",

@@ -5,30 +5,24 @@ pause belongs to the step that has its middle. What pauses waited for is added u
 of members that stopped without leaving the group, state that is restored, and rebalances.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
-from os import cpu_count
 from statistics import median_low
-from typing import Final
 
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.steps import PlanStep, UpgradePlan
-from system_tests.processes import can_fork
+from system_tests.plan.workers import run_jobs
 from system_tests.sim import (
     Ended,
     Happening,
     Outcome,
     cost_of,
     count_rebalances,
-    leave_interrupts_to_the_parent,
     run_bounce,
 )
 
 _LOW, _HIGH = 0.05, 0.95
-_WORTH_A_POOL: Final = 60  # bounced members; below, starting processes takes longer
 _Leg = tuple[str, str, bool]
 
 
@@ -99,7 +93,7 @@ def step_costs(
     group: SimulatedGroup | None = None,
     *,
     seeds: int | None = None,
-    progress: Callable[[], None] = lambda: None,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> tuple[StepCost, ...]:
     """Return the cost of each step of a plan.
 
@@ -107,15 +101,16 @@ def step_costs(
         plan: the steps.
         group: that is bounced; by default three members with six tasks.
         seeds: number of simulated bounces for each step; by default what suits the group.
-        progress: called after each simulated bounce.
+        progress: called with 1 after each simulated bounce, and with 0 every second that one takes.
     """
     group = group or SimulatedGroup(is_static="static" in plan.uses)
     legs = {_leg_of(plan, step): None for step in plan.steps}
     jobs = [(leg, seed) for leg in legs for seed in range(seeds or group.seeds)]
     found: dict[_Leg, list[tuple[StepRun, ...]]] = {leg: [] for leg in legs}
-    for (leg, _), stages in zip(jobs, _run_all(group, jobs), strict=True):
+    run = partial(_run, group)
+    results = run_jobs(run, jobs, size=group.members * group.threads, progress=progress)
+    for (leg, _), stages in zip(jobs, results, strict=True):
         found[leg].append(stages)
-        progress()
     return tuple(
         StepCost(tuple(stages[_stage_of(plan, step)] for stages in found[_leg_of(plan, step)]))
         for step in plan.steps
@@ -147,21 +142,6 @@ def _is_of_path(plan: UpgradePlan, step: PlanStep) -> bool:
 def _stage_of(plan: UpgradePlan, step: PlanStep) -> int:
     """Return the index of a step among the bounces of `_leg_of`, which has one beside the path."""
     return step.stage if step.rolling and _is_of_path(plan, step) else 0
-
-
-def _run_all(
-    group: SimulatedGroup, jobs: Sequence[tuple[_Leg, int]]
-) -> Iterator[tuple[StepRun, ...]]:
-    run = partial(_run, group)
-    count = min(cpu_count() or 1, len(jobs))
-    if count <= 1 or len(jobs) * group.members * group.threads < _WORTH_A_POOL:
-        yield from map(run, jobs)
-        return
-    context = get_context("fork" if can_fork() else "spawn")
-    with ProcessPoolExecutor(
-        count, mp_context=context, initializer=leave_interrupts_to_the_parent
-    ) as pool:
-        yield from pool.map(run, jobs)
 
 
 def _run(group: SimulatedGroup, job: tuple[_Leg, int]) -> tuple[StepRun, ...]:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from assignor import read_problem
-from assignor.problems import TOPOLOGY_VERSION_KEY, Problem, ProblemError, parse_problem, quoted
+from assignor.problems import (
+    PROTOCOL_KEY,
+    TOPOLOGY_VERSION_KEY,
+    Problem,
+    ProblemError,
+    parse_problem,
+    quoted,
+)
 from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
 from probing import RELEASES, Release, ReleaseError
@@ -29,10 +36,12 @@ class SavedGroup:
         group: the group as the simulator knows it.
         releases_by_client: client -> names of the releases that match what all its threads wrote;
             empty if unknown.
+        is_streams_group: its brokers assign the tasks (KIP-1071).
     """
 
     group: SimulatedGroup
     releases_by_client: Mapping[str, frozenset[str]]
+    is_streams_group: bool = False
 
     def release(self, given: Release | None) -> str:
         """Return the name of the release that the group runs: `given`, else the only match.
@@ -88,6 +97,7 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
             str(client.get("client", process)): _releases(client.get("versions"))
             for process, client in sorted(data["clients"].items())
         },
+        is_streams_group=_is_streams_group(problem),
     )
 
 
@@ -98,12 +108,17 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
     stateful = [t for t, is_so in zip(state.tasks, state.stateful.tolist(), strict=True) if is_so]
     unknown = [task for task in stateful if str(task) not in records]
     is_known = bool(records) or not stateful
-    notes = []
+    notes: list[str] = []
     if unknown:
         instead = "count as none" if is_known else "are assumed"
         notes.append(f"the sizes of the state of {len(unknown)} tasks are not known and {instead}")
     if len(set(threads)) > 1:
         notes.append("members have different numbers of threads; each is simulated with the mean")
+    if _is_streams_group(problem):
+        notes.append(
+            "the saved group is a streams group, whose brokers assign the tasks: bounces of a"
+            " classic group of its size are simulated"
+        )
     return SimulatedGroup(
         name=problem.name,
         members=members,
@@ -114,6 +129,11 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         notes=tuple(notes),
         is_real=True,
     )
+
+
+def _is_streams_group(problem: Problem) -> bool:
+    """Whether a saved group is a streams group (KIP-1071) already."""
+    return problem.data.get(PROTOCOL_KEY) == "streams"
 
 
 def read_saved_topology(path: Path) -> tuple[str, PlannedTopology]:

@@ -20,7 +20,7 @@ from probing import (
 )
 from probing import releases as data
 from system_tests.matrix import route
-from system_tests.plan.changes import PathChange, changes_between
+from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, changes_between
 from system_tests.plan.exactly_once import (
     Switch,
     crosses,
@@ -31,7 +31,6 @@ from system_tests.plan.exactly_once import (
 )
 from system_tests.plan.notes import bug_sentences, notes_of, window_sentences
 from system_tests.plan.rollback import Rollback, rollback_to
-from system_tests.plan.store_rows import CHANGES, NOT_CHECKED
 from system_tests.plan.uses import Use
 
 _FORMAT_BY_USE: Final = dict(zip((Use.FK_JOIN, Use.KTABLE), data.FORMATS, strict=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from probing import Release, ReleaseError, find_release
-from system_tests.plan.changes import ReleaseChange, Subject, changes_between
+from system_tests.plan.changes import PathChange, ReleaseChange, Subject, changes_between
 from system_tests.plan.restored import Restored
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
@@ -147,11 +147,12 @@ NOT_CHECKED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveStep:
-    """One step: what is done, what is seen when it is done, its cost, and the way back."""
+    """One step: what is done and seen when it is done, its cost, when to stop, the way back."""
 
     what: str
     seen: str
     cost: str
+    stop: str
     back: str
 
 
@@ -169,7 +170,7 @@ class StreamsMove:
         restored: what a saved group restores; None without one.
         downtime: what it consists of, as a sentence.
         no_return: a sentence about the point of no return.
-        changes: what else changes, as sentences.
+        changes: what else changes.
         not_checked: what this plan does not check.
     """
 
@@ -184,7 +185,7 @@ class StreamsMove:
     restored: Restored | None = None
     downtime: str = ""
     no_return: str = ""
-    changes: tuple[str, ...] = ()
+    changes: tuple[PathChange, ...] = ()
     not_checked: tuple[str, ...] = ()
 
 
@@ -230,7 +231,7 @@ def plan_streams_move(
         uses=tuple(sorted(uses)),
         obstacles=tuple(_obstacles(members, brokers, row, level, uses)),
         restored=restored,
-        changes=tuple(map(str, _changes(members, uses))),
+        changes=_changes(members, uses),
         not_checked=NOT_CHECKED,
     )
     if move.obstacles:
@@ -262,13 +263,11 @@ def _obstacles(
     return [sentence for is_obstacle, sentence in rows if is_obstacle]
 
 
-def _changes(members: Release, uses: frozenset[Use]) -> list[object]:
+def _changes(members: Release, uses: frozenset[Use]) -> tuple[PathChange, ...]:
     before = find_release("4.1")  # every row is of the protocol, whatever the release of members
-    return (
-        list(changes_between((before, members), uses, CHANGES))
-        if members.order > before.order
-        else []
-    )
+    if members.order <= before.order:
+        return ()
+    return changes_between((before, members), uses, CHANGES)
 
 
 def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
@@ -307,6 +306,7 @@ def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
                     " group is empty when their sessions (session.timeout.ms) have expired; to"
                     " save that time, close them with LEAVE_GROUP of CloseOptions (KIP-1153)"
                 ),
+                stop=f"not Empty {2 * session_s:g} s after the last stop: a member still runs",
                 back=f"start the members with {classic}; they restore nothing that is on disk",
             ),
             MoveStep(
@@ -317,6 +317,10 @@ def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
                 cost=(
                     f"{restores}; a member that starts before the group is empty ends with"
                     " GroupIdNotFoundException (Group GROUP is not a streams group): start it again"
+                ),
+                stop=(
+                    "state NotReady, a line with ! in inspect, or a member that ends by itself and"
+                    " not with GroupIdNotFoundException"
                 ),
                 back=(
                     "stop all members, which leave the group at once; wait for state Empty; start"

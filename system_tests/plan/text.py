@@ -4,13 +4,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Final, NamedTuple
 
+from system_tests.plan.changes import When
 from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import FATAL
+from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
 from system_tests.plan.steps import PlanStep, UpgradePlan
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
+LEFT_OUT: Final = (
+    "left out: the time that a process takes to stop, while it still sends heartbeats, and that a"
+    " new one takes from its assignment until its tasks run: some seconds on a JVM"
+)
+"""What the ranges of pauses do not contain, as a sentence without a full stop."""
 _WORTH_NAMING: Final = 0.01
 _FEATURES: Final = {
     Use.FK_JOIN: "foreign-key joins",
@@ -68,11 +75,20 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
     )
     yield (
         f"the longest pause of a partition {seconds_text(cost, 'longest_pause_ms')};"
-        f" of all partitions together {seconds_text(cost, 'pause_ms')};"
-        f" {count_text(cost, 'restored')} records restored"
+        f" of all partitions together {seconds_text(cost, 'pause_ms')}"
     )
+    yield restored_text(cost, group)
     for cause in causes_of(step, cost, group):
         yield f"{100 * cause.share:.0f} % of the pauses: {cause.what}; {cause.setting}"
+
+
+def restored_text(cost: StepCost, group: SimulatedGroup) -> str:
+    """Return how many records a step restores, why, and how long partitions wait for it."""
+    return (
+        f"{count_text(cost, 'restored')} records restored, by members that get a task of another"
+        f" one or bring their own copy up to date: at {group.restore:,} a second,"
+        f" {_spoken(cost.usual('restore_ms'))} s of the pauses"
+    )
 
 
 def seconds_text(cost: StepCost, name: str) -> str:
@@ -99,6 +115,18 @@ def _spoken(ms: int) -> str:
     return f"{seconds:,.0f}" if seconds >= 10 or not seconds else f"{seconds:g}"  # noqa: PLR2004 digits
 
 
+def simulated_text(cost: StepCost) -> str:
+    """Return how many bounces a cost is from, and what its ranges are."""
+    if len(cost.runs) == 1:
+        return "1 bounce, so without ranges (--seeds)"
+    return f"{len(cost.runs)} bounces; in brackets: 5 % to 95 % of them; compare paths with them"
+
+
+def changes_when(made: UpgradePlan, when: When) -> list[str]:
+    """Return the changes of a path that are dealt with at one time, as lines."""
+    return [str(change) for change in made.changes if change.when is when]
+
+
 def cost_document(cost: StepCost) -> dict[str, object]:
     """Return the cost of a step as plain values; times in ms."""
     return {
@@ -121,7 +149,7 @@ def plan_document(
         "rolling": made.rolling,
         "stops": list(made.stops),
         "steps": [
-            asdict(step) | {"cost": cost_document(cost)}
+            asdict(step) | {"rehearsal": rehearsal_of(made, step), "cost": cost_document(cost)}
             for step, cost in zip(made.steps, costs, strict=True)
         ],
         "group": asdict(group),
@@ -132,6 +160,7 @@ def plan_document(
         "windows": list(made.windows),
         "bugs": list(made.bugs),
         "changes": [asdict(change) for change in made.changes],
+        "not_rehearsed": list(not_rehearsed(made)),
         "not_checked": list(made.not_checked),
     }
 
@@ -150,6 +179,7 @@ def plan_lines(
         yield f"step {number}: {step_text(step)}"
         yield from _titled("why:  ", step.why, again="why:  ")
         yield from _titled("cost: ", cost_lines(step, cost, group))
+        yield from _titled("try:  ", (rehearsal_of(made, step),))
         yield from _titled("back: ", (step.back.sentence, *step.back.costs))
         if number == made.no_return:
             yield f"  !! point of no return: from here on, {_no_return_meaning(step)}"
@@ -158,18 +188,21 @@ def plan_lines(
         yield _return_line(made)
         yield ""
         assumed = "" if group.is_real else "an assumed group (--problem or --group gives yours): "
-        yield f"costs: simulated with {assumed}{group}; {len(costs[0].runs)} bounces"
-        yield "       in brackets: from 5 % to 95 % of them; compare paths with them"
+        yield f"costs: simulated with {assumed}{group}; {simulated_text(costs[0])}"
+        yield f"       {LEFT_OUT}"
         for note in group.notes:
             yield f"       {note}"
     for title, lines in (
         (
-            "Before you start",
+            When.BEFORE,
             [
                 *sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
-                *map(str, made.changes),
+                *changes_when(made, When.BEFORE),
             ],
         ),
+        (When.STEP, changes_when(made, When.STEP)),
+        (When.AFTER, changes_when(made, When.AFTER)),
+        ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
         ("known issues of these releases (docs/findings.md: which of them occur)", made.bugs),

@@ -1,7 +1,7 @@
 """HTML reports of a bounce, live or simulated."""
 
 from system_tests.report.figure import ReportError
-from system_tests.report.page import check_report, check_target, write_report
+from system_tests.report.page import check_report, write_report
 from system_tests.report.sim import story_of_simulation
 from system_tests.report.story import (
     GROUP,
@@ -27,7 +27,6 @@ __all__ = [
     "Story",
     "causes_of",
     "check_report",
-    "check_target",
     "rebalance_of",
     "rejoin_kind",
     "story_of_simulation",

@@ -1,20 +1,19 @@
-"""The chart of a report, drawn by plotly: members above, partitions below, on one time axis.
+"""The chart of a report as SVG: members above, partitions below, on one time axis.
 
-A lane is a number on the y axis, labelled with its name. Marks are placed within their lane:
-decisions of a leader at the upper edge, rejoins of a member at the lower edge.
+A lane is a row, labelled with its name. Marks are placed within their lane: decisions of a leader
+at the upper edge, rejoins of a member at the lower edge. A few lines of script zoom; without it
+the chart is complete. Elements carry their times (`data-t`, `data-u`, in ms), which the script
+places again.
 """
 
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from assignor.cli.toolkit import missing_extra
-from system_tests.report.story import GROUP, Bar, Mark, MarkKind, RebalanceCause, Story
+from system_tests.report.story import GROUP, Bar, MarkKind, RebalanceCause, Story
 
 # From the oldest version (sand) to the newest (blue).
-_VERSION_COLOURS: Final = ("#f0c987", "#e9a15b", "#a3c4a8", "#63a6a0", "#4a7fb0", "#3b5b92")
+_VERSION_COLOURS: Final = ("#f0c987", "#e9a15b", "#a3c4a8", "#63a6a0", "#6f9ec9", "#8aa4d6")
 _OWNER_COLOURS: Final = (
     *("#8fb8de", "#f6b48f", "#9fd3a5", "#d7a9d9", "#f3de8a", "#8fd3d1"),
     *("#f2a3b3", "#c5b299", "#b5b9e8", "#cfdc8e", "#d3d3d3", "#a9c7b8"),
@@ -24,103 +23,128 @@ _CAUSE_COLOURS: Final = {
     RebalanceCause.VERSION: "#1565c0",
     RebalanceCause.FOLLOWUP: "#8e24aa",
     RebalanceCause.REPEATED: "#ef6c00",
-    RebalanceCause.EDGE: "#b0bec5",
+    RebalanceCause.EDGE: "#90a4ae",
 }
 
 
 class _Look(NamedTuple):
-    """Symbol and colour of a kind of mark, and its offset below the middle of the lane."""
+    """Sign and colour of a kind of mark, and its offset below the middle of the lane."""
 
-    symbol: str
+    sign: str
     colour: str
     below: float
 
 
 _LOOKS: Final[Mapping[MarkKind, _Look]] = {
-    MarkKind.STARTS: _Look("triangle-right", "#2e7d32", 0.0),
-    MarkKind.STOPS: _Look("square", "#37474f", 0.0),
-    MarkKind.DIES: _Look("x", "#c62828", 0.0),
-    MarkKind.LEADS: _Look("star", "#212121", -0.3),
-    MarkKind.UPGRADES: _Look("triangle-up", "#0d47a1", 0.3),
-    MarkKind.DOWNGRADES: _Look("triangle-down", "#d84315", 0.3),
-    MarkKind.REJOINS: _Look("circle-open", "#4e342e", 0.3),
-    MarkKind.SETTLED: _Look("diamond", "#66bb6a", 0.25),
-    MarkKind.NOTES: _Look("hexagram", "#6a1b9a", -0.25),
-    MarkKind.BROKEN: _Look("x-thin-open", "#c62828", 0.0),
+    MarkKind.STARTS: _Look("\N{BLACK RIGHT-POINTING TRIANGLE}", "#2e7d32", 0.0),
+    MarkKind.STOPS: _Look("\N{BLACK SQUARE}", "#37474f", 0.0),
+    MarkKind.DIES: _Look("\N{MULTIPLICATION SIGN}", "#c62828", 0.0),
+    MarkKind.LEADS: _Look("\N{BLACK STAR}", "#212121", -0.34),
+    MarkKind.UPGRADES: _Look("\N{BLACK UP-POINTING TRIANGLE}", "#0d47a1", 0.34),
+    MarkKind.DOWNGRADES: _Look("\N{BLACK DOWN-POINTING TRIANGLE}", "#d84315", 0.34),
+    MarkKind.REJOINS: _Look("\N{WHITE CIRCLE}", "#4e342e", 0.34),
+    MarkKind.SETTLED: _Look("\N{BLACK DIAMOND}", "#388e3c", 0.3),
+    MarkKind.NOTES: _Look("\N{SIX POINTED BLACK STAR}", "#6a1b9a", -0.3),
+    MarkKind.BROKEN: _Look("\N{HEAVY BALLOT X}", "#c62828", 0.0),
 }
 _REBALANCES: Final = "rebalances"
+_WIDTH: Final = 1300
+_LEFT: Final = 110
+_RIGHT: Final = 20
 _LANE_PX: Final = 46
-_PARTITION_PX: Final = 26
-_AROUND_PX: Final = 190
-_MAX_HEIGHT_PX: Final = 6000
-_MARGIN: Final = 0.02
-_HOVER_COLUMNS: Final = 80
-_MARK_PX: Final = 10
-_MAX_LINES: Final = 400
+_PARTITION_PX: Final = 24
+_TITLE_PX: Final = 28
+_TICKS: Final = 10
+_STEPS: Final = tuple(size * 10**power for power in range(8) for size in (1, 2, 5))  # ms
 
-
-_CONFIG: Final = {
-    "displaylogo": False,
-    "responsive": True,
-    "showSendToCloud": False,
-    "plotlyServerURL": "",
-    "modeBarButtonsToRemove": ["select2d", "lasso2d"],
+_SCRIPT: Final = """
+(() => {
+const svg = document.getElementById("bounce"), {left, plot, end} = svg.dataset;
+const L = +left, W = +plot, axis = svg.querySelector(".axis"), all = [0, +end];
+let [a, b] = all, from = null;
+const x = t => L + (t - a) / (b - a) * W;
+const at = event => {
+  const box = svg.getBoundingClientRect();
+  const px = (event.clientX - box.left) * svg.viewBox.baseVal.width / box.width;
+  return Math.min(all[1], Math.max(0, a + (px - L) / W * (b - a)));
+};
+function draw() {
+  for (const e of svg.querySelectorAll("[data-t]")) {
+    const t = +e.dataset.t;
+    if (e.dataset.u === undefined) {
+      e.style.display = t < a || t > b ? "none" : "";
+      e.setAttribute("transform", `translate(${x(t)} ${e.dataset.y})`);
+    } else {
+      const left = Math.max(x(t), L), right = Math.min(x(+e.dataset.u), L + W);
+      e.style.display = right < left ? "none" : "";
+      e.setAttribute("x", left);
+      e.setAttribute("width", Math.max(right - left, 0.5));
+    }
+  }
+  const about = (b - a) / 10, power = 10 ** Math.floor(Math.log10(about));
+  const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= about);
+  axis.replaceChildren();
+  for (let t = Math.ceil(a / step) * step; t <= b; t += step) {
+    const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+    text.setAttribute("x", x(t));
+    text.textContent = `${+(t / 1000).toPrecision(8)} s`;
+    axis.append(text);
+  }
 }
+svg.addEventListener("mousedown", event => { from = at(event); event.preventDefault(); });
+addEventListener("mouseup", event => {
+  const to = from === null ? null : at(event), start = from;
+  from = null;
+  if (to !== null && Math.abs(to - start) > (b - a) / 200) {
+    [a, b] = [Math.min(start, to), Math.max(start, to)];
+    draw();
+  }
+});
+svg.addEventListener("dblclick", () => { [a, b] = all; draw(); });
+})();
+"""
 
 
 class ReportError(RuntimeError):
     """A report cannot be made or written; the message says what to do."""
 
 
-def load_plotly() -> tuple[ModuleType, ModuleType]:
-    """Import plotly, an optional dependency.
-
-    Raises:
-        ReportError: plotly is not installed.
-    """
-    try:
-        import plotly.graph_objects as graphs  # noqa: PLC0415 an extra, loaded when asked for
-        from plotly import subplots  # noqa: PLC0415 likewise
-    except ImportError as error:
-        raise ReportError(f"no report can be drawn: {missing_extra(error) or error}") from error
-    return graphs, subplots
-
-
 def chart_html(story: Story) -> str:
-    """Return the chart as a fragment of HTML that contains plotly's script.
-
-    Raises:
-        ReportError: plotly is not installed.
-    """
-    graphs, subplots = load_plotly()
+    """Return the chart with its legend and its script, as a fragment of HTML."""
     group = [GROUP] if any(mark.lane == GROUP for mark in story.marks) else []
     lanes = (_REBALANCES, *group, *story.lanes)
-    heights = (_LANE_PX * len(lanes), _PARTITION_PX * max(len(story.partitions), 1))
-    figure = subplots.make_subplots(
-        rows=2, cols=1, shared_xaxes=True, row_heights=heights, vertical_spacing=_gap(heights)
-    )
-    _add_versions(graphs, figure, story, _places(lanes))
-    _add_marks(graphs, figure, story.marks, _places(lanes))
-    _add_rebalances(graphs, figure, story)
-    _add_owners(graphs, figure, story, _places(story.partitions))
-    _add_lines(figure, story)
-    _lay_out(figure, story, lanes, heights)
-    html: str = figure.to_html(
-        include_plotlyjs=True,
-        full_html=False,
-        div_id="bounce",  # fixed: plotly's default is random
-        config=_CONFIG,
-    )
-    return html
+    below = _TITLE_PX + _LANE_PX * len(lanes) + _TITLE_PX
+    height = below + _PARTITION_PX * max(len(story.partitions), 1) + 40
+    end_ms = max(story.end_ms, 1)
+    plot = _WIDTH - _LEFT - _RIGHT
+    scale = plot / end_ms
+    versions = dict(zip(_ordered(bar.key for bar in story.versions), _shades(story), strict=True))
+    owners = {name: _OWNER_COLOURS[at % len(_OWNER_COLOURS)] for at, name in enumerate(story.lanes)}
+    box = f'viewBox="0 0 {_WIDTH} {height}" data-left="{_LEFT}" data-plot="{plot}"'
+    parts = [
+        f'<svg id="bounce" {box} data-end="{end_ms:g}" role="img">',
+        _title("Members, by the version they write", _TITLE_PX - 10),
+        _title("Partitions, by their owner", below - 8),
+        *_names(lanes, _TITLE_PX, _LANE_PX),
+        *_names(story.partitions, below, _PARTITION_PX),
+        *_lines(story, scale, below + _PARTITION_PX * len(story.partitions)),
+        *_bars(story.versions, _Rows(lanes, _TITLE_PX, _LANE_PX, 22), scale, versions),
+        *_bars(story.owners, _Rows(story.partitions, below, _PARTITION_PX, 20), scale, owners),
+        *_rebalances(story, scale),
+        *_marks(story, lanes, scale),
+        *_axis(story, scale, height),
+        "</svg>",
+    ]
+    return "\n".join((_legend(story, versions, owners), *parts, f"<script>{_SCRIPT}</script>"))
 
 
-def _gap(heights: tuple[int, int]) -> float:
-    """Return the space for a line of title between the two charts, as a share of the height."""
-    return min(0.2, 40 / sum(heights))
+class _Rows(NamedTuple):
+    """Lanes below each other: their names, the top of the first, their height, that of a bar."""
 
-
-def _places(names: Sequence[str]) -> dict[str, int]:
-    return {name: index for index, name in enumerate(names)}
+    names: Sequence[str]
+    top: int
+    height: int
+    bar: int
 
 
 def _ordered(keys: Iterable[str]) -> list[str]:
@@ -128,189 +152,118 @@ def _ordered(keys: Iterable[str]) -> list[str]:
     return sorted(set(keys), key=lambda key: (len(key), key))
 
 
-def _shades(count: int) -> list[str]:
-    """Return this many colours, from the oldest version to the newest."""
-    last = len(_VERSION_COLOURS) - 1
+def _shades(story: Story) -> list[str]:
+    """Return a colour for each version, from the oldest to the newest."""
+    count, last = len({bar.key for bar in story.versions}), len(_VERSION_COLOURS) - 1
     if count <= 1:
         return [_VERSION_COLOURS[last]] * count
     return [_VERSION_COLOURS[number * last // (count - 1)] for number in range(count)]
 
 
-def _add_versions(graphs: ModuleType, figure: Any, story: Story, places: Mapping[str, int]) -> None:
-    keys = _ordered(bar.key for bar in story.versions)
-    for key, colour in zip(keys, _shades(len(keys)), strict=True):
-        bars = [bar for bar in story.versions if bar.key == key]
-        drawn = _bars(graphs, bars, places, colour=colour, name=f"writes {key}", thick=0.56)
-        drawn.update(legendgroup="versions", legendgrouptitle={"text": "versions"})
-        figure.add_trace(drawn, row=1, col=1)
+def _title(text: str, y: float) -> str:
+    return f'<text class="title" x="{_LEFT}" y="{y}">{escape(text)}</text>'
 
 
-def _add_owners(graphs: ModuleType, figure: Any, story: Story, places: Mapping[str, int]) -> None:
-    """Add bars of owners, a colour each; with more owners than colours, without a legend."""
-    owners = [name for name in story.lanes if any(bar.key == name for bar in story.owners)]
-    colour_of = {name: i % len(_OWNER_COLOURS) for i, name in enumerate(owners)}
-    for number in sorted(set(colour_of.values())):
-        names = [name for name in owners if colour_of[name] == number]
-        bars = [bar for bar in story.owners if colour_of.get(bar.key) == number]
-        colour = _OWNER_COLOURS[number]
-        drawn = _bars(graphs, bars, places, colour=colour, name=names[0], thick=0.84)
-        drawn.update(
-            legendgroup="owners",
-            legendgrouptitle={"text": "owners"},
-            showlegend=len(owners) <= len(_OWNER_COLOURS),
-            opacity=0.9,  # overlapping bars (two owners at a time) stay visible
-        )
-        figure.add_trace(drawn, row=2, col=1)
+def _names(names: Sequence[str], top: int, height: int) -> Iterator[str]:
+    for at, name in enumerate(names):
+        y = top + at * height + height / 2 + 4
+        yield f'<text class="name" x="{_LEFT - 8}" y="{y:g}">{escape(name)}</text>'
 
 
 def _bars(
-    graphs: ModuleType,
-    bars: Sequence[Bar],
-    places: Mapping[str, int],
-    *,
-    colour: str,
-    name: str,
-    thick: float,
-) -> Any:
-    return graphs.Bar(
-        orientation="h",
-        y=[places[bar.lane] for bar in bars],
-        x=[(bar.until_ms - bar.from_ms) / 1000 for bar in bars],
-        base=[bar.from_ms / 1000 for bar in bars],
-        width=thick,
-        name=escape(name),
-        text=[escape(bar.text) for bar in bars],
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        marker={"color": colour, "line": {"color": "#fff", "width": 1}},
-        customdata=[
-            f"{_wrapped(bar.hover)}<br>{bar.from_ms / 1000:.3f} s to {bar.until_ms / 1000:.3f} s"
-            for bar in bars
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
+    bars: Sequence[Bar], rows: _Rows, scale: float, colours: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a bar for each period; its label is cut at its end."""
+    places = {name: at for at, name in enumerate(rows.names)}
+    for bar in bars:
+        y = rows.top + places[bar.lane] * rows.height + (rows.height - rows.bar) / 2
+        width = max((bar.until_ms - bar.from_ms) * scale, 0.5)
+        hover = f"{bar.hover}\n{bar.from_ms / 1000:.3f} s to {bar.until_ms / 1000:.3f} s"
+        yield (
+            f'<svg class="bar" data-lane="{escape(bar.lane)}" data-t="{bar.from_ms:g}"'
+            f' data-u="{bar.until_ms:g}" x="{_LEFT + bar.from_ms * scale:.1f}" y="{y:g}"'
+            f' width="{width:.1f}" height="{rows.bar}"><title>{escape(hover)}</title>'
+            f'<rect width="100%" height="100%" fill="{colours.get(bar.key, "#ddd")}"/>'
+            f'<text x="8" y="{rows.bar / 2 + 4:g}">{escape(bar.text)}</text></svg>'
+        )
+
+
+def _placed(at_ms: float, y: float, scale: float, inside: str) -> str:
+    """Return elements at a time and a height."""
+    return (
+        f'<g data-t="{at_ms:g}" data-y="{y:g}"'
+        f' transform="translate({_LEFT + at_ms * scale:.1f} {y:g})">{inside}</g>'
     )
 
 
-def _wrapped(text: str) -> str:
-    """Return a sentence as escaped HTML, wrapped for a tooltip."""
-    lines = (line for part in text.split("\n") for line in textwrap.wrap(part, _HOVER_COLUMNS))
-    return "<br>".join(escape(line) for line in lines)
+def _marks(story: Story, lanes: Sequence[str], scale: float) -> Iterator[str]:
+    places = {name: at for at, name in enumerate(lanes)}
+    for mark in story.marks:
+        look = _LOOKS[mark.kind]
+        y = _TITLE_PX + (places[mark.lane] + 0.5 + look.below) * _LANE_PX
+        hover = escape(f"{mark.at_ms / 1000:.3f} s\n{mark.hover}")
+        inside = f'<text class="sign" fill="{look.colour}">{look.sign}<title>{hover}</title></text>'
+        yield _placed(mark.at_ms, y, scale, inside)
 
 
-def _add_marks(
-    graphs: ModuleType, figure: Any, marks: Sequence[Mark], places: Mapping[str, int]
-) -> None:
-    for kind, look in _LOOKS.items():
-        shown = [mark for mark in marks if mark.kind is kind]
-        if not shown:
-            continue
-        drawn = graphs.Scatter(
-            mode="markers",
-            x=[mark.at_ms / 1000 for mark in shown],
-            y=[places[mark.lane] + look.below for mark in shown],
-            name=kind.value,
-            legendgroup="events",
-            legendgrouptitle={"text": "events"},
-            marker={
-                "symbol": look.symbol,
-                "color": look.colour,
-                "size": _MARK_PX + 5 * (kind is MarkKind.BROKEN),
-                "line": {
-                    "color": look.colour if "open" in look.symbol else "#fff",
-                    "width": 2 if "open" in look.symbol else 1,
-                },
-            },
-            customdata=[f"{mark.at_ms / 1000:.3f} s<br>{_wrapped(mark.hover)}" for mark in shown],
-            hovertemplate="%{customdata}<extra></extra>",
-            cliponaxis=False,
+def _rebalances(story: Story, scale: float) -> Iterator[str]:
+    """Yield a numbered mark for each generation, coloured by its cause."""
+    y = _TITLE_PX + _LANE_PX / 2
+    for rebalance in story.rebalances:
+        colour = _CAUSE_COLOURS[rebalance.cause]
+        hover = escape(f"{rebalance.at_ms / 1000:.3f} s\n{rebalance.hover}")
+        inside = (
+            f'<circle r="5" fill="{colour}"><title>{hover}</title></circle>'
+            f'<text class="number" y="-8" fill="{colour}">{rebalance.generation}</text>'
         )
-        figure.add_trace(drawn, row=1, col=1)
+        yield _placed(rebalance.at_ms, y, scale, inside)
 
 
-def _add_rebalances(graphs: ModuleType, figure: Any, story: Story) -> None:
-    """Add a numbered mark for each generation, in a separate lane, coloured by its cause."""
-    for cause, colour in _CAUSE_COLOURS.items():
-        rebalances = [rebalance for rebalance in story.rebalances if rebalance.cause is cause]
-        if not rebalances:
-            continue
-        drawn = graphs.Scatter(
-            mode="markers+text",
-            x=[rebalance.at_ms / 1000 for rebalance in rebalances],
-            y=[0] * len(rebalances),
-            text=[str(rebalance.generation) for rebalance in rebalances],
-            textposition="top center",
-            textfont={"size": 11, "color": colour},
-            name=f"{len(rebalances)} {cause}",
-            legendgroup="rebalances",
-            legendgrouptitle={"text": "rebalances"},
-            marker={"symbol": "circle", "size": _MARK_PX, "color": colour},
-            customdata=[
-                f"{rebalance.at_ms / 1000:.3f} s<br>{_wrapped(rebalance.hover)}"
-                for rebalance in rebalances
+def _lines(story: Story, scale: float, bottom: int) -> Iterator[str]:
+    """Yield a dotted line for each generation, and a red one for each broken rule."""
+    times = [(rebalance.at_ms, "generation") for rebalance in story.rebalances]
+    times += [(mark.at_ms, "broken") for mark in story.marks if mark.kind is MarkKind.BROKEN]
+    for at_ms, kind in times:
+        yield _placed(at_ms, 0, scale, f'<line class="{kind}" y1="{_TITLE_PX}" y2="{bottom}"/>')
+
+
+def _axis(story: Story, scale: float, height: int) -> Iterator[str]:
+    end_ms = max(story.end_ms, 1)
+    step = next((size for size in _STEPS if end_ms / size <= _TICKS), end_ms)
+    yield f'<g class="axis" transform="translate(0 {height - 22})">'
+    for number in range(int(end_ms // step) + 1):
+        at_ms = number * step
+        yield f'<text x="{_LEFT + at_ms * scale:.1f}">{at_ms / 1000:g} s</text>'
+    yield "</g>"
+    yield f'<text class="axis" x="{_WIDTH / 2:g}" y="{height - 4}">{escape(story.clock)}</text>'
+
+
+def _legend(story: Story, versions: Mapping[str, str], owners: Mapping[str, str]) -> str:
+    """Return what the colours and the signs mean; owners only if their colours differ."""
+    rows = [("versions", [(f"writes {key}", "\u25a0", versions[key]) for key in versions])]
+    if len(owners) <= len(_OWNER_COLOURS):
+        rows.append(("owners", [(name, "\u25a0", owners[name]) for name in owners]))
+    kinds = {mark.kind for mark in story.marks}
+    rows.append(("events", [(k.value, v.sign, v.colour) for k, v in _LOOKS.items() if k in kinds]))
+    causes = [rebalance.cause for rebalance in story.rebalances]
+    rows.append(
+        (
+            _REBALANCES,
+            [
+                (f"{causes.count(cause)} {cause}", "\N{BLACK CIRCLE}", colour)
+                for cause, colour in _CAUSE_COLOURS.items()
+                if cause in causes
             ],
-            hovertemplate="%{customdata}<extra></extra>",
-            cliponaxis=False,
         )
-        figure.add_trace(drawn, row=1, col=1)
-
-
-def _add_lines(figure: Any, story: Story) -> None:
-    """Add a dotted line for each generation, and a red one for each broken rule."""
-    lines = [(rebalance.at_ms, "#b0bec5", "dot") for rebalance in story.rebalances[:_MAX_LINES]]
-    broken = [mark.at_ms for mark in story.marks if mark.kind is MarkKind.BROKEN]
-    lines += [(at_ms, "#c62828", "solid") for at_ms in broken[:_MAX_LINES]]
-    shapes = [
-        {
-            "type": "line",
-            "xref": "x",
-            "yref": "paper",
-            "x0": at_ms / 1000,
-            "x1": at_ms / 1000,
-            "y0": 0,
-            "y1": 1,
-            "layer": "below",
-            "line": {"color": colour, "width": 1, "dash": dash},
-        }
-        for at_ms, colour, dash in lines
-    ]
-    figure.update_layout(shapes=shapes)
-
-
-def _lay_out(figure: Any, story: Story, lanes: Sequence[str], heights: tuple[int, int]) -> None:
-    figure.update_layout(
-        barmode="overlay",
-        template="plotly_white",
-        height=min(_AROUND_PX + sum(heights), _MAX_HEIGHT_PX),
-        margin={"l": 90, "r": 20, "t": 40, "b": 50},
-        legend={"groupclick": "toggleitem", "tracegroupgap": 10},
-        hoverlabel={"align": "left"},
-        uniformtext={"minsize": 11, "mode": "hide"},
-        hovermode="closest",
     )
-    titles = ("Members, by the version they write", "Partitions, by their owner")
-    for row, names in ((1, lanes), (2, story.partitions)):
-        figure.update_yaxes(
-            tickmode="array",
-            tickvals=list(range(len(names))),
-            ticktext=[escape(name) for name in names],
-            range=[len(names) - 0.5, -0.65],
-            showgrid=False,
-            zeroline=False,
-            row=row,
-            col=1,
+    lines = (
+        f"<div><b>{title}</b> "
+        + " ".join(
+            f'<span><i style="color:{colour}">{sign}</i> {escape(text)}</span>'
+            for text, sign, colour in entries
         )
-        figure.add_annotation(
-            text=titles[row - 1],
-            showarrow=False,
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=1,
-            yref=f"y{'' if row == 1 else row} domain",
-            yanchor="bottom",
-            font={"size": 14, "color": "#37474f"},
-        )
-    end_s = max(story.end_ms, 1) / 1000
-    figure.update_xaxes(range=[-_MARGIN * end_s, (1 + _MARGIN) * end_s])
-    figure.update_xaxes(title=escape(story.clock), row=2, col=1)
+        + "</div>"
+        for title, entries in rows
+        if entries
+    )
+    return f'<div class="legend">{"".join(lines)}</div>'

@@ -148,7 +148,7 @@ NOT_RUN = (
     (r"PROGRAM (batch|group|whatif|compare)\b", "starts a JVM: tests/spark_assign"),
     (r"--overwrite|--out ", "starts a JVM: tests/spark_assign"),
     (r"PROGRAM matrix(?! --from 2\.3\.1)", "takes minutes: test_matrix"),
-    (r"--report", "needs the extra `report`: tests/system_tests/report"),
+    (r"--report", "writes a file: tests/system_tests/report"),
     (r"--minutes", "takes minutes"),
     (r"--state-dir", "needs a member's directory: tests/assignor/cli/features/test_topologies.py"),
     (r"--topology", "needs an application: docs/change-topology.md"),

@@ -31,7 +31,7 @@ from assignor.inspection import (
     group_topics_of,
     read_partitions,
 )
-from encoding import shown
+from encoding import TopicPartition, shown
 
 _GROUP_ID_NOT_FOUND: Final = 69
 _STATES: Final = frozenset(
@@ -88,11 +88,12 @@ def describe_streams_group(admin: Admin, group_id: str) -> DescribedStreamsGroup
 
 
 def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
-    """Return sizes of the group's topics and the offsets of what its members read.
+    """Return sizes and racks of the group's topics, and offsets of its inputs and changelogs.
 
     Raises:
         BrokerError: the cluster does not answer.
-        InvalidDescription: a topic has more than `PARTITIONS_MOST` partitions.
+        InvalidDescription: a topic, or all changelogs, have more than `PARTITIONS_MOST`
+            partitions.
     """
     unknown: list[str] = []
 
@@ -108,11 +109,21 @@ def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
     for name, size in (sizes or {}).items():
         _check(size <= PARTITIONS_MOST, group.group_id, f"{size} partitions of {shown(name)}")
     partitions = read_partitions(group, StreamsFacts(partitions=sizes))
+    logs = {
+        TopicPartition(topic.name, number)
+        for part in group.subtopologies or ()
+        for topic in part.state_changelog_topics
+        for number in range((sizes or {}).get(topic.name, 0))
+    }
+    _check(len(logs) <= PARTITIONS_MOST, group.group_id, f"{len(logs)} partitions of changelogs")
+    ends = allowed({}, lambda: offsets_at(admin, partitions, LATEST))
+    log_ends = allowed({}, lambda: offsets_at(admin, logs, LATEST))
     return StreamsFacts(
         partitions=sizes,
         committed=allowed({}, lambda: committed_with_epochs(admin, group.group_id)),
         starts=allowed({}, lambda: offsets_at(admin, partitions, EARLIEST)),
-        ends=allowed({}, lambda: offsets_at(admin, partitions, LATEST)),
+        ends=log_ends | ends,
+        racks={name: row.racks for name, row in (topics or {}).items()},
         unknown=tuple(dict.fromkeys(unknown)),
     )
 

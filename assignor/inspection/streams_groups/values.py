@@ -137,7 +137,9 @@ class StreamsFacts:
     Attributes:
         partitions: number of partitions by topic; None: topics could not be read.
         committed: committed offsets, and the leader epoch of each commit or None.
-        starts, ends: first and end offsets of the partitions that are read.
+        starts, ends: first and end offsets of the partitions that are read; also the ends of
+            changelogs.
+        racks: racks of replicas, by topic and partition, if brokers have racks.
         unknown: sentences about requests that failed.
     """
 
@@ -145,6 +147,7 @@ class StreamsFacts:
     committed: Mapping[TopicPartition, tuple[int, int | None]] = field(default_factory=dict)
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    racks: Mapping[str, Mapping[int, frozenset[str]]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
 

@@ -1,6 +1,15 @@
-"""The report of a plan: one page for a change board and for on-call engineers."""
+"""The reports of plans: one page for a change board and for on-call engineers."""
 
-from system_tests.plan.report.page import plan_page, write_plan_report
+from system_tests.plan.report.move import move_page, write_move_report
+from system_tests.plan.report.page import pictures_of, plan_page, write_plan_report
 from system_tests.plan.report.signs import StepSigns, signs_of
 
-__all__ = ["StepSigns", "plan_page", "signs_of", "write_plan_report"]
+__all__ = [
+    "StepSigns",
+    "move_page",
+    "pictures_of",
+    "plan_page",
+    "signs_of",
+    "write_move_report",
+    "write_plan_report",
+]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from probing import Release, find_release
 from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.steps import PlanStep
+from system_tests.plan.rehearsal import rehearsal_of
+from system_tests.plan.steps import PlanStep, UpgradePlan
 from system_tests.plan.text import causes_of, count_text, seconds_text, step_text
 
 _PATIENCE = 2
@@ -18,38 +19,35 @@ class StepSigns:
 
     Attributes:
         todo: what is done.
+        rehearsal: the command that rehearses it, or why there is none.
         seen: what is normal meanwhile.
-        watch: where to look.
+        done: what shows that a member is done, and the next one can be stopped.
         stop: when to stop and decide.
         back: how to go back, and what that costs.
     """
 
     todo: str
+    rehearsal: str
     seen: tuple[str, ...]
-    watch: tuple[str, ...]
+    done: tuple[str, ...]
     stop: tuple[str, ...]
     back: tuple[str, ...]
 
 
-def signs_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> StepSigns:
-    """Return what an operator sees, watches and decides in a step."""
+def signs_of(made: UpgradePlan, step: PlanStep, cost: StepCost, group: SimulatedGroup) -> StepSigns:
+    """Return what an operator sees and decides in a step of a plan."""
     wait_s = max(_PATIENCE * cost.spread("longest_pause_ms")[1], _LEAST_WAIT_MS) / 1000
     mostly = [f"mostly: {cause.what}" for cause in causes_of(step, cost, group)[:1]]
-    release = find_release(step.release)
-    shown = f"native v{_written(release)}" if release.is_native else release.name
-    row = f"release {shown} (or a range with it) in the row of each bounced member"
     return StepSigns(
         todo=step_text(step),
+        rehearsal=rehearsal_of(made, step),
         seen=(
             version_text(step),
             f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
             f"a partition pauses {seconds_text(cost, 'longest_pause_ms')}",
             *mostly,
         ),
-        watch=(
-            f"state Stable, and {row}",
-            "lag, which falls again",
-        ),
+        done=(_sign_of_done(step),),
         stop=(
             f"not Stable {wait_s:.0f} s after a start",
             f"lag that grows {wait_s:.0f} s after Stable",
@@ -58,12 +56,23 @@ def signs_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> StepSigns
     )
 
 
+def _sign_of_done(step: PlanStep) -> str:
+    """Return what shows that a member runs as the step demands."""
+    release = find_release(step.release)
+    if step.stage < 0:
+        return f"the log of the member shows {' and '.join(step.settings)}"
+    if step.old == step.release:
+        return "inspect no longer calls the member pinned"
+    shown = f"native v{_written(release)}" if release.is_native else release.name
+    return f"release {shown} (or a range with it) in the row of the member"
+
+
 def always(group: SimulatedGroup) -> tuple[str, str]:
     """Return where to look in every step, and when to stop in every step, as two sentences."""
     name = group.name or "GROUP"
     watch = (
-        f"assignor inspect --bootstrap-server HOST:PORT --group {name} --watch 2; the log of the"
-        " bounced member: RUNNING, no ERROR"
+        f"assignor inspect --bootstrap-server HOST:PORT --group {name} --watch 2: state Stable, and"
+        " lag that falls again; the log of the bounced member: RUNNING, no ERROR"
     )
     stop = (
         "a member ends or restarts by itself; inspect prints a line with ! that names another"

@@ -10,84 +10,18 @@ from assignor.cli.inspect.document import document_of
 from assignor.cli.inspect.streams_groups import TASKS_SHOWN
 from assignor.cli.inspect.text import render_group
 from assignor.inspection import (
-    DescribedStreamsGroup,
-    InternalTopic,
-    StreamsFacts,
-    StreamsMember,
     StreamsSubtopology,
     StreamsTask,
-    StreamsTasks,
     look_at_streams_group,
-    problem_of,
 )
-from assignor.problems import ProblemError
 from encoding import TopicPartition
-
-PARTS = (
-    StreamsSubtopology(
-        subtopology_id="0", source_topics=("in",), repartition_sink_topics=("g-counts-repartition",)
-    ),
-    StreamsSubtopology(
-        subtopology_id="1",
-        repartition_source_topics=(InternalTopic(name="g-counts-repartition", partitions=2),),
-        state_changelog_topics=(InternalTopic(name="g-counts-changelog", partitions=2),),
-    ),
-)
-SIZES = {"in": 2, "g-counts-repartition": 2, "g-counts-changelog": 2}
-
-
-def tasks(text):
-    return tuple(StreamsTask(*_split(word)) for word in text.split())
-
-
-def _split(word):
-    subtopology, _, partition = word.rpartition("_")
-    return subtopology, int(partition)
-
-
-def member(name, current, target=None, **fields):
-    return StreamsMember(
-        member_id=f"id-{name}",
-        member_epoch=3,
-        client_id=f"{name}-StreamThread-1-consumer",
-        client_host="127.0.0.1",
-        process_id=f"process-{name}",
-        current=StreamsTasks(active=tasks(current)),
-        target=StreamsTasks(active=tasks(current if target is None else target)),
-        **fields,
-    )
-
-
-def group(*members, **fields):
-    wanted = {
-        "state": "Stable",
-        "group_epoch": 3,
-        "assignment_epoch": 3,
-        "topology_epoch": 0,
-        "subtopologies": PARTS,
-        "coordinator": "localhost:9092 (1)",
-    }
-    return DescribedStreamsGroup(group_id="g", members=members, **(wanted | fields))
-
-
-def facts(**fields):
-    partitions = [TopicPartition(t, n) for t in ("in", "g-counts-repartition") for n in (0, 1)]
-    wanted = {
-        "partitions": SIZES,
-        "committed": dict.fromkeys(partitions, (5, 0)),
-        "starts": dict.fromkeys(partitions, 1),
-        "ends": dict.fromkeys(partitions, 9),
-    }
-    return StreamsFacts(**(wanted | fields))
+from tests.assignor.inspection.streams_groups import ALL, PARTS, SIZES, facts, group, member, tasks
 
 
 def text_of(look):
     console = Console(width=110, record=True, force_terminal=False)
     console.print(render_group(look, width=110, now_ms=0, tasks=True, cut=False))
     return " ".join(console.export_text().split())
-
-
-ALL = "0_0 0_1 1_0 1_1"
 
 
 def test_a_stable_group_has_no_findings_and_the_lag_of_all_inputs():
@@ -259,11 +193,6 @@ def test_a_row_of_all_groups_has_members_epoch_and_moves():
     assert " ".join(row.split()) == (
         "g Reconciling streams 2 16 epoch 3 task 0_1, 1_1 moves to b when a has stopped it"
     )
-
-
-def test_a_streams_group_is_not_saved():
-    with pytest.raises(ProblemError, match="only classic groups can be saved"):
-        problem_of(look_at_streams_group(group(member("a", ALL)), facts()))
 
 
 def test_an_empty_and_an_unknown_group():

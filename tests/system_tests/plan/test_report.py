@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from probing import find_release
 from system_tests.cli.main import main
-from system_tests.plan import SimulatedGroup, StepCost, StepRun, Use, make_plan
+from system_tests.plan import NOT_REHEARSED, SimulatedGroup, StepCost, StepRun, Use, make_plan
 from system_tests.plan.report import plan_page, signs_of
 from system_tests.plan.report.signs import version_text
 from tests.system_tests.report.browser import drawn
@@ -55,7 +55,7 @@ def test_a_page_has_the_decision_every_step_and_what_is_not_checked(page):
     assert "group, assumed (give --problem or --group):" in page
     assert re.findall(r"<tr><th>(\d)", page) == ["1", "2", "3", "4"]
     for words in (
-        "processing.guarantee=exactly_once_v2",
+        "processing.guarantee=<wbr>exactly_once_v2",
         "point of no return",
         "not Stable 100 s after a start",
         "--group shop --watch 2",
@@ -114,11 +114,33 @@ def test_the_version_of_the_group_in_each_step_is_said(old, new, texts):
 def test_an_operator_waits_twice_the_longest_pause_before_stopping():
     made = plan("3.9", "4.3")
     (cost,) = costs_of(made, longest_pause_ms=60_000, session_ms=50_000, pause_ms=60_000)
-    signs = signs_of(made.steps[0], cost, SimulatedGroup())
+    signs = signs_of(made, made.steps[0], cost, SimulatedGroup())
     assert signs.stop[0] == "not Stable 120 s after a start"
     assert any(line.startswith("mostly: members stop without leaving") for line in signs.seen)
     (quick,) = costs_of(made)
-    assert signs_of(made.steps[0], quick, SimulatedGroup()).stop[0].startswith("not Stable 30 s")
+    assert (
+        signs_of(made, made.steps[0], quick, SimulatedGroup()).stop[0].startswith("not Stable 30 s")
+    )
+
+
+def test_each_sentence_of_a_step_is_in_one_place_only(page):
+    rows = re.findall(r"<tr><th>\d</th>(.*?)</tr>", page)
+    for row in rows:
+        sentences = re.findall(r"<li>(.*?)</li>", row)
+        assert len(sentences) == len(set(sentences)) > 0
+    common = page.split("Watch in every step:")[1].split("</p>")[0]
+    for words in ("state Stable", "lag that falls again", "--watch 2"):
+        assert common.count(words) == 1
+        assert not any(words in row for row in rows)
+
+
+def test_a_step_that_cannot_be_rehearsed_says_why_in_the_words_of_live(page):
+    assert page.count("cannot be rehearsed: exactly-once: members of live") == 1
+    assert "Not rehearsed" in page
+    assert "rolling-bounce live --from 3.9.2 --to 4.3.1 --broker kafka:RELEASE</code>" in page
+    spoken = " ".join(CliRunner().invoke(main, ["live", "--help"]).stdout.split())
+    for sentence in NOT_REHEARSED:
+        assert sentence in spoken
 
 
 def test_the_command_writes_the_page(tmp_path):

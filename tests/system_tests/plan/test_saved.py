@@ -27,7 +27,7 @@ def plan(*words):
 
 def test_members_threads_tasks_state_and_release_come_from_the_file(saved):
     file = saved("natives")
-    made = json.loads(plan("--problem", file, "--to", "next").output)
+    made = json.loads(plan("--problem", file, "--to", "next").stdout)
     records = json.loads(file.read_text())["end_offset_sums"]
     group = made["group"]
     assert made["from"] == "native"
@@ -50,7 +50,7 @@ def test_if_several_releases_match_one_has_to_be_given(saved):
     done = plan("--problem", file, "--to", "4.1")
     assert done.exit_code == 2
     assert "members of the saved group match 3.4.0 to 4.3.1; name the release" in done.stderr
-    assert json.loads(plan("--problem", file, "--from", "3.9.1", "--to", "4.1").output)["rolling"]
+    assert json.loads(plan("--problem", file, "--from", "3.9.1", "--to", "4.1").stdout)["rolling"]
 
 
 def test_a_release_that_members_do_not_run_is_refused(saved):

@@ -104,6 +104,24 @@ def test_a_saved_group_says_what_is_restored(tmp_path):
     assert "4,000 if stores are in memory" in done.stdout
 
 
+def test_the_report_of_a_move_has_the_decision_and_every_step(tmp_path):
+    file, page = tmp_path / "group.json", tmp_path / "move.html"
+    file.write_text(json.dumps(SAVED))
+    words = ("--from", "4.3", "--brokers", "4.3", "--problem", str(file), "--report", str(page))
+    assert plan(*words).exit_code == 0
+    text = page.read_text()
+    assert '<span class="verdict go">go, if the points below are met' in text
+    for sentence in ("not Empty 90 s after the last stop", "restore 2,000 records", "KIP-1071"):
+        assert sentence in text
+    assert text.count("<tr><th>") == 3  # two steps, and the head of the conditions
+    assert "<script" not in text
+    assert plan(*words[:2], "--brokers", "4.2.0", "--report", str(page)).exit_code == 1
+    assert '<span class="verdict stop">no go' in page.read_text()
+    assert "KAFKA-20254" in page.read_text()
+    done = plan(*words[:4], "--report", str(tmp_path / "missing" / "move.html"))
+    assert done.exit_code == 3
+
+
 def test_unknown_sizes_are_not_zero_records(tmp_path):
     file = tmp_path / "group.json"
     file.write_text(json.dumps(SAVED | {"end_offset_sums": {}}))

@@ -1,8 +1,8 @@
-"""What else changes between releases: Java, brokers, defaults, removed settings, store formats.
+"""A change of a release, and which changes concern a path.
 
-`change_rows.py` has the data, a row for each change with its source. A row concerns a path if the
-group comes to run a release that has the change, from one that does not. Another target than a
-release (a new rebalance protocol) declares rows of the same form and selects them itself.
+A row concerns a path if the group comes to run a release that has the change, from one that does
+not. Another target than a release (a new rebalance protocol) declares rows of the same form and
+selects them itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,6 +26,14 @@ class Subject(StrEnum):
     DEFECT = "defect"
 
 
+class When(StrEnum):
+    """When an operator deals with a change; the value is the title of its rows."""
+
+    BEFORE = "Before you start"
+    STEP = "In the steps"
+    AFTER = "Afterwards"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseChange:
     """One change, as a row of data.
@@ -33,8 +41,9 @@ class ReleaseChange:
     Attributes:
         since: the first release with it; until: the first later release without it, or empty.
         subject: what it is about.
+        when: whether it is dealt with before the upgrade, in a step of the plan, or afterwards.
         what: what changes, as a sentence without a full stop.
-        action: what to do before the step, as an imperative; empty if nothing.
+        action: what to do, as an imperative; empty if nothing.
         source: KIP, issue, or the page of Kafka's documentation that says it.
         uses: features of the application that are concerned; empty: every application.
         unless: features with which the change has no effect.
@@ -44,6 +53,7 @@ class ReleaseChange:
     since: str
     until: str = ""
     subject: Subject
+    when: When = When.BEFORE
     what: str
     action: str = ""
     source: str
@@ -65,11 +75,12 @@ class PathChange:
     Attributes:
         release: the first release of the path that has the change; on the way back, the first one
             that does not.
-        subject, what, action, source: as in `ReleaseChange`.
+        subject, when, what, action, source: as in `ReleaseChange`.
     """
 
     release: str
     subject: Subject
+    when: When
     what: str
     action: str
     source: str
@@ -120,6 +131,7 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
         PathChange(
             release=reached[0].name,
             subject=row.subject,
+            when=row.when if is_upgrade else When.AFTER,
             what=what,
             action=action,
             source=row.source,

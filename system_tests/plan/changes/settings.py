@@ -1,146 +1,63 @@
-"""The changes of Kafka Streams' releases that an upgrade has to know, with their sources.
-
-Defaults and removed settings were compared with the `ConfigDef` of the published jars of 2.3.1,
-2.8.2, 3.1.2, 3.9.1 and 4.3.1. "upgrade notes" is the page "Upgrading" of Kafka's documentation,
-"Streams guide" the page "Upgrade Guide and API Changes" of Kafka Streams.
-"""
+"""Settings and APIs: what is removed, which defaults change, what behaves otherwise."""
 
 from typing import Final
 
-from system_tests.plan.changes import ReleaseChange, Subject
+from system_tests.plan.changes.model import ReleaseChange, Subject, When
 from system_tests.plan.uses import Use
-
-JAVA_AND_BROKERS: Final = (
-    ReleaseChange(
-        since="2.0.0",
-        until="4.0.0",
-        subject=Subject.JAVA,
-        what="members need Java 8 or later; Java 7 is not supported",
-        source="upgrade notes 2.0.0",
-    ),
-    ReleaseChange(
-        since="4.0.0",
-        subject=Subject.JAVA,
-        what="members need Java 11 or later; Java 8 is not supported",
-        action="run the members of the release before on Java 11 first",
-        source="KIP-750, upgrade notes 4.0.0",
-    ),
-    ReleaseChange(
-        since="0.10.1.0",
-        until="2.2.1",
-        subject=Subject.BROKERS,
-        what="members need brokers of 0.10.1 or later",
-        source="Streams guide",
-    ),
-    ReleaseChange(
-        since="2.2.1",
-        until="4.0.0",
-        subject=Subject.BROKERS,
-        what="members need brokers of 0.11.0 or later, and message format 0.11 or later",
-        source="Streams guide",
-    ),
-    ReleaseChange(
-        since="4.0.0",
-        subject=Subject.BROKERS,
-        what="members need brokers of 2.1 or later: old versions of requests are removed",
-        action="upgrade the brokers first",
-        source="KIP-896, upgrade notes 4.0.0",
-    ),
-    ReleaseChange(
-        since="2.1.0",
-        subject=Subject.BROKERS,
-        what="brokers of 4.0 and later accept members of 2.1 and later only",
-        action="upgrade brokers to 4.0 or later only after every member runs this release",
-        source="KIP-896, upgrade notes 4.0.0",
-        back="brokers of 4.0 and later accept members of 2.1 and later only",
-    ),
-    ReleaseChange(
-        since="3.0.0",
-        subject=Subject.BROKERS,
-        what="producers are idempotent by default: brokers below 2.8 that check ACLs demand the"
-        " permission IDEMPOTENT_WRITE",
-        action="grant it on the cluster, or set producer.enable.idempotence=false",
-        source="KIP-679, KAFKA-13598, upgrade notes 3.0.0",
-        unless=(Use.EOS,),  # transactional producers are idempotent in every release
-    ),
-    ReleaseChange(
-        since="3.0.0",
-        subject=Subject.BROKERS,
-        what="replication.factor of internal topics is -1 (the broker's default) instead of 1, and"
-        " -1 needs brokers of 2.4 or later",
-        action="set replication.factor if the brokers are older or their default does not fit",
-        source="KIP-733, Streams guide 3.0.0",
-        back="replication.factor of new internal topics is 1 again unless it is set",
-    ),
-)
-"""Requirements on the hosts and on the brokers."""
-
-EXACTLY_ONCE: Final = (
-    ReleaseChange(
-        since="4.0.0",
-        subject=Subject.EXACTLY_ONCE,
-        what="exactly_once and exactly_once_beta are removed; only exactly_once_v2 is accepted, and"
-        " it needs brokers of 2.5 or later",
-        action="switch every member to exactly_once_v2 before (a step of this plan)",
-        source="KIP-732, KAFKA-12822, Streams guide 4.0.0",
-        uses=(Use.EOS,),
-    ),
-    ReleaseChange(
-        since="3.0.0",
-        until="4.0.0",
-        subject=Subject.EXACTLY_ONCE,
-        what="exactly_once and exactly_once_beta are deprecated; exactly_once_v2 replaces both",
-        source="KIP-732, Streams guide 3.0.0",
-        uses=(Use.EOS,),
-    ),
-    ReleaseChange(
-        since="2.6.0",
-        subject=Subject.EXACTLY_ONCE,
-        what="one producer for each thread is possible (KIP-447): exactly_once_beta up to 2.8,"
-        " exactly_once_v2 from 3.0 on",
-        source="KIP-447, Streams guide 2.6.0",
-        uses=(Use.EOS,),
-        back="only exactly_once exists: switch every member back to it before",
-    ),
-    ReleaseChange(
-        since="4.0.0",
-        subject=Subject.EXACTLY_ONCE,
-        what="the switch to version 2 changes transactional ids: application.id-taskId becomes"
-        " application.id-processId-threadIdx, in which processId is a UUID; ACLs on literal ids do"
-        " not match them",
-        action="before the switch, grant WRITE and DESCRIBE on transactional ids with the prefix"
-        " application.id (kafka-acls.sh --resource-pattern-type prefixed)",
-        source="KIP-447, KIP-732, StreamsProducer and ActiveTaskCreator of Kafka Streams",
-        uses=(Use.EOS,),
-    ),
-    ReleaseChange(
-        since="4.3.0",
-        subject=Subject.EXACTLY_ONCE,
-        what="as before, a member that crashes deletes its state and restores all of it",
-        source="KIP-1035, Streams guide 4.3.0",
-        uses=(Use.EOS,),
-    ),
-)
-"""What concerns applications with processing.guarantee other than at_least_once."""
 
 REMOVED: Final = (
     ReleaseChange(
         since="3.0.0",
         subject=Subject.REMOVED,
         what="all Streams APIs that were deprecated in 2.5 or earlier, and the settings"
-        " partition.grouper and default.windowed.{key,value}.serde.inner"
-        " (now windowed.inner.class.serde)",
+        " partition.grouper and default.windowed.{key,value}.serde.inner: an application gives the"
+        " inner serdes in its code; plain consumers set windowed.inner.class.serde",
         action="compile the application against the new release without deprecation warnings",
-        source="upgrade notes 3.0.0, KIP-528",
+        source="upgrade notes 3.0.0, KIP-528, KIP-725",
+    ),
+    ReleaseChange(
+        since="3.0.0",
+        subject=Subject.REMOVED,
+        what="joins of two KStreams with Joined, which 2.4 deprecated: StreamJoined replaces it,"
+        " and its stores keep their generated names unless withStoreName() names them, which"
+        " renames their changelog topics",
+        action="move to StreamJoined without withStoreName(), and compare Topology.describe() of"
+        " both programs",
+        source="KIP-479, KAFKA-12568, Streams guide 2.4.0 and 3.0.0",
+    ),
+    ReleaseChange(
+        since="4.0.0",
+        subject=Subject.REMOVED,
+        when=When.STEP,
+        what="the eager rebalance protocol: a group of 2.3 or below reaches this release only over"
+        " a bridge, and a member with upgrade.from up to 2.3 does not start",
+        action="let every member run without such a setting before (a step of a plan from 2.3)",
+        source="KAFKA-18839",
+    ),
+    ReleaseChange(
+        since="4.1.0",
+        subject=Subject.REMOVED,
+        when=When.AFTER,
+        what="nothing yet, but windowed.inner.class.serde and window.size.ms are deprecated as"
+        " settings of Streams, which never used them; 4.3.1 still accepts both (that 4.1 is the"
+        " release that deprecates them is not checked in its jar)",
+        source="KIP-1020, KAFKA-16260",
     ),
     ReleaseChange(
         since="4.0.0",
         subject=Subject.REMOVED,
         what="the Streams APIs that were deprecated in 3.6 or earlier, except JoinWindows.of() and"
         " grace(): the old processor API, KStream#through, #transform*, #branch,"
-        " KafkaStreams#setUncaughtExceptionHandler of Java's type; and the setting retries",
+        " KafkaStreams#setUncaughtExceptionHandler of Java's type",
         action="compile the application against 3.9 without deprecation warnings first",
         source="KAFKA-12822, KAFKA-17531, Streams guide 4.0.0",
+    ),
+    ReleaseChange(
+        since="4.0.0",
+        subject=Subject.REMOVED,
+        what="the setting retries, which Streams ignores since 2.7 (see task.timeout.ms)",
+        action="remove it; set producer.retries or admin.retries if a client needs it",
+        source="KIP-572, KAFKA-16328",
     ),
     ReleaseChange(
         since="4.0.0",
@@ -190,6 +107,14 @@ DEFAULTS: Final = (
         back="tasks move at once; without warm-ups they restore after they moved",
     ),
     ReleaseChange(
+        since="2.8.0",
+        subject=Subject.DEFAULT,
+        what="a task whose client times out is tried again for task.timeout.ms = 5 min before the"
+        " application sees a TimeoutException; the setting retries is ignored since 2.7",
+        action="set task.timeout.ms if the application has to fail sooner, 0 for at once",
+        source="KIP-572, Streams guide 2.7.0 and 2.8.0",
+    ),
+    ReleaseChange(
         since="3.0.0",
         subject=Subject.DEFAULT,
         what="default.key.serde and default.value.serde are null instead of the byte array's: a"
@@ -200,6 +125,7 @@ DEFAULTS: Final = (
     ReleaseChange(
         since="3.0.0",
         subject=Subject.DEFAULT,
+        when=When.AFTER,
         what="producers wait for all in-sync replicas: acks=all instead of 1",
         source="KIP-679, upgrade notes 3.0.0",
         unless=(Use.EOS,),  # transactional producers use acks=all in every release
@@ -216,6 +142,7 @@ DEFAULTS: Final = (
     ReleaseChange(
         since="4.0.0",
         subject=Subject.DEFAULT,
+        when=When.AFTER,
         what="metadata.recovery.strategy is rebootstrap instead of none: clients that lose all"
         " brokers ask the bootstrap servers again",
         source="KIP-1102, KIP-899",
@@ -227,6 +154,7 @@ BEHAVIOUR: Final = (
     ReleaseChange(
         since="2.4.0",
         subject=Subject.BEHAVIOUR,
+        when=When.AFTER,
         what="with the cooperative protocol members keep what does not move during a rebalance, and"
         " a state listener does not always see REBALANCING",
         source="KIP-429, Streams guide 2.4.0",
@@ -265,6 +193,7 @@ BEHAVIOUR: Final = (
     ReleaseChange(
         since="2.4.0",
         subject=Subject.BEHAVIOUR,
+        when=When.AFTER,
         what="metrics of clients, threads, tasks and stores are reworked",
         action="check dashboards and alarms",
         source="KIP-444, Streams guide 2.4.0",
@@ -272,6 +201,7 @@ BEHAVIOUR: Final = (
     ReleaseChange(
         since="4.3.0",
         subject=Subject.BEHAVIOUR,
+        when=When.AFTER,
         what="the ratios of threads (commit, process, poll, punctuate) are of a rolling window",
         source="Streams guide 4.3.0",
     ),

@@ -1,0 +1,56 @@
+"""What `rolling-bounce live` rehearses of a plan, and what not; `plan` and `live` say the same."""
+
+from typing import Final
+
+from probing import find_release
+from system_tests.plan.steps import PlanStep, UpgradePlan
+from system_tests.plan.uses import Use
+
+_TRANSACTIONS: Final = (
+    "exactly-once: members of live have no processing.guarantee and write no transactions"
+)
+_FORMATS: Final = (
+    "formats of foreign-key joins and of KTable repartition topics: members of live have neither"
+)
+_STORES: Final = (
+    "state: members of live have no stores, so neither formats on disk nor restores are rehearsed"
+)
+_JVM: Final = (
+    "the JVM: members of live emulate the protocol of a release; rehearse its Java version,"
+    " settings and APIs with your application"
+)
+_OLD_BROKERS: Final = "brokers below 3.3, which need ZooKeeper: live starts 3.3 and later"
+_OLD_MEMBERS: Final = (
+    "brokers of 4.0 and later with members below 2.1, which they refuse (KIP-896); the clients of"
+    " live speak newer requests, so a rehearsal does not show it"
+)
+NOT_REHEARSED: Final = (_TRANSACTIONS, _FORMATS, _STORES, _JVM, _OLD_BROKERS, _OLD_MEMBERS)
+"""What no rehearsal covers, as sentences without a full stop."""
+
+_USES: Final = {Use.EOS: _TRANSACTIONS, Use.FK_JOIN: _FORMATS, Use.KTABLE: _FORMATS}
+_FIRST_OF_NEW_BROKERS: Final = (2, 1, 0)
+
+
+def rehearsal_of(made: UpgradePlan, step: PlanStep) -> str:
+    """Return the command that rehearses a step with its leg, or why it cannot be rehearsed."""
+    if step.rolling and step.stage < 0:
+        return f"cannot be rehearsed: {_TRANSACTIONS}"
+    if step.rolling and step.stage >= made.bounces_by_leg[step.leg]:
+        return f"cannot be rehearsed: {_FORMATS}"
+    legs = (made.stops[step.leg], made.stops[step.leg + 1])
+    if step.rolling and step.stage > 0:
+        return "together with the step before"
+    static = " --static" if Use.STATIC in made.uses else ""
+    offline = "" if step.rolling else " --offline"
+    command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{static}{offline}"
+    return f"{command} --broker kafka:RELEASE, with the release of your brokers"
+
+
+def not_rehearsed(made: UpgradePlan) -> tuple[str, ...]:
+    """Return what a rehearsal of a plan leaves out, as sentences without a full stop."""
+    if not made.steps or any(find_release(stop).is_native for stop in made.stops):
+        return ()
+    is_old = any(find_release(stop).order < _FIRST_OF_NEW_BROKERS for stop in made.stops)
+    found = [_USES[use] for use in made.uses if use in _USES]
+    found += [_STORES, _JVM, _OLD_BROKERS, *([_OLD_MEMBERS] if is_old else [])]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,133 @@
+"""The parts that the reports of all plans share: one HTML file without scripts or requests."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from system_tests.report import ReportError
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_STYLE: Final = """
+body{font:13px/1.4 system-ui,sans-serif;margin:1.2rem auto;max-width:1100px;padding:0 1rem;
+color:#1c2429;background:#fff}
+h1{font-size:1.35rem;margin:0 0 .3rem}h2{font-size:1rem;margin:1rem 0 .3rem}
+.verdict{color:#fff;border-radius:.3rem;padding:.1rem .6rem;margin-right:.6rem}
+.go{background:#2e7d32}.check{background:#8a5300}.stop{background:#c62828}
+table{border-collapse:collapse;width:100%}th,td{border:1px solid #cfd8dc;padding:.25rem .4rem;
+text-align:left;vertical-align:top}th{background:#f5f7f8}td ul{margin:0;padding-left:1rem}
+.facts{display:flex;flex-wrap:wrap;gap:.3rem 1.6rem;margin:.3rem 0}.facts b{font-weight:600}
+.fatal,.noreturn{color:#b71c1c;font-weight:600}.small{color:#455a64;font-size:12px}
+code{background:#f5f7f8;padding:0 .2rem;overflow-wrap:anywhere}.box{white-space:nowrap}
+svg{width:100%;height:auto;font:10px system-ui,sans-serif}svg .title{font-size:11px;font-weight:600;
+paint-order:stroke;stroke:#fff;stroke-width:4px}
+svg .lane{text-anchor:end}svg .number{text-anchor:middle;fill:#455a64}
+svg line{stroke:#b0bec5;stroke-dasharray:2 3}
+.key{display:inline-block;width:.8rem;height:.8rem;margin:0 .3rem 0 1rem;vertical-align:-1px}
+.steps{table-layout:fixed}.steps td{overflow-wrap:anywhere}.annex td{overflow-wrap:break-word}
+.annex{font-size:11.5px}.sign{display:flex;gap:2rem;margin-top:1rem}
+.sign div{flex:1;border-top:1px solid #90a4ae}
+@media print{@page{margin:12mm}body{margin:0;padding:0;max-width:none;font-size:9px;line-height:1.3}
+.annex,.small{font-size:8px}h1{font-size:13px}h2{font-size:11px;margin:.6rem 0 .2rem}
+tr,svg{break-inside:avoid}}
+"""
+
+
+class Decision(NamedTuple):
+    """What a plan supports, in words, and its CSS class: go, check or stop."""
+
+    words: str
+    colour: str
+
+
+class Condition(NamedTuple):
+    """A row of the table of what has to be done or known: about what, since which release, what."""
+
+    about: str
+    release: str
+    what: str
+    action: str
+    source: str
+
+
+def page_html(title: str, decision: Decision, body: str) -> str:
+    """Return the page; `title` and the decision are escaped here, `body` is HTML."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width">'
+        f'<link rel="icon" href="data:,"><title>{escape(title)}: {escape(decision.words)}</title>'
+        f"<style>{_STYLE}</style></head><body>\n"
+        f'<h1><span class="verdict {decision.colour}">{escape(decision.words)}</span>'
+        f"Upgrade of Kafka Streams, {escape(title)}</h1>\n{body}</body></html>\n"
+    )
+
+
+SIGNATURES: Final = (
+    '<div class="sign"><div>go / no go</div><div>decided by, date</div>'
+    "<div>on call, from &ndash; until</div></div>\n"
+)
+
+
+def facts_html(facts: Iterable[tuple[str, str]]) -> str:
+    """Return named facts, side by side."""
+    cells = "".join(f"<span><b>{name}:</b> {escape(text)}</span>" for name, text in facts)
+    return f'<div class="facts">{cells}</div>'
+
+
+def list_html(lines: Iterable[str]) -> str:
+    """Return sentences as a list; those that are commands are set as such."""
+    return "<ul>" + "".join(f"<li>{line_html(line)}</li>" for line in lines) + "</ul>"
+
+
+def line_html(line: str) -> str:
+    """Return a sentence; a command that it begins with is set as such.
+
+    A line may break behind the = of a setting.
+    """
+    if not line.startswith(("assignor ", "rolling-bounce ")):
+        return escape(line).replace("=", "=<wbr>")
+    command, comma, rest = line.partition(", ")
+    return f"<code>{escape(command)}</code>{escape(comma + rest)}"
+
+
+def table_html(heads: Sequence[tuple[str, int]], rows: Iterable[str]) -> str:
+    """Return a table: heads with their widths in percent, and rows as HTML."""
+    head = "".join(f'<th style="width:{width}%">{name}</th>' for name, width in heads)
+    return f'<table class="steps"><tr>{head}</tr>{"".join(rows)}</table>'
+
+
+def conditions_html(found: Sequence[Condition], fatal: str) -> str:
+    """Return conditions as a table: those with an action, with a box to tick, come first.
+
+    Args:
+        found: the conditions.
+        fatal: what a condition begins with that is printed in red.
+    """
+    if not found:
+        return "<p>Nothing is known.</p>"
+    todo = [condition for condition in found if condition.action]
+    rest = [condition for condition in found if not condition.action]
+    heads = ("", "about", "release", "what", "what to do", "source")
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    body = "".join(_condition(condition, fatal) for condition in (*todo, *rest))
+    return f'<table class="annex"><tr>{head}</tr>{body}</table>'
+
+
+def _condition(condition: Condition, fatal: str) -> str:
+    box = "&#9744;" if condition.action else ""
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in condition)
+    kind = ' class="fatal"' if condition.what.startswith(fatal) else ""
+    return f'<tr{kind}><td class="box">{box}</td>{cells}</tr>'
+
+
+def write_html(path: Path, page: str) -> None:
+    """Write a page to a file.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ReportError(f"{error}; choose another file for --report") from error

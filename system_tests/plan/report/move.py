@@ -1,0 +1,83 @@
+"""The page of a move to the streams protocol (KIP-1071), as the page of an upgrade."""
+
+from html import escape
+from pathlib import Path
+
+from system_tests.plan.changes import PathChange
+from system_tests.plan.report.html import (
+    SIGNATURES,
+    Condition,
+    Decision,
+    conditions_html,
+    facts_html,
+    list_html,
+    page_html,
+    table_html,
+    write_html,
+)
+from system_tests.plan.streams_move import MoveStep, StreamsMove
+
+_HEADS = (
+    ("", 2),
+    ("what is done", 18),
+    ("it is done when", 18),
+    ("what it costs", 22),
+    ("when to stop", 18),
+    ("how to go back", 22),
+)
+
+
+def move_page(move: StreamsMove, *, group: str = "") -> str:
+    """Return the page as HTML; deterministic.
+
+    Args:
+        move: the plan.
+        group: id of the group, or empty.
+    """
+    title = f"{move.release}, classic to streams protocol"
+    title += f", group {group}" if group else ""
+    if move.obstacles:
+        body = f"<p>The group cannot move:</p>\n{list_html(move.obstacles)}\n"
+        return page_html(title, Decision("no go", "stop"), body)
+    facts = [
+        ("group", group or "not given (--problem FILE)"),
+        ("brokers", f"{move.brokers}, {move.assignor} assignor"),
+        ("downtime", move.downtime),
+        ("point of no return", move.no_return),
+    ]
+    rehearsal = (
+        f"rolling-bounce live --from {move.release} --to streams --broker kafka:{move.brokers}"
+    )
+    rows = (_row(number, step) for number, step in enumerate(move.steps, 1))
+    parts = [
+        facts_html(facts),
+        f"<h2>Steps</h2>\n{table_html(_HEADS, rows)}",
+        f'<p class="small"><b>Rehearse:</b> <code>{escape(rehearsal)}</code></p>',
+        SIGNATURES,
+        f"<h2>Before you start</h2>\n{conditions_html([_condition(c) for c in move.changes], '!')}",
+        f"<h2>The broker keeps</h2>\n{list_html(move.kept)}",
+        f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}",
+        f"<h2>Not checked</h2>\n{list_html(move.not_checked)}",
+    ]
+    colour = "go" if move.restored is not None and not move.restored.unknown else "check"
+    return page_html(
+        title, Decision("go, if the points below are met", colour), "\n".join(parts) + "\n"
+    )
+
+
+def write_move_report(path: Path, move: StreamsMove, *, group: str = "") -> None:
+    """Write `move_page` to a file.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    write_html(path, move_page(move, group=group))
+
+
+def _row(number: int, step: MoveStep) -> str:
+    cells = (step.what, step.seen, step.cost, step.stop, step.back)
+    return f"<tr><th>{number}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+
+
+def _condition(change: PathChange) -> Condition:
+    return Condition(change.subject, change.release, change.what, change.action, change.source)
