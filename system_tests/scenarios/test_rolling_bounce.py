@@ -129,7 +129,7 @@ class VersionProbing(RollingBounce):
 TestVersionProbing = VersionProbing.TestCase
 TestVersionProbing.settings = settings(max_examples=25, stateful_step_count=12)
 TestRollingBounce = RollingBounce.TestCase
-TestRollingBounce.settings = settings(max_examples=10, stateful_step_count=12)
+TestRollingBounce.settings = settings(max_examples=25, stateful_step_count=12)
 
 
 @pytest.mark.slow
