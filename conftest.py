@@ -1,5 +1,6 @@
 """Hypothesis profiles, the tenth of nightly tests, the order of tests, the check of the ledger."""
 
+import gc
 import operator
 import os
 
@@ -107,6 +108,15 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in set(left_out)]
     if os.environ.get("PYTEST_XDIST_WORKER"):
         items[:] = shared_out(items)
+
+
+def pytest_collection_finish():
+    """Take what was collected out of garbage collection: ten thousand tests live to the end.
+
+    Otherwise each full collection, of which some tests cause several, looks at all of them.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def has(item, mark):

@@ -8,6 +8,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,8 +62,9 @@ def read_rows() -> tuple[Row, ...]:
     return tuple(Row(**{**row, "where": tuple(row["where"])}) for row in table["row"])
 
 
+@cache
 def read_marks() -> tuple[Mark, ...]:
-    """Every `kip` mark of the test files, sorted.
+    """Every `kip` mark of the test files, sorted; read once in a process.
 
     Raises:
         ValueError: a mark whose arguments are not two string literals.

@@ -15,6 +15,8 @@ from assignor.adapters.rebootstrap.kafka_python import supervise
 
 _WORDS = (b"bounce", b"group", b"leader", b"member", b"probe", b"task", b"version")
 _FLUSH_S = 10.0
+# At 200 records a second, a request then holds one record of each of four partitions.
+_LINGER_MS = 20
 
 
 class WordProducer:
@@ -55,7 +57,7 @@ class WordProducer:
             bootstrap_servers=bootstrap_servers,
             client_id="words",
             acks="all",
-            linger_ms=0,
+            linger_ms=_LINGER_MS,
             metrics_enabled=False,
             reconnect_backoff_max_ms=1_000,
         )

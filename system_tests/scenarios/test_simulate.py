@@ -78,11 +78,12 @@ def test_wrong_usage_ends_with_2_and_names_what_to_do(arguments, text):
 @pytest.mark.slow
 def test_all_cores_find_what_one_finds():
     def failures(workers):
-        arguments = f"--seeds 60 --from 2.0.1 --to 2.3.0 --force --workers {workers}"
+        arguments = f"--seeds 20 --from 2.0.1 --to 2.3.0 --force --workers {workers}"
         return json.loads(run(arguments).stdout)["failures"]
 
-    assert failures(2) == failures(1)
-    assert failures(1)
+    of_one = failures(1)
+    assert failures(2) == of_one
+    assert of_one
 
 
 @pytest.mark.slow
@@ -99,7 +100,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_hashes():
             capture_output=True,
             check=False,
         ).stdout
-        for seed in (1, 2, 3)
+        for seed in (1, 2)
     }
     assert len(expected) == 1
     assert expected != {b""}

@@ -172,7 +172,8 @@ def run_fleet(
         return
     # A forked worker has everything imported; a spawned one takes a second for it.
     context = get_context("fork" if can_fork() else "spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin_work) as pool:
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin_work)
+    try:
         waiting: set[Future[Chunk]] = set()
         for chunk in chunks:
             waiting.add(pool.submit(run, options, chunk))
@@ -182,3 +183,5 @@ def run_fleet(
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
+    finally:
+        pool.shutdown(cancel_futures=True)  # an interrupt waits for no chunk that has not begun

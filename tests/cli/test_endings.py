@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from docs.generators.commands import PROGRAMS as COMMANDS
 from spark_assign.cli.session import find_java
 from spark_assign.tables.errors import SparkUnavailable
+from tests.rotation import share
 
 JOIN = Path(__file__).parents[1] / "assignor" / "problems" / "join.jsonl"
 PROGRAMS = {
@@ -36,7 +37,8 @@ WAIT_S = 240
 pytestmark = pytest.mark.timeout(600)
 STYLE = re.compile(rb"\x1b\[[0-9;]*m")
 
-every_program = pytest.mark.parametrize("program", PROGRAMS)
+# One program in each run, another one each day; at night all of them: one package ends all three.
+every_program = pytest.mark.parametrize("program", share(list(PROGRAMS), parts=len(PROGRAMS)))
 
 
 def argv(program, *words):
@@ -301,7 +303,7 @@ def test_files_and_folders_are_left_to_the_shell(program, words, kind):
     assert completions(program, words)[0][0] == kind
 
 
-@every_program
+@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_get_their_lines(program, shell):
     command = next(candidate for candidate in COMMANDS if candidate.name == program)

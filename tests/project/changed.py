@@ -241,7 +241,9 @@ def main(*, workers: int, is_list: bool) -> None:
     click.echo(f"{len(files)} changed files; fast tests of: {' '.join(tests)}")
     if is_list:
         return
-    command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "-m", FAST, *tests]
+    # A file stays on one worker, which makes its fixtures once.
+    command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "loadgroup"]
+    command += ["--no-loadscope-reorder", "-m", FAST, *tests]
     status = subprocess.run(command, cwd=ROOT, env=os.environ, check=False).returncode
     sys.exit(0 if status == _NOTHING_RAN else status)
 

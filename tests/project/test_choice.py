@@ -131,6 +131,7 @@ def test_it(): pass
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "2", "--dist", "loadgroup")])
 def test_a_nightly_proof_of_a_row_is_a_usage_error(tmp_path, options):
     ended = session(tmp_path, *options)
@@ -139,6 +140,7 @@ def test_a_nightly_proof_of_a_row_is_a_usage_error(tmp_path, options):
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
 def test_a_day_that_is_no_number_is_a_usage_error(tmp_path, options):
     ended = session(tmp_path, *options, ROTATION="abc")

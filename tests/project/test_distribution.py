@@ -21,6 +21,7 @@ from tests.distribution.archives import (
 )
 from tests.distribution.checks import SCRIPTS, WITH, checks_for, front_door_check, wrong_with
 from tests.distribution.environments import linked, workplace
+from tests.rotation import share
 
 NOT_SHIPPED = re.compile(r"system_tests/(scenarios|support)/.*")
 FOR_DEVELOPERS = {"dev", "mutate"}
@@ -43,24 +44,28 @@ def wheel(archives):
     return wheel_files(archives.wheel)
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_five_packages_but_tests_and_their_harness(wheel):
     own = {name for name in project_files() if name.partition("/")[0] in PACKAGES}
     shipped = {name for name in own if not NOT_SHIPPED.fullmatch(name)}
     assert {name for name in wheel if ".dist-info/" not in name} == shipped
 
 
+@pytest.mark.slow
 def test_the_wheel_is_marked_as_typed_and_licensed(wheel, archives):
     assert [package for package in PACKAGES if f"{package}/py.typed" not in wheel] == []
     assert [name for name in wheel if name.endswith(".dist-info/licenses/LICENSE")]
     assert metadata(archives.wheel)["License-Expression"] == "Apache-2.0"
 
 
+@pytest.mark.slow
 def test_the_wheel_brings_three_commands(wheel):
     (name,) = [name for name in wheel if name.endswith("entry_points.txt")]
     lines = wheel[name].decode().splitlines()
     assert sorted(line.split(" = ")[0] for line in lines if " = " in line) == sorted(SCRIPTS)
 
 
+@pytest.mark.slow
 def test_nothing_but_an_extra_brings_a_client_spark_or_a_plotting_library(archives):
     needed = [
         requirement
@@ -77,11 +82,13 @@ def test_nothing_but_an_extra_brings_a_client_spark_or_a_plotting_library(archiv
     }
 
 
+@pytest.mark.slow
 def test_the_sdist_is_what_git_keeps_and_nothing_else(archives):
     kept = {name for name in project_files() if not name.startswith(NOT_FOR_THE_SDIST)}
     assert sdist_files(archives.sdist) == kept | {"PKG-INFO"}
 
 
+@pytest.mark.slow
 def test_the_sdist_builds_the_same_wheel(archives, wheel, tmp_path):
     (tmp_path / "sdist").mkdir()
     build(unpack(archives.sdist, tmp_path / "sdist"), tmp_path / "dist", "--wheel")
@@ -117,8 +124,8 @@ def test_every_extra_and_every_python_that_is_promised_is_tried():
     ],
 )
 def test_the_wheel_works_in_a_clean_environment(extra, archives, tmp_path):
+    """Of the checks without extras a third, others each day; at night all of them."""
     python = linked(archives.wheel, extra, tmp_path / "venv")
     place = workplace(tmp_path / "place")
-    assert [
-        found for check in checks_for(extra) if (found := wrong_with(check, python, place))
-    ] == []
+    checks = checks_for(extra) if extra else share(checks_for(extra), parts=3)
+    assert [found for check in checks if (found := wrong_with(check, python, place))] == []

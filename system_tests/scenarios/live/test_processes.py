@@ -17,7 +17,9 @@ pytestmark = [
 _BOUNCE = "--from 3.1 --to native --rate 50"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)]
+)
 def test_an_interrupt_stops_everything_and_waits_for_no_bounce(started, number):
     process, children = started(_BOUNCE)
     assert len(children) >= 2  # one may be between two lives already

@@ -43,11 +43,7 @@ def lines():
 
 
 def parameters():
-    """Each commit runs the line with a strategy and --py-files; the others run at night."""
-    nightly = (pytest.mark.nightly,)
-    return [
-        pytest.param(c, id=out_of(c), marks=() if "my_rules" in c else nightly) for c in lines()
-    ]
+    return [pytest.param(command, id=out_of(command)) for command in lines()]
 
 
 def out_of(command):
@@ -104,6 +100,7 @@ def environment(folder, **more):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # in every run: the job in tests/spark_assign/batch, the packed program in cli
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("command", parameters())
 def test_the_line_places_all_groups_on_the_executors(place, command):

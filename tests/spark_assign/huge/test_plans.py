@@ -7,10 +7,13 @@ from assignor import find_strategy, high_availability, thread_bands, validate
 from assignor.problems import moves_of, play, totals
 from spark_assign.huge.checks import too_many_subtopologies
 from spark_assign.huge.worker.answer import COSTS
+from tests.rotation import share
 from tests.spark_assign.huge import groups
 
 STRATEGIES = ("sticky", "high_availability")
 SEEDS = range(25)
+# For what holds for each seed alone: a third in each run, others each day; at night all of them.
+EACH = share(SEEDS, parts=3)
 
 
 def threads_apart(state, clients):
@@ -49,7 +52,7 @@ def racks_spanned(state, assignment):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("racks", [0, 3])
 def test_plans_are_valid_and_as_balanced_as_those_of_the_core(strategy, racks):
-    for seed in SEEDS:
+    for seed in EACH:
         state = groups.random_group(seed, racks=racks)
         assignment, info = groups.run_group(state, strategy)
         core = find_strategy(strategy)(state)
@@ -67,7 +70,7 @@ def test_plans_are_valid_and_as_balanced_as_those_of_the_core(strategy, racks):
 
 @pytest.mark.parametrize("kind", ["fresh", "steady", "join", "leave", "mess"])
 def test_sticky_moves_no_more_than_the_core_and_is_as_balanced(kind):
-    for seed in SEEDS:
+    for seed in EACH:
         state = groups.random_group(seed, kind=kind)
         assignment, _ = groups.run_group(state, "sticky")
         core = find_strategy("sticky")(state)
@@ -78,7 +81,7 @@ def test_sticky_moves_no_more_than_the_core_and_is_as_balanced(kind):
 
 
 def test_sticky_moves_the_fewest_tasks_that_bands_allow():
-    for seed in SEEDS:
+    for seed in EACH:
         state = groups.random_group(seed, kind="join", standbys=0)
         assignment, info = groups.run_group(state, "sticky")
         homes, quota = info.decided.actives.homes, info.decided.actives.stateful
@@ -87,7 +90,7 @@ def test_sticky_moves_the_fewest_tasks_that_bands_allow():
 
 @pytest.mark.parametrize("racks", ["none", "min_traffic", "balance_subtopology"])
 def test_no_more_tasks_are_started_behind_than_by_the_core(racks):
-    for seed in SEEDS:
+    for seed in EACH:
         state = groups.random_group(seed, racks=3, strategy=racks)
         assignment, _ = groups.run_group(state, "high_availability")
         core = high_availability(state)
@@ -95,7 +98,7 @@ def test_no_more_tasks_are_started_behind_than_by_the_core(racks):
 
 
 def test_caught_up_copy_takes_over_when_a_client_is_lost():
-    for seed in SEEDS:
+    for seed in EACH:
         state = groups.random_group(seed, kind="leave", standbys=1)
         assignment, _ = groups.run_group(state, "high_availability")
         assert moves_of(state, assignment).cold == 0, seed
@@ -162,7 +165,7 @@ def test_rack_cost_is_near_the_optimum_if_clients_of_a_rack_share_a_node(strateg
 
 
 def test_copies_are_spread_over_racks_as_in_the_core():
-    for seed in SEEDS:
+    for seed in EACH:
         state = groups.random_group(seed, racks=3)
         assignment, _ = groups.run_group(state, "sticky")
         core = find_strategy("sticky")(state)
@@ -208,7 +211,7 @@ def test_more_subtopologies_than_buckets_are_a_warning():
 
 
 def test_costs_of_the_last_pass_are_those_of_the_plan():
-    for seed in SEEDS:
+    for seed in EACH:
         state = groups.random_group(seed, racks=3)
         assignment, info = groups.run_group(state, "high_availability")
         moves = moves_of(state, assignment)

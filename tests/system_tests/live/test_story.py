@@ -194,7 +194,7 @@ def test_a_report_that_cannot_be_written_ends_with_3_before_anything_starts(tmp_
 @pytest.mark.timeout(600)
 def test_a_real_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_again(tmp_path):
     page = tmp_path / "page.html"
-    line = "live --from 3.1 --to native --members 2 --order b,a"
+    line = "live --from 3.1 --to native --members 2 --rate 20.0 --order b,a"
     done = subprocess.run(
         [sys.executable, "-m", "system_tests.cli.main", *line.split(), "--report", str(page)],
         capture_output=True,

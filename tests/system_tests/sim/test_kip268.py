@@ -161,9 +161,9 @@ def test_one_bounce_without_a_setting_is_enough_under_any_leader():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("members", "parts"), [(3, 4), (4, 10)])
+@pytest.mark.parametrize(("members", "parts"), [(3, 12), (4, 30)])
 def test_one_bounce_is_enough_among_more_members(members, parts):
-    """A quarter of the pairs, or a tenth, another one each day; at night all of them."""
+    """A twelfth of the pairs, or a thirtieth, others each day; at night all of them."""
     check_one_bounce(share(plain_pairs(), parts=parts), members=members, ways=members)
 
 

@@ -46,7 +46,7 @@ def member(member_id="m", *rows, **fields):
     return Member(**(wanted | fields))
 
 
-def described(*members, parts=("0",), sizes=(4,), **fields):
+def described(*members, parts=("0",), sizes=(4,), sources=("in",), **fields):
     wanted = {
         "error_code": 0,
         "error_message": None,
@@ -59,7 +59,7 @@ def described(*members, parts=("0",), sizes=(4,), **fields):
             subtopologies=[
                 Part(
                     subtopology_id=name,
-                    source_topics=["in"],
+                    source_topics=list(sources),
                     repartition_sink_topics=[],
                     state_changelog_topics=[
                         Part.TopicInfo(
@@ -125,7 +125,9 @@ def test_an_unknown_group_is_dead_and_a_topology_may_be_missing():
         (described(parts=("0", "0")), "subtopology 0 twice"),
         (
             described(
-                *(member(f"m{n}", ("0", range(500_000))) for n in range(2)), member("m", ("0", [0]))
+                member("m0", ("0", range(100))),
+                member("m1", ("0", [100])),
+                sources=[f"t{number}" for number in range(9_901)],
             ),
             "active tasks that read 1000001 partitions",
         ),

@@ -73,7 +73,7 @@ def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
     assert growth(shape, standbys=standbys, feature=feature, tasks=tasks) <= GROWTH
 
 
-@pytest.mark.parametrize("standbys", [1, 2])
+@pytest.mark.parametrize("standbys", [1, NIGHTLY_2])
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 @pytest.mark.parametrize("feature", ["tag_a_client", "huge_client"])
 def test_a_value_a_client_or_a_huge_client_takes_no_more_steps(feature, shape, standbys):
@@ -91,7 +91,7 @@ def test_a_huge_client_that_many_tasks_are_handed_over_is_not_sorted_each_time()
     assert large / small <= GROWTH
 
 
-@pytest.mark.parametrize("standbys", [0, 1])
+@pytest.mark.parametrize("standbys", [NIGHTLY_0, 1])
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 def test_a_rack_a_client_takes_no_more_steps(shape, standbys):
     grown = growth(shape, standbys=standbys, feature="rack_a_client", tasks=TASKS_WITH_OWN_RACKS)
