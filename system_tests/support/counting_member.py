@@ -193,7 +193,7 @@ class Member:
             commit(*arguments, **options)
             self._reached("after commit")
 
-        self._consumer.poll, self._consumer.commit = stepped_poll, stepped_commit
+        vars(self._consumer).update(poll=stepped_poll, commit=stepped_commit)
 
     def run(self) -> None:
         """Count until SIGTERM."""
