@@ -15,6 +15,7 @@ from assignor.embedding.errors import (
     StateDirectoryLocked,
     StoreNotHeld,
     StoreReadOnly,
+    error_text,
     fatal_reason,
 )
 from assignor.embedding.internal_topics import (
@@ -88,6 +89,7 @@ __all__ = [
     "StoreReadOnly",
     "TaskState",
     "TaskStores",
+    "error_text",
     "fatal_reason",
     "internal_topics",
     "is_state_directory",

@@ -193,7 +193,8 @@ class Member:
             commit(*arguments, **options)
             self._reached("after commit")
 
-        vars(self._consumer).update(poll=stepped_poll, commit=stepped_commit)
+        self._consumer.poll = stepped_poll  # type: ignore[method-assign]
+        self._consumer.commit = stepped_commit  # type: ignore[method-assign]
 
     def run(self) -> None:
         """Count until SIGTERM."""

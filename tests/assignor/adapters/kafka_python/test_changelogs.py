@@ -159,3 +159,13 @@ def test_a_cluster_that_is_gone_is_one_sentence():
 def test_a_setting_that_no_client_has_is_refused():
     with pytest.raises(ConfigError, match="boostrap_servers"):
         KafkaChangelogs(boostrap_servers="127.0.0.1:1")
+
+
+def test_a_missing_output_topic_is_named_soon(changelogs):
+    begin_s = time.monotonic()
+    with pytest.raises(ClusterUnavailable) as raised:
+        changelogs.send("nowhere", b"k", b"v", None)
+    assert str(raised.value) == (
+        "topic nowhere does not exist, so no record can be written to it; create it"
+    )
+    assert time.monotonic() - begin_s < 15
