@@ -50,6 +50,7 @@ from assignor.embedding.state_stores import (
     Store,
     TaskState,
     TaskStores,
+    check_kinds,
 )
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "StoreReadOnly",
     "TaskState",
     "TaskStores",
+    "check_kinds",
     "error_text",
     "fatal_reason",
     "internal_topics",

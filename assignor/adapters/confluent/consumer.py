@@ -2,7 +2,7 @@
 
 import logging
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Unpack
 
@@ -14,17 +14,20 @@ from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.events import Change, Mailbox
-from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
-from assignor.adapters.confluent.offsets import offset_after, partition_of, refuse_foreign
+from assignor.adapters.confluent.offsets import (
+    checked_offsets,
+    offset_after,
+    partition_of,
+    refuse_foreign,
+)
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
-from assignor.adapters.confluent.settings import check_options, divided, rebalance_protocol
-from assignor.adapters.confluent.topics import subscribed_topics
+from assignor.adapters.confluent.settings import check_options, divided
+from assignor.adapters.confluent.topics import new_assignor, subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import MemberKeywords
 from assignor.adapters.threads import OneThread
-from assignor.rebalance import TasksListener
 from assignor.topology import Topology
 
 _poll: Final = confluent_kafka.Consumer.poll
@@ -40,6 +43,7 @@ class Consumer(CheckedReader):
     Args:
         config: of `confluent_kafka.Consumer`; `group.id` and `bootstrap.servers` are needed.
         topology: what the application processes.
+        topologies: several versions of the topology instead, for a program that can run each.
         application_id: the group id, and so the prefix of internal topics; leave it out.
         logger: librdkafka's log goes here, as in confluent-kafka.
         options: of `StreamsAssignor`: `num_standby_replicas`, `listener`, `state_dir` and others.
@@ -59,7 +63,8 @@ class Consumer(CheckedReader):
         config: Mapping[str, Any] | None = None,
         /,
         *,
-        topology: Topology,
+        topology: Topology | None = None,
+        topologies: Sequence[Topology] | None = None,
         application_id: str | None = None,
         logger: logging.Logger | None = None,
         **options: Unpack[MemberKeywords],
@@ -78,9 +83,8 @@ class Consumer(CheckedReader):
         if logger is not None:
             reader["logger"] = logger
         super().__init__(reader)
-        self._topology = topology
-        self._application_id = settings.group_id
-        self._assignor = self._new_assignor(options)
+        self._assignor = new_assignor(topology, topologies, options, settings, self._mailbox)
+        self._topologies = tuple(topologies or filter(None, [topology]))
         watch = ReaderWatch(settings, self._mailbox, reader_reaches(weakref.ref(self)))
         self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits, watch)
         self._is_open = True
@@ -88,19 +92,6 @@ class Consumer(CheckedReader):
             self, _abandoned, self._member, self._assignor, self._polling
         )
         self._abandon.atexit = False
-
-    def _new_assignor(self, options: MemberKeywords) -> StreamsAssignor:
-        settings = self._settings
-        given: dict[str, Any] = dict(options)
-        given["rebalance_protocol"] = rebalance_protocol(
-            given.get("rebalance_protocol"), settings.other_assignors
-        )
-        given["listener"] = DeferredListener(
-            given.get("listener") or TasksListener(), self._mailbox
-        )
-        if settings.client_rack:
-            given.setdefault("rack", settings.client_rack)
-        return StreamsAssignor(self._topology, application_id=self._application_id, **given)
 
     @property
     def assignor(self) -> StreamsAssignor:
@@ -111,7 +102,7 @@ class Consumer(CheckedReader):
 
     def subscribe(
         self,
-        topics: list[str],
+        topics: Sequence[str],
         on_assign: RebalanceCallback | None = None,
         on_revoke: RebalanceCallback | None = None,
         on_lost: RebalanceCallback | None = None,
@@ -135,7 +126,7 @@ class Consumer(CheckedReader):
         for name, callback in given.items():
             if callback is not None and not callable(callback):
                 raise TypeError(f"{name} expects a callable")
-        wanted = subscribed_topics(self._topology, self._application_id, topics)
+        wanted = subscribed_topics(self._topologies, self._settings.group_id, topics)
         fatal = self._member.fatal
         if fatal is not None:
             raise refused(KafkaError._FATAL, f"Failed to set subscription: {fatal.str()}")
@@ -287,7 +278,7 @@ class Consumer(CheckedReader):
         if message is not None:
             wanted = [offset_after(message, "commit")]
         elif offsets is not None:
-            wanted = list(offsets)
+            wanted = checked_offsets(offsets)
         else:
             self._serving.store_positions(self, self._serving.read)
             wanted = self._commits.stored.newer(self._serving.read)

@@ -27,6 +27,17 @@ def partition_of(position: Position) -> TopicPartition:
     return TopicPartition(position.topic, position.partition)
 
 
+def checked_offsets(offsets: object) -> list[Position]:
+    """Return given offsets.
+
+    Raises:
+        TypeError: they are no list of partitions with offsets.
+    """
+    if not isinstance(offsets, list) or not all(isinstance(each, Position) for each in offsets):
+        raise TypeError("requires list of TopicPartition")
+    return list(offsets)
+
+
 def offset_after(message: Message, what: str) -> Position:
     """Return the offset after a record; `what` is to be done with it.
 

@@ -1,5 +1,6 @@
 """What the application's thread does for the member in `poll`, `consume` and `close`."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -198,6 +199,7 @@ class Serving:
             read: reads for at most so many seconds.
 
         Raises:
+            TypeError: `timeout` is no number.
             RuntimeError: a callback or another thread has closed the consumer, or another thread
                 polls.
             Exception: of a callback.
@@ -212,7 +214,7 @@ class Serving:
     def _read_within(
         self, consumer: Reader, timeout: float, read: Callable[[float], list[Message]]
     ) -> list[Message]:
-        end_s = time.monotonic() + timeout
+        end_s = time.monotonic() + math.fabs(timeout)  # a TypeError for what is no number
 
         def short_poll(wait_s: float) -> list[Message]:
             return self.turns.poll(read, wait_s, limit_s=SLICE_S)

@@ -6,10 +6,12 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
+from assignor import Topology
 from tests.assignor.adapters.confluent.harness import (
     GROUP,
+    TOPOLOGY,
     Calls,
     committed,
     fill,
@@ -179,3 +181,26 @@ def test_methods_of_a_closed_consumer_raise(member):
     for call in (member.assignment, lambda: member.position([WORDS]), member.list_topics):
         with pytest.raises(RuntimeError, match="Consumer closed"):
             call()
+
+
+def test_arguments_of_the_wrong_kind_are_refused_as_by_confluent_kafka(member):
+    with pytest.raises(TypeError, match="must be real number"):
+        member.poll("x")
+    with pytest.raises(TypeError, match="must be real number"):
+        member.poll(None)
+    with pytest.raises(TypeError, match="requires list of TopicPartition"):
+        member.commit(offsets="x")
+    with pytest.raises(TypeError, match="expected list of topic unicode strings"):
+        member.subscribe("words")
+    member.subscribe(("words",))
+
+
+def test_a_program_with_two_versions_of_its_topology(broker, consumer):
+    newer = Topology(version=2).add_source("words", topics=["words"])
+    newer.add_source("other", topics=["other"])
+    made, calls = consumer(topology=None, topologies=[TOPOLOGY, newer]), Calls()
+    with pytest.raises(KafkaException, match="'other' of the topology is missing"):
+        made.subscribe(["words"])
+    made.subscribe(["words", "other"], **calls.callbacks)
+    poll_until(lambda: len(made.assignment()) == 6, made)
+    assert made.assignor.topology_versions(0)
