@@ -38,5 +38,6 @@ assignor.clients.require_client("confluent-kafka")
 assignor.clients.require_client("kafka-python", extra="confluent")
 
 from assignor.adapters.confluent.consumer import Consumer
+from assignor.adapters.confluent.processing import run_tasks
 
-__all__ = ["Consumer"]
+__all__ = ["Consumer", "run_tasks"]
