@@ -7,7 +7,7 @@ the records to their stores. Use each object on one thread.
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
 from kafka import KafkaConsumer, KafkaProducer
@@ -22,6 +22,7 @@ from kafka.errors import (
 )
 
 from assignor.adapters.connecting import network_client
+from assignor.adapters.kafka_python.settings import ChangelogSettings
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord, error_text
 from assignor.errors import ConfigError
@@ -197,7 +198,7 @@ class KafkaChangelogs:
         RebootstrapConfigError: a setting for rebootstrapping has an invalid value.
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: Unpack[ChangelogSettings]) -> None:
         known = KafkaProducer.DEFAULT_CONFIG.keys() - {
             "acks",
             "enable_idempotence",
