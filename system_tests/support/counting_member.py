@@ -193,8 +193,8 @@ class Member:
             commit(*arguments, **options)
             self._reached("after commit")
 
-        self._consumer.poll = stepped_poll  # type: ignore[method-assign]
-        self._consumer.commit = stepped_commit  # type: ignore[method-assign]
+        consumer: Any = self._consumer
+        consumer.poll, consumer.commit = stepped_poll, stepped_commit
 
     def run(self) -> None:
         """Count until SIGTERM."""
