@@ -15,6 +15,7 @@ from assignor.embedding.errors import (
     StateDirectoryLocked,
     StoreNotHeld,
     StoreReadOnly,
+    error_text,
     fatal_reason,
 )
 from assignor.embedding.internal_topics import (
@@ -42,6 +43,7 @@ from assignor.embedding.state_stores import (
     ChangelogRecord,
     DictStore,
     FollowedStore,
+    Handler,
     NewRecord,
     Serde,
     SqliteStore,
@@ -49,6 +51,7 @@ from assignor.embedding.state_stores import (
     Store,
     TaskState,
     TaskStores,
+    check_kinds,
 )
 
 __all__ = [
@@ -66,6 +69,7 @@ __all__ = [
     "ErrorPause",
     "ExistingTopic",
     "FollowedStore",
+    "Handler",
     "InternalTopic",
     "InternalTopicSettings",
     "InternalTopicStatus",
@@ -88,6 +92,8 @@ __all__ = [
     "StoreReadOnly",
     "TaskState",
     "TaskStores",
+    "check_kinds",
+    "error_text",
     "fatal_reason",
     "internal_topics",
     "is_state_directory",

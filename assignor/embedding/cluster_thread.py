@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from assignor.embedding.errors import ClusterUnavailable
+from assignor.embedding.errors import ClusterUnavailable, error_text
 from assignor.embedding.internal_topics import (
     ClusterAccess,
     ExistingTopic,
@@ -244,7 +244,7 @@ class LeaderProvider:
     def _failed(self, error: Exception) -> None:
         """Report a failed query once; the facts stay as they are."""
         known = isinstance(error, RebalanceError)
-        why = str(error) if known else f"{type(error).__name__}: {error}"
+        why = str(error) if known else error_text(error)
         _log.warning("the cluster query failed: %s", why, exc_info=None if known else error)
         self._report("failure", frozenset({why}))
         if isinstance(error, ClusterUnavailable) or not known:

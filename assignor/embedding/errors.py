@@ -82,6 +82,18 @@ _FIRST_PAUSE_MS = 100
 _LAST_PAUSE_MS = 10_000
 
 
+def error_text(error: BaseException) -> str:
+    """Return the kind of an error and its text, the kind once: clients' texts often begin with it.
+
+    >>> error_text(OSError("gone")), error_text(TimeoutError())
+    ('OSError: gone', 'TimeoutError')
+    """
+    kind, text = type(error).__name__, str(error)
+    if kind in text:
+        return text
+    return f"{kind}: {text}" if text else kind
+
+
 def fatal_reason(error: BaseException) -> str | None:
     """Return what to do about a fatal error; None if a retry may succeed.
 
@@ -128,7 +140,7 @@ class PollErrors:
         Raises:
             MemberStopped: the error is fatal; the message says what to do.
         """
-        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        problem = error_text(error)
         todo = fatal_reason(error)
         if todo is not None:
             raise MemberStopped(f"this member has left the group ({problem}): {todo}") from error

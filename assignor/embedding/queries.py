@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from assignor.errors import MissingSourceTopic
 from assignor.rebalance import HostMap, Routing, ServedByHost
-from encoding import HostInfo, TopicPartition
+from encoding import HostInfo, TopicPartition, shown
 
 _SEED = 0x9747B28C
 _MIX = 0x5BD1E995
@@ -81,7 +81,12 @@ def key_hosts(
 
     Raises:
         MissingSourceTopic: the partition count of no topic is known.
+        TypeError: the key is not serialised.
     """
+    given: object = key
+    if not isinstance(given, bytes | bytearray):
+        kind = type(given).__name__
+        raise TypeError(f"key={shown(repr(given))} is of type {kind}; give it serialised, as bytes")
     widest = max(
         (t for t in topics if t in partition_counts), key=partition_counts.__getitem__, default=""
     )

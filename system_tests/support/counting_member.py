@@ -193,7 +193,8 @@ class Member:
             commit(*arguments, **options)
             self._reached("after commit")
 
-        self._consumer.poll, self._consumer.commit = stepped_poll, stepped_commit
+        consumer: Any = self._consumer
+        consumer.poll, consumer.commit = stepped_poll, stepped_commit
 
     def run(self) -> None:
         """Count until SIGTERM."""

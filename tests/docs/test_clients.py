@@ -1,9 +1,13 @@
-"""The poll loop of docs/clients.md, run on an embedded broker."""
+"""The loops of docs/clients.md and docs/embedding.md, run on an embedded broker."""
 
+import asyncio
 import threading
 
+import pytest
+from confluent_kafka import Producer
+
 from system_tests.broker import BrokerConfig, running_broker
-from tests.assignor.adapters.confluent.harness import committed, fill, servers_of
+from tests.assignor.adapters.confluent.harness import LIMIT_S, committed, fill, servers_of
 from tests.assignor.embedding.clusters import until
 from tests.docs.pages import ROOT, blocks
 
@@ -24,3 +28,45 @@ def test_the_poll_loop_of_the_page_processes_commits_and_ends():
             thread.join()
         assert committed(broker, group="confluent-words") == dict.fromkeys(range(4), 2)
         assert broker.groups()["confluent-words"].members == ()
+
+
+def with_confluent(page, servers, directory, is_counted):
+    stop = threading.Event()
+    thread = threading.Thread(target=page["run_confluent"], args=(servers, directory, stop))
+    thread.start()
+    try:
+        until(is_counted)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def with_aiokafka(page, servers, directory, is_counted):
+    async def run():
+        stop = asyncio.Event()
+        member = asyncio.create_task(page["run_aiokafka"](servers, directory, stop))
+        try:
+            await asyncio.to_thread(until, is_counted)
+        finally:
+            stop.set()
+            await member
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("run", [with_confluent, with_aiokafka])
+def test_the_loops_with_state_stores_count_commit_and_end(run, tmp_path):
+    page = {}
+    for block in blocks(ROOT / "docs/embedding.md"):
+        if block.kind == "python":
+            exec(compile(block.body, str(block), "exec"), page)  # noqa: S102 a page of this project
+    with running_broker(BrokerConfig(topics={"words": 4})) as broker:
+        servers = servers_of(broker)
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+        for number in range(8):
+            producer.produce("words", key=b"a%d" % number, partition=number % 4)
+        assert producer.flush(LIMIT_S) == 0
+        done = dict.fromkeys(range(4), 2)
+        run(page, servers, tmp_path, lambda: committed(broker, group="word-count") == done)
+        assert broker.groups()["word-count"].members == ()
+    assert len(list(tmp_path.rglob("counts.db"))) == 4

@@ -8,7 +8,14 @@ from pathlib import Path
 from assignor import RunningTasks, Topology
 from assignor.adapters.aiokafka import StreamsAssignor as AsyncAssignor
 from assignor.adapters.aiokafka import streams_consumer as async_consumer
-from assignor.adapters.kafka_python import StreamsAssignor, commit_next, polled, streams_consumer
+from assignor.adapters.confluent import Consumer
+from assignor.adapters.kafka_python import (
+    KafkaChangelogs,
+    StreamsAssignor,
+    commit_next,
+    polled,
+    streams_consumer,
+)
 
 TOPOLOGY = Topology().add_source("words", topics=["words"])
 HOST = "localhost:9092"
@@ -30,6 +37,10 @@ def names() -> None:
     streams_consumer(TOPOLOGY, group_id="g", bootstrap_servers=HOST, num_standby_replica=1)
     # refused: call-arg: "auto_offset_rest"
     streams_consumer(TOPOLOGY, group_id="g", bootstrap_servers=HOST, auto_offset_rest="latest")
+    # refused: call-arg: "bootstrap_server"
+    KafkaChangelogs(bootstrap_server=HOST)
+    # refused: call-arg: "num_standby_replica"
+    Consumer({"group.id": "g"}, topology=TOPOLOGY, num_standby_replica=1)
     # refused: call-arg: "fallback_assignors"
     async_consumer(TOPOLOGY, group_id="g", bootstrap_servers=HOST, fallback_assignors=[])
 
@@ -90,5 +101,10 @@ def loops() -> None:
     polled(consumer, RunningTasks())
     # refused: call-arg: "timeout"
     polled(consumer, timeout="1 s")
+    reader = Consumer({"group.id": "g"}, topology=TOPOLOGY)
+    # refused: call-arg: Too many arguments for "list_topics"
+    reader.list_topics("words", 6, 7)
+    # refused: arg-type: "list_topics"
+    reader.list_topics(5)
     # refused: arg-type: "commit_next"
     commit_next(consumer, [1])

@@ -16,7 +16,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
 from assignor.adapters.rebootstrap.aiokafka import supervise_own
-from assignor.embedding import ClusterUnavailable, InternalTopic
+from assignor.embedding import ClusterUnavailable, InternalTopic, error_text
 from encoding import TopicPartition
 
 _DEADLINE_S = 10.0
@@ -190,6 +190,4 @@ class AIOKafkaAccess:
         try:
             return self._loop.run_until_complete(asyncio.wait_for(work, _DEADLINE_S))
         except (KafkaError, OSError, TimeoutError) as error:
-            raise ClusterUnavailable(
-                f"{what}: {type(error).__name__}: {error}".rstrip(": ")
-            ) from error
+            raise ClusterUnavailable(f"{what}: {error_text(error)}") from error

@@ -16,10 +16,11 @@ consumer.subscribe(["words"], on_assign=restore, on_revoke=flush)
 Threads, and what each of them does:
 
 - **The application's thread** calls `poll`, `consume` and `close`. All callbacks run in these
-  calls: of rebalances, of commits, of the `TasksListener`, and librdkafka's own. Only this thread
-  uses librdkafka, in which a call waits for a `poll` of another thread. It waits there for at most
-  0.1 s at once and takes events of the member between two waits, so a rebalance waits for one batch
-  of the application.
+  calls: of rebalances, of commits, of the `TasksListener`, and librdkafka's own. It
+  waits in librdkafka for at most 0.1 s at once and takes events of the member between two waits,
+  so a rebalance waits for one batch of the application.
+- **Other threads of the application** use librdkafka between two such waits. confluent-kafka 2.16
+  would let them wait for as long as another thread polls.
 - **The member's thread** keeps kafka-python's coordinator going: it subscribes, joins, commits
   at intervals, and leaves. It measures the poll interval of the application.
 - **kafka-python's I/O thread** sends heartbeats, runs the assignor, and awaits the application's
@@ -37,5 +38,6 @@ assignor.clients.require_client("confluent-kafka")
 assignor.clients.require_client("kafka-python", extra="confluent")
 
 from assignor.adapters.confluent.consumer import Consumer
+from assignor.adapters.confluent.processing import run_tasks
 
-__all__ = ["Consumer"]
+__all__ = ["Consumer", "run_tasks"]

@@ -1,48 +1,118 @@
-"""librdkafka's consumer whose methods raise once it is closed.
+"""librdkafka's consumer for several threads, whose methods raise once it is closed.
 
 In confluent-kafka below 2.16 four methods use the freed handle of a closed consumer, which ends the
 process by a segmentation fault: `list_topics` (below 2.13), `pause`, `resume` and
-`set_sasl_credentials`.
+`set_sasl_credentials`. From 2.16 on a method waits while another thread polls, and a thread that
+polls again at once leaves it no gap.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import confluent_kafka
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.serving import CLOSED
+from assignor.adapters.threads import OneThread, Turns
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def in_turn(
+    method: Callable[Concatenate[Any, _Arguments], _Result],
+) -> Callable[Concatenate[Any, _Arguments], _Result]:
+    """Return a method that any thread may call; it raises once the consumer is closed."""
+
+    @wraps(method)
+    def called(self: Any, /, *arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+        self._check_open()
+        with self._turns.call():
+            return method(self, *arguments, **options)
+
+    return called
 
 
 class CheckedReader(confluent_kafka.Consumer):
     """A `confluent_kafka.Consumer` that is closed until a subclass sets `_is_open`."""
 
     _is_open = False
+    _turns = Turns()
+    _polling = OneThread()
 
     def _check_open(self) -> None:
-        """Check that the consumer is open.
+        """Check that the consumer is open, and of this process.
 
         Raises:
-            RuntimeError: it is closed.
+            RuntimeError: it is not.
         """
         if not self._is_open:
             raise RuntimeError(CLOSED)
+        self._polling.check_process()
 
-    def list_topics(self, *arguments: Any, **options: Any) -> Any:
+    @in_turn
+    def assignment(self) -> list[Position]:
+        """Return what is read."""
+        return super().assignment()
+
+    @in_turn
+    def position(self, partitions: list[Position]) -> list[Position]:
+        """Return the offset after the last record of each partition."""
+        return super().position(partitions)
+
+    @in_turn
+    def committed(self, partitions: list[Position], timeout: float = -1) -> list[Position]:
+        """Return what the group has committed of each partition."""
+        return super().committed(partitions, timeout)
+
+    @in_turn
+    def get_watermark_offsets(
+        self,
+        partition: Position,
+        timeout: float = -1,
+        cached: bool = False,  # noqa: FBT001, FBT002 as in confluent-kafka
+    ) -> tuple[int, int]:
+        """Return the first offset of a partition and the one after its last record."""
+        return super().get_watermark_offsets(partition, timeout, cached)
+
+    @in_turn
+    def offsets_for_times(self, partitions: list[Position], timeout: float = -1) -> list[Position]:
+        """Return the first offset of each partition from a time on, which is its `offset`."""
+        return super().offsets_for_times(partitions, timeout)
+
+    @in_turn
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
         """Return brokers and topics, as librdkafka does."""
-        self._check_open()
-        return super().list_topics(*arguments, **options)
+        given = {} if topic is None else {"topic": topic}
+        return super().list_topics(**given, timeout=timeout)
 
+    if hasattr(confluent_kafka.Consumer, "cluster_id"):  # since 2.15
+
+        @in_turn
+        def cluster_id(self, timeout: float = -1) -> str:
+            """Return the id of the cluster."""
+            return super().cluster_id(timeout)
+
+    @in_turn
     def pause(self, partitions: list[Position]) -> None:
         """Fetch nothing of these partitions until `resume`."""
-        self._check_open()
         super().pause(partitions)
 
+    @in_turn
     def resume(self, partitions: list[Position]) -> None:
         """Fetch these partitions again."""
-        self._check_open()
         super().resume(partitions)
 
+    @in_turn
     def set_sasl_credentials(self, username: str, password: str) -> None:
         """Authenticate new connections with these."""
-        self._check_open()
         super().set_sasl_credentials(username, password)
+
+    def __enter__(self) -> Self:
+        """Return the consumer."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()

@@ -2,27 +2,32 @@
 
 import logging
 import weakref
-from collections.abc import Mapping
-from typing import Any, Final, Self, Unpack
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Unpack
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
-from assignor.adapters.confluent.checked_reader import CheckedReader
+from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.events import Change, Mailbox
-from assignor.adapters.confluent.listener import DeferredListener
 from assignor.adapters.confluent.member import GroupMember
-from assignor.adapters.confluent.offsets import offset_after, partition_of
+from assignor.adapters.confluent.offsets import (
+    checked_offsets,
+    offset_after,
+    partition_of,
+    refuse_foreign,
+)
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
-from assignor.adapters.confluent.settings import check_options, divided, rebalance_protocol
-from assignor.adapters.confluent.topics import subscribed_topics
+from assignor.adapters.confluent.settings import check_options, divided
+from assignor.adapters.confluent.topics import new_assignor, subscribed_topics
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import MemberKeywords
-from assignor.rebalance import TasksListener
+from assignor.adapters.threads import OneThread
 from assignor.topology import Topology
 
 _poll: Final = confluent_kafka.Consumer.poll
@@ -33,11 +38,12 @@ class Consumer(CheckedReader):
     """A `confluent_kafka.Consumer` in a group that assigns the tasks of a topology.
 
     Methods, configuration and errors are those of confluent-kafka; docs/clients.md lists the
-    differences. One thread polls; every other method may be called from any thread.
+    differences. One thread polls; every other method may be called from any thread of the process.
 
     Args:
         config: of `confluent_kafka.Consumer`; `group.id` and `bootstrap.servers` are needed.
         topology: what the application processes.
+        topologies: several versions of the topology instead, for a program that can run each.
         application_id: the group id, and so the prefix of internal topics; leave it out.
         logger: librdkafka's log goes here, as in confluent-kafka.
         options: of `StreamsAssignor`: `num_standby_replicas`, `listener`, `state_dir` and others.
@@ -57,46 +63,35 @@ class Consumer(CheckedReader):
         config: Mapping[str, Any] | None = None,
         /,
         *,
-        topology: Topology,
+        topology: Topology | None = None,
+        topologies: Sequence[Topology] | None = None,
         application_id: str | None = None,
         logger: logging.Logger | None = None,
         **options: Unpack[MemberKeywords],
     ) -> None:
         if not isinstance(config, Mapping):
             raise TypeError("expected configuration dict")
-        settings = divided(config)
+        settings = self._settings = divided(config)
         check_options(options, application_id=application_id, group_id=settings.group_id)
-        self._settings = settings
         self._mailbox = Mailbox()
         self._commits = Commits(settings, self._mailbox)
         self._serving = Serving(
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )
+        self._turns, self._polling = self._serving.turns, self._serving.polling
         reader = self._serving.reader_settings(settings.reader)
         if logger is not None:
             reader["logger"] = logger
         super().__init__(reader)
-        self._topology = topology
-        self._application_id = settings.group_id
-        self._assignor = self._new_assignor(options)
+        self._assignor = new_assignor(topology, topologies, options, settings, self._mailbox)
+        self._topologies = tuple(topologies or filter(None, [topology]))
         watch = ReaderWatch(settings, self._mailbox, reader_reaches(weakref.ref(self)))
         self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits, watch)
         self._is_open = True
-        self._abandon = weakref.finalize(self, _abandoned, self._member, self._assignor)
+        self._abandon = weakref.finalize(
+            self, _abandoned, self._member, self._assignor, self._polling
+        )
         self._abandon.atexit = False
-
-    def _new_assignor(self, options: MemberKeywords) -> StreamsAssignor:
-        settings = self._settings
-        given: dict[str, Any] = dict(options)
-        given["rebalance_protocol"] = rebalance_protocol(
-            given.get("rebalance_protocol"), settings.other_assignors
-        )
-        given["listener"] = DeferredListener(
-            given.get("listener") or TasksListener(), self._mailbox
-        )
-        if settings.client_rack:
-            given.setdefault("rack", settings.client_rack)
-        return StreamsAssignor(self._topology, application_id=self._application_id, **given)
 
     @property
     def assignor(self) -> StreamsAssignor:
@@ -107,7 +102,7 @@ class Consumer(CheckedReader):
 
     def subscribe(
         self,
-        topics: list[str],
+        topics: Sequence[str],
         on_assign: RebalanceCallback | None = None,
         on_revoke: RebalanceCallback | None = None,
         on_lost: RebalanceCallback | None = None,
@@ -131,7 +126,7 @@ class Consumer(CheckedReader):
         for name, callback in given.items():
             if callback is not None and not callable(callback):
                 raise TypeError(f"{name} expects a callable")
-        wanted = subscribed_topics(self._topology, self._application_id, topics)
+        wanted = subscribed_topics(self._topologies, self._settings.group_id, topics)
         fatal = self._member.fatal
         if fatal is not None:
             raise refused(KafkaError._FATAL, f"Failed to set subscription: {fatal.str()}")
@@ -165,7 +160,7 @@ class Consumer(CheckedReader):
         # The short way: a record has been fetched, and there is nothing else to do.
         mailbox = self._mailbox
         mailbox.has_polled = True
-        if not mailbox.events:
+        if not (mailbox.events or self._turns.waiting or self._polling.is_busy):
             try:
                 message = _poll(self, 0.0)
             finally:
@@ -185,12 +180,12 @@ class Consumer(CheckedReader):
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to `num_messages` records and errors; call back for rebalances."""
         self._check_open()
-        return self._serving.read_within(
-            self, timeout, lambda wait_s: _consume(self, num_messages, wait_s)
-        )
+        read = partial(_consume, self, num_messages)
+        return self._serving.read_within(self, timeout, read)
 
     # Partitions
 
+    @in_turn
     def assign(self, partitions: list[Position]) -> None:
         """Read these partitions only; refused while a cooperative group assigns partitions."""
         self._check_not_cooperative("assign")
@@ -200,6 +195,7 @@ class Consumer(CheckedReader):
         super().assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.add(partitions)
 
+    @in_turn
     def unassign(self) -> None:
         """Read nothing; refused while a cooperative group assigns partitions."""
         self._check_not_cooperative("unassign")
@@ -207,20 +203,21 @@ class Consumer(CheckedReader):
         self._serving.remove(self, self._serving.read)
         super().unassign()
 
+    @in_turn
     def incremental_assign(self, partitions: list[Position]) -> None:
         """Read these partitions too, also those that are no part of the group's topics."""
-        self._check_open()
         super().incremental_assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.assigns += 1
         self._serving.add(partitions)
 
+    @in_turn
     def incremental_unassign(self, partitions: list[Position]) -> None:
         """Stop reading these partitions."""
-        self._check_open()
         self._serving.assigns += 1
         self._serving.remove(self, map(partition_of, partitions))
         super().incremental_unassign(partitions)
 
+    @in_turn
     def seek(self, partition: Position) -> None:
         """Go on with this offset, also in `on_assign` and before the first record has come.
 
@@ -240,11 +237,11 @@ class Consumer(CheckedReader):
 
     # Offsets
 
+    @in_turn
     def store_offsets(
         self, message: Message | None = None, offsets: list[Position] | None = None
     ) -> None:
         """Store the offset after a record, or these offsets, for the next commit."""
-        self._check_open()
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
         stored = offsets if message is None else [offset_after(message, "store")]
@@ -281,11 +278,11 @@ class Consumer(CheckedReader):
         if message is not None:
             wanted = [offset_after(message, "commit")]
         elif offsets is not None:
-            wanted = list(offsets)
+            wanted = checked_offsets(offsets)
         else:
             self._serving.store_positions(self, self._serving.read)
             wanted = self._commits.stored.newer(self._serving.read)
-        foreign = self._serving.refuse_foreign(wanted, self._member.topics)
+        foreign = refuse_foreign(wanted, self._member.topics, self._serving.owned)
         if bool(renamed.get("async", asynchronous)):
             self._commits.submit(wanted, is_async=True, refusal=foreign)
             return None
@@ -301,39 +298,33 @@ class Consumer(CheckedReader):
     def close(self) -> None:
         """Give everything up with `on_revoke`, commit, leave the group and end the threads.
 
-        In a callback it takes effect when the callback has returned; then `poll` raises.
+        In a callback it takes effect when the callback has returned; then `poll` raises. While
+        another thread polls, that thread closes the consumer: its `poll` raises "Consumer closed".
 
         Raises:
             Exception: what a callback raised; the consumer is closed nevertheless.
             RuntimeError: this is a thread of the member, such as that of `task_offsets`.
         """
-        if not self._is_open or self._serving.closes_later():
+        if not self._is_open or self._polling.is_forked or self._serving.closes_later():
             return
         self._member.check_may_wait()
-        self._member.close()
-        failure = self._serving.serve_until(self, lambda: self._member.is_closed)
-        self._is_open = False
-        self._abandon.detach()
+        if self._serving.is_closed_by_poll(lambda: self._is_open):
+            return
         try:
+            self._member.close()
+            failure = self._serving.serve_until(self, lambda: self._member.is_closed)
+            self._is_open = False
+            self._abandon.detach()
             super().close()
         finally:
-            self._mailbox.events.clear()
-            self._assignor.close()
+            if not self._is_open:
+                self._mailbox.events.clear()
+                self._assignor.close()
+            self._polling.release()
         if failure is not None:
             raise failure
 
-    def __enter__(self) -> Self:
-        """Return the consumer."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close."""
-        self.close()
-
-    # Checks
-
     def _check_not_cooperative(self, method: str) -> None:
-        self._check_open()
         if self._member.topics and self._assignor.is_cooperative:
             raise refused(
                 KafkaError._STATE,
@@ -343,7 +334,8 @@ class Consumer(CheckedReader):
             )
 
 
-def _abandoned(member: GroupMember, assignor: StreamsAssignor) -> None:
-    """End what a consumer leaves behind that was not closed."""
-    member.abandon()
-    assignor.close()
+def _abandoned(member: GroupMember, assignor: StreamsAssignor, polling: OneThread) -> None:
+    """End what a consumer leaves behind that was not closed; a forked process has none of it."""
+    if not polling.is_forked:
+        member.abandon()
+        assignor.close()

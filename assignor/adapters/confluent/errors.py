@@ -6,6 +6,8 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 from kafka.errors import BrokerResponseError
 
+from assignor.embedding import error_text
+
 _UNKNOWN: Final = -1
 # kafka-python's errors that no broker sent, by the name of their class.
 _LOCAL: Final = MappingProxyType(
@@ -34,8 +36,7 @@ def code_of(error: BaseException) -> int:
 
 def kafka_error(error: BaseException, what: str) -> KafkaError:
     """Return an error of kafka-python as librdkafka's; `what` begins its sentence."""
-    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return KafkaError(code_of(error), f"{what}: {reason}")
+    return KafkaError(code_of(error), f"{what}: {error_text(error)}")
 
 
 def refused(code: int, sentence: str) -> KafkaException:

@@ -5,7 +5,7 @@ its membership, as with librdkafka: the member leaves, and joins again after the
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -17,11 +17,12 @@ from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
 
 from assignor.adapters.confluent.commits import Commits
-from assignor.adapters.confluent.events import Change, Failed, Mailbox, Rebalanced
+from assignor.adapters.confluent.events import Call, Change, Failed, Mailbox, Rebalanced
 from assignor.adapters.confluent.offsets import NO_EPOCH
 from assignor.adapters.confluent.settings import Settings
 from assignor.logs import line_logger
-from encoding import TopicPartition
+from assignor.rebalance import PartitionsByTask, TasksListener
+from encoding import TaskId, TopicPartition
 
 _log = line_logger(__name__)
 
@@ -143,6 +144,48 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
         self._mailbox.post(Failed(error=KafkaError(KafkaError._MAX_POLL_EXCEEDED, sentence)))
         self.post(Change.LOST)
         await self._consumer._coordinator.maybe_leave_group_async("max.poll.interval.ms exceeded")
+
+
+class DeferredListener(TasksListener):
+    """Passes calls to the application's listener through the mailbox.
+
+    `task_offsets` is asked at once, on the client's I/O thread, since the subscription contains its
+    answer; `on_error` is called at once, too.
+
+    Attributes:
+        listener: of the application.
+    """
+
+    def __init__(self, listener: TasksListener, mailbox: Mailbox) -> None:
+        self.listener = listener
+        self._mailbox = mailbox
+
+    def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Have the listener called by the next `poll`."""
+        self._post(lambda: self.listener.on_tasks_assigned(active, standby))
+
+    def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Have the listener called by the next `poll`."""
+        self._post(lambda: self.listener.on_tasks_revoked(active, standby))
+
+    def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Have the listener called by the next `poll`."""
+        self._post(lambda: self.listener.on_tasks_lost(active, standby))
+
+    def on_shutdown_requested(self) -> None:
+        """Have the listener called by the next `poll`."""
+        self._post(self.listener.on_shutdown_requested)
+
+    def task_offsets(self) -> Mapping[TaskId, int]:
+        """Return what the listener returns."""
+        return self.listener.task_offsets()
+
+    def on_error(self, why: str) -> None:
+        """Call the listener."""
+        self.listener.on_error(why)
+
+    def _post(self, call: Callable[[], object]) -> None:
+        self._mailbox.post(Call(call=call))
 
 
 def _position(partition: Any, committed: Any) -> Position:

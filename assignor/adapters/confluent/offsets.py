@@ -7,6 +7,7 @@ take the stored offsets that are newer than the committed ones.
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, Message
@@ -24,6 +25,17 @@ Positions = Callable[[list[Position]], list[Position]]
 def partition_of(position: Position) -> TopicPartition:
     """Return the partition of an offset."""
     return TopicPartition(position.topic, position.partition)
+
+
+def checked_offsets(offsets: object) -> list[Position]:
+    """Return given offsets.
+
+    Raises:
+        TypeError: they are no list of partitions with offsets.
+    """
+    if not isinstance(offsets, list) or not all(isinstance(each, Position) for each in offsets):
+        raise TypeError("requires list of TopicPartition")
+    return list(offsets)
 
 
 def offset_after(message: Message, what: str) -> Position:
@@ -118,3 +130,27 @@ class StoredOffsets:
             for partition in partitions:
                 self._stored.pop(partition, None)
                 self._committed.pop(partition, None)
+
+
+def refuse_foreign(
+    offsets: Iterable[Position], topics: Iterable[str], owned: AbstractSet[TopicPartition]
+) -> KafkaError | None:
+    """Return why offsets of the group's topics cannot be committed, or None.
+
+    A commit for a partition that another member has would set that member back.
+
+    Args:
+        offsets: to commit.
+        topics: of the group.
+        owned: partitions of the group that this consumer has.
+    """
+    names = frozenset(topics)
+    foreign = [each for each in offsets if each.topic in names and partition_of(each) not in owned]
+    if not foreign:
+        return None
+    partition = partition_of(foreign[0])
+    return KafkaError(
+        KafkaError._ASSIGNMENT_LOST,
+        f"{partition.topic} [{partition.partition}] is not assigned to this consumer now; "
+        "another member goes on with it",
+    )

@@ -1,5 +1,6 @@
 """What the application's thread does for the member in `poll`, `consume` and `close`."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from assignor.adapters.confluent.events import (
 from assignor.adapters.confluent.messages import error_message
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.settings import Settings
+from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
 from encoding import TopicPartition
 
 SLICE_S: Final = 0.1
@@ -67,6 +69,8 @@ class Serving:
             thread.
         owned: partitions of the group that the application was given and has not given up.
         assigns: calls of a callback that changed what is read.
+        polling: had by the thread that polls or closes.
+        turns: other threads use librdkafka between two short polls.
     """
 
     def __init__(
@@ -76,7 +80,8 @@ class Serving:
         self._mailbox = mailbox
         self._commits = commits
         self._is_lost = is_lost
-        self._one_thread = threading.Lock()
+        self.polling, self.turns = OneThread(), Turns()
+        self._is_taking = threading.Lock()
         self._serves_on: int | None = None
         self._is_closing = False
         self._reported: set[int] = set()
@@ -93,11 +98,11 @@ class Serving:
         Raises:
             Exception: of a callback; later events wait for the next call.
         """
-        if not self._one_thread.acquire(blocking=False):
-            return None  # called in a callback, or beside another thread
+        if not self._is_taking.acquire(blocking=False):
+            return None  # called in a callback
         try:
             self._mailbox.is_serving, self._serves_on = True, threading.get_ident()
-            while not self._mailbox.closes and (event := self._mailbox.take()) is not None:
+            while self._may_take() and (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
                     return error_message(event.error)
                 self._take(consumer, event)
@@ -105,7 +110,26 @@ class Serving:
         finally:
             self._mailbox.has_polled, self._mailbox.is_serving = True, False
             self._serves_on = None
-            self._one_thread.release()
+            self._is_taking.release()
+
+    def _may_take(self) -> bool:
+        """Return whether the next event may be taken now: `close` takes those that wait."""
+        return self._is_closing or not self._mailbox.closes
+
+    def is_closed_by_poll(self, is_open: Callable[[], bool]) -> bool:
+        """Have the polling thread close the consumer; return False if this thread is to close it.
+
+        No thread polls then, and none begins to: release `polling` at the end.
+        """
+        while is_open():
+            if self.polling.acquire(0.0 if not self._mailbox.closes else SLICE_S):
+                if is_open():
+                    self._is_closing = True
+                    return False
+                self.polling.release()
+            else:
+                self._mailbox.closes = True
+        return True
 
     def closes_later(self) -> bool:
         """Return whether a callback runs on this thread; then close once it has returned."""
@@ -175,10 +199,26 @@ class Serving:
             read: reads for at most so many seconds.
 
         Raises:
-            RuntimeError: a callback has closed the consumer.
+            TypeError: `timeout` is no number.
+            RuntimeError: a callback or another thread has closed the consumer, or another thread
+                polls.
             Exception: of a callback.
         """
-        end_s = time.monotonic() + timeout
+        if not self.polling.acquire():
+            raise RuntimeError(CLOSED if self._is_closing else SECOND_THREAD)
+        try:
+            return self._read_within(consumer, timeout, read)
+        finally:
+            self.polling.release()
+
+    def _read_within(
+        self, consumer: Reader, timeout: float, read: Callable[[float], list[Message]]
+    ) -> list[Message]:
+        end_s = time.monotonic() + math.fabs(timeout)  # a TypeError for what is no number
+
+        def short_poll(wait_s: float) -> list[Message]:
+            return self.turns.poll(read, wait_s, limit_s=SLICE_S)
+
         while True:
             self._mailbox.has_polled = True
             events = self._mailbox.events
@@ -186,7 +226,8 @@ class Serving:
             if message is not None:
                 return [message]
             left_s = SLICE_S if timeout < 0 else end_s - time.monotonic()
-            messages = self._unless_closed(consumer, read, max(0.0, min(SLICE_S, left_s)))
+            wait_s = max(0.0, min(SLICE_S, left_s))
+            messages = self._unless_closed(consumer, short_poll, wait_s)
             if messages or left_s < SLICE_S:
                 return messages
 
@@ -299,23 +340,3 @@ class Serving:
         wanted = [Position(*each) for each in sorted(partitions)]
         if wanted and self._settings.auto_offset_store:
             self._commits.stored.store(consumer.position(wanted))
-
-    def refuse_foreign(
-        self, offsets: Iterable[Position], topics: Iterable[str]
-    ) -> KafkaError | None:
-        """Return why offsets of the group's topics cannot be committed, or None.
-
-        A commit for a partition that another member has would set that member back.
-        """
-        names = frozenset(topics)
-        foreign = [
-            each for each in offsets if each.topic in names and partition_of(each) not in self.owned
-        ]
-        if not foreign:
-            return None
-        partition = partition_of(foreign[0])
-        return KafkaError(
-            KafkaError._ASSIGNMENT_LOST,
-            f"{partition.topic} [{partition.partition}] is not assigned to this consumer now; "
-            "another member goes on with it",
-        )

@@ -1,16 +1,58 @@
-"""Which topics a consumer of a topology subscribes to."""
+"""The topology of a consumer: its assignor, and the topics that it subscribes to."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError
 
 from assignor.adapters.confluent.errors import refused
+from assignor.adapters.confluent.events import Mailbox
+from assignor.adapters.confluent.handover import DeferredListener
+from assignor.adapters.confluent.settings import Settings, rebalance_protocol
+from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.membership import MemberKeywords, member_options
+from assignor.rebalance import TasksListener
 from assignor.topology import Topology
 from encoding import shown
 
 
-def subscribed_topics(topology: Topology, application_id: str, topics: Any) -> tuple[str, ...]:
-    """Return all source topics, if the given ones are those of the topology.
+def new_assignor(
+    topology: Topology | None,
+    topologies: Sequence[Topology] | None,
+    options: MemberKeywords,
+    settings: Settings,
+    mailbox: Mailbox,
+) -> StreamsAssignor:
+    """Return the assignor of a consumer, whose listener is called by `poll`.
+
+    Args:
+        topology: of the consumer.
+        topologies: its versions instead.
+        options: of `StreamsAssignor`, as a user gave them.
+        settings: of the consumer.
+        mailbox: of the application's thread.
+
+    Raises:
+        KafkaException: `rebalance_protocol` does not fit the other assignors of the group.
+        TypeError, TopologyError, ConfigError, StateDirectoryLocked, StoreError: as
+            `StreamsAssignor`.
+    """
+    # Checked as given: the assignor sees a listener of this package.
+    checked = member_options(topology, settings.group_id, options, topologies=topologies)
+    protocol = rebalance_protocol(options.get("rebalance_protocol"), settings.other_assignors)
+    listener = DeferredListener(checked.callbacks.listener or TasksListener(), mailbox)
+    given: dict[str, Any] = {**options, "rebalance_protocol": protocol, "listener": listener}
+    if settings.client_rack:
+        given.setdefault("rack", settings.client_rack)
+    return StreamsAssignor(
+        topology, application_id=settings.group_id, topologies=topologies, **given
+    )
+
+
+def subscribed_topics(
+    topologies: Sequence[Topology], application_id: str, topics: Any
+) -> tuple[str, ...]:
+    """Return the source topics of all versions of a topology, if the given ones are these.
 
     Repartition topics may be left out, since their names are internal.
 
@@ -19,14 +61,15 @@ def subscribed_topics(topology: Topology, application_id: str, topics: Any) -> t
         KafkaException: a topic is a pattern, is not in the topology, or one of its source topics
             is missing.
     """
-    if not isinstance(topics, list):
+    if isinstance(topics, str) or not isinstance(topics, Sequence):
         raise TypeError("expected list of topic unicode strings")
     if not all(isinstance(name, str) for name in topics):
         raise TypeError("expected list of unicode strings")
-    sources = topology.source_topics(application_id)
+    sources = sorted({name for each in topologies for name in each.source_topics(application_id)})
     internal = {
         topic.name
-        for part in topology.subtopologies(application_id)
+        for each in topologies
+        for part in each.subtopologies(application_id)
         for topic in part.repartition_topics
     }
     pattern = next((name for name in topics if name.startswith("^")), None)
@@ -51,4 +94,4 @@ def subscribed_topics(topology: Topology, application_id: str, topics: Any) -> t
             f"Failed to set subscription: topic {shown(repr(missing[0]))} of the topology is "
             "missing, and the group assigns tasks of all its topics; subscribe to it, too",
         )
-    return sources
+    return tuple(sources)

@@ -15,10 +15,12 @@ from assignor.adapters.kafka_python.consumer import (
 )
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.membership import documented
-from assignor.embedding import StateStore, TaskState, TaskStores
+from assignor.config import takes
+from assignor.embedding import StateStore, TaskState, TaskStores, check_kinds
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
+from encoding import shown
 
 
 class StreamsApplication:
@@ -65,11 +67,19 @@ class StreamsApplication:
             options,
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
-            fixed={"listener": "it is the state stores; subclass TaskStores to be called, too"},
+            fixed={
+                "listener": "it is the state stores; subclass TaskStores to be called, too",
+                "topologies": "state stores follow one topology; use streams_consumer for several",
+            },
         )
         if given.client.get("enable_auto_commit"):
             raise ConfigError(COMMITS_ITSELF)
         _check_stores(topology, stores)
+        if not takes(handle, 2):
+            raise ConfigError(
+                f"handle={shown(repr(handle), limit=80)} is refused; give a function of a record "
+                "and the stores of its task"
+            )
         self._handle = handle
         self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:
@@ -138,6 +148,7 @@ class StreamsApplication:
 
 def _check_stores(topology: Topology, stores: Sequence[StateStore[Any, Any]]) -> None:
     """Check that every state store of the topology that can be given is given."""
+    check_kinds(stores)
     given = {store.name for store in stores}
     missing = [name for name in topology.logged_stores() if name not in given]
     if missing:

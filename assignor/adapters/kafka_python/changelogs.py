@@ -4,15 +4,17 @@ A consumer of its own, without a group, follows the changelog partitions of some
 the records to their stores. Use each object on one thread.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
 from kafka.errors import (
     KafkaError,
+    KafkaTimeoutError,
     LogTruncationError,
     MessageSizeTooLargeError,
     OffsetOutOfRangeError,
@@ -20,8 +22,9 @@ from kafka.errors import (
 )
 
 from assignor.adapters.connecting import network_client
+from assignor.adapters.kafka_python.settings import ChangelogSettings
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
-from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord
+from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord, error_text
 from assignor.errors import ConfigError
 from assignor.stores import StoreError
 from encoding import TopicPartition
@@ -29,6 +32,8 @@ from encoding import TopicPartition
 _WAIT_MS = 100
 _MAX_POLL_RECORDS = 5000
 _ACKNOWLEDGED_S = 130.0
+# A member polls again in between, and sees that it is to stop: kafka-python's default is 60 s.
+_BLOCK_MS = 5000
 _RECOVERY = ("metadata_recovery_strategy", "metadata_recovery_rebootstrap_trigger_ms")
 _Value = TypeVar("_Value")
 
@@ -193,7 +198,7 @@ class KafkaChangelogs:
         RebootstrapConfigError: a setting for rebootstrapping has an invalid value.
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: Unpack[ChangelogSettings]) -> None:
         known = KafkaProducer.DEFAULT_CONFIG.keys() - {
             "acks",
             "enable_idempotence",
@@ -229,7 +234,10 @@ class KafkaChangelogs:
     def _connected_producer(settings: Mapping[str, Any]) -> Any:
         with network_client() as kafka_client:
             return KafkaProducer(
-                **settings, acks="all", enable_idempotence=True, kafka_client=kafka_client
+                **{"max_block_ms": _BLOCK_MS, **settings},
+                acks="all",
+                enable_idempotence=True,
+                kafka_client=kafka_client,
             )
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -251,10 +259,21 @@ class KafkaChangelogs:
         self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
     ) -> None:
         """Begin to write a record to any topic."""
-        why = f"topic {topic} cannot be written"
-        self._sent.append(
-            _asked(why, lambda: self._producer.send(topic, value, key, partition=partition))
-        )
+        why, begin_s = f"topic {topic} cannot be written", time.monotonic()
+        try:
+            sent = _asked(why, lambda: self._producer.send(topic, value, key, partition=partition))
+        except ClusterUnavailable as error:
+            if isinstance(error.__cause__, KafkaTimeoutError) and self._has_metadata(begin_s):
+                raise ClusterUnavailable(
+                    f"topic {topic} does not exist, so no record can be written to it; create it"
+                ) from error
+            raise
+        self._sent.append(sent)
+
+    def _has_metadata(self, since_s: float) -> bool:
+        """Return whether a broker has sent metadata since then; topics that lack do not exist."""
+        refreshed_ms: float = self._producer._metadata._last_successful_refresh_ms  # noqa: SLF001 no public way
+        return refreshed_ms > since_s * 1000
 
     def flush(self) -> None:
         """Wait until all replicas in sync have every record of `send`."""
@@ -302,5 +321,4 @@ def _asked(why: str, ask: Callable[[], _Value]) -> _Value:
             "max_request_size of the producer and max.message.bytes of the topic"
         ) from error
     except (KafkaError, OSError) as error:
-        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ClusterUnavailable(f"{why}: {problem}") from error
+        raise ClusterUnavailable(f"{why}: {error_text(error)}") from error

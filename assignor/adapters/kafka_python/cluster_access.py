@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
-from assignor.embedding import ClusterUnavailable, InternalTopic
+from assignor.embedding import ClusterUnavailable, InternalTopic, error_text
 from encoding import TopicPartition
 
 _DEADLINE_MS = 10_000
@@ -143,9 +143,7 @@ class KafkaAdminAccess:
         try:
             return call()
         except (KafkaError, OSError) as error:
-            raise ClusterUnavailable(
-                f"{what}: {type(error).__name__}: {error}".rstrip(": ")
-            ) from error
+            raise ClusterUnavailable(f"{what}: {error_text(error)}") from error
 
 
 def _connected(settings: Mapping[str, Any]) -> KafkaAdminClient:

@@ -11,6 +11,7 @@ from assignor.adapters.connecting import network_client
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.adapters.threads import OneThread
 from assignor.topology import Topology
 
 # Keyword -> why it cannot be given.
@@ -48,6 +49,7 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
             KafkaError: no broker answers, or a setting is invalid.
             TypeError, ConfigError: as `StreamsAssignor.attach` does.
         """
+        self._polling = OneThread()
         with network_client(settings.pop("kafka_client", None)) as kafka_client:
             super().__init__(**settings, kafka_client=kafka_client)
         self.assignor = assignor
@@ -60,8 +62,28 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
             super().close(autocommit=False)
             raise
 
+    def poll(self, *arguments: Any, **options: Any) -> Any:
+        """Return records, as `KafkaConsumer.poll`.
+
+        Raises:
+            RuntimeError: another thread polls, or the process was forked.
+        """
+        with self._polling:
+            return super().poll(*arguments, **options)
+
+    def commit(self, *arguments: Any, **options: Any) -> Any:
+        """Commit offsets, as `KafkaConsumer.commit`.
+
+        Raises:
+            RuntimeError: the process was forked.
+        """
+        self._polling.check_process()
+        return super().commit(*arguments, **options)
+
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # noqa: FBT001, FBT002 the client's own signature
         """Leave the group, then close the assignor; as `KafkaConsumer.close`."""
+        if self._polling.is_forked:
+            return
         try:
             super().close(autocommit=autocommit, timeout_ms=timeout_ms)
         finally:

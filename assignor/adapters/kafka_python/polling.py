@@ -34,6 +34,7 @@ _log = line_logger(__name__)
 POLL_MS = 1000
 """Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
 
+_CLOSED = "this consumer is closed; make another to go on"
 # How long a consumer sends no heartbeats, at every check, before it counts as fenced.
 _SILENT_S = 1.0
 
@@ -93,7 +94,7 @@ def polled(
             batch = consumer.poll(timeout_ms=timeout_ms)
         except (KafkaError, RebalanceError, OSError) as error:
             if getattr(consumer, "_closed", False):
-                raise MemberStopped("this consumer is closed; make another to go on") from error
+                raise MemberStopped(_CLOSED) from error
             try:
                 pause = errors.failed(error)
             except MemberStopped:
@@ -136,7 +137,12 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
         consumer: a `KafkaConsumer`.
         next_offsets: partition -> offset of the first record that is not processed; default: all
             records that polls returned are processed.
+
+    Raises:
+        MemberStopped: the consumer is closed.
     """
+    if getattr(consumer, "_closed", False):
+        raise MemberStopped(_CLOSED)
     if next_offsets is not None and not next_offsets:
         return True
     offsets = next_offsets and {

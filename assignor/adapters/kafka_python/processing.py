@@ -7,7 +7,9 @@ from typing import Any, Final
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import POLL_MS, commit_next, polled
+from assignor.adapters.membership import attached_member
 from assignor.embedding import ClusterUnavailable, PollErrors, TaskState, TaskStores
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
@@ -44,12 +46,16 @@ def run_tasks(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: the consumer commits by itself, and would commit what is not processed.
+        ConfigError: the consumer commits by itself, and would commit what is not processed; or the
+            stores are not its listener, or of another group.
         MemberStopped: the member cannot go on; the message says why, and what to do.
         StoreError: a store cannot be used.
     """
     if consumer.config["enable_auto_commit"]:
         raise ConfigError(COMMITS_ITSELF)
+    listed = consumer.config["partition_assignment_strategy"]
+    member = attached_member(StreamsAssignor, None, consumer, listed)
+    stores.check_follows(member.listener, consumer.config["group_id"])
     ended, errors = stop or threading.Event(), PollErrors()
     for batch in polled(consumer, timeout_ms=timeout_ms, stop=ended):
         try:

@@ -1,4 +1,4 @@
-"""Settings of a `KafkaConsumer`, as type checkers see them."""
+"""Settings of kafka-python's clients, as type checkers see them."""
 
 from collections.abc import Callable, Sequence
 from ssl import SSLContext
@@ -75,3 +75,20 @@ class ConsumerSettings(TypedDict, total=False):
     proxy_url: str | None
     socks5_proxy: str | None
     kafka_client: Callable[..., Any]
+
+
+class ChangelogSettings(ConsumerSettings, total=False):
+    """Settings of `KafkaChangelogs`: servers, those of a consumer, and those of a producer."""
+
+    bootstrap_servers: str | Sequence[str]
+    group_id: str | None
+    batch_size: int
+    compression_type: str | None
+    delivery_timeout_ms: float
+    linger_ms: float
+    max_block_ms: float
+    max_request_size: int
+    retries: float
+    transaction_timeout_ms: int
+    metadata_recovery_strategy: str
+    metadata_recovery_rebootstrap_trigger_ms: int

@@ -155,6 +155,11 @@ class EmbeddedMember:
         return self._membership.core.member.routing
 
     @property
+    def listener(self) -> TasksListener | None:
+        """The listener, as given."""
+        return self._options.callbacks.listener
+
+    @property
     def is_cooperative(self) -> bool:
         """Whether this member gives up only what moves (KIP-429)."""
         return self._membership.core.is_cooperative
@@ -202,8 +207,7 @@ class EmbeddedMember:
         self._check_attached()
         core = self._membership.core
         topics = core.setup.topology.store_topics(store, core.setup.application_id)
-        known = self._membership.resources.cluster.partition_counts()
-        counts = {**known, **core.partition_counts}
+        counts = {**self._membership.resources.cluster.partition_counts(), **core.partition_counts}
         return key_hosts(self.routing, topics, counts, key, partitioner=partitioner)
 
     def request_shutdown(self) -> None:
@@ -261,7 +265,7 @@ class EmbeddedMember:
         """
         check_listed(self, listed)
         given = self._options.application_id
-        if given is not None and given != group_id:
+        if given not in {None, group_id}:
             raise ConfigError(
                 f"application_id={shown(repr(given))} is unlike group_id={shown(repr(group_id))} of"
                 " the consumer; leave application_id out"
@@ -289,7 +293,8 @@ class EmbeddedMember:
         if self._consumer is None:
             raise ConfigError(
                 "attach(consumer) was not called, so no task would run; call it right after the"
-                " consumer is made, or make the consumer with streams_consumer"
+                " consumer is made, or make the consumer with streams_consumer; a consumer of"
+                " confluent-kafka has to subscribe first"
             )
 
 
@@ -333,8 +338,7 @@ def check_listed(assignor: object, listed: Sequence[object]) -> None:
         ConfigError: another assignor comes first, or this one is missing.
     """
     names = [getattr(each, "__name__", type(each).__name__) for each in listed]
-    places = [place for place, each in enumerate(listed) if each is assignor]
-    if not places:
+    if not (places := [place for place, each in enumerate(listed) if each is assignor]):
         raise ConfigError(
             f"the consumer was made with {', '.join(names) or 'no assignor'}, not with this"
             " instance; make it with partition_assignment_strategy=[assignor]"

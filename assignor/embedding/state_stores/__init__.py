@@ -1,6 +1,7 @@
 """State stores of an application: changelogs, restoration, standbys, exactly-once state."""
 
 from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore
+from assignor.embedding.state_stores.layout import check_kinds
 from assignor.embedding.state_stores.records import ChangelogRecord, NewRecord
 from assignor.embedding.state_stores.serdes import BYTES, JSON, TEXT, Serde
 from assignor.embedding.state_stores.stores import DictStore, SqliteStore, StateStore, Store
@@ -23,4 +24,5 @@ __all__ = [
     "Store",
     "TaskState",
     "TaskStores",
+    "check_kinds",
 ]

@@ -82,10 +82,7 @@ def store_layout(
             own.
         TypeError: a value is no store.
     """
-    if isinstance(stores, StateStore):
-        raise TypeError(f"stores is one store, {stores.name!r}; give a list of stores")
-    for store in stores:
-        _check_kind(store)
+    check_kinds(stores)
     parts = topology.subtopologies(application_id)
     changelogs, subtopologies = {}, {}
     for store in stores:
@@ -106,6 +103,18 @@ def store_layout(
         subtopologies=subtopologies,
         readers={topic: part.id for part in parts for topic in part.source_topics},
     )
+
+
+def check_kinds(stores: Sequence[object]) -> None:
+    """Check that all values are stores.
+
+    Raises:
+        TypeError: one is not.
+    """
+    if isinstance(stores, StateStore):
+        raise TypeError(f"stores is one store, {stores.name!r}; give a list of stores")
+    for store in stores:
+        _check_kind(store)
 
 
 def _check_kind(store: object) -> None:

@@ -37,6 +37,14 @@ class StateStore(Generic[_Key, _Value]):
     key: Serde[_Key] = field(kw_only=True)
     value: Serde[_Value] = field(kw_only=True)
 
+    def __post_init__(self) -> None:
+        for name, serde in (("key", self.key), ("value", self.value)):
+            if not isinstance(serde, Serde):
+                raise TypeError(
+                    f"{name}={shown(repr(serde), limit=80)} of store {shown(repr(self.name))} is "
+                    "no serialiser; give TEXT, JSON, BYTES or a Serde"
+                )
+
     def open_table(self, directory: Path | None, changelog: TopicPartition) -> StateTable:
         """Return the local copy of a changelog partition.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 
-from assignor.embedding.errors import StoreNotHeld
+from assignor.embedding.errors import MemberStopped, StoreNotHeld
 from assignor.embedding.running_tasks import RunningTasks, listed_tasks
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
@@ -20,9 +20,10 @@ from assignor.embedding.state_stores.records import PROCESS_BYTES
 from assignor.embedding.state_stores.takeover import Takeovers
 from assignor.embedding.state_stores.task_state import TaskState
 from assignor.embedding.state_stores.writing import COMMIT_SIZE, OpenBatch, write_batches
+from assignor.errors import ConfigError
 from assignor.rebalance import PartitionsByTask
 from assignor.topology import Topology
-from encoding import TaskId, TopicPartition, task_order
+from encoding import TaskId, TopicPartition, shown, task_order
 
 _FOLLOW_S: Final = 0.1
 
@@ -81,6 +82,8 @@ class TaskStores(RunningTasks):
         self._copies: dict[TaskId, TaskCopy] = {}
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
+        self._is_closed = False
+        self._application_id = application_id
         # Tasks that were revoked; they may have been assigned again since.
         self._revoked: SimpleQueue[TaskId] = SimpleQueue()
 
@@ -129,7 +132,10 @@ class TaskStores(RunningTasks):
                 `process` again.
             StoreError: a file of a store cannot be used.
             TopologyError: no source of the topology reads a topic of the batch.
+            MemberStopped: the stores are closed.
         """
+        if self._is_closed:
+            raise MemberStopped("these state stores are closed; make others to go on")
         self._give_up_revoked()
         # Records of the batch are those of the assignment after these revocations.
         self._held.hold(batch)
@@ -145,6 +151,27 @@ class TaskStores(RunningTasks):
             self._sums = {**self._local.idle_sums, **held}
         return done
 
+    def check_follows(self, listener: object, group_id: object) -> None:
+        """Check that these are the stores of a member: else they would process nothing.
+
+        Args:
+            listener: of the member.
+            group_id: of its consumer.
+
+        Raises:
+            ConfigError: they are not.
+        """
+        if listener is not self:
+            raise ConfigError(
+                "these state stores are not the listener of the consumer, so they would get no "
+                "task; make the consumer with listener=stores"
+            )
+        if group_id != self._application_id:
+            raise ConfigError(
+                f"these state stores have application_id={shown(repr(self._application_id))}, and "
+                f"the consumer has group id {shown(repr(group_id))}; give both the same"
+            )
+
     @property
     def waiting(self) -> frozenset[TopicPartition]:
         """Input partitions of active tasks that are not restored: fetch nothing from them."""
@@ -153,6 +180,7 @@ class TaskStores(RunningTasks):
 
     def close(self) -> None:
         """Close stores, changelogs and directory; after the consumer's close."""
+        self._is_closed = True
         copies, self._copies = self._copies, {}
         for copy in copies.values():
             copy.close()

@@ -34,6 +34,16 @@ def test_a_group_with_other_assignors_is_brought_to_this_one_by_two_bounces():
     assert "another group_id" in todo
 
 
+def test_the_kind_of_an_error_is_named_once():
+    for error in (
+        kafka_errors.KafkaTimeoutError("no metadata"),
+        kafka_errors.KafkaTimeoutError(),
+        kafka_errors.UnknownTopicOrPartitionError("words"),
+    ):
+        assert PollErrors().failed(error).why.count(type(error).__name__) == 1
+    assert "(OSError: gone)" in PollErrors().failed(OSError("gone")).why
+
+
 @pytest.mark.parametrize(
     "error",
     [

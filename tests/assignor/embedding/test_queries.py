@@ -65,3 +65,8 @@ def test_the_widest_topic_of_the_subtopology_decides():
 def test_without_a_partition_count_there_is_no_answer():
     with pytest.raises(MissingSourceTopic, match="words"):
         key_hosts(Routing(), ["words"], {}, b"k")
+
+
+def test_a_key_that_is_not_serialised_is_refused():
+    with pytest.raises(TypeError, match=r"key='x' is of type str; give it serialised, as bytes"):
+        key_hosts(Routing(), ["words"], {"words": 4}, "x")

@@ -8,9 +8,11 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from assignor import TasksListener
 from assignor.adapters.confluent import Consumer
 from assignor.adapters.confluent.security import security_settings
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
+from assignor.adapters.kafka_python import streams_consumer
 from assignor.errors import ConfigError
 from tests.assignor.adapters.confluent.harness import TOPOLOGY
 
@@ -287,3 +289,21 @@ def test_security_that_only_one_of_them_would_have_is_refused(more, why):
     sentence = refusal(lambda: security_settings(more))
     assert why in sentence
     assert "secret" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "why"),
+    [
+        ({"listener": print}, ConfigError, "give an instance of a subclass"),
+        ({"listener": TasksListener}, ConfigError, "give an instance of a subclass"),
+        ({"topology": None}, TypeError, "give topology, or topologies with its versions"),
+        ({"topologies": [TOPOLOGY]}, ConfigError, "topology and topologies are both given"),
+        ({"topology": None, "topologies": []}, ConfigError, "a list of assignor.Topology"),
+    ],
+)
+def test_wrong_options_are_refused_as_by_streams_consumer(options, error, why):
+    given = {"topology": TOPOLOGY} | options
+    with pytest.raises(error, match=why):
+        Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}, **given)
+    with pytest.raises(error, match=why):
+        streams_consumer(group_id="g", bootstrap_servers="127.0.0.1:1", **given)

@@ -5,9 +5,11 @@ import time
 from contextlib import closing, suppress
 
 import pytest
+from kafka import KafkaConsumer, KafkaProducer
 
 from assignor import ConfigError
 from assignor.adapters.kafka_python import KafkaChangelogs
+from assignor.adapters.kafka_python.settings import ChangelogSettings, ConsumerSettings
 from assignor.embedding import ClusterUnavailable, NewRecord
 from assignor.embedding.state_stores.records import Owner, owned_record
 from assignor.embedding.state_stores.replica import Replica
@@ -159,3 +161,23 @@ def test_a_cluster_that_is_gone_is_one_sentence():
 def test_a_setting_that_no_client_has_is_refused():
     with pytest.raises(ConfigError, match="boostrap_servers"):
         KafkaChangelogs(boostrap_servers="127.0.0.1:1")
+
+
+def test_a_missing_output_topic_is_named_soon(changelogs):
+    begin_s = time.monotonic()
+    with pytest.raises(ClusterUnavailable) as raised:
+        changelogs.send("nowhere", b"k", b"v", None)
+    assert str(raised.value) == (
+        "topic nowhere does not exist, so no record can be written to it; create it"
+    )
+    assert time.monotonic() - begin_s < 15
+
+
+def test_type_checkers_know_the_settings_of_both_clients():
+    own = {"acks", "enable_idempotence", "key_serializer", "partitioner", "transactional_id"}
+    of_producer = KafkaProducer.DEFAULT_CONFIG.keys() - KafkaConsumer.DEFAULT_CONFIG.keys()
+    more = ChangelogSettings.__annotations__.keys() - ConsumerSettings.__annotations__.keys()
+    recovery = {name for name in more if name.startswith("metadata_recovery")}
+    assert more - recovery - {"bootstrap_servers", "group_id"} == (
+        of_producer - own - {"value_serializer"}
+    )

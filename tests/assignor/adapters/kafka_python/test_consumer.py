@@ -1,7 +1,9 @@
 """`streams_consumer` of kafka-python: a consumer that is ready to poll."""
 
 import inspect
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -206,3 +208,32 @@ def test_its_signature_names_every_option_of_the_assignor():
     assert names[-1] == "client_options"
     own = {"topology", "application_id", "topologies"}
     assert set(names[5:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_second_polling_thread_and_a_forked_process_are_refused(made):
+    consumer = made()
+    receive, send = os.pipe()
+    with ThreadPoolExecutor(1) as other:
+        polled_there = other.submit(consumer.poll, timeout_ms=2000)
+        while not consumer._polling.is_busy:
+            assert not polled_there.done()
+        with pytest.raises(RuntimeError, match="another thread polls this consumer"):
+            consumer.poll(timeout_ms=10)
+        polled_there.result(LIMIT_S)
+        consumer.poll(timeout_ms=10)  # one after the other may
+    child = os.fork()
+    if child == 0:
+        refusals = 0
+        for call in (consumer.poll, consumer.commit):
+            try:
+                call()
+            except RuntimeError as error:
+                refusals += "before this process was forked" in str(error)
+        consumer.close()
+        os.write(send, bytes([refusals]))
+        os._exit(0)
+    os.close(send)
+    with os.fdopen(receive, "rb") as refused:
+        assert refused.read() == bytes([2])
+    os.waitpid(child, 0)

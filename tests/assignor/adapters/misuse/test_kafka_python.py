@@ -10,8 +10,14 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
 from assignor import ConfigError, RunningTasks
-from assignor.adapters.kafka_python import StreamsAssignor, polled, streams_consumer
-from assignor.embedding import MemberStopped
+from assignor.adapters.kafka_python import (
+    StreamsAssignor,
+    commit_next,
+    polled,
+    run_tasks,
+    streams_consumer,
+)
+from assignor.embedding import MemberStopped, TaskStores
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
@@ -271,3 +277,29 @@ def test_tasks_run_once_every_member_has_migrated_and_end_when_one_goes_back(ser
             assert not migrated.assignor.tasks.active
             assert listener.calls[-1] == ("revoked", PARTITIONS)
         poll_until([migrated], lambda: len(migrated.assignor.tasks.active) == PARTITIONS)
+
+
+def test_run_tasks_refuses_state_stores_that_would_get_no_task(servers):
+    def stores(group_id):
+        return TaskStores(TOPOLOGY, [], application_id=group_id, access=None)
+
+    followed, other = stores(GROUP), stores("other")
+    with ExitStack() as stack:
+        for listener, given, why in (
+            (RunningTasks(), followed, "not the listener of the consumer"),
+            (None, followed, "not the listener of the consumer"),
+            (other, other, "application_id='other', and the consumer has group id 'app'"),
+        ):
+            member = streams_consumer(
+                TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener
+            )
+            stack.callback(member.close)
+            with pytest.raises(ConfigError, match=why):
+                run_tasks(member, given, print)
+
+
+def test_commit_next_of_a_closed_consumer_says_so(servers):
+    member = streams_consumer(TOPOLOGY, group_id=GROUP, bootstrap_servers=servers)
+    member.close()
+    with pytest.raises(MemberStopped, match="this consumer is closed; make another"):
+        commit_next(member)

@@ -11,6 +11,7 @@ from assignor.embedding import (
     JSON,
     TEXT,
     DictStore,
+    MemberStopped,
     SqliteStore,
     Store,
     StoreReadOnly,
@@ -161,3 +162,24 @@ def test_the_state_directory_is_shared_with_the_assignor_and_with_no_other_proce
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"locked\n"
     owner.stores.close()
     assert subprocess.run(command, capture_output=True, check=True).stdout == b""
+
+
+@pytest.mark.parametrize("kind", [DictStore, SqliteStore])
+@pytest.mark.parametrize("serdes", [{"key": str, "value": JSON}, {"key": TEXT, "value": None}])
+def test_a_store_without_a_serialiser_is_refused(kind, serdes):
+    with pytest.raises(TypeError, match=r"of store 'c' is no serialiser; give TEXT, JSON, BYTES"):
+        kind("c", **serdes)
+
+
+def test_a_store_whose_name_no_topic_can_have_is_refused():
+    topology = Topology().add_source("read", topics=["words"])
+    topology.add_processor("count", parents=["read"])
+    with pytest.raises(TopologyError, match=r"a-z A-Z 0-9 \. _ -"):
+        topology.add_state_store("c/d", processors=["count"])
+
+
+def test_closed_stores_process_nothing():
+    stores = TaskStores(TOPOLOGY, [], application_id="app", access=Access(Cluster(), Steps()))
+    stores.close()
+    with pytest.raises(MemberStopped, match="state stores are closed"):
+        stores.process({}, print)

@@ -1,0 +1,98 @@
+"""`run_tasks`: records of confluent-kafka into state stores, restored by the next member."""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import Producer
+
+from assignor import JSON, TEXT, ConfigError, DictStore, RunningTasks, TaskStores, Topology
+from assignor.adapters.confluent import run_tasks
+from assignor.adapters.kafka_python import KafkaChangelogs
+from assignor.embedding import MemberStopped
+from tests.assignor.adapters.confluent.harness import GROUP, LIMIT_S, committed, servers_of
+from tests.assignor.embedding.clusters import until
+
+COUNTING = (
+    Topology()
+    .add_source("words", topics=["words"])
+    .add_processor("count", parents=["words"])
+    .add_state_store("counts", processors=["count"])
+)
+COUNTS = DictStore("counts", key=TEXT, value=JSON)
+MANUAL = {"enable.auto.commit": False}
+
+
+def write(broker, *words):
+    producer = Producer({"bootstrap.servers": servers_of(broker), "log_level": 0})
+    for word in words:
+        producer.produce("words", key=word.encode(), partition=len(word) % 4)
+    assert producer.flush(LIMIT_S) == 0
+
+
+def count(message, state):
+    word = message.key().decode()
+    state[COUNTS].put(word, state[COUNTS].get(word, 0) + 1)
+
+
+@contextmanager
+def running(broker, consumer):
+    """Run a member on a thread; yield a function that returns the counts, and the stores."""
+    access = KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)
+    stores = TaskStores(COUNTING, [COUNTS], application_id=GROUP, access=access)
+    stop, failures = threading.Event(), []
+    member = consumer(MANUAL, topology=COUNTING, listener=stores)
+
+    def run():
+        try:
+            run_tasks(member, stores, count, timeout=0.1, stop=stop)
+        except Exception as error:  # noqa: BLE001 the test looks at it
+            failures.append(error)
+        finally:
+            member.close()
+            stores.close()
+
+    def counts():
+        tasks = sorted(stores.active) if not stores.waiting else []
+        return dict(row for task in tasks for row in stores[task][COUNTS].items())
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield counts, member, failures
+    finally:
+        stop.set()
+        thread.join(LIMIT_S)
+        assert not thread.is_alive()
+
+
+def test_words_are_counted_and_the_next_member_goes_on(broker, consumer):
+    write(broker, "a", "bb", "a")
+    with running(broker, consumer) as (counts, _, failures):
+        until(lambda: counts() == {"a": 2, "bb": 1})
+        until(lambda: sum(committed(broker).values()) == 3)
+    assert not failures
+    write(broker, "bb", "ccc")
+    with running(broker, consumer) as (counts, member, failures):
+        until(lambda: counts() == {"a": 2, "bb": 2, "ccc": 1})
+        assert not failures
+        # Nothing stays paused after the restoration.
+        write(broker, "dddd", "a")
+        until(lambda: counts() == {"a": 3, "bb": 2, "ccc": 1, "dddd": 1})
+        member._member._end("refused")
+        until(lambda: failures)
+    assert isinstance(failures[0], MemberStopped)
+    assert "refused" in str(failures[0])
+
+
+def test_what_would_process_nothing_or_commit_too_early_is_refused(consumer):
+    stores = TaskStores(COUNTING, [COUNTS], application_id=GROUP, access=None)
+    for config, listener, why in (
+        ({}, stores, 'set "enable.auto.commit": False'),
+        (MANUAL, None, "not the listener of the consumer"),
+        (MANUAL, RunningTasks(), "not the listener of the consumer"),
+        (MANUAL | {"group.id": "other"}, stores, "application_id='words-group'"),
+    ):
+        member = consumer(config, topology=COUNTING, listener=listener)
+        with pytest.raises(ConfigError, match=why):
+            run_tasks(member, stores, count)
