@@ -229,8 +229,8 @@ def test_topics_are_those_of_the_topology(broker, consumer, topics, why):
     assert raised.value.args[0].code() == KafkaError._INVALID_ARG
 
 
-@pytest.mark.parametrize("topics", ["words", ("words",), [b"words"], [1]])
-def test_topics_are_a_list_of_names(broker, consumer, topics):
+@pytest.mark.parametrize("topics", ["words", b"words", [b"words"], [1], None])
+def test_topics_are_a_sequence_of_names(broker, consumer, topics):
     with pytest.raises(TypeError, match="expected list of"):
         consumer().subscribe(topics)
 
