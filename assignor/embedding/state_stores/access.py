@@ -45,8 +45,9 @@ class FollowedStore(Protocol):
 class ChangelogAccess(Protocol):
     """Changelogs through a Kafka client; every method is called on the thread that processes.
 
-    Every method raises `ClusterUnavailable` where the cluster does not answer or refuses. A record
-    of a failed `append` may be in the log all the same, also later.
+    Every method raises `ClusterUnavailable` where the cluster does not answer or refuses, and
+    `MemberStopped` where it would refuse again. A record of a failed `append` may be in the log all
+    the same, also later. After a failed `flush` the records of `send` are sent again.
     """
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
