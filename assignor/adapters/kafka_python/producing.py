@@ -31,7 +31,7 @@ from assignor.adapters.connecting import network_client
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import ClusterUnavailable, MemberStopped, NewRecord, error_text
 from assignor.embedding.state_stores import OWNER_KEY
-from assignor.stores import StoreError
+from assignor.stores import RecordTooLarge, StoreError
 
 _ACKNOWLEDGED_S: Final = 130.0
 _CLOSE_S: Final = 1.0
@@ -59,10 +59,10 @@ _REMEDY: Final = "see the log of the broker, correct the cause, and restart this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """A record on its way: its topic, what fails with it, and the client's future."""
+    """A record on its way; `kind` is "changelog" or "topic", for messages."""
 
     topic: str
-    why: str
+    kind: str
     future: Any
     producer: Any
 
@@ -101,11 +101,11 @@ class ReplacedProducer:
         Raises:
             ClusterUnavailable: the records are not acknowledged.
             MemberStopped: the broker refuses a record time and again.
-            StoreError: a record is larger than the broker allows.
+            RecordTooLarge: a record is larger than the broker allows.
         """
         sent = [
             self._begin(
-                f"changelog {record.partition.topic} cannot be written",
+                "changelog",
                 record.partition.topic,
                 record.value,
                 record.key,
@@ -123,8 +123,7 @@ class ReplacedProducer:
         self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
     ) -> None:
         """Begin to write a record to any topic; raise as `append`."""
-        why = f"topic {topic} cannot be written"
-        self.unflushed.append(self._begin(why, topic, value, key, partition=partition))
+        self.unflushed.append(self._begin("topic", topic, value, key, partition=partition))
 
     def flush(self) -> None:
         """Wait until all replicas in sync have every record of `send`; raise as `append`.
@@ -153,7 +152,7 @@ class ReplacedProducer:
             )
         self._supervisor = supervise_own(self._producer)
 
-    def _begin(self, why: str, topic: str, *record: Any, **options: Any) -> _Sent:
+    def _begin(self, kind: str, topic: str, *record: Any, **options: Any) -> _Sent:
         try:
             if self._producer is None:
                 self._connect()
@@ -161,14 +160,14 @@ class ReplacedProducer:
             begin_s = time.monotonic()
             future = producer.send(topic, *record, **options)
         except KafkaTimeoutError as error:
-            if self._has_metadata(begin_s):
+            if kind == "topic" and self._has_metadata(begin_s):
                 raise ClusterUnavailable(
                     f"topic {topic} does not exist, so no record can be written to it; create it"
                 ) from error
-            self._fail(why, topic, error)
+            self._fail(kind, topic, error)
         except (KafkaError, OSError) as error:
-            self._fail(why, topic, error)
-        sent = _Sent(topic=topic, why=why, future=future, producer=producer)
+            self._fail(kind, topic, error)
+        sent = _Sent(topic=topic, kind=kind, future=future, producer=producer)
         future.add_errback(self._noting(sent))
         return sent
 
@@ -191,28 +190,30 @@ class ReplacedProducer:
         except (KafkaError, OSError) as error:
             if sent.producer is not self._producer:
                 # It was sent before another record ended the producer, which is counted already.
-                raise _unavailable(sent.why, error) from error
+                raise _unavailable(sent.kind, sent.topic, error) from error
             cause, why = self._first or (sent, error)
-            self._fail(cause.why, cause.topic, why)
+            self._fail(cause.kind, cause.topic, why)
 
-    def _fail(self, why: str, topic: str, error: Exception) -> NoReturn:
+    def _fail(self, kind: str, topic: str, error: Exception) -> NoReturn:
         """Raise the error of a record; end the producer if it does not recover."""
         if _may_pass(error):
-            raise _unavailable(why, error) from error
+            raise _unavailable(kind, topic, error) from error
         self._discard()
-        where = f"{why}: {error_text(error)}"
+        unavailable = _unavailable(kind, topic, error)
         if isinstance(error, _TOO_LARGE):
-            raise StoreError(
-                f"{why}: a record is too large ({error}); write less for one input record, or "
-                "raise max_request_size of the producer and max.message.bytes of the topic"
+            problem = RecordTooLarge if kind == "changelog" else StoreError
+            raise problem(
+                f"{kind} {topic} cannot be written: a record is too large ({error}); write less "
+                "for one input record, or raise max_request_size of the producer and "
+                "max.message.bytes of the topic"
             ) from error
         if type(error) in _RIGHTS:
-            raise MemberStopped(f"{where}: {_RIGHTS[type(error)]}") from error
+            raise MemberStopped(f"{unavailable}: {_RIGHTS[type(error)]}") from error
         self._refused[topic] += 1
         if self._refused[topic] >= _ATTEMPTS:
             remedy = _REMEDIES.get(type(error), _REMEDY)
-            raise MemberStopped(f"{where}, {_ATTEMPTS} times in a row: {remedy}") from error
-        raise ClusterUnavailable(where) from error
+            raise MemberStopped(f"{unavailable}, {_ATTEMPTS} times in a row: {remedy}") from error
+        raise unavailable from error
 
     def _taken(self, topics: Iterable[str]) -> None:
         for topic in set(topics):
@@ -238,5 +239,5 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, RetriableError | OSError)
 
 
-def _unavailable(why: str, error: BaseException) -> ClusterUnavailable:
-    return ClusterUnavailable(f"{why}: {error_text(error)}")
+def _unavailable(kind: str, topic: str, error: BaseException) -> ClusterUnavailable:
+    return ClusterUnavailable(f"{kind} {topic} cannot be written: {error_text(error)}")

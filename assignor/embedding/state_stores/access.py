@@ -67,6 +67,10 @@ class ChangelogAccess(Protocol):
         """Write records, and return their offsets once all replicas in sync have them.
 
         Records of one partition are written in the given order. An offset may be -1: not known.
+
+        Raises:
+            RecordTooLarge: a record is larger than the broker allows; fewer input records at once
+                are tried then.
         """
         ...
 

@@ -21,14 +21,22 @@ from assignor.embedding.state_stores.takeover import Takeovers
 from assignor.embedding.state_stores.task_state import TaskState
 from assignor.embedding.state_stores.writing import COMMIT_SIZE, OpenBatch, write_batches
 from assignor.errors import ConfigError
+from assignor.logs import line_logger
 from assignor.rebalance import PartitionsByTask
+from assignor.stores import RecordTooLarge
 from assignor.topology import Topology
 from encoding import TaskId, TopicPartition, shown, task_order
 
 _FOLLOW_S: Final = 0.1
 
+_log = line_logger(__name__)
+
 Handler = Callable[[Any, TaskState], object]
 """Processes a record of a client with the stores of its task."""
+
+
+class _Divided(Exception):
+    """The input records of a commit are processed again, for several commits."""
 
 
 class TaskStores(RunningTasks):
@@ -77,6 +85,7 @@ class TaskStores(RunningTasks):
         self._local = LocalState(self._layout, path, cleanup_delay_s)
         self._access = access
         self._restore_s = restore_s
+        self._commit_size = COMMIT_SIZE
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
         self._copies: dict[TaskId, TaskCopy] = {}
@@ -121,8 +130,9 @@ class TaskStores(RunningTasks):
 
         Args:
             batch: partition -> records, as the client polls them; empty batches too.
-            handle: called with each record and the stores of its task. If it raises, the batch has
-                no effect on state, and is processed again by the next call, or the next member.
+            handle: called with each record and the stores of its task. If it raises, the record
+                has no effect on state; it and those behind it are processed by the next call, or
+                the next member.
 
         Returns:
             Partition -> offset to commit.
@@ -143,7 +153,8 @@ class TaskStores(RunningTasks):
             self._follow_assignment()
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
-            with self.working(running) as active:
+            done: dict[Any, int] = {}
+            with suppress(_Divided), self.working(running) as active:
                 done = self._run(sorted(active & running, key=task_order), handle)
             self._follow_changelogs()
         finally:
@@ -174,9 +185,13 @@ class TaskStores(RunningTasks):
 
     @property
     def waiting(self) -> frozenset[TopicPartition]:
-        """Input partitions of active tasks that are not restored: fetch nothing from them."""
+        """Input partitions to fetch nothing from.
+
+        Their active tasks are not restored, or failed to process the records that they have.
+        """
         inputs = self._inputs
-        return frozenset(p for task in self.restoring_tasks() for p in inputs.get(task, ()))
+        tasks = self.restoring_tasks() | (self.active & self._held.tasks)
+        return frozenset(p for task in tasks for p in inputs.get(task, ()))
 
     def close(self) -> None:
         """Close stores, changelogs and directory; after the consumer's close."""
@@ -268,7 +283,7 @@ class TaskStores(RunningTasks):
         try:
             for each in opened:
                 self._run_task(each, opened, handle)
-            write_batches(self._access, [each for each in opened if each.is_running])
+            self._write(opened)
         finally:
             for each in opened:
                 each.batch.is_open = False
@@ -285,19 +300,43 @@ class TaskStores(RunningTasks):
             if offset < each.next_input(partition):
                 continue
             each.batch.begin_record()
-            handle(record, state)
-            if each.batch.has_earlier and each.batch.size > COMMIT_SIZE:
+            try:
+                handle(record, state)
+            except Exception:
+                # The records before it count, so that the next call begins with this one.
+                each.batch.take_last()
+                self._write(opened)
+                raise
+            if each.batch.has_earlier and each.batch.size > self._commit_size:
                 # Each commit fits into one record, unless a single input record writes too much.
                 resume = each.batch.take_last()
-                write_batches(self._access, [other for other in opened if other.is_running])
+                self._write(opened)
                 if not each.is_running:
                     return
                 resume()
             each.inputs[partition] = offset + 1
-            if sum(other.batch.size for other in opened) > COMMIT_SIZE:
-                write_batches(self._access, [other for other in opened if other.is_running])
+            if sum(other.batch.size for other in opened) > self._commit_size:
+                self._write(opened)
                 if not each.is_running:
                     return
+
+    def _write(self, opened: Sequence[OpenBatch]) -> None:
+        """Write what is processed so far.
+
+        Raises:
+            _Divided: a commit record was too large; from now on each has fewer input records.
+            RecordTooLarge: what one input record writes is too large.
+        """
+        running = [each for each in opened if each.is_running]
+        sizes = [each.batch.size for each in running if each.batch.records > 1]
+        try:
+            write_batches(self._access, running)
+        except RecordTooLarge as error:
+            if not sizes:
+                raise
+            self._commit_size = min(self._commit_size, max(sizes)) // 2
+            _log.info("commits have at most %s bytes from now on: %s", self._commit_size, error)
+            raise _Divided from error
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""

@@ -125,6 +125,7 @@ def write_batches(access: ChangelogAccess, opened: Sequence[OpenBatch]) -> None:
     Raises:
         ClusterUnavailable: the changelogs cannot be written; the tasks are `BEHIND`, because the
             records may be in the log all the same.
+        RecordTooLarge: a commit record is too large; the tasks are `BEHIND`.
         StoreError: a local copy cannot be written; the tasks are `BEHIND`.
     """
     access.flush()

@@ -156,7 +156,7 @@ def test_a_cluster_that_is_gone_is_one_sentence():
         broker.stop_node(1)
         with (
             closing(made),
-            pytest.raises(ClusterUnavailable, match="changelog .* cannot be written"),
+            pytest.raises(ClusterUnavailable, match=r"changelog .* cannot be written"),
         ):
             made.append(records("b"))
 

@@ -68,7 +68,7 @@ def test_the_error_of_an_output_names_its_own_topic_and_ends_with_it(broker, cha
     for match in (ClusterUnavailable, ClusterUnavailable, MemberStopped):
         broker.inject(refused(INVALID))
         changelogs.send("out", None, b"value", None)
-        with pytest.raises(match, match="topic out cannot be written: .*InvalidRecordError"):
+        with pytest.raises(match, match=r"topic out cannot be written: .*InvalidRecordError"):
             changelogs.flush()
         # What was sent since is not written with the error of another record.
         changelogs.send("other", b"key", b"value", None)
