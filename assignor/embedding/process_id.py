@@ -8,11 +8,13 @@ while it is in use. All consumers of a process share the lock.
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 from uuid import UUID, uuid4
+from weakref import WeakValueDictionary
 
 from filelock import FileLock, Timeout
 
@@ -35,8 +37,23 @@ _CONSERVATIVE = PersistedSettings()
 _TASK_DIR = re.compile("([0-9]{1,9})_([0-9]{1,9})")
 
 
+class _Tasks:
+    """Tasks of one directory that users in this process have open, and when others were closed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users: dict[TaskId, object] = {}
+        self.closed_s: dict[TaskId, float] = {}
+
+
+_tasks_lock: Final = threading.Lock()
+_tasks: Final[WeakValueDictionary[Path, _Tasks]] = WeakValueDictionary()
+
+
 class LockedDirectory:
     """A state directory that is locked for this process; its users each close it once.
+
+    A task's state belongs to one user at a time.
 
     Attributes:
         path: the directory.
@@ -62,12 +79,73 @@ class LockedDirectory:
         except OSError as error:
             raise StoreError(f"state directory {self.path}: {error.strerror or error}") from error
         self._closed = False
+        with _tasks_lock:
+            self._tasks = _tasks.setdefault(self.path, _Tasks())
 
-    def task_dir(self, task: object) -> Path:
-        """Return the directory for a task's state, created if needed; named as in Kafka: `0_1`."""
+    def open_task(self, task: TaskId) -> Path | None:
+        """Return the directory for a task's state, made if needed; named as in Kafka: `0_1`.
+
+        None: another user in this process has the task open. `close_task` gives it back.
+
+        Raises:
+            StoreError: the directory cannot be made.
+        """
         place = self.path / str(task)
-        place.mkdir(exist_ok=True)
+        with self._tasks.lock:
+            if self._tasks.users.setdefault(task, self) is not self:
+                return None
+            try:
+                place.mkdir(exist_ok=True)
+            except OSError as error:
+                del self._tasks.users[task]
+                raise StoreError(
+                    f"the directory {place} of task {task} cannot be made: "
+                    f"{error.strerror or error}; remove what is there, or give this user the right"
+                    " to write"
+                ) from error
         return place
+
+    def close_task(self, task: TaskId) -> None:
+        """Let other users have a task; without effect if this user does not have it open."""
+        with self._tasks.lock:
+            if self._tasks.users.get(task) is self:
+                del self._tasks.users[task]
+                self._tasks.closed_s[task] = time.monotonic()
+
+    def is_open_elsewhere(self, task: TaskId) -> bool:
+        """Return whether another user in this process has a task open."""
+        with self._tasks.lock:
+            return self._tasks.users.get(task, self) is not self
+
+    def remove_task(self, task: TaskId, files: Iterable[Path], *, unused_s: float) -> bool:
+        """Remove files of a task, and its directory if it is empty then.
+
+        Args:
+            task: the task.
+            files: to remove.
+            unused_s: for how long no user may have had the task open.
+
+        Returns:
+            Whether they are removed: no user has the task open, nor has had it in that time.
+
+        Raises:
+            StoreError: a file cannot be removed.
+        """
+        with self._tasks.lock:
+            closed_s = self._tasks.closed_s.get(task, float("-inf"))
+            if task in self._tasks.users or time.monotonic() - closed_s < unused_s:
+                return False
+            for file in files:
+                try:
+                    file.unlink(missing_ok=True)
+                except OSError as error:
+                    raise StoreError(
+                        f"state file {file} cannot be removed: {error.strerror or error}; remove it"
+                    ) from error
+            with suppress(OSError):  # it has more files, or is gone
+                (self.path / str(task)).rmdir()
+            self._tasks.closed_s.pop(task, None)
+        return True
 
     def tasks(self) -> tuple[TaskId, ...]:
         """Return the tasks that have a directory here, sorted, including those of earlier runs."""
@@ -80,6 +158,10 @@ class LockedDirectory:
         """Release the lock; other users in this process keep theirs."""
         if not self._closed:
             self._closed = True
+            with self._tasks.lock:
+                own = [task for task, user in self._tasks.users.items() if user is self]
+            for task in own:
+                self.close_task(task)
             self._lock.release()
 
 

@@ -86,6 +86,7 @@ class TaskStores(RunningTasks):
         self._access = access
         self._restore_s = restore_s
         self._commit_size = COMMIT_SIZE
+        self._elsewhere: frozenset[TaskId] = frozenset()
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
         self._copies: dict[TaskId, TaskCopy] = {}
@@ -198,7 +199,7 @@ class TaskStores(RunningTasks):
         self._is_closed = True
         copies, self._copies = self._copies, {}
         for copy in copies.values():
-            copy.close()
+            self._local.close_copy(copy)
         self._local.close()
         self._access.close()
 
@@ -254,11 +255,21 @@ class TaskStores(RunningTasks):
         active, standby = frozenset(self.active), frozenset(self.standby)
         for task in self._copies.keys() - active - standby:
             self._local.put_away(self._copies.pop(task))
-        for task in sorted((active | standby) - self._copies.keys(), key=task_order):
-            self._copies[task] = self._local.open(task)
-        for task in active:
+        new = sorted((active | standby) - self._copies.keys(), key=task_order)
+        opened = {task: copy for task in new if (copy := self._local.open(task)) is not None}
+        self._copies |= opened
+        # Members of one process may share the directory: the one that had the task closes it soon.
+        elsewhere = frozenset(new) - opened.keys()
+        if elsewhere - self._elsewhere:
+            _log.info(
+                "tasks that another member of this process has open: %s; they wait until it has "
+                "processed its revocation, or is closed",
+                listed_tasks(elsewhere),
+            )
+        self._elsewhere = elsewhere
+        for task in active & self._copies.keys():
             self._copies[task].activate()
-        for task in standby - active:
+        for task in (standby - active) & self._copies.keys():
             self._copies[task].give_up()
         self._held.keep_only(active)
         self._local.remove_unused()

@@ -108,8 +108,8 @@ def test_a_path_that_is_a_file_is_a_sentence(tmp_path):
 
 def test_state_of_a_task_has_a_directory_of_the_tasks_name(tmp_path):
     place = ProcessDirectory(tmp_path)
-    assert place.task_dir(TaskId(0, 1)) == tmp_path.resolve() / "0_1"
-    assert place.task_dir(TaskId(0, 1)).is_dir()
+    assert place.open_task(TaskId(0, 1)) == tmp_path.resolve() / "0_1"
+    assert place.open_task(TaskId(0, 1)).is_dir()
     place.close()
 
 
