@@ -8,7 +8,7 @@ from typing import Final
 from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.layout import StoreLayout
-from assignor.embedding.state_stores.replica import Replica
+from assignor.embedding.state_stores.replica import Replica, rebuild_after_s
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from assignor.stores import StoreError
@@ -27,6 +27,7 @@ class LocalState:
         layout: the stores.
         path: the state directory, which may be that of the assignor; None without one.
         cleanup_delay_s: how long files of tasks are kept that this member has not.
+        delete_retention_ms: how long changelogs keep tombstones.
 
     Raises:
         ConfigError: a store has files, and there is no directory.
@@ -34,9 +35,16 @@ class LocalState:
         StoreError: the directory cannot be used.
     """
 
-    def __init__(self, layout: StoreLayout, path: Path | None, cleanup_delay_s: float) -> None:
+    def __init__(
+        self,
+        layout: StoreLayout,
+        path: Path | None,
+        cleanup_delay_s: float,
+        delete_retention_ms: int,
+    ) -> None:
         self._layout = layout
         self._cleanup_delay_s = cleanup_delay_s
+        self._rebuild_after_s = rebuild_after_s(delete_retention_ms)
         self._idle_since_s: dict[TaskId, float] = {}
         self._idle_sums: dict[TaskId, int] = {}
         for name, store in sorted(layout.stores.items()):
@@ -72,7 +80,7 @@ class LocalState:
             for name, store in self._layout.stores_of(task).items():
                 changelog = TopicPartition(self._layout.changelogs[name], task.partition)
                 table = store.open_table(directory, changelog)
-                replicas[name] = Replica(name, changelog, table)
+                replicas[name] = Replica(name, changelog, table, self._rebuild_after_s)
         except BaseException:
             self.close_copy(TaskCopy(task, replicas))
             raise

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 
 from assignor.embedding.errors import MemberStopped, StoreNotHeld
+from assignor.embedding.internal_topics import DELETE_RETENTION_MS
 from assignor.embedding.running_tasks import RunningTasks, listed_tasks
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
@@ -59,6 +60,8 @@ class TaskStores(RunningTasks):
         restore_s: longest time that one call of `process` restores; the member does not poll
             meanwhile, so that it has to be well below the session timeout.
         cleanup_delay_s: how long files of tasks are kept that moved away.
+        delete_retention_ms: of the changelogs, as in `InternalTopicSettings`; a copy that is behind
+            and older than half of it is rebuilt.
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.
@@ -78,11 +81,12 @@ class TaskStores(RunningTasks):
         tell: Callable[[str], object] = lambda _: None,
         restore_s: float = 0.5,
         cleanup_delay_s: float = CLEANUP_DELAY_S,
+        delete_retention_ms: int = DELETE_RETENTION_MS,
     ) -> None:
         super().__init__(tell)
         self._layout = store_layout(topology, application_id, stores)
         path = None if state_dir is None else Path(state_dir)
-        self._local = LocalState(self._layout, path, cleanup_delay_s)
+        self._local = LocalState(self._layout, path, cleanup_delay_s, delete_retention_ms)
         self._access = access
         self._restore_s = restore_s
         self._commit_size = COMMIT_SIZE

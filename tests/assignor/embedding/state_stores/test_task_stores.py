@@ -1,6 +1,5 @@
 """Stores follow the tasks of a member: opened, restored, updated, given up, removed; and misuse."""
 
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -100,60 +99,6 @@ def test_a_task_that_moved_away_is_closed_and_its_files_are_kept_for_a_while(
     owner.stores.process({}, owner.count)
     assert not (tmp_path / "one/0_0").exists()
     assert owner.stores.task_offsets() == {}
-
-
-def test_members_of_one_process_hand_a_task_over_in_the_directory_that_they_share(
-    cluster, member, tmp_path
-):
-    first, second = member("shared"), member("shared")
-    first.assign()
-    first.finish()
-    assert second.stores.task_offsets() == {}
-    first.revoke()
-    first.stores.on_tasks_assigned({}, {})
-    # The first one still has the file open: two writers of one file would undo each other's work.
-    second.assign()
-    second.poll()
-    assert second.stores.waiting == frozenset(INPUTS)
-    assert set(second.stores.restoring_tasks()) == {TASK}
-    first.stores._local._cleanup_delay_s = 0.1
-    first.stores.process({}, first.count)
-    second.finish()
-    assert second.sentences[-1] == "restored tasks: 0_0; 0 changes read"
-    # The first one would remove it, had no other member of the process opened it since.
-    ended_s = time.monotonic() + 0.2
-    while time.monotonic() < ended_s:
-        first.stores.process({}, first.count)
-    assert first.stores.task_offsets() == {}
-    assert (tmp_path / "shared/0_0/by-word.db").exists()
-    cluster.write("one")
-    second.finish()
-    assert second.state() == restored(cluster) == cluster.expected()
-    second.stores._local._cleanup_delay_s = 0.0
-    second.revoke()
-    second.stores.on_tasks_assigned({}, {})
-    for _ in range(2):
-        second.stores.process({}, second.count)
-    assert not (tmp_path / "shared/0_0").exists()
-
-
-def test_a_task_directory_that_cannot_be_made_or_emptied_is_one_sentence(member, tmp_path):
-    owner = member()
-    (tmp_path / "one/0_0").write_text("a file")
-    owner.assign()
-    with pytest.raises(StoreError, match="0_0 of task 0_0 cannot be made: File exists; remove"):
-        owner.poll()
-    (tmp_path / "one/0_0").unlink()
-    owner.finish()
-    owner.revoke()
-    owner.stores.on_tasks_assigned({}, {})
-    owner.stores.process({}, owner.count)
-    owner.stores._local._cleanup_delay_s = 0.0
-    file = tmp_path / "one/0_0/by-word.db"
-    file.unlink()
-    file.mkdir()
-    with pytest.raises(StoreError, match=r"by-word\.db cannot be removed: "):
-        owner.stores.process({}, owner.count)
 
 
 def test_a_restarted_process_tells_the_leader_what_it_has(cluster, member):
