@@ -5,10 +5,11 @@ state it has. Two processes with the same id would count as one client, so the d
 while it is in use. All consumers of a process share the lock.
 """
 
+import math
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -37,23 +38,23 @@ _CONSERVATIVE = PersistedSettings()
 _TASK_DIR = re.compile("([0-9]{1,9})_([0-9]{1,9})")
 
 
-class _Tasks:
-    """Tasks of one directory that users in this process have open, and when others were closed."""
+class _Files:
+    """Files of one directory that users in this process have open, and when others were closed."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.users: dict[TaskId, object] = {}
-        self.closed_s: dict[TaskId, float] = {}
+        self.users: dict[Path, object] = {}
+        self.closed_s: dict[Path, float] = {}
 
 
-_tasks_lock: Final = threading.Lock()
-_tasks: Final[WeakValueDictionary[Path, _Tasks]] = WeakValueDictionary()
+_files_lock: Final = threading.Lock()
+_files: Final[WeakValueDictionary[Path, _Files]] = WeakValueDictionary()
 
 
 class LockedDirectory:
     """A state directory that is locked for this process; its users each close it once.
 
-    A task's state belongs to one user at a time.
+    Each file of a task belongs to one user at a time.
 
     Attributes:
         path: the directory.
@@ -79,61 +80,68 @@ class LockedDirectory:
         except OSError as error:
             raise StoreError(f"state directory {self.path}: {error.strerror or error}") from error
         self._closed = False
-        with _tasks_lock:
-            self._tasks = _tasks.setdefault(self.path, _Tasks())
+        with _files_lock:
+            self._files = _files.setdefault(self.path, _Files())
 
-    def open_task(self, task: TaskId) -> Path | None:
+    def open_task(self, task: TaskId, files: Sequence[Path] = ()) -> Path | None:
         """Return the directory for a task's state, made if needed; named as in Kafka: `0_1`.
 
-        None: another user in this process has the task open. `close_task` gives it back.
+        Args:
+            task: the task.
+            files: of its state, which this user has until `close_files`.
+
+        Returns:
+            None: another user in this process has one of the files.
 
         Raises:
             StoreError: the directory cannot be made.
         """
         place = self.path / str(task)
-        with self._tasks.lock:
-            if self._tasks.users.setdefault(task, self) is not self:
+        with self._files.lock:
+            if any(self._files.users.get(file, self) is not self for file in files):
                 return None
             try:
                 place.mkdir(exist_ok=True)
             except OSError as error:
-                del self._tasks.users[task]
                 raise StoreError(
                     f"the directory {place} of task {task} cannot be made: "
                     f"{error.strerror or error}; remove what is there, or give this user the right"
                     " to write"
                 ) from error
+            self._files.users |= dict.fromkeys(files, self)
         return place
 
-    def close_task(self, task: TaskId) -> None:
-        """Let other users have a task; without effect if this user does not have it open."""
-        with self._tasks.lock:
-            if self._tasks.users.get(task) is self:
-                del self._tasks.users[task]
-                self._tasks.closed_s[task] = time.monotonic()
+    def close_files(self, files: Sequence[Path]) -> None:
+        """Let other users have files; without effect on those that this user does not have."""
+        with self._files.lock:
+            for file in files:
+                if self._files.users.get(file) is self:
+                    del self._files.users[file]
+                    self._files.closed_s[file] = time.monotonic()
 
-    def is_open_elsewhere(self, task: TaskId) -> bool:
-        """Return whether another user in this process has a task open."""
-        with self._tasks.lock:
-            return self._tasks.users.get(task, self) is not self
+    def is_open_elsewhere(self, files: Sequence[Path]) -> bool:
+        """Return whether another user in this process has one of the files."""
+        with self._files.lock:
+            return any(self._files.users.get(file, self) is not self for file in files)
 
-    def remove_task(self, task: TaskId, files: Iterable[Path], *, unused_s: float) -> bool:
+    def remove_task(self, task: TaskId, files: Sequence[Path], *, unused_s: float) -> bool:
         """Remove files of a task, and its directory if it is empty then.
 
         Args:
             task: the task.
             files: to remove.
-            unused_s: for how long no user may have had the task open.
+            unused_s: for how long no user may have had them.
 
         Returns:
-            Whether they are removed: no user has the task open, nor has had it in that time.
+            Whether they are removed: no user has one of them, nor has had it in that time.
 
         Raises:
             StoreError: a file cannot be removed.
         """
-        with self._tasks.lock:
-            closed_s = self._tasks.closed_s.get(task, float("-inf"))
-            if task in self._tasks.users or time.monotonic() - closed_s < unused_s:
+        users, closed_s = self._files.users, self._files.closed_s
+        with self._files.lock:
+            last_s = max((closed_s[file] for file in files if file in closed_s), default=-math.inf)
+            if not users.keys().isdisjoint(files) or time.monotonic() - last_s < unused_s:
                 return False
             for file in files:
                 try:
@@ -144,7 +152,8 @@ class LockedDirectory:
                     ) from error
             with suppress(OSError):  # it has more files, or is gone
                 (self.path / str(task)).rmdir()
-            self._tasks.closed_s.pop(task, None)
+            for file in files:
+                closed_s.pop(file, None)
         return True
 
     def tasks(self) -> tuple[TaskId, ...]:
@@ -158,10 +167,9 @@ class LockedDirectory:
         """Release the lock; other users in this process keep theirs."""
         if not self._closed:
             self._closed = True
-            with self._tasks.lock:
-                own = [task for task, user in self._tasks.users.items() if user is self]
-            for task in own:
-                self.close_task(task)
+            with self._files.lock:
+                own = [file for file, user in self._files.users.items() if user is self]
+            self.close_files(own)
             self._lock.release()
 
 

@@ -61,7 +61,8 @@ class LocalState:
         if self._directory is None:
             return {}
         elsewhere = self._directory.is_open_elsewhere
-        return {task: total for task, total in self._idle_sums.items() if not elsewhere(task)}
+        found = self._idle_sums.items()
+        return {task: total for task, total in found if not elsewhere(self._files(task))}
 
     def open(self, task: TaskId) -> TaskCopy | None:
         """Return the copy of a task, with open tables; None while another member here has it open.
@@ -70,8 +71,8 @@ class LocalState:
             StoreError: a table cannot be used.
         """
         directory = None
-        if self._directory is not None and self._files(task):
-            directory = self._directory.open_task(task)
+        if self._directory is not None:
+            directory = self._directory.open_task(task, self._files(task))
             if directory is None:
                 return None
         self._forget(task)
@@ -90,7 +91,7 @@ class LocalState:
         """Close a copy, so that another member here can open it."""
         copy.close()
         if self._directory is not None:
-            self._directory.close_task(copy.task)
+            self._directory.close_files(self._files(copy.task))
 
     def put_away(self, copy: TaskCopy) -> None:
         """Close a copy, and keep its files for a while."""

@@ -77,7 +77,7 @@ def test_a_copy_is_rebuilt_when_brokers_may_have_removed_tombstones(
         table.apply({}, replace(table.progress, saved_ms=then_ms))
     owner.stores.close()
     for log in cluster.logs.values():
-        log.append(owned_record(CHANGELOGS[0], b"new", b"1", Owner(1, b"12345678")))
+        log.append(owned_record(CHANGELOGS[0], b"new", b"1", Owner(2, b"12345678")))
     again = member(delete_retention_ms=3600 * 1000)
     again.assign()
     again.finish()
