@@ -20,24 +20,21 @@ from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalSt
 from assignor.embedding.state_stores.records import PROCESS_BYTES
 from assignor.embedding.state_stores.takeover import Takeovers
 from assignor.embedding.state_stores.task_state import TaskState
-from assignor.embedding.state_stores.writing import COMMIT_SIZE, OpenBatch, write_batches
+from assignor.embedding.state_stores.writing import (
+    COMMIT_SIZE,
+    Divided,
+    OpenBatch,
+    write_running,
+)
 from assignor.errors import ConfigError
-from assignor.logs import line_logger
 from assignor.rebalance import PartitionsByTask
-from assignor.stores import RecordTooLarge
 from assignor.topology import Topology
 from encoding import TaskId, TopicPartition, shown, task_order
 
 _FOLLOW_S: Final = 0.1
 
-_log = line_logger(__name__)
-
 Handler = Callable[[Any, TaskState], object]
 """Processes a record of a client with the stores of its task."""
-
-
-class _Divided(Exception):
-    """The input records of a commit are processed again, for several commits."""
 
 
 class TaskStores(RunningTasks):
@@ -90,7 +87,6 @@ class TaskStores(RunningTasks):
         self._access = access
         self._restore_s = restore_s
         self._commit_size = COMMIT_SIZE
-        self._elsewhere: frozenset[TaskId] = frozenset()
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
         self._copies: dict[TaskId, TaskCopy] = {}
@@ -159,7 +155,7 @@ class TaskStores(RunningTasks):
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
             done: dict[Any, int] = {}
-            with suppress(_Divided), self.working(running) as active:
+            with suppress(Divided), self.working(running) as active:
                 done = self._run(sorted(active & running, key=task_order), handle)
             self._follow_changelogs()
         finally:
@@ -259,18 +255,10 @@ class TaskStores(RunningTasks):
         active, standby = frozenset(self.active), frozenset(self.standby)
         for task in self._copies.keys() - active - standby:
             self._local.put_away(self._copies.pop(task))
-        new = sorted((active | standby) - self._copies.keys(), key=task_order)
-        opened = {task: copy for task in new if (copy := self._local.open(task)) is not None}
-        self._copies |= opened
-        # Members of one process may share the directory: the one that had the task closes it soon.
-        elsewhere = frozenset(new) - opened.keys()
-        if elsewhere - self._elsewhere:
-            _log.info(
-                "tasks that another member of this process has open: %s; they wait until it has "
-                "processed its revocation, or is closed",
-                listed_tasks(elsewhere),
-            )
-        self._elsewhere = elsewhere
+        for task in sorted((active | standby) - self._copies.keys(), key=task_order):
+            # None: another member of this process has it open, and closes it soon.
+            if (copy := self._local.open(task)) is not None:
+                self._copies[task] = copy
         for task in active & self._copies.keys():
             self._copies[task].activate()
         for task in (standby - active) & self._copies.keys():
@@ -336,22 +324,12 @@ class TaskStores(RunningTasks):
                     return
 
     def _write(self, opened: Sequence[OpenBatch]) -> None:
-        """Write what is processed so far.
-
-        Raises:
-            _Divided: a commit record was too large; from now on each has fewer input records.
-            RecordTooLarge: what one input record writes is too large.
-        """
-        running = [each for each in opened if each.is_running]
-        sizes = [each.batch.size for each in running if each.batch.records > 1]
+        """Write what is processed so far; raise as `write_running`."""
         try:
-            write_batches(self._access, running)
-        except RecordTooLarge as error:
-            if not sizes:
-                raise
-            self._commit_size = min(self._commit_size, max(sizes)) // 2
-            _log.info("commits have at most %s bytes from now on: %s", self._commit_size, error)
-            raise _Divided from error
+            write_running(self._access, opened, limit=self._commit_size)
+        except Divided as error:
+            self._commit_size = error.limit
+            raise
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""
