@@ -5,7 +5,7 @@ RebalanceError                 encoding: never raised itself
 + EmbeddingError               a failure outside the assignment itself
   - ClusterUnavailable         the cluster did not answer, or refused, within the deadline
   - StateDirectoryLocked       another process uses this state directory
-  - MemberStopped              this member has left the group and cannot rejoin; restart it
+  - MemberStopped              this member cannot go on; correct the cause, and restart it
   - StoreNotHeld               a state store whose task is not on this member
   - StoreReadOnly              a write to a state store outside the processing of a record
 ```
@@ -71,7 +71,8 @@ _FATAL = MappingProxyType(
         "MemberRefused": "start it with a release that supports the group's levels, or lower them",
         "SaslAuthenticationFailed": "the user name or the password is wrong; correct it",
         "SaslAuthenticationFailedError": "the user name or the password is wrong; correct it",
-        "TopicAuthorizationFailedError": "this user may not read a topic; grant READ on it",
+        "TopicAuthorizationFailedError": "this user has no right to a topic; grant READ on it, "
+        "or WRITE if a producer of this application writes it",
         "UnsupportedVersionError": "the broker does not support this request; upgrade the broker",
     }
 )
@@ -143,7 +144,7 @@ class PollErrors:
         problem = error_text(error)
         todo = fatal_reason(error)
         if todo is not None:
-            raise MemberStopped(f"this member has left the group ({problem}): {todo}") from error
+            raise MemberStopped(f"this member cannot go on ({problem}): {todo}") from error
         wait_ms = min(_FIRST_PAUSE_MS << min(self._in_a_row, 10), _LAST_PAUSE_MS)
         self._in_a_row += 1
         return ErrorPause(wait_ms=wait_ms, why=f"poll failed ({problem}); retry in {wait_ms} ms")

@@ -8,14 +8,20 @@ keys are in other partitions; the message has both numbers.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Final, Protocol
 
+from assignor.errors import ConfigError
 from assignor.topology import Subtopology, TaskPlan
 from encoding import TopicPartition
 
 _CHANGELOG = MappingProxyType({"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"})
 # Kafka Streams' windowstore.changelog.additional.retention.ms: one day.
 _WINDOW_SLACK_MS = 24 * 3600 * 1000
+DELETE_RETENTION_MS: Final = 24 * 3600 * 1000
+"""Kafka's default of `delete.retention.ms`."""
+
+_DELETE_RETENTION: Final = "delete.retention.ms"
+_LEAST_DELETE_RETENTION_MS: Final = 3600 * 1000
 # Records are kept until the application deletes them after processing.
 _REPARTITION = MappingProxyType(
     {
@@ -34,10 +40,28 @@ class InternalTopicSettings:
     Attributes:
         replication_factor: Kafka's `replication.factor`; -1: the broker's default.
         configs: settings of all internal topics; they override the defaults (Kafka's `topic.`).
+
+    Raises:
+        ConfigError: `delete.retention.ms` is no number, or so low that deletions would be missed.
     """
 
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        given = self.configs.get(_DELETE_RETENTION, str(_LEAST_DELETE_RETENTION_MS))
+        if not str(given).isdecimal() or int(given) < _LEAST_DELETE_RETENTION_MS:
+            raise ConfigError(
+                f"{_DELETE_RETENTION}={given}: brokers would remove deletions before every copy "
+                "has read them, and the copies would keep deleted keys; give a number of at least "
+                f"{_LEAST_DELETE_RETENTION_MS} (an hour)"
+            )
+
+    @property
+    def delete_retention_ms(self) -> int:
+        """How long changelogs keep tombstones, as configured, else by Kafka's default: a day."""
+        return int(self.configs.get(_DELETE_RETENTION, DELETE_RETENTION_MS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

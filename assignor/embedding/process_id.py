@@ -5,14 +5,17 @@ state it has. Two processes with the same id would count as one client, so the d
 while it is in use. All consumers of a process share the lock.
 """
 
+import math
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 from uuid import UUID, uuid4
+from weakref import WeakValueDictionary
 
 from filelock import FileLock, Timeout
 
@@ -35,8 +38,23 @@ _CONSERVATIVE = PersistedSettings()
 _TASK_DIR = re.compile("([0-9]{1,9})_([0-9]{1,9})")
 
 
+class _Files:
+    """Files of one directory that users in this process have open, and when others were closed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users: dict[Path, object] = {}
+        self.closed_s: dict[Path, float] = {}
+
+
+_files_lock: Final = threading.Lock()
+_files: Final[WeakValueDictionary[Path, _Files]] = WeakValueDictionary()
+
+
 class LockedDirectory:
     """A state directory that is locked for this process; its users each close it once.
+
+    Each file of a task belongs to one user at a time.
 
     Attributes:
         path: the directory.
@@ -62,12 +80,81 @@ class LockedDirectory:
         except OSError as error:
             raise StoreError(f"state directory {self.path}: {error.strerror or error}") from error
         self._closed = False
+        with _files_lock:
+            self._files = _files.setdefault(self.path, _Files())
 
-    def task_dir(self, task: object) -> Path:
-        """Return the directory for a task's state, created if needed; named as in Kafka: `0_1`."""
+    def open_task(self, task: TaskId, files: Sequence[Path] = ()) -> Path | None:
+        """Return the directory for a task's state, made if needed; named as in Kafka: `0_1`.
+
+        Args:
+            task: the task.
+            files: of its state, which this user has until `close_files`.
+
+        Returns:
+            None: another user in this process has one of the files.
+
+        Raises:
+            StoreError: the directory cannot be made.
+        """
         place = self.path / str(task)
-        place.mkdir(exist_ok=True)
+        with self._files.lock:
+            if any(self._files.users.get(file, self) is not self for file in files):
+                return None
+            try:
+                place.mkdir(exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"the directory {place} of task {task} cannot be made: "
+                    f"{error.strerror or error}; remove what is there, or give this user the right"
+                    " to write"
+                ) from error
+            self._files.users |= dict.fromkeys(files, self)
         return place
+
+    def close_files(self, files: Sequence[Path]) -> None:
+        """Let other users have files; without effect on those that this user does not have."""
+        with self._files.lock:
+            for file in files:
+                if self._files.users.get(file) is self:
+                    del self._files.users[file]
+                    self._files.closed_s[file] = time.monotonic()
+
+    def is_open_elsewhere(self, files: Sequence[Path]) -> bool:
+        """Return whether another user in this process has one of the files."""
+        with self._files.lock:
+            return any(self._files.users.get(file, self) is not self for file in files)
+
+    def remove_task(self, task: TaskId, files: Sequence[Path], *, unused_s: float) -> bool:
+        """Remove files of a task, and its directory if it is empty then.
+
+        Args:
+            task: the task.
+            files: to remove.
+            unused_s: for how long no user may have had them.
+
+        Returns:
+            Whether they are removed: no user has one of them, nor has had it in that time.
+
+        Raises:
+            StoreError: a file cannot be removed.
+        """
+        users, closed_s = self._files.users, self._files.closed_s
+        with self._files.lock:
+            last_s = max((closed_s[file] for file in files if file in closed_s), default=-math.inf)
+            if not users.keys().isdisjoint(files) or time.monotonic() - last_s < unused_s:
+                return False
+            for file in files:
+                try:
+                    file.unlink(missing_ok=True)
+                except OSError as error:
+                    raise StoreError(
+                        f"state file {file} cannot be removed: {error.strerror or error}; remove it"
+                    ) from error
+            with suppress(OSError):  # it has more files, or is gone
+                (self.path / str(task)).rmdir()
+            for file in files:
+                closed_s.pop(file, None)
+        return True
 
     def tasks(self) -> tuple[TaskId, ...]:
         """Return the tasks that have a directory here, sorted, including those of earlier runs."""
@@ -80,6 +167,9 @@ class LockedDirectory:
         """Release the lock; other users in this process keep theirs."""
         if not self._closed:
             self._closed = True
+            with self._files.lock:
+                own = [file for file, user in self._files.users.items() if user is self]
+            self.close_files(own)
             self._lock.release()
 
 

@@ -5,7 +5,7 @@ Only this package, `assignor.embedding` and `assignor.levels` read and write fil
 
 from assignor.stores.checkpoints import Checkpoint
 from assignor.stores.disk import Disk, FolderDisk
-from assignor.stores.errors import LaterRelease, StoreError, store_errors
+from assignor.stores.errors import LaterRelease, RecordTooLarge, StoreError, store_errors
 from assignor.stores.files import read_sealed, seal, unseal, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
@@ -30,6 +30,7 @@ __all__ = [
     "OffloadedPlans",
     "PlanStore",
     "ProcessRecord",
+    "RecordTooLarge",
     "StateStores",
     "StoreError",
     "check_links",

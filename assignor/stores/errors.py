@@ -32,6 +32,10 @@ class LaterRelease(StoreError):
     """A stored value has a format that only a later release reads; it is not damaged."""
 
 
+class RecordTooLarge(StoreError):
+    """A record of a changelog is larger than the broker allows; the message says what to do."""
+
+
 @contextmanager
 def store_errors(name: str, *, problem: str, remedy: str) -> Iterator[None]:
     """Convert every error of reading a file's content into one `StoreError`.

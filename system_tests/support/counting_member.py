@@ -107,7 +107,7 @@ class _Changelogs(KafkaChangelogs):
         self._reached = reached
 
     def flush(self) -> None:
-        if not self._sent:
+        if not self._producer.unflushed:
             return super().flush()
         self._reached("before flush")
         super().flush()

@@ -16,7 +16,13 @@ from assignor.adapters.kafka_python.consumer import (
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.membership import documented
 from assignor.config import takes
-from assignor.embedding import StateStore, TaskState, TaskStores, check_kinds
+from assignor.embedding import (
+    InternalTopicSettings,
+    StateStore,
+    TaskState,
+    TaskStores,
+    check_kinds,
+)
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
@@ -81,6 +87,7 @@ class StreamsApplication:
                 "and the stores of its task"
             )
         self._handle = handle
+        internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
         self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:
             self.stores = TaskStores(
@@ -90,6 +97,7 @@ class StreamsApplication:
                 access=KafkaChangelogs(**given.client),
                 state_dir=given.member.get("state_dir"),
                 tell=tell,
+                delete_retention_ms=internal_topics.delete_retention_ms,
             )
             resources.callback(self.stores.close)
             given.member["listener"] = self.stores

@@ -4,9 +4,7 @@ A consumer of its own, without a group, follows the changelog partitions of some
 the records to their stores. Use each object on one thread.
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
@@ -14,26 +12,21 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
 from kafka.errors import (
     KafkaError,
-    KafkaTimeoutError,
     LogTruncationError,
-    MessageSizeTooLargeError,
     OffsetOutOfRangeError,
     UnknownTopicOrPartitionError,
 )
 
 from assignor.adapters.connecting import network_client
+from assignor.adapters.kafka_python.producing import ReplacedProducer
 from assignor.adapters.kafka_python.settings import ChangelogSettings
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord, error_text
 from assignor.errors import ConfigError
-from assignor.stores import StoreError
 from encoding import TopicPartition
 
 _WAIT_MS = 100
 _MAX_POLL_RECORDS = 5000
-_ACKNOWLEDGED_S = 130.0
-# A member polls again in between, and sees that it is to stop: kafka-python's default is 60 s.
-_BLOCK_MS = 5000
 _RECOVERY = ("metadata_recovery_strategy", "metadata_recovery_rebootstrap_trigger_ms")
 _Value = TypeVar("_Value")
 
@@ -220,25 +213,10 @@ class KafkaChangelogs:
         own = {name: value for name, value in settings.items() if name in known}
         self._reader = _asked("changelogs cannot be read", lambda: ChangelogReader(settings))
         try:
-            self._producer: Any = _asked(
-                "changelogs cannot be written",
-                lambda: self._connected_producer(own),
-            )
+            self._producer = ReplacedProducer(own)
         except BaseException:
             self._reader.close()
             raise
-        self._supervisor = supervise_own(self._producer)
-        self._sent: list[Any] = []
-
-    @staticmethod
-    def _connected_producer(settings: Mapping[str, Any]) -> Any:
-        with network_client() as kafka_client:
-            return KafkaProducer(
-                **{"max_block_ms": _BLOCK_MS, **settings},
-                acks="all",
-                enable_idempotence=True,
-                kafka_client=kafka_client,
-            )
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return the offsets behind the last records."""
@@ -253,53 +231,22 @@ class KafkaChangelogs:
 
     def append(self, records: Sequence[NewRecord]) -> Sequence[int]:
         """Write records, and return their offsets once all replicas in sync have them."""
-        return _asked("changelogs cannot be written", lambda: self._append(records))
+        return self._producer.append(records)
 
     def send(
         self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
     ) -> None:
         """Begin to write a record to any topic."""
-        why, begin_s = f"topic {topic} cannot be written", time.monotonic()
-        try:
-            sent = _asked(why, lambda: self._producer.send(topic, value, key, partition=partition))
-        except ClusterUnavailable as error:
-            if isinstance(error.__cause__, KafkaTimeoutError) and self._has_metadata(begin_s):
-                raise ClusterUnavailable(
-                    f"topic {topic} does not exist, so no record can be written to it; create it"
-                ) from error
-            raise
-        self._sent.append(sent)
-
-    def _has_metadata(self, since_s: float) -> bool:
-        """Return whether a broker has sent metadata since then; topics that lack do not exist."""
-        refreshed_ms: float = self._producer._metadata._last_successful_refresh_ms  # noqa: SLF001 no public way
-        return refreshed_ms > since_s * 1000
+        self._producer.send(topic, key, value, partition)
 
     def flush(self) -> None:
         """Wait until all replicas in sync have every record of `send`."""
-        sent, self._sent = self._sent, []
-        _asked("outputs cannot be written", lambda: [each.get(_ACKNOWLEDGED_S) for each in sent])
+        self._producer.flush()
 
     def close(self) -> None:
         """Close the connections."""
-        if self._supervisor is not None:
-            self._supervisor.close()
-        with suppress(KafkaError):
-            self._producer.close()
+        self._producer.close()
         self._reader.close()
-
-    def _append(self, records: Sequence[NewRecord]) -> Sequence[int]:
-        sent = [
-            self._producer.send(
-                record.partition.topic,
-                record.value,
-                record.key,
-                headers=list(record.headers),
-                partition=record.partition.partition,
-            )
-            for record in records
-        ]
-        return [int(each.get(_ACKNOWLEDGED_S).offset) for each in sent]
 
 
 def _client_partition(partition: TopicPartition) -> Any:
@@ -311,14 +258,8 @@ def _asked(why: str, ask: Callable[[], _Value]) -> _Value:
 
     Raises:
         ClusterUnavailable: the call failed.
-        StoreError: a record is larger than the broker allows.
     """
     try:
         return ask()
-    except MessageSizeTooLargeError as error:
-        raise StoreError(
-            f"{why}: a record is too large ({error}); write less for one input record, or raise "
-            "max_request_size of the producer and max.message.bytes of the topic"
-        ) from error
     except (KafkaError, OSError) as error:
         raise ClusterUnavailable(f"{why}: {error_text(error)}") from error

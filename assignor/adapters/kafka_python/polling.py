@@ -98,14 +98,14 @@ def polled(
             try:
                 pause = errors.failed(error)
             except MemberStopped:
-                _leave(consumer)
+                leave(consumer)
                 raise
             _log.warning("%s", pause.why)
             ended.wait(pause.wait_ms / 1000)
             continue
         errors.succeeded()
         if assignor.failed is not None:
-            _leave(consumer)
+            leave(consumer)
             raise MemberStopped(f"{LEFT_GROUP}: {assignor.failed}")
         if silence.is_fenced(assignor):
             errors.failed(FencedInstanceIdError())
@@ -121,7 +121,7 @@ def _pace(consumer: Any) -> PollPace:
     )
 
 
-def _leave(consumer: Any) -> None:
+def leave(consumer: Any) -> None:
     """Leave the group, also as one that was given a member id and has not joined yet."""
     with suppress(KafkaError, OSError):
         consumer.unsubscribe()

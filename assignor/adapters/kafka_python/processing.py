@@ -8,9 +8,9 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.adapters.kafka_python.polling import POLL_MS, commit_next, polled
+from assignor.adapters.kafka_python.polling import POLL_MS, commit_next, leave, polled
 from assignor.adapters.membership import attached_member
-from assignor.embedding import ClusterUnavailable, PollErrors, TaskState, TaskStores
+from assignor.embedding import ClusterUnavailable, MemberStopped, PollErrors, TaskState, TaskStores
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 
@@ -48,7 +48,8 @@ def run_tasks(
     Raises:
         ConfigError: the consumer commits by itself, and would commit what is not processed; or the
             stores are not its listener, or of another group.
-        MemberStopped: the member cannot go on; the message says why, and what to do.
+        MemberStopped: the member cannot go on; the message says why, and what to do. A dynamic one
+            has left the group.
         StoreError: a store cannot be used.
     """
     if consumer.config["enable_auto_commit"]:
@@ -60,8 +61,15 @@ def run_tasks(
     for batch in polled(consumer, timeout_ms=timeout_ms, stop=ended):
         try:
             commit_next(consumer, stores.process(batch, handle))
+        except MemberStopped:
+            leave(consumer)
+            raise
         except (ClusterUnavailable, KafkaError) as error:
-            pause = errors.failed(error)
+            try:
+                pause = errors.failed(error)
+            except MemberStopped:
+                leave(consumer)
+                raise
             _log.warning("records are kept, and processed later: %s", error)
             ended.wait(min(pause.wait_ms / 1000, _LONGEST_PAUSE_S))
         else:

@@ -2,7 +2,7 @@
 
 from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore
 from assignor.embedding.state_stores.layout import check_kinds
-from assignor.embedding.state_stores.records import ChangelogRecord, NewRecord
+from assignor.embedding.state_stores.records import OWNER_KEY, ChangelogRecord, NewRecord
 from assignor.embedding.state_stores.serdes import BYTES, JSON, TEXT, Serde
 from assignor.embedding.state_stores.stores import DictStore, SqliteStore, StateStore, Store
 from assignor.embedding.state_stores.task_state import TaskState
@@ -11,6 +11,7 @@ from assignor.embedding.state_stores.task_stores import Handler, TaskStores
 __all__ = [
     "BYTES",
     "JSON",
+    "OWNER_KEY",
     "TEXT",
     "ChangelogAccess",
     "ChangelogRecord",

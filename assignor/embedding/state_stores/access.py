@@ -45,8 +45,9 @@ class FollowedStore(Protocol):
 class ChangelogAccess(Protocol):
     """Changelogs through a Kafka client; every method is called on the thread that processes.
 
-    Every method raises `ClusterUnavailable` where the cluster does not answer or refuses. A record
-    of a failed `append` may be in the log all the same, also later.
+    Every method raises `ClusterUnavailable` where the cluster does not answer or refuses, and
+    `MemberStopped` where it would refuse again. A record of a failed `append` may be in the log all
+    the same, also later. After a failed `flush` the records of `send` are sent again.
     """
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -66,6 +67,10 @@ class ChangelogAccess(Protocol):
         """Write records, and return their offsets once all replicas in sync have them.
 
         Records of one partition are written in the given order. An offset may be -1: not known.
+
+        Raises:
+            RecordTooLarge: a record is larger than the broker allows; fewer input records at once
+                are tried then.
         """
         ...
 

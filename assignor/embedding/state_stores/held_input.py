@@ -32,6 +32,11 @@ class HeldInput:
                 task = self._task_of(partition.topic, partition.partition)
                 self._records.setdefault(task, {}).setdefault(partition, []).extend(records)
 
+    @property
+    def tasks(self) -> frozenset[TaskId]:
+        """The tasks with records."""
+        return frozenset(self._records)
+
     def keep_only(self, tasks: Collection[TaskId]) -> None:
         """Drop the records of all other tasks."""
         self._records = {task: held for task, held in self._records.items() if task in tasks}

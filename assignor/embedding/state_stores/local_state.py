@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.layout import StoreLayout
-from assignor.embedding.state_stores.replica import Replica
+from assignor.embedding.state_stores.replica import Replica, rebuild_after_s
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from assignor.stores import StoreError
@@ -28,9 +27,7 @@ class LocalState:
         layout: the stores.
         path: the state directory, which may be that of the assignor; None without one.
         cleanup_delay_s: how long files of tasks are kept that this member has not.
-
-    Attributes:
-        idle_sums: task -> sum of changelog offsets, of copies that are on disk and not open.
+        delete_retention_ms: how long changelogs keep tombstones.
 
     Raises:
         ConfigError: a store has files, and there is no directory.
@@ -38,11 +35,18 @@ class LocalState:
         StoreError: the directory cannot be used.
     """
 
-    def __init__(self, layout: StoreLayout, path: Path | None, cleanup_delay_s: float) -> None:
+    def __init__(
+        self,
+        layout: StoreLayout,
+        path: Path | None,
+        cleanup_delay_s: float,
+        delete_retention_ms: int,
+    ) -> None:
         self._layout = layout
         self._cleanup_delay_s = cleanup_delay_s
+        self._rebuild_after_s = rebuild_after_s(delete_retention_ms)
         self._idle_since_s: dict[TaskId, float] = {}
-        self.idle_sums: Mapping[TaskId, int] = {}
+        self._idle_sums: dict[TaskId, int] = {}
         for name, store in sorted(layout.stores.items()):
             if path is None and store.files(Path()):
                 raise ConfigError(f"store {name!r} is kept in files; set state_dir=")
@@ -51,47 +55,69 @@ class LocalState:
             if any(file.exists() for file in self._files(task)):
                 self._count(task)
 
-    def open(self, task: TaskId) -> TaskCopy:
-        """Return the copy of a task, with open tables.
+    @property
+    def idle_sums(self) -> Mapping[TaskId, int]:
+        """Task -> sum of changelog offsets, of copies on disk that no member here has open."""
+        if self._directory is None:
+            return {}
+        elsewhere = self._directory.is_open_elsewhere
+        found = self._idle_sums.items()
+        return {task: total for task, total in found if not elsewhere(self._files(task))}
+
+    def open(self, task: TaskId) -> TaskCopy | None:
+        """Return the copy of a task, with open tables; None while another member here has it open.
 
         Raises:
             StoreError: a table cannot be used.
         """
-        self._idle_since_s.pop(task, None)
-        self.idle_sums = {other: n for other, n in self.idle_sums.items() if other != task}
-        directory = None if self._directory is None else self._directory.task_dir(task)
+        directory = None
+        if self._directory is not None:
+            directory = self._directory.open_task(task, self._files(task))
+            if directory is None:
+                return None
+        self._forget(task)
         replicas: dict[str, Replica] = {}
         try:
             for name, store in self._layout.stores_of(task).items():
                 changelog = TopicPartition(self._layout.changelogs[name], task.partition)
                 table = store.open_table(directory, changelog)
-                replicas[name] = Replica(name, changelog, table)
+                replicas[name] = Replica(name, changelog, table, self._rebuild_after_s)
         except BaseException:
-            TaskCopy(task, replicas).close()
+            self.close_copy(TaskCopy(task, replicas))
             raise
         return TaskCopy(task, replicas)
+
+    def close_copy(self, copy: TaskCopy) -> None:
+        """Close a copy, so that another member here can open it."""
+        copy.close()
+        if self._directory is not None:
+            self._directory.close_files(self._files(copy.task))
 
     def put_away(self, copy: TaskCopy) -> None:
         """Close a copy, and keep its files for a while."""
         offset_sum = copy.offset_sum
-        copy.close()
+        self.close_copy(copy)
         if self._files(copy.task):
             self._idle_since_s[copy.task] = time.monotonic()
-            self.idle_sums = {**self.idle_sums, copy.task: offset_sum}
+            self._idle_sums[copy.task] = offset_sum
 
     def remove_unused(self) -> None:
-        """Remove files of copies that were put away long ago."""
+        """Remove files of copies that were put away long ago, and are not used by others here.
+
+        Raises:
+            StoreError: a file cannot be removed.
+        """
+        if self._directory is None:
+            return
         long_ago_s = time.monotonic() - self._cleanup_delay_s
         for task, since_s in sorted(self._idle_since_s.items(), key=lambda item: item[1]):
             if since_s > long_ago_s:
                 return
-            del self._idle_since_s[task]
-            self.idle_sums = {other: n for other, n in self.idle_sums.items() if other != task}
-            _log.info("the state of task %s is removed: it moved to another member", task)
-            for file in self._files(task):
-                file.unlink(missing_ok=True)
-                with suppress(OSError):  # it has more files
-                    file.parent.rmdir()
+            # A member here that has used the task since then removes it later.
+            self._forget(task)
+            unused_s = self._cleanup_delay_s
+            if self._directory.remove_task(task, self._files(task), unused_s=unused_s):
+                _log.info("the state of task %s is removed: it moved to another member", task)
 
     def close(self) -> None:
         """Release the directory."""
@@ -105,7 +131,12 @@ class LocalState:
             # Reported again when the task is assigned here; until then other members can have it.
             _log.warning("%s", error)
             return
-        self.put_away(copy)
+        if copy is not None:
+            self.put_away(copy)
+
+    def _forget(self, task: TaskId) -> None:
+        self._idle_since_s.pop(task, None)
+        self._idle_sums.pop(task, None)
 
     def _files(self, task: TaskId) -> list[Path]:
         if self._directory is None:

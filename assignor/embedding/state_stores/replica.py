@@ -27,11 +27,21 @@ from encoding import TopicPartition
 _log = line_logger(__name__)
 
 REBUILD_AFTER_S: Final = 12 * 3600.0
-"""Age from which a copy that is behind is rebuilt.
+"""Longest age at which a copy that is behind is not rebuilt.
 
 Brokers remove tombstones after `delete.retention.ms`, 24 hours by default. A copy that misses one
 would keep the key for ever.
 """
+
+
+def rebuild_after_s(delete_retention_ms: int) -> float:
+    """Return the age from which a copy that is behind is rebuilt.
+
+    Half of the time that tombstones are kept, for restoring takes time, too. A longer time than the
+    default changes nothing: the setting is for new topics, and this one may be older.
+    """
+    return min(REBUILD_AFTER_S, delete_retention_ms / 2000)
+
 
 # Clocks that are adjusted go back so far.
 _CLOCK_STEP_S: Final = 60.0
@@ -44,16 +54,24 @@ class Replica:
         name: of the store.
         changelog: the partition.
         table: the local copy.
+        rebuild_after_s: age from which the copy is rebuilt if it is behind.
 
     Attributes:
         name, changelog, table: as given.
         restored: entries that `restore` has written or deleted.
     """
 
-    def __init__(self, name: str, changelog: TopicPartition, table: StateTable) -> None:
+    def __init__(
+        self,
+        name: str,
+        changelog: TopicPartition,
+        table: StateTable,
+        rebuild_after_s: float = REBUILD_AFTER_S,
+    ) -> None:
         self.name = name
         self.changelog = changelog
         self.table = table
+        self._rebuild_after_s = rebuild_after_s
         self.restored = 0
 
     @property
@@ -106,7 +124,7 @@ class Replica:
             why = f"the changelog ends at {end}: it was made anew, or has lost records"
         elif progress.position < start:
             why = f"the changelog begins at {start}"
-        elif progress.position < end and age_s > REBUILD_AFTER_S:
+        elif progress.position < end and age_s > self._rebuild_after_s:
             why = f"it is {age_s / 3600:.0f} hours old, and may lack deletions"
         elif progress.position < end and age_s < -_CLOCK_STEP_S:
             why = f"it was written {-age_s / 3600:.1f} hours from now, so that its age is unknown"

@@ -5,6 +5,8 @@ mode with `synchronous=NORMAL`: a killed process loses nothing, a power cut at m
 transactions, with their progress.
 """
 
+import errno
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -39,6 +41,10 @@ _REMEDIES: Final = MappingProxyType(
         sqlite3.SQLITE_READONLY: "cannot be written; give this user the right to write",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the directory and its rights",
     }
+)
+_NO_DESCRIPTOR: Final = (
+    "cannot be opened: this process has no file descriptors left; raise its limit (ulimit -n): "
+    "each task needs three for each SqliteStore"
 )
 _TOPIC: Final = "select id from topic"
 _CREATE: Final = (
@@ -230,7 +236,18 @@ class SqliteTable:
     def _error(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         remedy = _REMEDIES.get(code, f"cannot be used; {_RESTORED}")
+        if code == sqlite3.SQLITE_CANTOPEN and _has_no_descriptor():
+            remedy = _NO_DESCRIPTOR
         return StoreError(f"state file {self._path} {remedy} ({error})")
+
+
+def _has_no_descriptor() -> bool:
+    """Whether this process, or the machine, has no file descriptor left."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return False
 
 
 def _successor(prefix: bytes) -> bytes | None:

@@ -102,13 +102,14 @@ class Batch:
         is_open: whether the function runs, so that it may write.
         writes: store -> key -> value.
         size: bytes of all keys and values that were put, with what surrounds them in a record.
+        records: number of input records that have written to it.
     """
 
     def __init__(self, task: TaskId) -> None:
         self.task = task
         self.is_open = True
         self.writes: _Writes = {}
-        self.size = 0
+        self.size = self.records = 0
         self.begin_record()
 
     def write(self, store: str, key: bytes, value: bytes | None) -> None:
@@ -122,6 +123,7 @@ class Batch:
                 f"store {store} of task {self.task} cannot be written now: write only in the "
                 "function that processes a record, while it runs"
             )
+        self.records += not self._last
         written = self.writes.setdefault(store, {})
         last = self._last.setdefault(store, {})
         if key in written and key not in last:
@@ -131,7 +133,7 @@ class Batch:
 
     def begin(self) -> None:
         """Forget the writes."""
-        self.writes, self.size = {}, 0
+        self.writes, self.size, self.records = {}, 0, 0
         self.begin_record()
 
     def begin_record(self) -> None:
@@ -154,10 +156,10 @@ class Batch:
             for store, found in self.writes.items()
         }
         self.writes = {store: found for store, found in kept.items() if found}
-        self.size = self._earlier_size
+        self.size, self.records = self._earlier_size, self.records - bool(last)
 
         def resume() -> None:
-            self.writes, self.size = last, size
+            self.writes, self.size, self.records = last, size, int(bool(last))
 
         return resume
 

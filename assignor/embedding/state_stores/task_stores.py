@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 
 from assignor.embedding.errors import MemberStopped, StoreNotHeld
+from assignor.embedding.internal_topics import DELETE_RETENTION_MS
 from assignor.embedding.running_tasks import RunningTasks, listed_tasks
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
@@ -19,7 +20,12 @@ from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalSt
 from assignor.embedding.state_stores.records import PROCESS_BYTES
 from assignor.embedding.state_stores.takeover import Takeovers
 from assignor.embedding.state_stores.task_state import TaskState
-from assignor.embedding.state_stores.writing import COMMIT_SIZE, OpenBatch, write_batches
+from assignor.embedding.state_stores.writing import (
+    COMMIT_SIZE,
+    Divided,
+    OpenBatch,
+    write_running,
+)
 from assignor.errors import ConfigError
 from assignor.rebalance import PartitionsByTask
 from assignor.topology import Topology
@@ -51,6 +57,8 @@ class TaskStores(RunningTasks):
         restore_s: longest time that one call of `process` restores; the member does not poll
             meanwhile, so that it has to be well below the session timeout.
         cleanup_delay_s: how long files of tasks are kept that moved away.
+        delete_retention_ms: of the changelogs, as in `InternalTopicSettings`; a copy that is behind
+            and older than half of it is rebuilt.
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.
@@ -70,13 +78,15 @@ class TaskStores(RunningTasks):
         tell: Callable[[str], object] = lambda _: None,
         restore_s: float = 0.5,
         cleanup_delay_s: float = CLEANUP_DELAY_S,
+        delete_retention_ms: int = DELETE_RETENTION_MS,
     ) -> None:
         super().__init__(tell)
         self._layout = store_layout(topology, application_id, stores)
         path = None if state_dir is None else Path(state_dir)
-        self._local = LocalState(self._layout, path, cleanup_delay_s)
+        self._local = LocalState(self._layout, path, cleanup_delay_s, delete_retention_ms)
         self._access = access
         self._restore_s = restore_s
+        self._commit_size = COMMIT_SIZE
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
         self._copies: dict[TaskId, TaskCopy] = {}
@@ -121,8 +131,9 @@ class TaskStores(RunningTasks):
 
         Args:
             batch: partition -> records, as the client polls them; empty batches too.
-            handle: called with each record and the stores of its task. If it raises, the batch has
-                no effect on state, and is processed again by the next call, or the next member.
+            handle: called with each record and the stores of its task. If it raises, the record
+                has no effect on state; it and those behind it are processed by the next call, or
+                the next member.
 
         Returns:
             Partition -> offset to commit.
@@ -143,7 +154,8 @@ class TaskStores(RunningTasks):
             self._follow_assignment()
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
-            with self.working(running) as active:
+            done: dict[Any, int] = {}
+            with suppress(Divided), self.working(running) as active:
                 done = self._run(sorted(active & running, key=task_order), handle)
             self._follow_changelogs()
         finally:
@@ -174,16 +186,20 @@ class TaskStores(RunningTasks):
 
     @property
     def waiting(self) -> frozenset[TopicPartition]:
-        """Input partitions of active tasks that are not restored: fetch nothing from them."""
+        """Input partitions to fetch nothing from.
+
+        Their active tasks are not restored, or failed to process the records that they have.
+        """
         inputs = self._inputs
-        return frozenset(p for task in self.restoring_tasks() for p in inputs.get(task, ()))
+        tasks = self.restoring_tasks() | (self.active & self._held.tasks)
+        return frozenset(p for task in tasks for p in inputs.get(task, ()))
 
     def close(self) -> None:
         """Close stores, changelogs and directory; after the consumer's close."""
         self._is_closed = True
         copies, self._copies = self._copies, {}
         for copy in copies.values():
-            copy.close()
+            self._local.close_copy(copy)
         self._local.close()
         self._access.close()
 
@@ -240,10 +256,12 @@ class TaskStores(RunningTasks):
         for task in self._copies.keys() - active - standby:
             self._local.put_away(self._copies.pop(task))
         for task in sorted((active | standby) - self._copies.keys(), key=task_order):
-            self._copies[task] = self._local.open(task)
-        for task in active:
+            # None: another member of this process has it open, and closes it soon.
+            if (copy := self._local.open(task)) is not None:
+                self._copies[task] = copy
+        for task in active & self._copies.keys():
             self._copies[task].activate()
-        for task in standby - active:
+        for task in (standby - active) & self._copies.keys():
             self._copies[task].give_up()
         self._held.keep_only(active)
         self._local.remove_unused()
@@ -268,7 +286,7 @@ class TaskStores(RunningTasks):
         try:
             for each in opened:
                 self._run_task(each, opened, handle)
-            write_batches(self._access, [each for each in opened if each.is_running])
+            self._write(opened)
         finally:
             for each in opened:
                 each.batch.is_open = False
@@ -285,19 +303,33 @@ class TaskStores(RunningTasks):
             if offset < each.next_input(partition):
                 continue
             each.batch.begin_record()
-            handle(record, state)
-            if each.batch.has_earlier and each.batch.size > COMMIT_SIZE:
+            try:
+                handle(record, state)
+            except Exception:
+                # The records before it count, so that the next call begins with this one.
+                each.batch.take_last()
+                self._write(opened)
+                raise
+            if each.batch.has_earlier and each.batch.size > self._commit_size:
                 # Each commit fits into one record, unless a single input record writes too much.
                 resume = each.batch.take_last()
-                write_batches(self._access, [other for other in opened if other.is_running])
+                self._write(opened)
                 if not each.is_running:
                     return
                 resume()
             each.inputs[partition] = offset + 1
-            if sum(other.batch.size for other in opened) > COMMIT_SIZE:
-                write_batches(self._access, [other for other in opened if other.is_running])
+            if sum(other.batch.size for other in opened) > self._commit_size:
+                self._write(opened)
                 if not each.is_running:
                     return
+
+    def _write(self, opened: Sequence[OpenBatch]) -> None:
+        """Write what is processed so far; raise as `write_running`."""
+        try:
+            write_running(self._access, opened, limit=self._commit_size)
+        except Divided as error:
+            self._commit_size = error.limit
+            raise
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""

@@ -28,10 +28,26 @@ from assignor.embedding.state_stores.records import (
 )
 from assignor.embedding.state_stores.stores import Batch
 from assignor.embedding.state_stores.takeover import appended
+from assignor.logs import line_logger
+from assignor.stores import RecordTooLarge
 from encoding import TopicPartition
+
+_log = line_logger(__name__)
 
 COMMIT_SIZE: Final = 512 << 10
 """Bytes of writes after which a batch is written early; Kafka's default limit is 1 MiB a record."""
+
+
+class Divided(Exception):
+    """The input records of a commit are processed again, for several commits.
+
+    Attributes:
+        limit: of bytes of a commit from now on.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"commits of at most {limit} bytes")
 
 
 class OpenBatch:
@@ -119,12 +135,37 @@ class _Transaction:
         copy.commit = replace(self.commit, writes={})
 
 
+def write_running(access: ChangelogAccess, opened: Sequence[OpenBatch], *, limit: int) -> None:
+    """Write what is processed so far of the tasks that are `RUNNING`, as `write_batches`.
+
+    Args:
+        access: to the changelogs.
+        opened: the batches.
+        limit: of bytes of a commit, so far.
+
+    Raises:
+        Divided: a commit record was too large; from now on each has fewer input records.
+        RecordTooLarge: what one input record writes is too large.
+    """
+    running = [each for each in opened if each.is_running]
+    sizes = [each.batch.size for each in running if each.batch.records > 1]
+    try:
+        write_batches(access, running)
+    except RecordTooLarge as error:
+        if not sizes:
+            raise
+        lower = min(limit, max(sizes)) // 2
+        _log.info("commits have at most %s bytes from now on: %s", lower, error)
+        raise Divided(lower) from error
+
+
 def write_batches(access: ChangelogAccess, opened: Sequence[OpenBatch]) -> None:
     """Write what is processed so far; a task that another member claimed is `BEHIND` afterwards.
 
     Raises:
         ClusterUnavailable: the changelogs cannot be written; the tasks are `BEHIND`, because the
             records may be in the log all the same.
+        RecordTooLarge: a commit record is too large; the tasks are `BEHIND`.
         StoreError: a local copy cannot be written; the tasks are `BEHIND`.
     """
     access.flush()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignor import Topology, plan_tasks
+from assignor import ConfigError, Topology, plan_tasks
 from assignor.embedding import (
     ExistingTopic,
     InternalTopicSettings,
@@ -144,3 +144,11 @@ def test_ends_add_up_by_task_and_a_missing_one_stays_unknown():
     ends = {TopicPartition(COUNTS, 0): 7}
     assert knowledge(topics=READY, end_offsets=ends).end_offset_sums == {TaskId(counting, 0): 7}
     assert knowledge(topics=READY).end_offset_sums is None
+
+
+@pytest.mark.parametrize("value", ["1000", "3599999", "-1", "a day"])
+def test_tombstones_that_brokers_remove_before_copies_have_read_them_are_refused(value):
+    with pytest.raises(ConfigError, match=f"delete.retention.ms={value}: .* at least 3600000"):
+        InternalTopicSettings(configs={"delete.retention.ms": value})
+    assert InternalTopicSettings().delete_retention_ms == 24 * 3600 * 1000
+    assert InternalTopicSettings(configs={"delete.retention.ms": "3600000"}).delete_retention_ms

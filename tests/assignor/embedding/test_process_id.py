@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from assignor.embedding import ProcessDirectory, StateDirectoryLocked
+from assignor.embedding.process_id import LockedDirectory
 from assignor.stores import StoreError
 from assignor.stores.persisted import PROCESS_NAME
 from encoding import TaskId
@@ -108,8 +109,8 @@ def test_a_path_that_is_a_file_is_a_sentence(tmp_path):
 
 def test_state_of_a_task_has_a_directory_of_the_tasks_name(tmp_path):
     place = ProcessDirectory(tmp_path)
-    assert place.task_dir(TaskId(0, 1)) == tmp_path.resolve() / "0_1"
-    assert place.task_dir(TaskId(0, 1)).is_dir()
+    assert place.open_task(TaskId(0, 1)) == tmp_path.resolve() / "0_1"
+    assert place.open_task(TaskId(0, 1)).is_dir()
     place.close()
 
 
@@ -207,3 +208,20 @@ def test_only_names_of_ascii_digits_are_tasks(tmp_path):
         (tmp_path / name).mkdir()
     assert place.tasks() == (TaskId(0, 1),)
     place.close()
+
+
+def test_files_of_a_task_belong_to_one_user_at_a_time(tmp_path):
+    task, files = TaskId(0, 1), [tmp_path.resolve() / "0_1/a", tmp_path.resolve() / "0_1/b"]
+    first, second = LockedDirectory(tmp_path), LockedDirectory(tmp_path)
+    assert first.open_task(task, files[:1]) == second.open_task(task, files[1:])
+    assert second.open_task(task, files) is None
+    assert second.is_open_elsewhere(files)
+    assert not first.is_open_elsewhere(files[:1])
+    files[0].touch()
+    assert not second.remove_task(task, files[:1], unused_s=0.0)
+    first.close()
+    assert not second.remove_task(task, files[:1], unused_s=60.0)
+    assert second.remove_task(task, files[:1], unused_s=0.0)
+    assert not files[0].exists()
+    assert second.open_task(task, files) is not None
+    second.close()

@@ -11,6 +11,7 @@ from assignor import (
     TEXT,
     ConfigError,
     DictStore,
+    InternalTopicSettings,
     Topology,
     TopologyError,
 )
@@ -114,10 +115,12 @@ def test_deserialisers_are_for_the_input_and_not_for_changelogs():
         assert run(b=4) == {"a": 4, "b": 4}
 
 
-def test_queries_need_an_endpoint():
+def test_queries_need_an_endpoint_and_copies_are_as_old_as_the_topics_allow():
+    lowest = InternalTopicSettings(configs={"delete.retention.ms": "3600000"})
     with (
         running_broker(BrokerConfig(topics={"words": 1})) as broker,
-        made(bootstrap_servers=broker.bootstrap_servers) as application,
-        pytest.raises(ConfigError, match="set endpoint='host:port'"),
+        made(bootstrap_servers=broker.bootstrap_servers, internal_topics=lowest) as application,
     ):
-        application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))
+        with pytest.raises(ConfigError, match="set endpoint='host:port'"):
+            application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))
+        assert application.stores._local._rebuild_after_s == 1800

@@ -165,7 +165,7 @@ def stores_of(kind, step):
 class Member:
     """One process with the task: it counts words, and words by their first letter."""
 
-    def __init__(self, cluster, *, kind=SqliteStore, state_dir=None, steps=None):
+    def __init__(self, cluster, *, kind=SqliteStore, state_dir=None, steps=None, **settings):
         self.cluster = cluster
         self.steps = Steps() if steps is None else steps
         self.kind = kind
@@ -179,6 +179,7 @@ class Member:
             access=self.access,
             state_dir=None if kind is DictStore else state_dir,
             tell=self.sentences.append,
+            **settings,
         )
 
     def assign(self, *, active=True):

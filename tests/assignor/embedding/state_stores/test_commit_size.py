@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from assignor.embedding.state_stores.records import COMMIT_KEY
-from assignor.stores import StoreError
+from assignor.stores import RecordTooLarge, StoreError
 from tests.assignor.embedding.state_stores.logs import CHANGELOGS, INPUTS, restored
 
 LIMIT = 1 << 20
@@ -14,12 +14,14 @@ LIMIT = 1 << 20
 class Broker:
     """Refuses records that are too large, as a broker and its clients do."""
 
-    def __init__(self, access):
+    def __init__(self, access, limit=LIMIT):
         self.append_all, access.append = access.append, self.append
+        self.limit, self.refused = limit, 0
 
     def append(self, records):
-        if any(len(record.value or b"") > LIMIT for record in records):
-            raise StoreError("a record is too large")
+        if any(len(record.value or b"") > self.limit for record in records):
+            self.refused += 1
+            raise RecordTooLarge("a record is too large")
         return self.append_all(records)
 
 
@@ -124,3 +126,54 @@ def test_a_task_that_was_lost_between_the_parts_processes_the_rest_again(cluster
     assert other.state()["by-word"] == {"last": 1, "text": "x" * 700_000}
     assert other.state()["by-letter"] == {}
     assert restored(cluster) == other.state()
+
+
+def processed(owner, batch, handle):
+    """Process a batch, and again until all of it is."""
+    done = owner.stores.process(batch, handle)
+    while not done:
+        assert owner.stores.waiting == frozenset(INPUTS), "no more input is fetched meanwhile"
+        done = owner.stores.process({}, handle)
+    return done
+
+
+def test_many_small_records_are_committed_apart_where_the_changelog_takes_less(cluster, member):
+    owner = member()
+    broker = Broker(owner.access, limit=10_000)
+    owner.assign()
+
+    def handle(record, state):
+        state[owner.words].put("last", state[owner.words].get("last", 0) + 1)
+        state[owner.words].put(f"text {record.offset}", record.word)
+
+    batch = rows(*[1000] * 100)
+    assert processed(owner, batch, handle) == {INPUTS[0]: 100}
+    assert owner.state()["by-word"]["last"] == 100
+    assert restored(cluster) == owner.state()
+    # The limit is known from then on.
+    assert 1 < broker.refused < 10
+    refused = broker.refused
+    more = rows(*[1000] * 200)
+    assert processed(owner, more, handle) == {INPUTS[0]: 200}
+    assert owner.state()["by-word"]["last"] == 200
+    assert broker.refused == refused
+    assert len(commits(cluster)) < 100
+
+
+def test_what_one_record_writes_is_too_large_also_between_small_ones(cluster, member):
+    owner = member()
+    broker = Broker(owner.access, limit=10_000)
+    owner.assign()
+
+    def handle(record, state):
+        state[owner.words].put("last", state[owner.words].get("last", 0) + 1)
+        state[owner.words].put(f"text {record.offset}", record.word)
+
+    with pytest.raises(StoreError, match="too large"):
+        processed(owner, rows(10, 10, 20_000, 10), handle)
+    assert broker.refused < 10
+    assert restored(cluster)["by-word"] == {
+        "last": 2,
+        "text 0": "x" * 10,
+        "text 1": "x" * 10,
+    }

@@ -1,6 +1,7 @@
 """A store's file: damaged, foreign, locked, of another task; both writes or neither."""
 
 import os
+import resource
 import sqlite3
 from contextlib import closing
 
@@ -179,3 +180,15 @@ def test_other_programs_read_the_file_meanwhile(path):
             cursor = other.execute("select key, value from items")
             table.apply({b"one": b"2"}, AT)
             assert cursor.fetchall() == [(b"one", b"1")]
+
+
+def test_a_process_without_file_descriptors_is_told_so(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest_free)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+        with pytest.raises(StoreError, match="no file descriptors left; raise its limit"):
+            SqliteTable(tmp_path / "counts.db", CHANGELOG)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

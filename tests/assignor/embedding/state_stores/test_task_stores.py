@@ -190,21 +190,32 @@ def test_records_of_confluent_kafka_have_methods(cluster, member):
     assert owner.state()["by-word"] == {"one": 1, "two": 1}
 
 
-def test_a_function_that_raises_has_no_effect_and_the_batch_comes_again(cluster, member):
+def test_a_function_that_raises_is_called_again_for_that_record_and_nothing_is_fetched(
+    cluster, member
+):
     owner = member()
     owner.assign()
     owner.poll()
 
+    seen = []
+
     def fail(record, state):
+        seen.append(record.word)
         owner.count(record, state)
         if record.word == WORDS[2]:
             raise ZeroDivisionError
 
     batch = {INPUTS[0]: cluster.input[INPUTS[0]][:3], INPUTS[1]: cluster.input[INPUTS[1]][:3]}
-    with pytest.raises(ZeroDivisionError):
-        owner.stores.process(batch, fail)
-    assert owner.state() == {"by-word": {}, "by-letter": {}}
+    for given in (batch, {}):
+        with pytest.raises(ZeroDivisionError):
+            owner.stores.process(given, fail)
+        assert owner.state()["by-word"] == dict.fromkeys(WORDS[:2], 1)
+        assert owner.stores.waiting == frozenset(INPUTS)
+        assert not owner.stores.restoring_tasks()
+    assert seen == [*WORDS[:3], WORDS[2]]
     assert owner.stores.process({}, owner.count) == dict.fromkeys(INPUTS, 3)
+    assert owner.stores.waiting == frozenset()
+    assert owner.state() == restored(cluster)
     assert owner.state()["by-word"] == dict.fromkeys(WORDS[:6], 1)
 
 

@@ -1,0 +1,175 @@
+"""A producer that fails for good is replaced; a refusal that repeats ends the member."""
+
+import threading
+from contextlib import closing, suppress
+
+import pytest
+from kafka import KafkaProducer
+
+from assignor import JSON, TEXT, DictStore, TaskId, Topology
+from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
+from assignor.embedding import ClusterUnavailable, MemberStopped, StoreNotHeld
+from assignor.embedding.state_stores.records import COMMIT_KEY, OWNER_KEY, Owner, owned_record
+from encoding import TopicPartition
+from system_tests.broker import BrokerConfig, Fault, running_broker
+
+CHANGELOG = TopicPartition("app-counts-changelog", 0)
+UNKNOWN, TOPIC_RIGHTS, CLUSTER_RIGHTS, INVALID = -1, 29, 31, 87
+COUNTS = DictStore("counts", key=TEXT, value=JSON)
+TOPOLOGY = (
+    Topology()
+    .add_source("read", topics=["words"])
+    .add_processor("count", parents=["read"])
+    .add_state_store("counts", processors=["count"])
+)
+
+
+@pytest.fixture(scope="module")
+def broker():
+    topics = {CHANGELOG.topic: 1, "out": 1, "other": 1, "words": 1}
+    with running_broker(BrokerConfig(topics=topics)) as running:
+        yield running
+
+
+@pytest.fixture
+def changelogs(broker):
+    with closing(KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)) as made:
+        yield made
+
+
+def claim():
+    return [owned_record(CHANGELOG, OWNER_KEY, b"", Owner(1, b"12345678"))]
+
+
+def commit():
+    return [owned_record(CHANGELOG, COMMIT_KEY, b"1", Owner(1, b"12345678"))]
+
+
+def refused(error, times=1):
+    return Fault(api="Produce", error=error, times=times)
+
+
+@pytest.mark.parametrize("error", [UNKNOWN, INVALID])
+def test_one_refusal_costs_one_call_and_a_third_in_a_row_the_member(broker, changelogs, error):
+    broker.inject(refused(error))
+    with pytest.raises(ClusterUnavailable, match=CHANGELOG.topic):
+        changelogs.append(commit())
+    [end] = changelogs.end_offsets([CHANGELOG]).values()
+    assert changelogs.append(commit()) == [end]
+    for match in (ClusterUnavailable, ClusterUnavailable, MemberStopped):
+        # A claim succeeds in between, as whenever a task is taken over again.
+        changelogs.append(claim())
+        broker.inject(refused(error))
+        with pytest.raises(match, match=f"changelog {CHANGELOG.topic} cannot be written: "):
+            changelogs.append(commit())
+
+
+def test_the_error_of_an_output_names_its_own_topic_and_ends_with_it(broker, changelogs):
+    for match in (ClusterUnavailable, ClusterUnavailable, MemberStopped):
+        broker.inject(refused(INVALID))
+        changelogs.send("out", None, b"value", None)
+        with pytest.raises(match, match=r"topic out cannot be written: .*InvalidRecordError"):
+            changelogs.flush()
+        # What was sent since is not written with the error of another record.
+        changelogs.send("other", b"key", b"value", None)
+        changelogs.flush()
+
+
+def test_records_that_a_failed_producer_drops_are_not_taken_for_written(broker, changelogs):
+    broker.inject(refused(INVALID))
+    changelogs.send("out", None, b"value", None)
+    with pytest.raises(ClusterUnavailable, match="topic out"):
+        changelogs._producer._acknowledged(changelogs._producer.unflushed[0])
+    with pytest.raises(ClusterUnavailable, match="topic out"):
+        changelogs.flush()
+    changelogs.flush()
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (TOPIC_RIGHTS, "may not write it; grant WRITE on the topic"),
+        (CLUSTER_RIGHTS, "grant IDEMPOTENT_WRITE on the cluster"),
+    ],
+)
+def test_a_missing_right_to_write_ends_the_member_with_the_right(broker, changelogs, error, remedy):
+    broker.inject(refused(error))
+    with pytest.raises(
+        MemberStopped, match=f"changelog {CHANGELOG.topic} cannot be written: .*{remedy}"
+    ):
+        changelogs.append(commit())
+
+
+def written(broker, number):
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        for _ in range(number):
+            producer.send("words", key=b"word")
+
+
+class Running:
+    """An application on a thread of its own; `until` waits for a count."""
+
+    def __init__(self, broker, group_id, handle):
+        self.stop, self.errors = threading.Event(), []
+        self._handle = handle
+        self.application = StreamsApplication(
+            TOPOLOGY,
+            self._count,
+            stores=[COUNTS],
+            group_id=group_id,
+            client_id="writer",
+            bootstrap_servers=broker.bootstrap_servers,
+        )
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _count(self, record, state):
+        state[COUNTS].put("n", state[COUNTS].get("n", 0) + 1)
+        self._handle(record, state)
+
+    def _run(self):
+        try:
+            self.application.run(self.stop)
+        except MemberStopped as error:
+            self.errors.append(str(error))
+
+    def count(self):
+        with suppress(StoreNotHeld):
+            return self.application.stores[TaskId(0, 0)][COUNTS].get("n", 0)
+        return None
+
+    def until(self, holds):
+        pause = threading.Event()
+        for _ in range(600):
+            if holds():
+                return
+            pause.wait(0.1)
+        pytest.fail(f"count {self.count()}, errors {self.errors}")
+
+    def close(self):
+        self.stop.set()
+        self._thread.join()
+        self.application.close()
+
+
+@pytest.mark.loop
+def test_an_application_goes_on_after_a_refusal_and_ends_after_the_same_one_again(broker):
+    broken = threading.Event()
+
+    def handle(record, state):
+        if broken.is_set():
+            state.send("out", value=b"no key")
+
+    with closing(Running(broker, "refused", handle)) as running:
+        written(broker, 10)
+        running.until(lambda: running.count() == 10)
+        broker.inject(Fault(api="Produce", error=UNKNOWN, client_id="writer"))
+        written(broker, 10)
+        running.until(lambda: running.count() == 20)
+        broken.set()
+        broker.inject(Fault(api="Produce", error=INVALID, times=3, client_id="writer"))
+        written(broker, 1)
+        running.until(lambda: running.errors)
+        assert "topic out cannot be written" in running.errors[0]
+        assert "give each record a key" in running.errors[0]
+        running.until(lambda: not broker.groups()["refused"].members)

@@ -1,0 +1,84 @@
+"""State directories: shared by members of one process, unusable, or older than tombstones."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from assignor.embedding.state_stores.records import Owner, owned_record
+from assignor.stores import StoreError
+from tests.assignor.embedding.state_stores.logs import CHANGELOGS, INPUTS, TASK, restored
+
+
+def test_members_of_one_process_hand_a_task_over_in_the_directory_that_they_share(
+    cluster, member, tmp_path
+):
+    first, second = member("shared"), member("shared")
+    first.assign()
+    first.finish()
+    assert second.stores.task_offsets() == {}
+    first.revoke()
+    first.stores.on_tasks_assigned({}, {})
+    # The first one still has the file open: two writers of one file would undo each other's work.
+    second.assign()
+    second.poll()
+    assert second.stores.waiting == frozenset(INPUTS)
+    assert set(second.stores.restoring_tasks()) == {TASK}
+    first.stores._local._cleanup_delay_s = 0.1
+    first.stores.process({}, first.count)
+    second.finish()
+    assert second.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    # The first one would remove it, had no other member of the process opened it since.
+    ended_s = time.monotonic() + 0.2
+    while time.monotonic() < ended_s:
+        first.stores.process({}, first.count)
+    assert first.stores.task_offsets() == {}
+    assert (tmp_path / "shared/0_0/by-word.db").exists()
+    cluster.write("one")
+    second.finish()
+    assert second.state() == restored(cluster) == cluster.expected()
+    second.stores._local._cleanup_delay_s = 0.0
+    second.revoke()
+    second.stores.on_tasks_assigned({}, {})
+    for _ in range(2):
+        second.stores.process({}, second.count)
+    assert not (tmp_path / "shared/0_0").exists()
+
+
+def test_a_task_directory_that_cannot_be_made_or_emptied_is_one_sentence(member, tmp_path):
+    owner = member()
+    (tmp_path / "one/0_0").write_text("a file")
+    owner.assign()
+    with pytest.raises(StoreError, match="0_0 of task 0_0 cannot be made: File exists; remove"):
+        owner.poll()
+    (tmp_path / "one/0_0").unlink()
+    owner.finish()
+    owner.revoke()
+    owner.stores.on_tasks_assigned({}, {})
+    owner.stores.process({}, owner.count)
+    owner.stores._local._cleanup_delay_s = 0.0
+    file = tmp_path / "one/0_0/by-word.db"
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(StoreError, match=r"by-word\.db cannot be removed: "):
+        owner.stores.process({}, owner.count)
+
+
+@pytest.mark.parametrize(("minutes", "is_kept"), [(25, True), (35, False)])
+def test_a_copy_is_rebuilt_when_brokers_may_have_removed_tombstones(
+    cluster, member, minutes, is_kept
+):
+    owner = member(delete_retention_ms=3600 * 1000)
+    owner.assign()
+    owner.finish()
+    for replica in owner.stores._copies[TASK].replicas.values():
+        table = replica.table
+        then_ms = table.progress.saved_ms - minutes * 60_000
+        table.apply({}, replace(table.progress, saved_ms=then_ms))
+    owner.stores.close()
+    for log in cluster.logs.values():
+        log.append(owned_record(CHANGELOGS[0], b"new", b"1", Owner(2, b"12345678")))
+    again = member(delete_retention_ms=3600 * 1000)
+    again.assign()
+    again.finish()
+    assert ("; 2 changes read" in again.sentences[-1]) is is_kept
