@@ -130,14 +130,14 @@ def sorted_tasks(tasks: DataFrame) -> DataFrame:
     return ordered.persist(StorageLevel.DISK_ONLY)
 
 
-def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
+def nested_groups(groups: Groups, *, settings: tuple[tuple[str, object], ...] = ()) -> DataFrame:
     """Groups as a table in the schema `schemas.GROUP`, and the columns to keep.
 
-    Workers read problems.
+    Workers read problems; an invalid one fails the job.
 
     Args:
         groups: any table of groups.
-        skip_invalid: skip invalid problems; otherwise they fail the job.
+        settings: override those of problems.
     """
     if not groups.is_text:
         return groups.frame
@@ -147,13 +147,12 @@ def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
     def problems(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row, line in enumerate(batch.column("value").cast(pa.binary()).to_pylist()):
-                read = guarded("", partial(_problem, line or b""))
-                if not isinstance(read, Reject):
-                    kept = batch.select(keep).slice(row, 1).columns
-                    names = [*read.schema.names, *keep]
-                    yield pa.RecordBatch.from_arrays([*read.columns, *kept], names)
-                elif not skip_invalid:
+                read = guarded("", partial(_problem, line or b"", settings))
+                if isinstance(read, Reject):
                     raise BadTable(read.reason)
+                kept = batch.select(keep).slice(row, 1).columns
+                names = [*read.schema.names, *keep]
+                yield pa.RecordBatch.from_arrays([*read.columns, *kept], names)
 
     kept = [groups.frame.schema[name] for name in keep]
     return groups.frame.mapInArrow(problems, StructType([*GROUP, *kept]))
@@ -176,8 +175,9 @@ def snapshot_groups(spark: SparkSession, store: str) -> Groups:
     return Groups(frame=files.mapInArrow(_snapshots, GROUP), is_text=False)
 
 
-def _problem(line: bytes) -> pa.RecordBatch:
-    problem = read_problem(parse_problem(line.decode("utf-8", errors="replace")))
+def _problem(line: bytes, settings: tuple[tuple[str, object], ...]) -> pa.RecordBatch:
+    data = parse_problem(line.decode("utf-8", errors="replace"))
+    problem = read_problem(data, settings=dict(settings))
     return group_batch([(problem.name, problem.state)])
 
 

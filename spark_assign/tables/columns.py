@@ -25,6 +25,7 @@ from spark_assign.tables.checks import (
 
 _THREADS_MAX = 10**6
 _WEIGHT_MAX = 1e15
+_NUMBER_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +156,12 @@ def check_tasks(raw: Raw) -> Any:
     subtopology, partition = (
         numbers(raw.tasks.field(name), 0) for name in ("subtopology", "partition")
     )
-    below = "numbers start at 0"
-    checks.add(subtopology < 0, rows, "tasks.subtopology", lambda p: subtopology[p], below)
-    checks.add(partition < 0, rows, "tasks.partition", lambda p: partition[p], below)
+    for name, column in (("subtopology", subtopology), ("partition", partition)):
+        place = f"tasks.{name}"
+        checks.add(column < 0, rows, place, column.__getitem__, "numbers start at 0")
+        checks.add(
+            column > _NUMBER_MAX, rows, place, column.__getitem__, f"numbers end at {_NUMBER_MAX}"
+        )
     order = np.lexsort((partition, subtopology, rows))
     first, second = subtopology[order], partition[order]
     checks.add(

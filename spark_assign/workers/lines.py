@@ -4,7 +4,7 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,17 @@ class _Joined(AccumulatorParam[Numbers]):
         return value1
 
 
+class _Together(AccumulatorParam[set[str]]):
+    """Texts from all workers, each once."""
+
+    def zero(self, value: set[str]) -> set[str]:  # noqa: ARG002 signature of Spark
+        return set()
+
+    def addInPlace(self, value1: set[str], value2: set[str]) -> set[str]:  # noqa: N802 as above
+        value1 |= value2
+        return value1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
     """What workers note of lines, known to the driver once a job has read them all.
@@ -41,21 +52,21 @@ class Notes:
 
     Attributes:
         names: a hash of the name of each group that has one; 8 bytes a group.
-        huge: number of huge groups, which are not placed.
-        huge_length: lines of so many characters are huge groups.
+        huge: SHA-256 of the line of each huge group, in hexadecimal; these are not placed.
+        huge_tasks: groups of more tasks are huge.
     """
 
     names: Accumulator[Numbers]
-    huge: Accumulator[int]
-    huge_length: int
+    huge: Accumulator[set[str]]
+    huge_tasks: int
 
     @classmethod
-    def of(cls, context: SparkContext, *, huge_length: int) -> "Notes":
+    def of(cls, context: SparkContext, *, huge_tasks: int) -> "Notes":
         """Notes that are empty."""
         return cls(
             names=context.accumulator(array("q"), _Joined()),
-            huge=context.accumulator(0),
-            huge_length=huge_length,
+            huge=context.accumulator(set(), _Together()),
+            huge_tasks=huge_tasks,
         )
 
     def may_repeat(self, names: Iterable[str] = ()) -> bool:
@@ -73,8 +84,8 @@ def problem_reader(options: Options) -> Read:
     settings = dict(options.settings)
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
-        for text in _texts(batch):
-            name, state, _ = _read_line(text, settings)
+        for line in _lines(batch):
+            name, state, _ = _read_line(_text(line), settings)
             yield name, state
 
     return read
@@ -86,24 +97,29 @@ def noting_reader(options: Options, notes: Notes) -> ReadSome:
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject | None]]:
         names = array("q")
-        for text in _texts(batch):
-            name, state, key = _read_line(text, settings)
+        for line in _lines(batch):
+            name, state, key = _read_line(_text(line), settings)
             if key is not None:
                 names.append(_hash(key))
-            if isinstance(state, Reject) or len(text) < notes.huge_length:
+            if isinstance(state, Reject) or len(state.tasks) <= notes.huge_tasks:
                 yield name, state
             else:
-                notes.huge.add(1)
+                notes.huge.add({sha256(line).hexdigest()})
                 yield name, None
         notes.names.add(names)
 
     return read
 
 
-def _texts(batch: pa.RecordBatch) -> Iterator[str]:
-    """The lines of a batch; bytes that are not UTF-8 must fail their own line only."""
+def _lines(batch: pa.RecordBatch) -> Iterator[bytes]:
+    """The lines of a batch."""
     for line in batch.column("value").cast(pa.binary()).to_pylist():
-        yield (line or b"").decode("utf-8", errors="replace")
+        yield line or b""
+
+
+def _text(line: bytes) -> str:
+    """A line as text; bytes that are not UTF-8 must fail their own line only."""
+    return line.decode("utf-8", errors="replace")
 
 
 def _read_line(
