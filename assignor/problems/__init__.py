@@ -6,10 +6,10 @@ from assignor.problems.files import (
     TOPOLOGY_VERSION_KEY,
     LagMemory,
     Problem,
-    parse_problem,
     read_problem,
     result_of,
 )
+from assignor.problems.lines import parse_problem
 from assignor.problems.measures import (
     Measures,
     balance_of,

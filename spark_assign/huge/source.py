@@ -14,6 +14,7 @@ from assignor import AssignmentConfig, config_from_mapping, read_problem
 from assignor.config import setting_value
 from assignor.problems import parse_problem
 from assignor.stores import read_snapshot
+from encoding import shown
 from spark_assign.tables import (
     BY_NAME,
     CLIENT,
@@ -93,13 +94,23 @@ def read_one_group(
     else:
         nested = nested_groups(read_groups(spark, path, form=form))
     nested = nested if name is None else nested.where(f.col("name") == name)
-    return in_rows(nested, settings=settings, what=path)
+    return in_rows(nested, settings=settings, what=path, name=name)
 
 
 def in_rows(
-    nested: DataFrame, *, settings: tuple[tuple[str, object], ...] = (), what: str
+    nested: DataFrame,
+    *,
+    settings: tuple[tuple[str, object], ...] = (),
+    what: str,
+    name: str | None = None,
 ) -> OneGroup:
     """The only group of a table (`schemas.GROUP`) as rows, sorted by task and stored on disks.
+
+    Args:
+        nested: the table.
+        settings: override those of the group.
+        what: how messages call the table.
+        name: the only name that the table has rows of, if one was chosen.
 
     Raises:
         BadTable: there is no group, or there are several.
@@ -107,6 +118,8 @@ def in_rows(
     """
     kept = nested.persist(StorageLevel.DISK_ONLY)
     heads = kept.select("name", "config").limit(_NAMES_SHOWN).collect()
+    if not heads and name is not None:
+        raise BadTable(f"{what} has no group {shown(name)}; give the name of one that it has")
     if len(heads) != 1:
         names = ", ".join(str(row.name) for row in heads)
         raise BadTable(
@@ -155,7 +168,7 @@ def nested_groups(groups: Groups, *, settings: tuple[tuple[str, object], ...] = 
                 yield pa.RecordBatch.from_arrays([*read.columns, *kept], names)
 
     kept = [groups.frame.schema[name] for name in keep]
-    return groups.frame.mapInArrow(problems, StructType([*GROUP, *kept]))
+    return groups.filled().mapInArrow(problems, StructType([*GROUP, *kept]))
 
 
 def snapshot_groups(spark: SparkSession, store: str) -> Groups:

@@ -258,8 +258,15 @@ class Copies:
         }
 
 
-def sorted_copies(raw: Raw, order: Any, clients: Clients) -> Copies:
-    """The copies of all tasks in an order, checked and sorted."""
+def sorted_copies(raw: Raw, order: Any, clients: Clients, owner: Any) -> Copies:
+    """The copies of all tasks in an order, checked and sorted.
+
+    Args:
+        raw: the batch.
+        order: of the tasks.
+        clients: of all rows.
+        owner: int [T], the owner of each task in that order.
+    """
     place_of = np.empty(len(order), dtype=np.int64)
     place_of[order] = np.arange(len(order))
     given = np.repeat(np.arange(len(order)), np.diff(raw.copy_start))
@@ -289,10 +296,25 @@ def sorted_copies(raw: Raw, order: Any, clients: Clients) -> Copies:
         lambda place: clients.ids[clients.start[rows[place]] + client[place]],
         "the client is given twice for one task; it has one copy",
     )
+    lag = lag[by_task]
+    running = np.flatnonzero((lag == LAG_RUNNING) & (client != NOBODY))
+    known = owner.copy()
+    # Without an owner, the last client that runs the task counts as such.
+    unowned = running[owner[task[running]] == NOBODY]
+    known[task[unowned]] = client[unowned]
+    checked = running[known[task[running]] != client[running]]
+    ids, start = clients.ids, clients.start
+    raw.checks.add(
+        np.ones(len(checked), dtype=np.bool_),
+        rows[checked],
+        "tasks.copies.lag",
+        lambda place: f"-1 of {ids[start[rows[checked[place]]] + client[checked[place]]]}",
+        "the task runs on another client; only the lag of its owner is -1",
+    )
     return Copies(
         start=np.searchsorted(task, np.arange(len(order) + 1)).astype(np.int64),
         client=client,
-        lag=lag[by_task],
+        lag=lag,
         stalled=numbers(raw.copies.field("stalled"), False)[by_task],  # noqa: FBT003 as above
     )
 

@@ -49,6 +49,10 @@ class Groups:
     line_limit: int | None = None
     skipped: tuple[SkippedLine, ...] = ()
 
+    def filled(self) -> DataFrame:
+        """The rows, without blank lines."""
+        return self.frame.where(f.col("value").rlike(r"\S")) if self.is_text else self.frame
+
     def tasks(self) -> Column:
         """The number of tasks of each group; for lines of text an estimate."""
         if self.is_text:

@@ -1,6 +1,7 @@
 """Read lines of text, one problem each; note what the driver must know of all lines."""
 
 import json
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,12 +14,14 @@ from pyspark import Accumulator, AccumulatorParam, SparkContext
 
 from assignor import GroupState, read_problem
 from assignor.problems import parse_problem
-from spark_assign.tables import Reject, guarded
+from spark_assign.tables import Reject, guarded, printable_name
 from spark_assign.workers.kernel import Options, Read, ReadSome
 from spark_assign.workers.problem_columns import quick_state
 
 _SHOWN = 80
+_NO_TEXT = "the name has half a surrogate pair, which UTF-8 cannot encode; give a valid text"
 _HASH_BYTES = 8
+_LINE_NUMBER = re.compile(r"^line 1(?:, |: | )")
 Numbers = Any  # array("q"); the class takes no type argument when the program runs
 
 
@@ -92,12 +95,15 @@ def problem_reader(options: Options) -> Read:
 
 
 def noting_reader(options: Options, notes: Notes) -> ReadSome:
-    """As `problem_reader`; notes all names, and leaves out huge groups that can be read."""
+    """As `problem_reader`; notes all names, and leaves out blank lines and valid huge groups."""
     settings = dict(options.settings)
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject | None]]:
         names = array("q")
         for line in _lines(batch):
+            if not line.strip():
+                yield "", None
+                continue
             name, state, key = _read_line(_text(line), settings)
             if key is not None:
                 names.append(_hash(key))
@@ -132,6 +138,9 @@ def _read_line(
         return "", _unnumbered(data), None
     given = data.get("name")
     name = given if isinstance(given, str) else ""
+    if printable_name(name) != name:
+        shown_name = printable_name(name)
+        return name, Reject(name=name, column="name", value=shown_name, reason=_NO_TEXT), name
     state = guarded(
         name,
         lambda: quick_state(data, settings) or read_problem(data, settings=settings).state,
@@ -150,4 +159,4 @@ def _hash(key: str) -> int:
 
 def _unnumbered(reject: Reject) -> Reject:
     """The reject without the line number, which counts from 1 for every line here (`places`)."""
-    return replace(reject, reason=reject.reason.removeprefix("line 1, ").removeprefix("line 1 "))
+    return replace(reject, reason=_LINE_NUMBER.sub("", reject.reason))

@@ -168,6 +168,9 @@ def test_table_of_the_catalog_is_read_like_files(call, spark, tmp_path):
         result = call("group", "--table", "fleet", "--name", "group-1", "--out", "@one")
         assert result.exit_code == 0, result.stderr
         assert result.stdout.startswith("13 tasks placed on 4 clients")
+        result = call("group", "--table", "fleet", "--name", "nope", "--out", "@none")
+        assert result.exit_code == 2
+        assert "fleet has no group nope; give the name of one that it has" in result.stderr
     finally:
         spark.catalog.dropTempView("fleet")
     gone = call("batch", "--table", "fleet", "--out", "@more")
