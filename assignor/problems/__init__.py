@@ -6,16 +6,19 @@ from assignor.problems.files import (
     TOPOLOGY_VERSION_KEY,
     LagMemory,
     Problem,
-    parse_problem,
     read_problem,
     result_of,
 )
+from assignor.problems.lines import parse_problem
 from assignor.problems.measures import (
     Measures,
+    balance_of,
     lacking_records,
     measures_of,
+    misplaced_tasks,
     records_to_restore,
     total_of,
+    worth_of,
 )
 from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
 from assignor.problems.schedule import Event, Schedule
@@ -32,9 +35,11 @@ __all__ = [
     "ProblemError",
     "Round",
     "Schedule",
+    "balance_of",
     "clients_after",
     "lacking_records",
     "measures_of",
+    "misplaced_tasks",
     "moves_of",
     "object_at",
     "parse_problem",
@@ -49,4 +54,5 @@ __all__ = [
     "task_of",
     "total_of",
     "totals",
+    "worth_of",
 ]

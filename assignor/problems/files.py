@@ -5,7 +5,6 @@ read it. An invalid problem is an error that names the client, the task and the 
 are a warning.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import ConfigError
 from assignor.placement import (
+    LAG_RUNNING,
     ClientInput,
     GroupState,
     TaskAssignment,
@@ -90,31 +90,6 @@ class LagMemory:
         """Store the lags that clients report; `limit` is the acceptable recovery lag."""
         self.name = name
         self.lags = {client.process_id: least_lags(client, limit) for client in clients}
-
-
-def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
-    """The JSON object of a line.
-
-    Raises:
-        ProblemError: broken JSON (line and column), or not an object.
-    """
-    try:
-        data = json.loads(line)
-    except ValueError as error:
-        count = sum(text.startswith("{") for text in line.splitlines())
-        if count > 1:
-            raise ProblemError(
-                f"the file has {count} problems; give one, for example with head -n 1"
-            ) from None
-        where, what = "a number", "more digits than any field takes"
-        if isinstance(error, json.JSONDecodeError):
-            where, what = f"column {error.colno}", error.msg
-        raise ProblemError(f"line {number}, {where}: broken JSON, {what}") from None
-    except RecursionError:
-        raise ProblemError(f"line {number}: broken JSON, nested too deeply") from None
-    if not isinstance(data, dict):
-        raise ProblemError(f"line {number} is not a JSON object; give one problem per line")
-    return data
 
 
 def read_problem(
@@ -212,6 +187,16 @@ def _check_owners(clients: Sequence[ClientInput]) -> None:
                 raise ProblemError(
                     f"task {task} is active on {shown(other)} and on {shown(client.process_id)}; "
                     "a task runs on one client"
+                )
+    for client in clients:
+        for task, lag in client.lags.items():
+            if lag != LAG_RUNNING:
+                continue
+            other = owner.setdefault(task, client.process_id)
+            if other != client.process_id:
+                raise ProblemError(
+                    f"task {task} runs on {shown(other)}, and {shown(client.process_id)} reports "
+                    'lag "running"; a task runs on one client'
                 )
 
 

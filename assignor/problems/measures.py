@@ -14,7 +14,7 @@ The *defects* of a group are
 - configured standbys that do not exist although there is a client for them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
@@ -164,9 +164,20 @@ def balance(state: GroupState, active: IntArray) -> float:
     _, most = busiest(state, active)
     count = len(state.tasks)
     total = float(count if state.weights is None else state.weights.sum())
-    threads = int(state.capacity().sum())
-    average = max(total / threads, total / count if count else 1.0)
+    average = max(total / int(state.capacity().sum()), total / count if count else 1.0)
     return round(most / average, _DIGITS)
+
+
+def balance_of(capacity: IntArray, held: IntArray, tasks: int) -> float:
+    """As `balance`, of equal tasks by their numbers.
+
+    Args:
+        capacity: int [C], threads.
+        held: int [C], tasks that each client runs.
+        tasks: of the group.
+    """
+    most = np.where(capacity > 0, held / np.maximum(capacity, 1), 0.0).max(initial=0.0)
+    return round(float(most) / max(tasks / int(capacity.sum()), 1.0), _DIGITS)
 
 
 def lacking_records(state: GroupState, task: IntArray, client: IntArray) -> IntArray:
@@ -226,20 +237,33 @@ def _defects(state: GroupState, active: IntArray, standbys: IntArray) -> int:
 
 
 def _misplaced(state: GroupState, active: IntArray) -> int:
-    """Tasks that must move so that all clients are within their bands.
-
-    Tasks that no client runs fill up clients below their bands.
-    """
+    """Tasks that must move so that all clients are within their bands."""
     capacity, has_client = state.capacity(), active != NOBODY
-    counts = []
-    for total, chosen in (
+    parts = (
         (int(state.stateful.sum()), active[state.stateful & has_client]),
         (len(state.tasks), active[has_client]),
-    ):
-        held, bands = np.bincount(chosen, minlength=len(capacity)), thread_bands(capacity, total)
+    )
+    return misplaced_tasks(
+        capacity,
+        [(total, np.bincount(chosen, minlength=len(capacity))) for total, chosen in parts],
+    )
+
+
+def misplaced_tasks(capacity: IntArray, parts: Sequence[tuple[int, IntArray]]) -> int:
+    """Tasks that must move so that all clients are within their bands for each kind of tasks.
+
+    Tasks that no client runs fill up clients below their bands.
+
+    Args:
+        capacity: int [C], threads.
+        parts: tasks of each kind, and int [C], those that each client runs.
+    """
+    counts = []
+    for total, held in parts:
+        bands = thread_bands(capacity, total)
         above = int(np.maximum(held - bands.high, 0).sum())
         below = int(np.maximum(bands.low - held, 0).sum())
-        counts.append(max(above, below - (total - len(chosen))))
+        counts.append(max(above, below - (total - int(held.sum()))))
     return max(counts)
 
 

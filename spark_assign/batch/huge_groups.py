@@ -16,6 +16,7 @@ from assignor.placement import strategy_name
 from encoding import RebalanceError, shown
 from spark_assign.huge import (
     COSTS,
+    OF_GAIN,
     HugeGroupPlan,
     OneGroup,
     cost,
@@ -27,6 +28,7 @@ from spark_assign.tables import (
     MEASURES,
     POSITION,
     RESULT,
+    BadTable,
     Groups,
     OutOfMemory,
     Position,
@@ -34,10 +36,11 @@ from spark_assign.tables import (
     quoted,
     step,
 )
-from spark_assign.workers import Options
+from spark_assign.workers import Notes, Options
 
 _ROLES = ("active", "standby", "warmup")
-_COSTED = tuple(name for name in MEASURES.names if name in COSTS)
+_COSTED = tuple(name for name in COSTS if name in MEASURES.names or name in OF_GAIN)
+_DIGITS = 3
 # Huge groups of one batch; each costs a few Spark jobs. With more, raise --huge-tasks.
 HUGE_GROUPS_MAX = 1_000
 # What Spark, the JVM and workers say when memory does not suffice.
@@ -72,8 +75,17 @@ class HugePlan:
     place: str | None = None
 
 
+def noted_groups(groups: Groups, notes: Notes) -> Groups | None:
+    """The huge groups among lines, as workers noted them; None without any."""
+    digests = sorted(notes.huge.value)
+    if not digests:
+        return None
+    line = f.sha2(f.col("value").cast("binary"), 256)
+    return replace(groups, frame=groups.frame.where(line.isin(digests)))
+
+
 def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
-    """Split groups into those of at most `huge_tasks` tasks, and the larger ones."""
+    """Split a table's groups into those of at most `huge_tasks` tasks, and the larger ones."""
     is_huge = groups.tasks() > huge_tasks
     small, large = groups.frame.where(~is_huge), groups.frame.where(is_huge)
     return replace(groups, frame=small), replace(groups, frame=large)
@@ -82,14 +94,20 @@ def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
 def placed_huge(groups: Groups, options: Options) -> Iterator[HugePlan | Reject]:
     """Plan huge groups one after another, by name; write each plan before you take the next.
 
-    Problems that cannot be read are skipped; `kernel.placing` rejects them.
+    Raises:
+        BadTable: there are too many.
     """
-    nested = nested_groups(groups, skip_invalid=True).persist(StorageLevel.DISK_ONLY)
+    nested = nested_groups(groups, settings=options.settings).persist(StorageLevel.DISK_ONLY)
     has_positions = POSITION in nested.columns
     try:
         columns = ["name", *[POSITION] * has_positions]
         with step(nested.sparkSession, "batch: find the huge groups"):
-            heads = nested.select(columns).orderBy("name").limit(HUGE_GROUPS_MAX).collect()
+            heads = nested.select(columns).orderBy("name").limit(HUGE_GROUPS_MAX + 1).collect()
+        if len(heads) > HUGE_GROUPS_MAX:
+            raise BadTable(
+                f"more than {HUGE_GROUPS_MAX} groups are huge, and each takes some seconds; give a "
+                "higher --huge-tasks"
+            )
         for head in heads:
             rows = nested.where(f.col("name").eqNullSafe(head.name)).drop(POSITION)
             name = head.name or ""
@@ -195,16 +213,13 @@ def _as_row(name: str, plan: HugeGroupPlan, clients: DataFrame, strategy: str) -
         *[cost(name).alias(f"_{name}") for name in _COSTED],
     )
     # Clients without tasks are listed too.
-    all_clients = clients.select("client").join(held, "client", "left")
+    threads = f.coalesce("threads", f.lit(1)).alias("_threads")
+    all_clients = clients.select("client", threads).join(held, "client", "left")
     none = f.array().cast("array<string>")
     placed = f.struct(*[f.coalesce(role, none).alias(role) for role in _ROLES])
     entries = f.sort_array(f.collect_list(f.struct("client", placed.alias("placed"))))
-    known = {name: f.try_sum(f"_{name}") for name in _COSTED} | {"clients": f.count("*")}
-    # Balance, gain and worth are null: they take all tasks at once.
-    measures = [
-        known.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name)
-        for field in MEASURES
-    ]
+    known = _measures(plan)
+    measures = [known[field.name].cast(field.dataType).alias(field.name) for field in MEASURES]
     return (
         all_clients.agg(
             f.map_from_entries(entries).alias("clients"), f.struct(*measures).alias("measures")
@@ -220,6 +235,27 @@ def _as_row(name: str, plan: HugeGroupPlan, clients: DataFrame, strategy: str) -
         )
         .select(*RESULT.names)
     )
+
+
+def _measures(plan: HugeGroupPlan) -> dict[str, Column]:
+    """Each of `MEASURES` over the clients of a group, as `measures_of` counts it."""
+    known = {name: f.coalesce(f.try_sum(f"_{name}"), f.lit(0)) for name in _COSTED}
+    gain, size = plan.gain, f.coalesce(f.size("active"), f.lit(0))
+    missing = known["missing_before"] - known["missing_settled"]
+    gained = known["unowned"] + missing + f.lit(gain.evened)
+    touched = known["touched"]
+    discounted = f.round(gained * gained / touched, _DIGITS)
+    # If no client has threads, each counts as one.
+    most = f.max(f.when(f.col("_threads") > 0, size / f.col("_threads")).otherwise(size))
+    average = f.lit(max(plan.tasks / gain.threads, 1.0))
+    return known | {
+        "clients": f.count("*"),
+        "balance_before": f.lit(gain.balance_before),
+        "balance_after": f.round(most / average, _DIGITS),
+        "balance_settled": f.lit(gain.balance_settled),
+        "gained": gained,
+        "worth": f.when((gained <= 0) | (touched <= gained), gained).otherwise(discounted),
+    }
 
 
 def _names(tasks: Column) -> Column:

@@ -16,8 +16,9 @@ from itertools import chain
 
 from pyspark.sql import DataFrame
 
+from assignor.problems import worth_of
 from encoding import shown
-from spark_assign.batch.huge_groups import HugePlan, on_workers, placed_huge, split
+from spark_assign.batch.huge_groups import HugePlan, noted_groups, on_workers, placed_huge, split
 from spark_assign.batch.line_pass import Written, unique_groups, write_lines
 from spark_assign.batch.long_groups import placed_long
 from spark_assign.batch.plans import Output, Plans, answer_schema
@@ -34,9 +35,12 @@ from spark_assign.tables import (
     write_rejects,
 )
 from spark_assign.workers import (
+    Notes,
     Options,
+    ReadSome,
     SizeClass,
     balanced,
+    noting_reader,
     placing,
     problem_reader,
     set_batch_rows,
@@ -78,7 +82,11 @@ class Summary:
 
 
 def place_groups(
-    groups: Groups, options: Options, *, classes: tuple[SizeClass, ...] | None = None
+    groups: Groups,
+    options: Options,
+    *,
+    classes: tuple[SizeClass, ...] | None = None,
+    notes: Notes | None = None,
 ) -> DataFrame:
     """Every group placed or rejected, in the schema `results.ANSWER`.
 
@@ -86,10 +94,13 @@ def place_groups(
         groups: any table of groups.
         options: how they are placed.
         classes: the groups counted by size, where that has been done.
+        notes: of lines; huge groups are noted there, and not placed.
     """
     known = size_classes(groups) if classes is None else classes
     cores = groups.frame.sparkSession.sparkContext.defaultParallelism
-    read = problem_reader(options) if groups.is_text else table_reader(options)
+    read: ReadSome = table_reader(options)
+    if groups.is_text:
+        read = problem_reader(options) if notes is None else noting_reader(options, notes)
     frame = balanced(groups, known, cores=cores)
     set_batch_rows(frame.sparkSession)
     return frame.mapInArrow(placing(options, read, keep=groups.keep), answer_schema(groups))
@@ -154,15 +165,16 @@ def _write_rows(groups: Groups, plans: Plans, options: Options, *, huge_tasks: i
     spark = groups.frame.sparkSession
     with step(spark, "batch: count the groups by size"):
         classes = size_classes(unique)
-    has_huge = any(size.tasks_max > huge_tasks for size in classes)
-    small, large = split(unique, huge_tasks) if has_huge else (unique, None)
-    answers = place_groups(small, options, classes=classes)
-    if large is not None and large.is_text:
-        read = problem_reader(options)
-        only_rejects = placing(options, read, only_rejects=True, keep=groups.keep)
-        answers = answers.unionByName(large.frame.mapInArrow(only_rejects, plans.schema))
+    small, large = unique, None
+    notes = Notes.of(spark.sparkContext, huge_tasks=huge_tasks) if groups.is_text else None
+    # Sizes of lines are estimates.
+    if not groups.is_text and any(size.tasks_max > huge_tasks for size in classes):
+        small, large = split(unique, huge_tasks)
+    answers = place_groups(small, options, classes=classes, notes=notes)
     with step(spark, "batch: place the groups"):
         counts = plans.write_answers(answers)
+    if notes is not None:
+        large = noted_groups(unique, notes)
     return Written(groups=groups, counts=counts, repeated=repeated, large=large)
 
 
@@ -190,4 +202,6 @@ def _write_huge(huge: HugePlan, plans: Plans) -> Counter[str] | Reject:
     if isinstance(reject, Reject):
         return reject
     seen = huge.plan.counts.get
-    return Counter(placed=1, huge=1, **{name: int(seen[name]) for name in COUNTS})
+    is_worth = worth_of(huge.plan.gain.gained(seen), seen["touched"]) > 0
+    totals = {name: int(seen[name]) for name in COUNTS}
+    return Counter(placed=1, huge=1, worth=int(is_worth), **totals)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from spark_assign.batch.huge_groups import split
+from spark_assign.batch.huge_groups import noted_groups
 from spark_assign.batch.long_groups import LongGroup, long_lines, read_long_groups
 from spark_assign.batch.plans import Plans
 from spark_assign.tables import (
-    BYTES_PER_TASK,
     Files,
     Groups,
     refused,
@@ -67,7 +66,7 @@ def write_lines(groups: Groups, plans: Plans, options: Options, *, huge_tasks: i
         plans.clear()
         notes, counts = _place_lines(unique, plans, options, huge_tasks)
         long = _with_own_names(long, repeated[0])
-    large = split(unique, huge_tasks)[1] if notes.huge.value else None
+    large = noted_groups(unique, notes)
     return Written(groups=groups, counts=counts, repeated=repeated, large=large, long=long)
 
 
@@ -109,7 +108,7 @@ def _place_lines(
 ) -> tuple[Notes, Counter[str]]:
     frame = groups.frame
     spark = frame.sparkSession
-    notes = Notes.of(spark.sparkContext, huge_length=(huge_tasks + 1) * BYTES_PER_TASK)
+    notes = Notes.of(spark.sparkContext, huge_tasks=huge_tasks)
     if groups.skipped:
         # One Spark task reads each file, others place what it reads.
         frame = spread_rows(frame)

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from assignor.cli import complete_path, format_option
+from encoding import shown
 from spark_assign.cli.options import job, spark_options, subcommand
 from spark_assign.tables import RESULT, fitted, form_of
 
@@ -42,7 +43,10 @@ def compare(**given: Any) -> None:
     else:
         click.echo(f"{counted['equal']} / {counted['total']} equal")
         for name in counted["different"]:
-            click.echo(f"  differs: {name}")
+            click.echo(f"  differs: {shown(name)}")
+        more = counted["total"] - counted["equal"] - len(counted["different"])
+        if more:
+            click.echo(f"  and {more} more")
     sys.exit(0 if counted["equal"] == counted["total"] else 1)
 
 

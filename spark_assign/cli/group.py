@@ -108,7 +108,7 @@ def _read(spark: SparkSession, given: Mapping[str, Any]) -> OneGroup:
     if given["table"] is not None:
         nested = nested_groups(groups_of(spark, given))
         chosen = nested if name is None else nested.where(f.col("name") == name)
-        return in_rows(chosen, settings=settings, what=given["table"])
+        return in_rows(chosen, settings=settings, what=given["table"], name=name)
     if path is None:
         if given["store"] is None or name is None:
             raise BadTable("give --in PATH, --table NAME, or --store DIR with --name GROUP")

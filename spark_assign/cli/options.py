@@ -277,7 +277,7 @@ def sentence_of(text: str) -> tuple[str, int]:
             return sentence.format(path=path), EXIT_USAGE
     if "No space left on device" in text:
         return (
-            "the disk is full; free space, or point spark.local.dir at another",
+            "the disk of --out, or that of spark.local.dir, is full; free space, or give another",
             EXIT_ENVIRONMENT,
         )
     raised = _TASK_ERROR.findall(text)

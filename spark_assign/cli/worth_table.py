@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 import click
 
 from assignor.cli import TextTable, print_uncut
+from encoding import shown
 from spark_assign.batch import GroupWorth
 from spark_assign.whatif import short
 
+_NAME_SHOWN = 80
 _COLUMNS: tuple[tuple[str, Callable[[GroupWorth], str]], ...] = (
     ("worth", lambda row: f"{row.worth:.2f}"),
     ("gained", lambda row: str(row.gained)),
@@ -38,5 +40,5 @@ def print_worth(rows: Sequence[GroupWorth], *, worth: int, placed: int) -> None:
     for title, _ in _COLUMNS:
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(row.name, *[cell(row) for _, cell in _COLUMNS])
+        table.add_row(shown(row.name, limit=_NAME_SHOWN), *[cell(row) for _, cell in _COLUMNS])
     print_uncut(table)

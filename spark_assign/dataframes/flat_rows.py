@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
@@ -22,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from assignor.placement import LAG_RUNNING
+from spark_assign.dataframes.placed_groups import CONFLICT
 from spark_assign.tables import CLIENT, GROUP, TASK, BadTable, fitted
 
 _FIELDS = (
@@ -41,6 +43,9 @@ _FIELDS = (
 _ROLES = ("active", "standby", "warmup")
 _REQUIRED = ("group", "topic", "partition", "member")
 _TASK = ("group", "subtopology", "partition")
+_OF_MEMBER = ("threads", "rack")
+_OF_PARTITION = ("stateful", "end_offset", "weight")
+_PAIR = "a row has topic and partition, or neither"
 _AS_THEY_ARE: Mapping[str, str | Column] = MappingProxyType({})
 
 
@@ -60,48 +65,129 @@ def from_rows(rows: DataFrame, columns: Mapping[str, str | Column] = _AS_THEY_AR
     - `end_offset`: records of the state, which a client without it restores. `weight`: work.
     - `subtopology`: the number of the topic's subtopology; all rows have it or none. Offsets, lags
       and weights of several topics of one task add up.
-    - `threads`, `rack`: of the member; if its rows differ, the greatest counts.
+    - `threads`, `rack`: of the member, in any of its rows.
 
-    A partition that two members run is two rows of one task, which `place` rejects.
+    `place` rejects a partition that two members run, rows of one partition or member with different
+    values, and a row that is given twice. A null says nothing and contradicts nothing.
 
     Args:
         rows: any table.
-        columns: field of `row_schema` -> column of `rows`, by name or as an expression; fields that
-            are not listed are columns of that name, if there are any.
+        columns: field of `row_schema` -> column of `rows`, by name, or a Column for an expression;
+            fields that are not listed are columns of that name, if there are any.
 
     Returns:
-        Columns of `group_schema`, `config` null, and `topics`: subtopology -> topics with their
-        numbers of partitions, for `to_rows` (pass keep=["topics"] to `place`).
+        Columns of `group_schema`, `config` null, `topics`: subtopology -> topics with their numbers
+        of partitions, for `to_rows` (pass keep=["topics"] to `place`), and `conflict`: what is
+        wrong with the rows of the group, or null.
 
     Raises:
         BadTable: a required column is missing, or one is of another type.
     """
     own = _renamed(rows, columns)
-    flat = fitted(own, row_schema(), what="the rows", required=_REQUIRED)
+    given = fitted(own, row_schema(), what="the rows", required=_REQUIRED, keeps_wide=True)
+    flat = _numbered(given)
     read = flat.where("topic is not null or partition is not null")
-    if "subtopology" not in own.columns:
-        by_name = Window.partitionBy("group").orderBy(f.col("topic").asc_nulls_last())
-        number = f.when(f.col("topic").isNotNull(), f.dense_rank().over(by_name) - 1)
-        read = read.withColumn("subtopology", number)
-    members = flat.where("member is not null").groupBy("group", "member")
-    clients = members.agg(f.max("threads").alias("threads"), f.max("rack").alias("rack"))
-    client = f.struct(
-        f.col("member").alias("client"),
-        "threads",
-        "rack",
-        f.lit(None).cast(CLIENT["tags"].dataType).alias("tags"),
-    )
-    nested = clients.groupBy("group").agg(f.collect_list(client).alias("clients"))
+    clients = _clients(flat)
     tasks = _tasks(read).groupBy("group").agg(f.collect_list(f.struct(*TASK.names)).alias("tasks"))
-    # A group without members must be rejected, not lost; one without partitions has no tasks.
-    whole = tasks.join(nested, "group", "full_outer").join(_topics(read), "group", "left")
+    # Every group is placed or rejected: without members, without partitions, and without both.
+    whole = flat.select("group").distinct()
+    for part in (tasks, clients, _topics(read), _conflicts(read)):
+        other = part.withColumnRenamed("group", "_group")
+        same = f.col("group").eqNullSafe(f.col("_group"))
+        whole = whole.join(other, same, "left").drop("_group")
+    conflict = f.coalesce("_conflict", "_client_conflict")
+    # Without a list of tasks, other readers reject the group too.
+    none = f.array().cast(tasks.schema["tasks"].dataType)
+    listed = f.when(conflict.isNull(), f.coalesce("tasks", none))
     return whole.select(
         f.col("group").alias("name"),
         f.lit(None).cast(GROUP["config"].dataType).alias("config"),
-        f.coalesce("tasks", f.array()).cast(GROUP["tasks"].dataType).alias("tasks"),
-        f.col("clients").cast(GROUP["clients"].dataType),
+        listed.alias("tasks"),
+        "clients",
         "topics",
+        conflict.cast(CONFLICT.dataType).alias(CONFLICT.name),
     )
+
+
+def _numbered(rows: DataFrame) -> DataFrame:
+    """The rows with `subtopology`: as given, or the place of the topic among those of the group."""
+    by_name = Window.partitionBy("group").orderBy(f.col("topic").asc_nulls_last())
+    given = f.count("subtopology").over(Window.partitionBy("group"))
+    place = f.when(f.col("topic").isNotNull(), f.dense_rank().over(by_name) - 1)
+    return rows.withColumn("subtopology", f.when(given == 0, place).otherwise(f.col("subtopology")))
+
+
+def _clients(rows: DataFrame) -> DataFrame:
+    """The members of each group, and the first that has rows with different values."""
+    members = rows.where("member is not null").groupBy("group", "member")
+    found = members.agg(
+        *[f.max(name).alias(name) for name in _OF_MEMBER],
+        *[f.collect_set(name).alias(f"{name}s") for name in _OF_MEMBER],
+    )
+    what = f.concat(f.lit("member "), "member")
+    conflict = f.coalesce(*[_differing(name, what) for name in _OF_MEMBER])
+    client = f.struct(
+        f.col("member").alias("client"),
+        *_OF_MEMBER,
+        f.lit(None).cast(CLIENT["tags"].dataType).alias("tags"),
+    )
+    return found.groupBy("group").agg(
+        f.collect_list(client).alias("clients"), f.min(conflict).alias("_client_conflict")
+    )
+
+
+def _conflicts(read: DataFrame) -> DataFrame:
+    """The first partition of each group whose rows contradict each other."""
+    key = ("group", "subtopology", "topic", "partition")
+    is_standby = f.coalesce("standby", f.lit(False))  # noqa: FBT003 a value, no switch
+    held = read.groupBy(*key, "member", is_standby.alias("standby")).agg(
+        f.count("*").alias("n"),
+        *[f.collect_set(name).alias(f"{name}s") for name in ("lag", *_OF_PARTITION)],
+    )
+    number = f.coalesce(f.col("partition").cast("string"), f.lit("null"))
+    what = f.concat(
+        f.lit("partition "), number, f.lit(" of topic "), f.coalesce("topic", f.lit("null"))
+    )
+    member = f.concat(f.lit(" and member "), f.coalesce("member", f.lit("null")))
+    twice = f.concat(f.lit("several rows of "), what, member, f.lit("; give it once"))
+    repeated = f.when(
+        f.col("n") > 1,
+        f.coalesce(
+            _differing("lag", f.concat(what, member)),
+            _conflict(f.lit("partition"), number, twice),
+        ),
+    )
+    partitions = held.groupBy(*key).agg(
+        f.min(repeated).alias("repeated"),
+        *[_merged(f"{name}s") for name in _OF_PARTITION],
+    )
+    conflict = f.coalesce(
+        _missing("topic", f.col("topic").isNull() & f.col("subtopology").isNull(), _PAIR),
+        _missing("partition", f.col("partition").isNull(), _PAIR),
+        _missing("subtopology", f.col("subtopology").isNull(), "other rows of the group have one"),
+        *[_differing(name, what) for name in _OF_PARTITION],
+        f.col("repeated"),
+    )
+    return partitions.groupBy("group").agg(f.min(conflict).alias("_conflict"))
+
+
+def _merged(name: str) -> Column:
+    return f.array_distinct(f.flatten(f.collect_list(name))).alias(name)
+
+
+def _differing(name: str, what: Column) -> Column:
+    """The conflict of a column with several values; null without one."""
+    values = f.array_join(f.sort_array(f"{name}s").cast("array<string>"), " and ")
+    reason = f.concat(f.lit("rows of "), what, f.lit(" have different values; give one"))
+    return f.when(f.size(f"{name}s") > 1, _conflict(f.lit(name), values, reason))
+
+
+def _missing(name: str, is_missing: Column, why: str) -> Column:
+    return f.when(is_missing, _conflict(f.lit(name), f.lit("null"), f.lit(f"{why}; add it")))
+
+
+def _conflict(column: Column, value: Column, reason: Column) -> Column:
+    return f.struct(column.alias("column"), value.alias("value"), reason.alias("reason"))
 
 
 def _renamed(rows: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
@@ -112,7 +198,15 @@ def _renamed(rows: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
         raise BadTable(f"columns: no field {', '.join(unknown)}; there are {', '.join(fields)}")
     own = {name: name for name in fields if name in rows.columns}
     given = {name: f.col(c) if isinstance(c, str) else c for name, c in {**own, **columns}.items()}
-    return rows.select(*[column.alias(name) for name, column in given.items()])
+    try:
+        return rows.select(*[column.alias(name) for name, column in given.items()])
+    except AnalysisException as error:
+        named = ", ".join(f"{name}: {c}" for name, c in columns.items() if isinstance(c, str))
+        raise BadTable(
+            f"columns: a name or an expression is wrong ({named}); the rows have the columns "
+            f"{', '.join(rows.columns)}; give an expression as a Column, such as "
+            f"f.expr('upper(client)') ({error.getCondition()})"
+        ) from None
 
 
 def _tasks(read: DataFrame) -> DataFrame:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
@@ -34,6 +35,10 @@ _TABLE = "the table of groups"
 _ON_ERROR = ("fail", "reject")
 # What a caller is told of a reject; files and lines are known to `spark-assign` only.
 _REASON = ("column", "value", "reason")
+CONFLICT = StructField(
+    "conflict", StructType([StructField(name, StringType()) for name in _REASON])
+)
+"""The column of `from_rows` that says why a group cannot be placed, or null."""
 _NO_SETTINGS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -83,20 +88,39 @@ def place(
         BadTable: a column is missing, has another type, or is in `keep` and in the result.
         ConfigError: there is no such strategy or setting, or `on_error` is another word.
     """
+    _check_arguments(groups, keep, problem, partitions)
     if on_error not in _ON_ERROR:
         raise ConfigError(f"on_error={on_error!r} is refused: give 'fail' or 'reject'")
     strategy_of(strategy)
     config_from_mapping(config)
     options = Options(strategy=strategy, settings=_frozen(config), stop_at_reject=False)
-    if isinstance(keep, str):
-        raise BadTable(f"keep={keep!r} is a text; give a list of columns, as keep=[{keep!r}]")
     kept = check_kept(groups.schema, keep, what=_TABLE)
     rows = _readable(groups, kept, problem)
     key = f.col("name" if problem is None else _PROBLEM)
     spread = rows.repartition(key) if partitions is None else rows.repartition(partitions, key)
     schema = StructType([*kept, *place_schema()])
-    kernel = _kernel(options, tuple(field.name for field in kept), problem, on_error)
+    names = tuple(field.name for field in kept)
+    has_conflicts = CONFLICT.name in rows.columns
+    kernel = _kernel(options, names, problem, on_error, has_conflicts=has_conflicts)
     return spread.mapInArrow(kernel, schema)
+
+
+def _check_arguments(groups: object, keep: object, problem: object, partitions: object) -> None:
+    """Check the types of arguments, which Spark would reject with errors of its own.
+
+    Raises:
+        BadTable: one has another type, or no partition is wanted.
+    """
+    if not isinstance(groups, DataFrame):
+        raise BadTable(f"groups is {type(groups).__name__}; give a DataFrame of Spark")
+    if isinstance(keep, str):
+        raise BadTable(f"keep={keep!r} is a text; give a list of columns, as keep=[{keep!r}]")
+    if not isinstance(keep, Sequence) or any(not isinstance(name, str) for name in keep):
+        raise BadTable(f"keep={keep!r} has values that are no texts; give names of columns")
+    if not isinstance(problem, str | None):
+        raise BadTable(f"problem={problem!r} is no text; give the name of a column")
+    if partitions is not None and (type(partitions) is not int or partitions < 1):
+        raise BadTable(f"partitions={partitions!r} is refused: give a whole number, 1 or more")
 
 
 def _frozen(config: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
@@ -116,8 +140,10 @@ def _readable(groups: DataFrame, kept: Sequence[StructField], problem: str | Non
     aliases = [f.col(quoted(field.name)).alias(name) for name, field in own.items()]
     if problem is None:
         fields = [StructField(name, field.dataType) for name, field in own.items()]
+        if CONFLICT.simpleString() in [field.simpleString() for field in groups.schema]:
+            fields.append(CONFLICT)
         given = groups.select("*", *aliases)
-        return fitted(given, StructType([*GROUP, *fields]), what=_TABLE)
+        return fitted(given, StructType([*GROUP, *fields]), what=_TABLE, keeps_wide=True)
     kind = groups.schema[problem].dataType if problem in groups.columns else None
     if not isinstance(kind, StringType | BinaryType):
         what = "is missing" if kind is None else f"is {kind.simpleString()}, it must be string"
@@ -130,24 +156,35 @@ def _own_names(count: int) -> list[str]:
     return [f"_kept_{number}" for number in range(count)]
 
 
-def _kernel(options: Options, kept: tuple[str, ...], problem: str | None, on_error: str) -> Kernel:
+def _kernel(
+    options: Options,
+    kept: tuple[str, ...],
+    problem: str | None,
+    on_error: str,
+    *,
+    has_conflicts: bool,
+) -> Kernel:
     """The function for `mapInArrow`; every row of a batch yields one row."""
     read = table_reader(options) if problem is None else problem_reader(options)
     own = _own_names(len(kept))
+    read_too = [*own, *[CONFLICT.name] * has_conflicts]
 
     def place_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for answers in placing(options, read, keep=own)(batches):
-            rejects = answers.column("reject")
+        for answers in placing(options, read, keep=read_too)(batches):
+            rejects = _reasons(answers.column("reject"))
+            if has_conflicts:
+                conflicts = answers.column(CONFLICT.name)
+                rejects = pc.if_else(conflicts.is_null(), rejects, conflicts.cast(rejects.type))
             if on_error == "fail":
-                _raise_first(rejects)
+                _raise_first(answers.column("name"), rejects)
             found = [answers.column(name) for name in (*own, *RESULT.names)]
             names = [*kept, *RESULT.names, "reject"]
-            yield pa.RecordBatch.from_arrays([*found, _reasons(rejects)], names)
+            yield pa.RecordBatch.from_arrays([*found, rejects], names)
 
     return place_rows
 
 
-def _raise_first(rejects: pa.StructArray) -> None:
+def _raise_first(names: pa.Array, rejects: pa.StructArray) -> None:
     """Raise the first reject of a batch.
 
     Raises:
@@ -155,8 +192,9 @@ def _raise_first(rejects: pa.StructArray) -> None:
     """
     if rejects.null_count == len(rejects):
         return
-    first = next(row for row in rejects.to_pylist() if row is not None)
-    raise BadTable(f"{Reject(**first)} (on_error='reject' places the others)")
+    rows = zip(names.to_pylist(), rejects.to_pylist(), strict=True)
+    name, first = next((name, row) for name, row in rows if row is not None)
+    raise BadTable(f"{Reject(name=name, **first)} (on_error='reject' places the others)")
 
 
 def _reasons(rejects: pa.StructArray) -> pa.StructArray:

@@ -12,10 +12,11 @@ from spark_assign.huge.source import (
     snapshot_groups,
     sorted_tasks,
 )
-from spark_assign.huge.worker.answer import COSTS
+from spark_assign.huge.worker.answer import COSTS, OF_GAIN
 
 __all__ = [
     "COSTS",
+    "OF_GAIN",
     "STRATEGIES",
     "SUMMARY",
     "GroupSummary",

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from assignor import AssignmentConfig, ConfigError
 from spark_assign.huge.checks import check_tasks, refuse_wrong_row, too_many_subtopologies
 from spark_assign.huge.driver.decide import Counted, decide
+from spark_assign.huge.driver.gain import GroupGain
 from spark_assign.huge.group import RACK_COSTS, STRATEGIES, Group
 from spark_assign.huge.tables import group_of
 from spark_assign.huge.worker.answer import COSTS, PLACED
@@ -56,6 +57,7 @@ class HugeGroupPlan:
         passes: number of passes over the rows of the group; the first one reads the table.
         warnings: settings that could not be met, and why.
         packed: the rows of the group, on the disks of the workers.
+        gain: how even the tasks are before and once settled.
     """
 
     placements: DataFrame
@@ -72,6 +74,7 @@ class HugeGroupPlan:
     passes: int
     warnings: tuple[str, ...]
     packed: DataFrame
+    gain: GroupGain
 
     def release(self) -> None:
         """Delete the packed rows; call it once the placements are written."""
@@ -187,6 +190,7 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> HugeGroup
         passes=passes,
         warnings=tuple(all_warnings),
         packed=stored,
+        gain=decided.gain,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from spark_assign.huge.job import HugeGroupPlan, plan_group
 from spark_assign.huge.rejects import VALID_TASKS, ValidRows, without_invalid_rows
 from spark_assign.huge.source import OneGroup
+from spark_assign.huge.worker.answer import OF_GAIN
 from spark_assign.tables import Stage, WrongRows
 
 SUMMARY = "_summary.json"
@@ -101,7 +102,7 @@ def run_group(
     finally:
         plan.release()
     stage.files.delete(f"{stage.path}/{VALID_TASKS}")
-    counted = dict(plan.counts.get)
+    counted = {name: count for name, count in plan.counts.get.items() if name not in OF_GAIN}
     summary = GroupSummary(
         **counted,
         name=group.name,

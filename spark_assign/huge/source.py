@@ -14,6 +14,7 @@ from assignor import AssignmentConfig, config_from_mapping, read_problem
 from assignor.config import setting_value
 from assignor.problems import parse_problem
 from assignor.stores import read_snapshot
+from encoding import shown
 from spark_assign.tables import (
     BY_NAME,
     CLIENT,
@@ -93,13 +94,23 @@ def read_one_group(
     else:
         nested = nested_groups(read_groups(spark, path, form=form))
     nested = nested if name is None else nested.where(f.col("name") == name)
-    return in_rows(nested, settings=settings, what=path)
+    return in_rows(nested, settings=settings, what=path, name=name)
 
 
 def in_rows(
-    nested: DataFrame, *, settings: tuple[tuple[str, object], ...] = (), what: str
+    nested: DataFrame,
+    *,
+    settings: tuple[tuple[str, object], ...] = (),
+    what: str,
+    name: str | None = None,
 ) -> OneGroup:
     """The only group of a table (`schemas.GROUP`) as rows, sorted by task and stored on disks.
+
+    Args:
+        nested: the table.
+        settings: override those of the group.
+        what: how messages call the table.
+        name: the only name that the table has rows of, if one was chosen.
 
     Raises:
         BadTable: there is no group, or there are several.
@@ -107,6 +118,8 @@ def in_rows(
     """
     kept = nested.persist(StorageLevel.DISK_ONLY)
     heads = kept.select("name", "config").limit(_NAMES_SHOWN).collect()
+    if not heads and name is not None:
+        raise BadTable(f"{what} has no group {shown(name)}; give the name of one that it has")
     if len(heads) != 1:
         names = ", ".join(str(row.name) for row in heads)
         raise BadTable(
@@ -130,14 +143,14 @@ def sorted_tasks(tasks: DataFrame) -> DataFrame:
     return ordered.persist(StorageLevel.DISK_ONLY)
 
 
-def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
+def nested_groups(groups: Groups, *, settings: tuple[tuple[str, object], ...] = ()) -> DataFrame:
     """Groups as a table in the schema `schemas.GROUP`, and the columns to keep.
 
-    Workers read problems.
+    Workers read problems; an invalid one fails the job.
 
     Args:
         groups: any table of groups.
-        skip_invalid: skip invalid problems; otherwise they fail the job.
+        settings: override those of problems.
     """
     if not groups.is_text:
         return groups.frame
@@ -147,16 +160,15 @@ def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
     def problems(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row, line in enumerate(batch.column("value").cast(pa.binary()).to_pylist()):
-                read = guarded("", partial(_problem, line or b""))
-                if not isinstance(read, Reject):
-                    kept = batch.select(keep).slice(row, 1).columns
-                    names = [*read.schema.names, *keep]
-                    yield pa.RecordBatch.from_arrays([*read.columns, *kept], names)
-                elif not skip_invalid:
+                read = guarded("", partial(_problem, line or b"", settings))
+                if isinstance(read, Reject):
                     raise BadTable(read.reason)
+                kept = batch.select(keep).slice(row, 1).columns
+                names = [*read.schema.names, *keep]
+                yield pa.RecordBatch.from_arrays([*read.columns, *kept], names)
 
     kept = [groups.frame.schema[name] for name in keep]
-    return groups.frame.mapInArrow(problems, StructType([*GROUP, *kept]))
+    return groups.filled().mapInArrow(problems, StructType([*GROUP, *kept]))
 
 
 def snapshot_groups(spark: SparkSession, store: str) -> Groups:
@@ -176,8 +188,9 @@ def snapshot_groups(spark: SparkSession, store: str) -> Groups:
     return Groups(frame=files.mapInArrow(_snapshots, GROUP), is_text=False)
 
 
-def _problem(line: bytes) -> pa.RecordBatch:
-    problem = read_problem(parse_problem(line.decode("utf-8", errors="replace")))
+def _problem(line: bytes, settings: tuple[tuple[str, object], ...]) -> pa.RecordBatch:
+    data = parse_problem(line.decode("utf-8", errors="replace"))
+    problem = read_problem(data, settings=dict(settings))
     return group_batch([(problem.name, problem.state)])
 
 

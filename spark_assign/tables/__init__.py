@@ -5,7 +5,6 @@ from spark_assign.tables.errors import BadTable, OutOfMemory, SparkUnavailable, 
 from spark_assign.tables.files import Files
 from spark_assign.tables.guard import guarded
 from spark_assign.tables.inputs import (
-    BYTES_PER_TASK,
     Form,
     Groups,
     check_kept,
@@ -48,7 +47,6 @@ from spark_assign.tables.steps import current_step, step
 
 __all__ = [
     "ANSWER",
-    "BYTES_PER_TASK",
     "BY_NAME",
     "CLIENT",
     "COUNTS",

@@ -25,6 +25,7 @@ from spark_assign.tables.checks import (
 
 _THREADS_MAX = 10**6
 _WEIGHT_MAX = 1e15
+_NUMBER_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +156,12 @@ def check_tasks(raw: Raw) -> Any:
     subtopology, partition = (
         numbers(raw.tasks.field(name), 0) for name in ("subtopology", "partition")
     )
-    below = "numbers start at 0"
-    checks.add(subtopology < 0, rows, "tasks.subtopology", lambda p: subtopology[p], below)
-    checks.add(partition < 0, rows, "tasks.partition", lambda p: partition[p], below)
+    for name, column in (("subtopology", subtopology), ("partition", partition)):
+        place = f"tasks.{name}"
+        checks.add(column < 0, rows, place, column.__getitem__, "numbers start at 0")
+        checks.add(
+            column > _NUMBER_MAX, rows, place, column.__getitem__, f"numbers end at {_NUMBER_MAX}"
+        )
     order = np.lexsort((partition, subtopology, rows))
     first, second = subtopology[order], partition[order]
     checks.add(
@@ -254,8 +258,15 @@ class Copies:
         }
 
 
-def sorted_copies(raw: Raw, order: Any, clients: Clients) -> Copies:
-    """The copies of all tasks in an order, checked and sorted."""
+def sorted_copies(raw: Raw, order: Any, clients: Clients, owner: Any) -> Copies:
+    """The copies of all tasks in an order, checked and sorted.
+
+    Args:
+        raw: the batch.
+        order: of the tasks.
+        clients: of all rows.
+        owner: int [T], the owner of each task in that order.
+    """
     place_of = np.empty(len(order), dtype=np.int64)
     place_of[order] = np.arange(len(order))
     given = np.repeat(np.arange(len(order)), np.diff(raw.copy_start))
@@ -285,10 +296,25 @@ def sorted_copies(raw: Raw, order: Any, clients: Clients) -> Copies:
         lambda place: clients.ids[clients.start[rows[place]] + client[place]],
         "the client is given twice for one task; it has one copy",
     )
+    lag = lag[by_task]
+    running = np.flatnonzero((lag == LAG_RUNNING) & (client != NOBODY))
+    known = owner.copy()
+    # Without an owner, the last client that runs the task counts as such.
+    unowned = running[owner[task[running]] == NOBODY]
+    known[task[unowned]] = client[unowned]
+    checked = running[known[task[running]] != client[running]]
+    ids, start = clients.ids, clients.start
+    raw.checks.add(
+        np.ones(len(checked), dtype=np.bool_),
+        rows[checked],
+        "tasks.copies.lag",
+        lambda place: f"-1 of {ids[start[rows[checked[place]]] + client[checked[place]]]}",
+        "the task runs on another client; only the lag of its owner is -1",
+    )
     return Copies(
         start=np.searchsorted(task, np.arange(len(order) + 1)).astype(np.int64),
         client=client,
-        lag=lag[by_task],
+        lag=lag,
         stalled=numbers(raw.copies.field("stalled"), False)[by_task],  # noqa: FBT003 as above
     )
 

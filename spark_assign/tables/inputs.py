@@ -21,8 +21,8 @@ from spark_assign.tables.schemas import ANSWER_NAMES, CLIENT, GROUP, TASK, fitte
 Form = Literal["auto", "parquet", "jsonl"]
 _ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
-BYTES_PER_TASK = 64
-"""Estimate: bytes of a problem's text for each task."""
+# Estimate of a problem's text for each task, to distribute lines by their work.
+_BYTES_PER_TASK = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +49,14 @@ class Groups:
     line_limit: int | None = None
     skipped: tuple[SkippedLine, ...] = ()
 
+    def filled(self) -> DataFrame:
+        """The rows, without blank lines."""
+        return self.frame.where(f.col("value").rlike(r"\S")) if self.is_text else self.frame
+
     def tasks(self) -> Column:
         """The number of tasks of each group; for lines of text an estimate."""
         if self.is_text:
-            return (f.length("value") / f.lit(BYTES_PER_TASK)).cast("long")
+            return (f.length("value") / f.lit(_BYTES_PER_TASK)).cast("long")
         return f.coalesce(f.size("tasks.subtopology"), f.lit(0)).cast("long")
 
 
@@ -142,7 +146,7 @@ def _with_kept(frame: DataFrame, keep: Sequence[str], *, what: str) -> DataFrame
     for field in others:
         if "." in field.name:
             raise BadTable(f"{what}: column {field.name} cannot be kept; rename it without dots")
-    return fitted(frame, StructType([*GROUP, *others]), what=what)
+    return fitted(frame, StructType([*GROUP, *others]), what=what, keeps_wide=True)
 
 
 def check_kept(schema: StructType, keep: Sequence[str], *, what: str) -> tuple[StructField, ...]:
@@ -174,7 +178,7 @@ def from_table(frame: DataFrame, *, what: str = "the table of groups") -> Groups
     Raises:
         BadTable: a column is missing or of another type.
     """
-    return Groups(frame=fitted(frame, GROUP, what=what), is_text=False)
+    return Groups(frame=fitted(frame, GROUP, what=what, keeps_wide=True), is_text=False)
 
 
 def from_state(tasks: DataFrame, clients: DataFrame, *, what: str = "the state") -> Groups:
@@ -184,8 +188,8 @@ def from_state(tasks: DataFrame, clients: DataFrame, *, what: str = "the state")
         BadTable: a column is missing or of another type.
     """
     name = GROUP["name"]
-    tasks = fitted(tasks, _named(name, TASK), what=f"{what}, tasks")
-    clients = fitted(clients, _named(name, CLIENT), what=f"{what}, clients")
+    tasks = fitted(tasks, _named(name, TASK), what=f"{what}, tasks", keeps_wide=True)
+    clients = fitted(clients, _named(name, CLIENT), what=f"{what}, clients", keeps_wide=True)
     nested = tasks.groupBy("name").agg(
         f.collect_list(f.struct(*TASK.names)).alias("tasks"),
     )
@@ -200,7 +204,7 @@ def from_state(tasks: DataFrame, clients: DataFrame, *, what: str = "the state")
         frame=frame.select(
             "name",
             empty.alias("config"),
-            f.coalesce("tasks", f.array()).cast(GROUP["tasks"].dataType).alias("tasks"),
+            f.coalesce("tasks", f.array().cast(nested.schema["tasks"].dataType)).alias("tasks"),
             "clients",
         ),
         is_text=False,

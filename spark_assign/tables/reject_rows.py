@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from spark_assign.tables.errors import BadTable
 from spark_assign.tables.inputs import Groups
@@ -15,6 +16,7 @@ REJECTS = "_rejects"
 """The folder of an output that rejects are written to."""
 
 SENTENCES = 3
+_PLACE = r"^(.*), (?:line|row) ([0-9]+)$"
 
 
 def rejects_with_places(results: DataFrame, more: Sequence[Reject], groups: Groups) -> DataFrame:
@@ -45,8 +47,9 @@ def write_rejects(parts: Sequence[DataFrame], stage: Stage, *, form: str = "parq
 
 
 def first_sentences(rejects: DataFrame) -> tuple[str, ...]:
-    """The first few rejects as sentences, by name, column, value and place."""
-    order = ("name", "column", "value", "place")
+    """The first few rejects as sentences, by place, name, column and value."""
+    file, number = (f.regexp_extract("place", _PLACE, part) for part in (1, 2))
+    order = (file, number.try_cast("long"), "name", "column", "value")
     rows = rejects.drop("position").orderBy(*order).limit(SENTENCES).collect()
     return tuple(str(Reject(**row.asDict())) for row in rows)
 

@@ -153,6 +153,7 @@ def fitted(
     what: str,
     as_stored: Mapping[str, Collection[str]] = MappingProxyType({}),
     required: Collection[str] = _REQUIRED,
+    keeps_wide: bool = False,
 ) -> DataFrame:
     """The table with the columns of a schema, in its order; missing optional columns are null.
 
@@ -166,6 +167,8 @@ def fitted(
         as_stored: lists of structs that are not cast if they have these fields, for readers that
             access fields by name; Spark rebuilds a list that it casts, row by row.
         required: columns that must be there, nested ones with their path.
+        keeps_wide: leave `bigint` columns where `int` is wanted, for readers that reject rows with
+            too large numbers.
 
     Raises:
         BadTable: a required column is missing, or a column has another type; names them all.
@@ -180,6 +183,8 @@ def fitted(
         if field.name in as_stored and set(as_stored[field.name]) <= set(_names(field.dataType))
     }
     wanted = StructType([stored.get(field.name, field) for field in wanted])
+    if keeps_wide:
+        wanted = _with_wide(frame.schema, wanted)
     return frame if frame.schema == wanted else frame.to(wanted)
 
 
@@ -220,6 +225,23 @@ def _is_readable(given: DataType, wanted: DataType) -> bool:
     have, want = given.simpleString(), wanted.simpleString()
     # A column of nulls only, from JSON or pandas, has no type.
     return have in ("void", want) or have in _WIDER.get(want, ())
+
+
+def _with_wide(given: StructType, wanted: StructType) -> StructType:
+    """The wanted columns, with `bigint` in place of `int` where that is given."""
+    have = {field.name: field.dataType for field in given}
+    kinds = [_wide(have.get(field.name), field.dataType) for field in wanted]
+    return StructType([StructField(*pair) for pair in zip(wanted.names, kinds, strict=True)])
+
+
+def _wide(given: DataType | None, wanted: DataType) -> DataType:
+    if isinstance(given, LongType) and isinstance(wanted, IntegerType):
+        return given
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return ArrayType(_wide(given.elementType, wanted.elementType))
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        return _with_wide(given, wanted)
+    return wanted
 
 
 def quoted(name: str) -> str:

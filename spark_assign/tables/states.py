@@ -53,10 +53,12 @@ class _Batch:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, settings: Settings) -> "_Batch":
-        names = [name or "" for name in batch.column("name").to_pylist()]
+        given = batch.column("name").to_pylist()
+        names = [name or "" for name in given]
         checks, rows = Checks(names), range(len(names))
         unnamed = np.array([not name for name in names], dtype=np.bool_)
-        checks.add(unnamed, rows, "name", no_value, "give the group a name")
+        empty = (None if name is None else "an empty text" for name in given)
+        checks.add(unnamed, rows, "name", list(empty).__getitem__, "give the group a name")
         missing = nulls(batch.column("tasks"))
         checks.add(missing, rows, "tasks", no_value, "give a list, empty for a group without any")
         raw = Raw.of(batch, checks)
@@ -64,14 +66,15 @@ class _Batch:
         checks.add(is_empty, rows, "clients", no_value, "a group needs a client")
         clients = sorted_clients(raw)
         order = check_tasks(raw)
+        tasks = sorted_tasks(raw, order, clients)
         return cls(
             checks=checks,
             settings=settings,
             configs=batch.column("config").to_pylist(),
             raw=raw,
             clients=clients,
-            tasks=sorted_tasks(raw, order, clients),
-            copies=sorted_copies(raw, order, clients),
+            tasks=tasks,
+            copies=sorted_copies(raw, order, clients, tasks.owner),
         )
 
     def state(self, row: int) -> GroupState | Reject:

@@ -5,6 +5,7 @@ are few groups, several workers share the cases of a group.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -67,6 +68,7 @@ def what_if(
         options: how groups are placed.
         restore_rate: records that a thread restores in a second, for the model of time.
     """
+    groups = replace(groups, frame=groups.filled())
     spark = groups.frame.sparkSession
     cores = spark.sparkContext.defaultParallelism
     classes = size_classes(groups)

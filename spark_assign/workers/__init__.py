@@ -14,6 +14,7 @@ from spark_assign.workers.kernel import (
     Kernel,
     Options,
     Read,
+    ReadSome,
     placing,
     table_reader,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Notes",
     "Options",
     "Read",
+    "ReadSome",
     "SizeClass",
     "balanced",
     "noting_reader",

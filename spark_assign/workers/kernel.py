@@ -39,9 +39,7 @@ class Options:
     stop_at_reject: bool = True
 
 
-def placing(
-    options: Options, read: ReadSome, *, only_rejects: bool = False, keep: Sequence[str] = ()
-) -> Kernel:
+def placing(options: Options, read: ReadSome, *, keep: Sequence[str] = ()) -> Kernel:
     """The function for `mapInArrow`: groups in, batches in the schema `results.ANSWER` out.
 
     Any error while a group is read, placed or encoded is a reject of this group.
@@ -49,7 +47,6 @@ def placing(
     Args:
         options: how groups are placed.
         read: reads the groups of a batch.
-        only_rejects: skip groups that can be read.
         keep: columns of the groups that precede those of `ANSWER`.
     """
 
@@ -67,7 +64,7 @@ def placing(
                 for row, ((name, state), position) in enumerate(read_rows):
                     if isinstance(state, Reject):
                         is_bad |= options.stop_at_reject
-                    elif is_bad or only_rejects or state is None:
+                    elif is_bad or state is None:
                         continue
                     answer = _answer(name, state, strategy, label)
                     is_bad |= options.stop_at_reject and answer.reject is not None

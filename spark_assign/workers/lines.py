@@ -1,10 +1,11 @@
 """Read lines of text, one problem each; note what the driver must know of all lines."""
 
 import json
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from pyspark import Accumulator, AccumulatorParam, SparkContext
 
 from assignor import GroupState, read_problem
 from assignor.problems import parse_problem
-from spark_assign.tables import Reject, guarded
+from spark_assign.tables import Reject, guarded, printable_name
 from spark_assign.workers.kernel import Options, Read, ReadSome
 from spark_assign.workers.problem_columns import quick_state
 
 _SHOWN = 80
+_NO_TEXT = "the name has half a surrogate pair, which UTF-8 cannot encode; give a valid text"
 _HASH_BYTES = 8
+_LINE_NUMBER = re.compile(r"^line 1(?:, |: | )")
 Numbers = Any  # array("q"); the class takes no type argument when the program runs
 
 
@@ -33,6 +36,17 @@ class _Joined(AccumulatorParam[Numbers]):
         return value1
 
 
+class _Together(AccumulatorParam[set[str]]):
+    """Texts from all workers, each once."""
+
+    def zero(self, value: set[str]) -> set[str]:  # noqa: ARG002 signature of Spark
+        return set()
+
+    def addInPlace(self, value1: set[str], value2: set[str]) -> set[str]:  # noqa: N802 as above
+        value1 |= value2
+        return value1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
     """What workers note of lines, known to the driver once a job has read them all.
@@ -41,21 +55,21 @@ class Notes:
 
     Attributes:
         names: a hash of the name of each group that has one; 8 bytes a group.
-        huge: number of huge groups, which are not placed.
-        huge_length: lines of so many characters are huge groups.
+        huge: SHA-256 of the line of each huge group, in hexadecimal; these are not placed.
+        huge_tasks: groups of more tasks are huge.
     """
 
     names: Accumulator[Numbers]
-    huge: Accumulator[int]
-    huge_length: int
+    huge: Accumulator[set[str]]
+    huge_tasks: int
 
     @classmethod
-    def of(cls, context: SparkContext, *, huge_length: int) -> "Notes":
+    def of(cls, context: SparkContext, *, huge_tasks: int) -> "Notes":
         """Notes that are empty."""
         return cls(
             names=context.accumulator(array("q"), _Joined()),
-            huge=context.accumulator(0),
-            huge_length=huge_length,
+            huge=context.accumulator(set(), _Together()),
+            huge_tasks=huge_tasks,
         )
 
     def may_repeat(self, names: Iterable[str] = ()) -> bool:
@@ -73,37 +87,45 @@ def problem_reader(options: Options) -> Read:
     settings = dict(options.settings)
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
-        for text in _texts(batch):
-            name, state, _ = _read_line(text, settings)
+        for line in _lines(batch):
+            name, state, _ = _read_line(_text(line), settings)
             yield name, state
 
     return read
 
 
 def noting_reader(options: Options, notes: Notes) -> ReadSome:
-    """As `problem_reader`; notes all names, and leaves out huge groups that can be read."""
+    """As `problem_reader`; notes all names, and leaves out blank lines and valid huge groups."""
     settings = dict(options.settings)
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject | None]]:
         names = array("q")
-        for text in _texts(batch):
-            name, state, key = _read_line(text, settings)
+        for line in _lines(batch):
+            if not line.strip():
+                yield "", None
+                continue
+            name, state, key = _read_line(_text(line), settings)
             if key is not None:
                 names.append(_hash(key))
-            if isinstance(state, Reject) or len(text) < notes.huge_length:
+            if isinstance(state, Reject) or len(state.tasks) <= notes.huge_tasks:
                 yield name, state
             else:
-                notes.huge.add(1)
+                notes.huge.add({sha256(line).hexdigest()})
                 yield name, None
         notes.names.add(names)
 
     return read
 
 
-def _texts(batch: pa.RecordBatch) -> Iterator[str]:
-    """The lines of a batch; bytes that are not UTF-8 must fail their own line only."""
+def _lines(batch: pa.RecordBatch) -> Iterator[bytes]:
+    """The lines of a batch."""
     for line in batch.column("value").cast(pa.binary()).to_pylist():
-        yield (line or b"").decode("utf-8", errors="replace")
+        yield line or b""
+
+
+def _text(line: bytes) -> str:
+    """A line as text; bytes that are not UTF-8 must fail their own line only."""
+    return line.decode("utf-8", errors="replace")
 
 
 def _read_line(
@@ -116,6 +138,9 @@ def _read_line(
         return "", _unnumbered(data), None
     given = data.get("name")
     name = given if isinstance(given, str) else ""
+    if printable_name(name) != name:
+        shown_name = printable_name(name)
+        return name, Reject(name=name, column="name", value=shown_name, reason=_NO_TEXT), name
     state = guarded(
         name,
         lambda: quick_state(data, settings) or read_problem(data, settings=settings).state,
@@ -134,4 +159,4 @@ def _hash(key: str) -> int:
 
 def _unnumbered(reject: Reject) -> Reject:
     """The reject without the line number, which counts from 1 for every line here (`places`)."""
-    return replace(reject, reason=reject.reason.removeprefix("line 1, ").removeprefix("line 1 "))
+    return replace(reject, reason=_LINE_NUMBER.sub("", reject.reason))

@@ -188,33 +188,40 @@ def _clients(given: Sequence[_Json], index: Mapping[str, int], tasks: int) -> di
     _need(all(type(count) is int and 0 <= count <= _THREADS_MAX for count in threads))
     _need(all(type(value) is str for pairs in tags for _, value in pairs))
     numbers = np.arange(len(given))
+    owner = _owners(active, np.repeat(numbers, actives), tasks)
     return {
         "threads": np.array(threads, dtype=np.int64),
         "racks": tuple(racks),
         "tags": tuple(tags),
-        "owner": _owners(active, np.repeat(numbers, actives), tasks),
+        "owner": owner,
         "left_over": tuple(sorted(left_over)),
-        **_copies(held, np.repeat(numbers, copies), lags, tasks),
+        **_copies(held, np.repeat(numbers, copies), lags, owner),
     }
 
 
 def _owners(active: list[int], clients: _Ints, tasks: int) -> _Ints:
     owner = np.full(tasks, NOBODY, dtype=np.int64)
     owner[active] = clients
-    # A task that runs twice is an error.
+    # A task that is active twice is an error.
     _need(int((owner != NOBODY).sum()) == len(active))
     return owner
 
 
 def _copies(
-    held: list[int], clients: _Ints, lags: list[Any], tasks: int
+    held: list[int], clients: _Ints, lags: list[Any], owner: _Ints
 ) -> dict[str, npt.NDArray[Any]]:
     """The columns of copies, by task and client."""
     coded = [lag if type(lag) is int else _LAG_BY_WORD[lag] for lag in lags]
     lag = np.array(coded, dtype=np.int64)
     _need(int((lag < 0).sum()) == lags.count("running"))
     _need(int((lag == LAG_UNKNOWN).sum()) == lags.count("unknown"))
-    task = np.array(held, dtype=np.int64)
+    task, tasks = np.array(held, dtype=np.int64), len(owner)
+    is_running = lag == LAG_RUNNING
+    # A task that runs on two clients by their lags is an error, too.
+    owners = owner.copy()
+    owners[task[is_running]] = clients[is_running]
+    _need(bool((owners[task[is_running]] == clients[is_running]).all()))
+    _need(bool(((owner == NOBODY) | (owner == owners)).all()))
     order = np.argsort(task, kind="stable")
     starts = np.zeros(tasks + 1, dtype=np.int64)
     np.cumsum(np.bincount(task, minlength=tasks), out=starts[1:])

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from spark_assign.huge.driver.actives import ActivePlan, ChunkCounts, solve_actives
 from spark_assign.huge.driver.copies import CopyPlan, predicted, solve_copies
+from spark_assign.huge.driver.gain import GroupGain
 from spark_assign.huge.group import Group
 from spark_assign.huge.worker.actives import LOOSE, Taking
 from spark_assign.huge.worker.chunk import Plans
@@ -30,12 +31,16 @@ Count = Callable[[Plans], pa.Table]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counted:
-    """The result of a counting pass, chunks in the order of their first tasks."""
+    """The result of a counting pass, chunks in the order of their first tasks.
+
+    `running` is int [2, C]: the stateful tasks that each client runs, and all.
+    """
 
     actives: tuple[ChunkCounts, ...]
     copies: tuple[ChunkCounts, ...]
     held: Ints
     warming: Ints
+    running: Ints
     asked: Mapping[int, Ints]
     tasks: Ints
     marks: Mapping[int, int]
@@ -53,6 +58,7 @@ def counted(table: pa.Table, clients: int) -> Counted:
     rows = sorted(table.to_pylist(), key=lambda row: (row["first"], row["chunk"]))
     actives, copies, asked = [], [], {}
     held, warming = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
+    running = np.zeros(2 * clients, dtype=np.int64)
     for row in rows:
         chunk = row["chunk"]
         keys, counts, free = (unpacked(row[name]) for name in ("cells", "counts", "free"))
@@ -62,6 +68,7 @@ def counted(table: pa.Table, clients: int) -> Counted:
         copies.append(ChunkCounts(chunk=chunk, keys=keys, counts=counts, free=free))
         held += unpacked(row["held"])
         warming += unpacked(row["warming"])
+        running += unpacked(row["running"])
         asked[chunk] = unpacked(row["asked"])
     tasks = [unpacked(row["tasks"]).reshape(-1, 4) for row in rows]
     return Counted(
@@ -69,6 +76,7 @@ def counted(table: pa.Table, clients: int) -> Counted:
         copies=tuple(copies),
         held=held,
         warming=warming,
+        running=running.reshape(2, clients),
         asked=asked,
         tasks=np.concatenate(tasks) if tasks else np.zeros((0, 4), dtype=np.int64),
         marks={row["chunk"]: row["mark"] for row in rows},
@@ -86,6 +94,7 @@ class Decided:
         actives, copies: the decisions in `plans`; no copies if no standbys are configured.
         tasks: number of tasks.
         followup: whether a probing rebalance is wanted while copies warm up.
+        gain: how even the tasks are before and once settled.
     """
 
     plans: Plans
@@ -93,6 +102,7 @@ class Decided:
     copies: CopyPlan | None
     tasks: int
     followup: bool
+    gain: GroupGain
 
 
 def decide(group: Group, pools: Pools, count: Count, check: Callable[[Counted], None]) -> Decided:
@@ -122,7 +132,12 @@ def decide(group: Group, pools: Pools, count: Count, check: Callable[[Counted], 
     if group.strategy == "high_availability":
         plans, followup = _grants(group, count, plans)
     total = int(sum(chunk.counts.sum() + chunk.free.sum() for chunk in first.actives))
-    return Decided(plans=plans, actives=actives, copies=copies, tasks=total, followup=followup)
+    gain = GroupGain.of(
+        group.capacity, first.running, total, stateful=actives.stateful, stateless=actives.stateless
+    )
+    return Decided(
+        plans=plans, actives=actives, copies=copies, tasks=total, followup=followup, gain=gain
+    )
 
 
 def _taking(first: Counted, actives: ActivePlan) -> Taking | None:

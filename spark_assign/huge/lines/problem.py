@@ -288,6 +288,18 @@ def _columns(numbers: _Numbers, codes: _Ints, warnings: tuple[str, ...]) -> dict
         )
     lags = np.array(numbers.lags, dtype=np.int64)[copies >= 0]
     holds, copies = holds[copies >= 0], copies[copies >= 0]
+    is_running = np.flatnonzero(lags == LAG_RUNNING)
+    known = owner.copy()
+    unowned = is_running[owner[copies[is_running]] == NOBODY]
+    # The first client in the file remains.
+    known[copies[unowned[::-1]]] = holds[unowned[::-1]]
+    odd = is_running[known[copies[is_running]] != holds[is_running]]
+    if len(odd):
+        task, (first, second) = copies[odd[0]], (known[copies[odd[0]]], holds[odd[0]])
+        raise ProblemError(
+            f"task {_task(int(codes[task]))} runs on {shown(names[order[first]])}, and "
+            f'{shown(names[order[second]])} reports lag "running"; a task runs on one client'
+        )
     by_task = np.lexsort((holds, copies))
     ends = np.full(len(codes), LAG_UNKNOWN, dtype=np.int64)
     ends[sums] = np.array(numbers.sum_values, dtype=np.int64)

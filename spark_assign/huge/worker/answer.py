@@ -23,7 +23,14 @@ COSTS = (
     "stateless_moves",
     "restored_records",
     "unknown_restores",
+    # Once the group has settled.
+    "touched",
+    "unowned",
+    "missing_before",
+    "missing_settled",
 )
+# Costs that `GroupGain` needs; they mean nothing to users.
+OF_GAIN = COSTS[-4:]
 _LIST = pa.list_(pa.int64())
 PLACED = pa.schema(
     [
@@ -38,7 +45,14 @@ ROLES = pa.array(["active", "standby", "warmup"])
 
 
 def answer(
-    rows: Rows, group: Group, names: pa.Array, *, active: Ints, placed: Ints, warm: Ints
+    rows: Rows,
+    group: Group,
+    names: pa.Array,
+    *,
+    active: Ints,
+    placed: Ints,
+    warm: Ints,
+    settled: tuple[Ints, Ints],
 ) -> pa.RecordBatch:
     """A batch in the schema `PLACED`, with its costs in the first row.
 
@@ -49,6 +63,7 @@ def answer(
         active: int [B], the client that runs each task.
         placed: int [B, N], standbys, NOBODY where there is none.
         warm: int [B, M], warm-ups, likewise.
+        settled: `active` and `placed` once the group has settled.
     """
     size = len(active)
     if placed.shape[1] + warm.shape[1]:
@@ -60,7 +75,7 @@ def answer(
         role = np.repeat([0, 1, 2], [1, placed.shape[1], warm.shape[1]])[column]
     else:
         index, client, role = np.arange(size), active, np.zeros(size, dtype=np.int64)
-    costs = _costs(rows, group, index, client, role)
+    costs = [*_costs(rows, group, index, client, role), *_gains(rows, group, *settled)]
     columns = [
         pa.array(rows.subtopology.astype(np.int32)[index]),
         pa.array(rows.partition.astype(np.int32)[index]),
@@ -72,7 +87,7 @@ def answer(
 
 
 def _costs(rows: Rows, group: Group, index: Ints, client: Ints, role: Ints) -> list[int]:
-    """The numbers of `COSTS`."""
+    """The numbers of `COSTS`, except those of `OF_GAIN`."""
     is_active = role == 0
     owner = rows.owner[index]
     moved = is_active & (owner != NOBODY) & (client != owner)
@@ -90,6 +105,23 @@ def _costs(rows: Rows, group: Group, index: Ints, client: Ints, role: Ints) -> l
     counts = [*np.bincount(role, minlength=len(ROLES)), moved.sum(), restored.sum(), cold.sum()]
     moves = (handoffs, takeovers, moved.sum() - handoffs, records, unknown)
     return [int(count) for count in (*counts, *traffic, *moves)]
+
+
+def _gains(rows: Rows, group: Group, active: Ints, standbys: Ints) -> list[int]:
+    """The numbers of `OF_GAIN`, as `measures_of` counts them."""
+    stateful, owner = rows.stateful, rows.owner
+    goals = np.concatenate([np.where(stateful, active, NOBODY)[:, None], standbys], axis=1)
+    is_new = goals != NOBODY
+    held = np.zeros(len(owner), dtype=np.int64)
+    for column in range(rows.copy_client.shape[1]):
+        client = rows.copy_client[:, column]
+        is_new &= goals != client[:, None]
+        held += (client != NOBODY) & (client != owner)
+    is_unowned = owner == NOBODY
+    touched = (~is_unowned & (active != owner)).sum() + is_new.sum()
+    counts = (held, (standbys != NOBODY).sum(axis=1))
+    missing = [np.maximum(group.standbys - count, 0)[stateful].sum() for count in counts]
+    return [int(count) for count in (touched, is_unowned.sum(), *missing)]
 
 
 def _lacking(rows: Rows, index: Ints, client: Ints) -> tuple[int, int]:

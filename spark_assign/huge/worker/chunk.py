@@ -25,7 +25,7 @@ Batches = Iterable[pa.RecordBatch]
 
 _NUMBERS = ("wrong", "unsure", "first", "rows", "mark")
 _BLOBS = ("tasks", "cells", "counts", "free")
-_COPY_BLOBS = ("copies", "copy_counts", "lacking", "held", "asked", "warming")
+_COPY_BLOBS = ("copies", "copy_counts", "lacking", "held", "asked", "warming", "running")
 COUNTED = pa.schema(
     {"chunk": pa.int32()}
     | dict.fromkeys(_NUMBERS, pa.int64())

@@ -24,7 +24,10 @@ def mixed(subtopology: Ints, partition: Ints) -> Ints:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Counters:
-    """The counters of one chunk; `free` and `lacking` are by pool."""
+    """The counters of one chunk.
+
+    `free` and `lacking` are by pool, `running` are the stateful tasks and all tasks of each client.
+    """
 
     cells: Tally
     offered: Tally
@@ -33,6 +36,7 @@ class Counters:
     held: Ints
     asked: Ints
     warming: Ints
+    running: Ints
     tasks: dict[int, tuple[int, int, int]]
     wrong: int = 0
     unsure: int = 0
@@ -51,6 +55,7 @@ class Counters:
             held=np.zeros(clients, dtype=np.int64),
             asked=np.zeros(KINDS + 1, dtype=np.int64),
             warming=np.zeros(clients, dtype=np.int64),
+            running=np.zeros(2 * clients, dtype=np.int64),
             tasks={},
         )
 
@@ -79,6 +84,9 @@ class Counters:
         self.cells.add(keys[has])
         self.free += np.bincount(where.pool[~has], minlength=pools)
         self.warming += np.bincount(where.home[where.warms_up], minlength=clients)
+        for part, of_part in enumerate((rows.stateful, np.True_)):
+            owner = rows.owner[(rows.owner != NOBODY) & of_part]
+            self.running[part * clients :][:clients] += np.bincount(owner, minlength=clients)
         lost = ~has & rows.stateful
         if lost.any():
             self.unsure += int((lost & (rows.copy_client != NOBODY).any(axis=1)).sum())
@@ -124,7 +132,7 @@ class Counters:
         columns = [keys, counts, self.free, copy_keys, copy_counts, self.lacking, self.held]
         blobs = [
             packed(tasks.reshape(-1).view(np.int64)),
-            *map(packed, [*columns, self.asked, self.warming]),
+            *map(packed, [*columns, self.asked, self.warming, self.running]),
         ]
         row = [[value] for value in (*numbers, *blobs)]
         return pa.RecordBatch.from_pydict(

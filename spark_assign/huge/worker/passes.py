@@ -71,6 +71,7 @@ def placing(known: Broadcast[Known]) -> Pass:
                 where, copies = chunk.start(rows)
                 target, copies = chunk.move(rows, where, copies)
                 placed = chunk.fill(rows, target, copies)
+                belongs = target, placed
                 warm = placed[:, :0]
                 if plans.grants is not None and plans.load is not None:
                     now = settled(
@@ -83,7 +84,15 @@ def placing(known: Broadcast[Known]) -> Pass:
                     )
                     target, placed = now.active, now.placed
                     warm = granted(now, plans.grants[chunk.number], seen)
-                yield answer(rows, group, names, active=target, placed=placed, warm=warm)
+                yield answer(
+                    rows,
+                    group,
+                    names,
+                    active=target,
+                    placed=placed,
+                    warm=warm,
+                    settled=belongs,
+                )
 
     return place
 

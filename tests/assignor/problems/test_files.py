@@ -70,6 +70,12 @@ REFUSED = {
     "task 0_0 is active on a and on b": problem(
         clients={"a": {"active": ["0_0"]}, "b": {"active": ["0_0"]}}
     ),
+    'task 0_0 runs on a, and b reports lag "running"': problem(
+        clients={"a": {"active": ["0_0"]}, "b": {"lags": {"0_0": "running"}}}
+    ),
+    'task 0_1 runs on a, and c reports lag "running"': problem(
+        clients={name: {"lags": {"0_1": "running"}} for name in ("c", "a")}
+    ),
     "client a reports lag -3 for task 0_0; lags are 0 or more": client(lags={"0_0": -3}),
     "client a reports lag 'soon' for task 0_0": client(lags={"0_0": "soon"}),
     "no clients": problem(clients={}),
@@ -124,6 +130,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest_known_one():
     ("line", "sentence"),
     [
         ('{"name": }', "line 3, column 10: broken JSON"),
+        ('{"a": {"b": 1, "c": 2, "b": 1}}', "line 3: key b is given twice in one object; give it"),
         ("[1]", "line 3 is not a JSON object"),
         ("[" * 100_000, "line 3: broken JSON, nested too deeply"),
         ('{"a": 1' + "0" * 5000 + "}", "line 3, a number: broken JSON"),

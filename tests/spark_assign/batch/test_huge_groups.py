@@ -1,5 +1,6 @@
 """Huge groups of a batch, partitions of equal work, and a job that is killed."""
 
+import gzip
 import json
 import os
 import signal
@@ -63,24 +64,37 @@ def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_
         assert validate(state, placed(state, clients)) == ()
 
 
-def test_invalid_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path):
-    valid = problem(60, 1)
+@pytest.mark.parametrize("packed", [False, True])
+def test_invalid_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path, packed):
+    # Few bytes for each task, and many: only tasks count.
+    short = {"name": "short", "topics": {"t": {"partitions": 41}}, "clients": {"a": {}, "b": {}}}
+    short["subtopologies"] = {"0": {"sources": ["t"]}}
+    long = problem(12, 4) | {"note": " " * 9_000}
     lines = [
-        json.dumps(valid),
+        json.dumps(problem(60, 1)),
         "{broken" + " " * 9_000,
         json.dumps(problem(60, 2) | {"config": {"num.standby.replicas": 10**30}}),
         json.dumps(problem(60, 3) | {"clients": {}, "note": " " * 9_000}),
+        json.dumps(short),
+        json.dumps(long),
     ]
-    path = tmp_path / "groups.jsonl"
-    path.write_text("\n".join(lines))
+    path = tmp_path / f"groups.jsonl{'.gz' if packed else ''}"
+    text = "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
     arguments = ["--in", str(path), "--out", f"{tmp_path}/plans", "--on-error", "reject"]
     result = CliRunner().invoke(
         main, ["batch", *arguments, "--huge-tasks", "40", "--format", "json"]
     )
     assert result.exit_code == 1, (result.stderr, result.exception)
     summary = json.loads(result.stdout)
-    assert (summary["groups"], summary["rejects"], summary["huge"]) == (4, 3, 1)
-    assert [row.name for row in spark.read.parquet(f"{tmp_path}/plans").collect()] == ["group-1"]
+    assert (summary["groups"], summary["rejects"], summary["huge"]) == (6, 3, 2)
+    rows = spark.read.parquet(f"{tmp_path}/plans").collect()
+    # Huge groups have no time of their own.
+    assert {row.name: (row.measures.tasks, row.millis is None) for row in rows} == {
+        "group-1": (60, True),
+        "group-4": (12, False),
+        "short": (41, True),
+    }
     rejects = spark.read.parquet(f"{tmp_path}/plans/_rejects").collect()
     assert sorted(row.place for row in rejects) == [f"{path}, line {n}" for n in (2, 3, 4)]
 

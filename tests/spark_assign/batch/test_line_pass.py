@@ -1,6 +1,7 @@
 """Lines are placed in one pass; the output is that of groups that are distributed first."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,11 @@ INVALID = [
     json.dumps(PROBLEMS[0] | {"name": "no-clients", "clients": {}}).encode(),
     json.dumps(PROBLEMS[0] | {"name": "bad-lag", "clients": {"a": {"lags": {"0_0": -1}}}}).encode(),
     json.dumps(PROBLEMS[0] | {"name": "long-invalid", "clients": 1, "note": " " * 9_000}).encode(),
+    json.dumps(PROBLEMS[0] | {"name": "half\ud800"}).encode(),
+    b'{"name": "deep", "note": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+    b'{"name": "twice", "clients": {"a": {}, "a": {}}}',
 ]
+BLANK = [b"", b" \t\r"]
 REPEATED = [
     json.dumps(PROBLEMS[7]).encode(),
     json.dumps({"name": "group-011"}).encode(),
@@ -72,17 +77,22 @@ def lines_read(spark):
 
 def test_the_output_is_that_of_groups_that_are_distributed_first(spark, tmp_path, parts):
     path = tmp_path / "groups.jsonl"
-    write(path, [*INVALID, *REPEATED])
+    write(path, [*INVALID, *BLANK, *REPEATED])
     groups = read_groups(spark, str(path))
     found = output(spark, groups, tmp_path / "one")
     expected = output(spark, replace(groups, sizes=None), tmp_path / "two")
     assert found == expected
     plans, rejects, summary = found
     repeated = sum("the name is given twice" in reject.reason for reject in rejects)
-    assert (len(plans), len(rejects), repeated) == (98, 11, 6)
-    assert summary.groups == 109
-    places = {int(reject.place.rpartition(" ")[2]) for reject in rejects}
-    assert {21, 30, 39, 48, 57} < places
+    assert (len(plans), len(rejects), repeated) == (98, 14, 6)
+    assert summary.groups == 112
+    reasons = {int(reject.place.rpartition(" ")[2]): reject.reason for reject in rejects}
+    assert {21, 30, 39, 48, 57, 66, 75, 84} < set(reasons)
+    assert reasons[66].startswith("the name has half a surrogate pair")
+    assert reasons[75] == "broken JSON, nested too deeply"
+    assert reasons[84] == "key a is given twice in one object; give it once"
+    first = [int(re.search(r", line (\d+)\)", text)[1]) for text in summary.first_rejects]
+    assert first == sorted(reasons)[: len(first)]
 
 
 def test_lines_are_read_once(spark, tmp_path, parts):

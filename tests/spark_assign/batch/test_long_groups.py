@@ -57,7 +57,10 @@ def test_a_long_problem_is_read_as_a_short_one():
         assert read.name == given["name"]
 
 
+_TWO_RUN = '"a": {"lags": {"0_0": "running"}}, "b": {"lags": {"0_0": "running"}}'
 BROKEN = {
+    '{"topics": {"t": {"partitions": 1}}, "subtopologies": {"0": {"sources": ["t"]}}, "clients": {'
+    f"{_TWO_RUN}}}}}": "task 0_0 runs on a, and b reports lag",
     '{"name": "a", "clients": {"b": {}},': "column 36: broken JSON",
     '{"clients": {"b": {"lags": {"0_0": -1}}}}': "client b reports lag -1",
     '{"clients": {}}': "no clients",

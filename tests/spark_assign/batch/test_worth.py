@@ -123,8 +123,9 @@ def test_columns_of_the_input_are_kept_and_partition_the_output(call, spark, tmp
         "group-3": ("data", 8),
     }
     huge, small = rows["group-3"].measures, rows["group-1"].measures
-    assert (huge.tasks, huge.clients, huge.worth) == (15, 3, None)
+    assert (huge.tasks, huge.clients) == (15, 3)
     assert None not in small
+    assert None not in huge
     missing = call("batch", "--in", "@groups", "--out", "@x", "--keep", "price")
     assert missing.exit_code == 2
     assert "column price to keep is missing (its columns: name, " in missing.stderr
@@ -146,6 +147,13 @@ def test_huge_group_has_the_costs_that_the_core_counts(call, spark, tmp_path):
     assert [huge.measures[name] for name in names] == [small.measures[name] for name in names]
     assert huge.measures.handoffs == huge.measures.restores > 0
     assert huge.measures.restored_records > 0
+    names = ["gained", "touched", "worth", "balance_before", "balance_after", "balance_settled"]
+    assert [huge.measures[name] for name in names] == [small.measures[name] for name in names]
+    assert huge.measures.worth > 0
+    ranked = call("batch", *where, "--out", "@one", "--huge-tasks", "1", "--only-worth", "3")
+    assert ranked.exit_code == 0, ranked.stderr
+    assert "worth touching: 1 of 1 groups:" in ranked.stdout
+    assert spark.read.parquet(f"{tmp_path}/one").count() == 1
 
 
 def test_table_of_the_catalog_is_read_like_files(call, spark, tmp_path):
@@ -160,6 +168,9 @@ def test_table_of_the_catalog_is_read_like_files(call, spark, tmp_path):
         result = call("group", "--table", "fleet", "--name", "group-1", "--out", "@one")
         assert result.exit_code == 0, result.stderr
         assert result.stdout.startswith("13 tasks placed on 4 clients")
+        result = call("group", "--table", "fleet", "--name", "nope", "--out", "@none")
+        assert result.exit_code == 2
+        assert "fleet has no group nope; give the name of one that it has" in result.stderr
     finally:
         spark.catalog.dropTempView("fleet")
     gone = call("batch", "--table", "fleet", "--out", "@more")

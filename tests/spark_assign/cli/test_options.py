@@ -57,7 +57,7 @@ MESSAGES = {
         2,
     ),
     "java.io.IOException: No space left on device": (
-        "the disk is full; free space, or point spark.local.dir at another",
+        "the disk of --out, or that of spark.local.dir, is full; free space, or give another",
         3,
     ),
     "[PYTHON] Traceback:\n  File x\nassignor.problem.ProblemError: name is 3; give text\n": (

@@ -26,8 +26,22 @@ ROWS = [
     # Two members run one partition.
     row("twice", "t", 0, "a"),
     row("twice", "t", 0, "b"),
-    # The table has no client.
+    # The table has no client, and nothing at all.
     row("empty", "t", 0, None),
+    row("nothing", None, None, None),
+    # Rows that contradict each other.
+    row("zones", "t", 0, "a", zone="r1"),
+    row("zones", "t", 1, "a", zone="r2"),
+    row("zones", "t", 2, "a"),
+    row("ends", "t", 0, "a", stateful=True, end_offset=5),
+    row("ends", "t", 0, "b", standby=True, end_offset=6),
+    row("state", "t", 0, "a", stateful=True),
+    row("state", "t", 0, "b", stateful=False, standby=True),
+    row("lags", "t", 0, "a", standby=True, behind=3),
+    row("lags", "t", 0, "a", standby=True, behind=9),
+    row("again", "t", 0, "a"),
+    row("again", "t", 0, "a"),
+    row("half", None, 3, "a"),
 ]
 
 
@@ -55,10 +69,21 @@ def test_rows_become_tasks_copies_and_clients(groups):
 
 def test_flat_rows_come_back_with_their_topics_and_invalid_groups_with_reasons(groups):
     placed = place(groups, keep=["topics"], on_error="reject", strategy="sticky").localCheckpoint()
-    reasons = {r.name: r.reject.reason for r in placed.where("reject is not null").collect()}
-    assert reasons == {
-        "twice": "the task is given twice; a task has one row",
-        "empty": "a group needs a client",
+    rejects = {r.name: tuple(r.reject) for r in placed.where("reject is not null").collect()}
+    of_partition = "rows of partition 0 of topic t have different values; give one"
+    of_copy = "rows of partition 0 of topic t and member a have different values; give one"
+    again = "several rows of partition 0 of topic t and member a; give it once"
+    half = "a row has topic and partition, or neither; add it"
+    assert rejects == {
+        "twice": ("tasks", "0_0", "the task is given twice; a task has one row"),
+        "empty": ("clients", "null", "a group needs a client"),
+        "nothing": ("clients", "null", "a group needs a client"),
+        "zones": ("rack", "r1 and r2", "rows of member a have different values; give one"),
+        "ends": ("end_offset", "5 and 6", of_partition),
+        "state": ("stateful", "false and true", of_partition),
+        "lags": ("lag", "3 and 9", of_copy),
+        "again": ("partition", "0", again),
+        "half": ("topic", "null", half),
     }
     rows = to_rows(placed).orderBy("topic", "partition").collect()
     assert {r.group for r in rows} == {"shop"}
@@ -84,9 +109,22 @@ def test_topics_of_one_subtopology_are_one_task_for_each_partition(spark):
         for t, p in (("left", 0), ("left", 1), ("right", 0))
     ]
     schema = "group string, topic string, partition long, member string, subtopology int, lag int, "
+    # A subtopology that is null is not given; a group gives all or none.
+    for name, numbers in (("none", [None, None]), ("some", [None, 7])):
+        for t, number in zip(("x", "y"), numbers, strict=True):
+            more = {"lag": None, "end_offset": None, "stateful": None, "subtopology": number}
+            rows.append(rows[0] | {"group": name, "topic": t} | more)
+    rows.append(rows[-1] | {"group": "wide", "partition": 2**32})
     flat = spark.createDataFrame(rows, f"{schema} end_offset int, stateful boolean")
-    placed = place(from_rows(flat), keep=["topics"])
-    [group] = from_rows(flat).collect()
+    groups = {row.name: row for row in from_rows(flat).collect()}
+    assert sorted(task.subtopology for task in groups["none"].tasks) == [0, 1]
+    everything = place(from_rows(flat), keep=["topics"], on_error="reject").localCheckpoint()
+    rejects = {r.name: tuple(r.reject) for r in everything.where("reject is not null").collect()}
+    assert rejects == {
+        "some": ("subtopology", "null", "other rows of the group have one; add it"),
+        "wide": ("tasks.partition", "4294967296", "numbers end at 2147483647"),
+    }
+    group, placed = groups["g"], everything.where("name = 'g'")
     ends = {task.partition: (task.end_offset_sum, task.copies[0].lag) for task in group.tasks}
     assert ends == {0: (20, 10), 1: (10, 5)}
     found = to_rows(placed).select("topic", "subtopology", "partition", "role").collect()
@@ -103,4 +141,6 @@ def test_missing_columns_and_unknown_fields_are_named(spark):
         from_rows(rows)
     with pytest.raises(BadTable, match="columns: no field owner; there are group, topic, "):
         from_rows(rows, {"owner": "topic"})
+    with pytest.raises(BadTable, match=r"partition: upper\(topic\).*; give an expression as a"):
+        from_rows(rows, {"partition": "upper(topic)", "member": "topic"})
     assert ddl_of(row_schema()).startswith("group string,\ntopic string,\npartition int,\n")

@@ -117,6 +117,10 @@ WRONG = {
         "column clients cannot be kept",
     ),
     "keep is text": ({"keep": "cost"}, BadTable, r"give a list of columns, as keep=\['cost'\]"),
+    "keep is a column": ({"keep": [1]}, BadTable, "has values that are no texts; give names"),
+    "problem is no text": ({"problem": 5}, BadTable, "problem=5 is no text; give the name of a"),
+    "no partition": ({"partitions": 0}, BadTable, "partitions=0 is refused: give a whole number"),
+    "no table": ({"groups": [1]}, BadTable, "groups is list; give a DataFrame of Spark"),
     "problem missing": ({"problem": "x"}, BadTable, "the table of groups: column x is missing"),
     "problem is a number": (
         {"problem": "cost"},
@@ -133,7 +137,7 @@ WRONG = {
 def test_wrong_arguments_fail_at_once(table, what):
     arguments, kind, sentence = WRONG[what]
     with pytest.raises(kind, match=sentence):
-        place(table, **arguments)
+        place(**{"groups": table} | arguments)
 
 
 def test_errors_about_columns_have_the_whole_type(spark):

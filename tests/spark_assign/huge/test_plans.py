@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assignor import find_strategy, high_availability, thread_bands, validate
-from assignor.problems import moves_of, play, totals
+from assignor.problems import measures_of, moves_of, play, totals
 from spark_assign.huge.checks import too_many_subtopologies
 from spark_assign.huge.worker.answer import COSTS
 from tests.rotation import share
@@ -223,3 +223,30 @@ def test_costs_of_the_last_pass_are_those_of_the_plan():
         assert costs["moved"] == moves.handoffs + moves.stateless_moves
         assert costs["restores"] == moves.restores
         assert costs["cold"] == moves.cold
+
+
+@pytest.mark.parametrize("kind", ["fresh", "steady", "join", "leave", "mess"])
+def test_gain_of_a_plan_that_is_settled_at_once_is_that_of_the_core(kind):
+    for seed in SEEDS[:8]:
+        state = groups.random_group(seed, kind=kind)
+        assignment, info = groups.run_group(state, "sticky")
+        measures, gain = measures_of(state, assignment), info.decided.gain
+        counts = [row for row in info.placed.column("costs").to_pylist() if row is not None]
+        costs = dict(zip(COSTS, np.sum(counts, axis=0).tolist(), strict=True))
+        assert (gain.gained(costs), costs["touched"]) == (measures.gained, measures.touched), seed
+        assert gain.balance_before == measures.balance_before, seed
+        assert gain.balance_settled == measures.balance_settled, seed
+
+
+def test_gain_of_a_plan_that_warms_up_is_that_of_its_last_round():
+    for seed in SEEDS[:8]:
+        state = groups.random_group(seed, kind="join", standbys=1)
+        _, info = groups.run_group(state, "high_availability")
+        *_, last = play(state, lambda s: groups.run_group(s, "high_availability")[0])
+        before, settled = state.owner, last.assignment.active
+        gain = info.decided.gain
+        assert gain.balance_before == measures_of(state, last.assignment).balance_before, seed
+        assert gain.balance_settled == measures_of(state, last.assignment).balance_after, seed
+        counts = [row for row in info.placed.column("costs").to_pylist() if row is not None]
+        costs = dict(zip(COSTS, np.sum(counts, axis=0).tolist(), strict=True))
+        assert costs["touched"] >= int(((before >= 0) & (before != settled)).sum()), seed

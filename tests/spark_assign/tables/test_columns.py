@@ -114,6 +114,22 @@ INVALID = {
     "a copy without a client": (task(copies=[{"lag": 1}]), "tasks.copies.client", "null"),
     "a copy twice": (task(copies=[{"client": "a"}] * 2), "tasks.copies.client", "a"),
     "a negative lag": (task(copies=[{"client": "a", "lag": -2}]), "tasks.copies.lag", "-2"),
+    "a copy that runs beside the owner": (
+        task(copies=[{"client": "a", "lag": -1}, {"client": "b", "lag": -1}]),
+        "tasks.copies.lag",
+        "-1 of b",
+    ),
+    "a copy that runs in place of the owner": (
+        task(copies=[{"client": "b", "lag": -1}]),
+        "tasks.copies.lag",
+        "-1 of b",
+    ),
+    "two copies that run": (
+        task(owner=None, copies=[{"client": "a", "lag": -1}, {"client": "b", "lag": -1}]),
+        "tasks.copies.lag",
+        "-1 of a",
+    ),
+    "an empty name": (row(name=""), "name", "an empty text"),
     "a negative end": (task(end_offset_sum=-1), "tasks.end_offset_sum", "-1"),
     "a weight of 0": (task(weight=0.0), "tasks.weight", "0.0"),
     "an unknown setting": (row(config=[("num.standby", "1")]), "config", "{'num.standby': '1'}"),

@@ -85,6 +85,18 @@ UNUSUAL = {
         {"clients": {"a": {"active": ["2_0"]}, "b": {"active": ["2_0"]}}},
         False,
     ),
+    "a task that runs on two clients by their lags": (
+        {"clients": {name: {"lags": {"2_0": "running"}} for name in ("a", "b")}},
+        False,
+    ),
+    "a task that runs on another client by its lag": (
+        {"clients": {"a": {"active": ["2_0"]}, "b": {"lags": {"2_0": "running"}}}},
+        False,
+    ),
+    "a task that no client runs but by a lag": (
+        {"clients": {"a": {"active": []}, "b": {"lags": {"2_0": "running"}}}},
+        True,
+    ),
     "active and standby": ({"clients": {"a": {"active": ["2_0"], "standby": ["2_0"]}}}, False),
     "a lag of -1": ({"clients": {"a": {"lags": {"2_0": -1}}}}, False),
     "a lag of 2**63 - 1": ({"clients": {"a": {"lags": {"2_0": 2**63 - 1}}}}, False),

@@ -1,0 +1,50 @@
+"""The JSON object of a line of a problem file."""
+
+import json
+from collections import Counter
+from typing import Any
+
+from assignor.problems.values import ProblemError
+from encoding import shown
+
+
+class _RepeatedKey(Exception):
+    """A key is twice in an object; `json` would silently keep the last value."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object."""
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise _RepeatedKey(next(key for key, count in counts.items() if count > 1))
+    return data
+
+
+def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
+    """The JSON object of a line.
+
+    Raises:
+        ProblemError: broken JSON (line and column), a key twice in an object, or not an object.
+    """
+    try:
+        data = json.loads(line, object_pairs_hook=_unique)
+    except _RepeatedKey as error:
+        raise ProblemError(
+            f"line {number}: key {shown(error)} is given twice in one object; give it once"
+        ) from None
+    except ValueError as error:
+        count = sum(text.startswith("{") for text in line.splitlines())
+        if count > 1:
+            raise ProblemError(
+                f"the file has {count} problems; give one, for example with head -n 1"
+            ) from None
+        where, what = "a number", "more digits than any field takes"
+        if isinstance(error, json.JSONDecodeError):
+            where, what = f"column {error.colno}", error.msg
+        raise ProblemError(f"line {number}, {where}: broken JSON, {what}") from None
+    except RecursionError:
+        raise ProblemError(f"line {number}: broken JSON, nested too deeply") from None
+    if not isinstance(data, dict):
+        raise ProblemError(f"line {number} is not a JSON object; give one problem per line")
+    return data
