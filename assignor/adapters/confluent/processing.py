@@ -80,6 +80,7 @@ def run_tasks(
             ended.wait(min(pause.wait_ms / 1000, _LONGEST_PAUSE_S))
         else:
             errors.succeeded()
+        _seek(consumer, stores.unread())
         paused = _pause(consumer, stores.waiting, paused)
 
 
@@ -111,6 +112,13 @@ def _commit(consumer: Consumer, next_offsets: Mapping[Any, int]) -> None:
         consumer.commit(offsets=offsets, asynchronous=False)
     except KafkaException as error:
         _log.info("not committed: %s", error.args[0].str())
+
+
+def _seek(consumer: Consumer, unread: Mapping[Any, int]) -> None:
+    """Read records again that were dropped."""
+    for partition, offset in unread.items():
+        if partition in consumer._serving.read:
+            consumer.seek(Position(partition.topic, partition.partition, offset))
 
 
 def _pause(

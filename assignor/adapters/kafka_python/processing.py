@@ -81,5 +81,8 @@ def _pause(consumer: Any, stores: TaskStores) -> None:
     """Fetch nothing for tasks that are not restored, and the others again."""
     waiting = {TopicPartition(*partition) for partition in stores.waiting}
     assigned, paused = consumer.assignment(), consumer.paused()
+    for partition, offset in stores.unread().items():
+        if partition in assigned:
+            consumer.seek(partition, offset)
     consumer.pause(*sorted(waiting & assigned - paused))
     consumer.resume(*sorted(paused & assigned - waiting))

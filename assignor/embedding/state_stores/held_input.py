@@ -1,4 +1,8 @@
-"""Input records that are fetched and not processed yet, because their task is not restored."""
+"""Input records that are fetched and not processed yet, because their task is not restored.
+
+The client's position is behind them, so they are kept until they are processed or no assignment has
+their task: a client may return a partition at the position that it had before a rebalance.
+"""
 
 import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -20,6 +24,7 @@ class HeldInput:
     def __init__(self, task_of: Callable[[str, int], TaskId]) -> None:
         self._task_of = task_of
         self._records: dict[TaskId, dict[Any, list[Any]]] = {}
+        self._unread: dict[Any, int] = {}
 
     def hold(self, batch: Mapping[Any, Sequence[Any]]) -> None:
         """Keep the records of a batch: client's partition -> records.
@@ -30,7 +35,12 @@ class HeldInput:
         for partition, records in batch.items():
             if records:
                 task = self._task_of(partition.topic, partition.partition)
-                self._records.setdefault(task, {}).setdefault(partition, []).extend(records)
+                held = self._records.setdefault(task, {}).setdefault(partition, [])
+                # A client that begins again at the committed offset returns some of them again.
+                first = offset_of(records[0])
+                while held and offset_of(held[-1]) >= first:
+                    held.pop()
+                held.extend(records)
 
     @property
     def tasks(self) -> frozenset[TaskId]:
@@ -38,11 +48,18 @@ class HeldInput:
         return frozenset(self._records)
 
     def keep_only(self, tasks: Collection[TaskId]) -> None:
-        """Drop the records of all other tasks."""
-        self._records = {task: held for task, held in self._records.items() if task in tasks}
+        """Drop the records of all other tasks: whoever has their partitions fetches them again."""
+        for task in self._records.keys() - tasks:
+            for partition, records in self._records.pop(task).items():
+                self._unread.setdefault(partition, offset_of(records[0]))
+
+    def unread(self) -> dict[Any, int]:
+        """Return client's partition -> first offset that was dropped since the last call."""
+        unread, self._unread = self._unread, {}
+        return unread
 
     def drop(self, task: TaskId) -> None:
-        """Drop the records of a task: its next owner fetches them again."""
+        """Drop the records of a task, which are processed."""
         self._records.pop(task, None)
 
     def of_task(self, task: TaskId) -> Iterator[tuple[TopicPartition, int, Any]]:
@@ -58,10 +75,21 @@ class HeldInput:
             return iter(rows[0])
         return heapq.merge(*rows, key=lambda row: _time_of(row[2]))
 
-    def next_offsets(self, task: TaskId) -> dict[Any, int]:
-        """Return client's partition -> offset behind the last record."""
-        held = self._records.get(task, {})
-        return {partition: offset_of(records[-1]) + 1 for partition, records in held.items()}
+    def next_offsets(
+        self, task: TaskId, processed: Callable[[TopicPartition], int]
+    ) -> dict[Any, int]:
+        """Return client's partition -> offset behind the last record that is processed.
+
+        Args:
+            task: all of its records here are processed.
+            processed: partition -> offset behind what the state has, by this member or others.
+        """
+        return {
+            key: max(
+                offset_of(records[-1]) + 1, processed(TopicPartition(key.topic, key.partition))
+            )
+            for key, records in self._records.get(task, {}).items()
+        }
 
 
 def offset_of(record: Any) -> int:

@@ -194,6 +194,10 @@ class TaskStores(RunningTasks):
         tasks = self.restoring_tasks() | (self.active & self._held.tasks)
         return frozenset(p for task in tasks for p in inputs.get(task, ()))
 
+    def unread(self) -> dict[Any, int]:
+        """Return client's partition -> first record that was dropped, as its task is not here."""
+        return self._held.unread()
+
     def close(self) -> None:
         """Close stores, changelogs and directory; after the consumer's close."""
         self._is_closed = True
@@ -242,11 +246,10 @@ class TaskStores(RunningTasks):
     # Steps of `process`
 
     def _give_up_revoked(self) -> None:
-        """Forget held records of revoked tasks, and claim the tasks again if they came back."""
+        """Claim tasks again that were revoked and came back."""
         with suppress(Empty):
             while True:
                 task = self._revoked.get_nowait()
-                self._held.drop(task)
                 if task in self._copies:
                     self._copies[task].give_up()
 
@@ -263,7 +266,8 @@ class TaskStores(RunningTasks):
             self._copies[task].activate()
         for task in (standby - active) & self._copies.keys():
             self._copies[task].give_up()
-        self._held.keep_only(active)
+        # Revoked tasks are among them until the next assignment.
+        self._held.keep_only(self._inputs.keys())
         self._local.remove_unused()
 
     def _take_over(self) -> None:
@@ -272,9 +276,7 @@ class TaskStores(RunningTasks):
         self._takeovers.advance(pending, limit_s=self._restore_s)
         restored = [copy for copy in pending if copy.phase is Phase.RUNNING]
         if restored:
-            changes = sum(
-                replica.restored for copy in restored for replica in copy.replicas.values()
-            )
+            changes = sum(r.restored for copy in restored for r in copy.replicas.values())
             self._tell(
                 f"restored tasks: {listed_tasks(copy.task for copy in restored)}; "
                 f"{changes} changes read"
@@ -292,9 +294,10 @@ class TaskStores(RunningTasks):
                 each.batch.is_open = False
                 each.batch.begin()
         done: dict[Any, int] = {}
-        for task in (each.copy.task for each in opened if each.is_running):
-            done |= self._held.next_offsets(task)
-            self._held.drop(task)
+        for each in opened:
+            if each.is_running:
+                done |= self._held.next_offsets(each.copy.task, each.next_input)
+                self._held.drop(each.copy.task)
         return done
 
     def _run_task(self, each: OpenBatch, opened: Sequence[OpenBatch], handle: Handler) -> None:
@@ -342,8 +345,5 @@ class TaskStores(RunningTasks):
             pass
 
     def _pending(self) -> list[TaskCopy]:
-        return [
-            copy
-            for copy in self._copies.values()
-            if copy.phase not in (Phase.FOLLOWING, Phase.RUNNING)
-        ]
+        settled = (Phase.FOLLOWING, Phase.RUNNING)
+        return [copy for copy in self._copies.values() if copy.phase not in settled]

@@ -75,6 +75,57 @@ def test_records_that_come_with_a_new_assignment_are_not_lost(cluster, member):
     assert owner.state() == cluster.expected()
 
 
+def hold(owner, records=3):
+    """Assign the task; poll records that wait for the restore."""
+    owner.assign()
+    batch = {INPUTS[0]: owner.cluster.input[INPUTS[0]][:records]}
+    owner.position[INPUTS[0]] = records
+    assert owner.stores.process(batch, owner.count) == {}
+    assert owner.stores.waiting == {*INPUTS}
+
+
+@pytest.mark.parametrize("keeps_position", [True, False])
+@pytest.mark.parametrize("polls_between", [True, False])
+def test_records_that_wait_for_a_restore_are_not_lost_when_a_rebalance_interrupts_it(
+    cluster, member, keeps_position, polls_between
+):
+    """kafka-python keeps the position of a partition that comes back; others begin as committed."""
+    owner = member(restore_s=0.0)
+    hold(owner)
+    position = dict(owner.position)
+    owner.revoke()
+    if polls_between:
+        owner.stores.process({}, owner.count)
+    owner.assign()
+    if keeps_position:
+        owner.position.update(position)
+    owner.finish()
+    assert owner.state() == restored(cluster) == cluster.expected()
+    assert cluster.committed == {p: len(cluster.input[p]) for p in INPUTS}
+    assert owner.stores.unread() == {}
+
+
+def test_records_that_another_member_processed_meanwhile_do_not_count_again(cluster, member):
+    owner, other = member("one", restore_s=0.0), member("two")
+    hold(owner)
+    owner.revoke()
+    other.assign()
+    other.finish()
+    owner.assign()
+    owner.finish()
+    assert owner.state() == restored(cluster) == cluster.expected()
+    assert cluster.committed == {p: len(cluster.input[p]) for p in INPUTS}
+
+
+def test_records_of_a_task_that_is_not_here_any_more_are_to_be_read_again(cluster, member):
+    owner = member(restore_s=0.0)
+    hold(owner)
+    owner.stores.on_tasks_assigned({}, {})
+    owner.stores.process({}, owner.count)
+    assert owner.stores.unread() == {INPUTS[0]: 0}
+    assert owner.stores.unread() == {}
+
+
 def test_a_task_that_moved_away_is_closed_and_its_files_are_kept_for_a_while(
     cluster, member, tmp_path
 ):
