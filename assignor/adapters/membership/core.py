@@ -94,8 +94,6 @@ class MembershipCore:
         self.setup = setup
         self.member = member
         self.leader = setup.leader
-        # `_led_with` is the memory at the start of the generation: each decision of the generation
-        # starts from it, a second one, too. `memory` is for the next generation.
         self.memory = self._led_with = LeaderKnowledge()
         # Of answers that were decided and have not arrived yet.
         self._sent_claims: ClaimMemory = NO_CLAIMS
@@ -210,7 +208,7 @@ class MembershipCore:
     # Leading
 
     def begin_lead(self) -> None:
-        """Note that the client has this member lead the generation."""
+        """Lead this generation; all its decisions start from the `memory` of this moment."""
         self.leads, self._led_with = True, self.memory
 
     def decide(
