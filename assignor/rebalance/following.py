@@ -11,8 +11,8 @@ from typing import Final, Self
 from assignor.rebalance.member_facts import Received
 from probing import ClearSchedule, RejoinNow, ReportError, ScheduleRebalance
 
-FIRST_BACKOFF_MS: Final = 1_000
-LAST_BACKOFF_MS: Final = 60_000
+FIRST_REJOIN_BACKOFF_MS: Final = 1_000
+LAST_REJOIN_BACKOFF_MS: Final = 60_000
 AT_ONCE_MAX: Final = 16
 """Answers in a row that may have a member rejoin at once: version probing and tasks that wait for
 their owners take a few. A leader that goes on asking is defective, and each of its answers costs
@@ -35,7 +35,7 @@ class RejoinPace:
         in_a_row: answers in a row that asked for a rejoin at once.
     """
 
-    backoff_ms: int = FIRST_BACKOFF_MS
+    backoff_ms: int = FIRST_REJOIN_BACKOFF_MS
     missed_host: bool = False
     in_a_row: int = 0
 
@@ -59,8 +59,10 @@ class RejoinPace:
         if at_once and in_a_row <= AT_ONCE_MAX and not missed_twice:
             return pace, 0
         if not at_once and not received.failure:
-            return replace(pace, backoff_ms=FIRST_BACKOFF_MS), 0
-        return replace(pace, backoff_ms=min(2 * self.backoff_ms, LAST_BACKOFF_MS)), self.backoff_ms
+            return replace(pace, backoff_ms=FIRST_REJOIN_BACKOFF_MS), 0
+        return replace(
+            pace, backoff_ms=min(2 * self.backoff_ms, LAST_REJOIN_BACKOFF_MS)
+        ), self.backoff_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,8 @@ values.
 A subtopology is identified by its *content*: source topics, repartition topics among them, and
 stores with their changelogs. Two subtopologies are *forms* of each other if they read a topic or
 write a changelog in common; they are a *family*. A family with one form, of which nothing is
-remembered, always runs, on every member that has it: kept, added and removed subtopologies.
+remembered, always runs, on every member that has it. A subtopology that a change adds, removes or
+leaves as it is is such a family.
 
 `python -m docs.generate` writes this page from the tables in `probing/topologies`."""
 
@@ -40,16 +41,17 @@ what the memory says, with its *epoch*."""
 
 _UNITS = """## A partition of a family
 
-A partition that stays keeps its member and its form. All others are placed by the strategy, on
-members that have the wanted form. Balance takes partitions from members with the old form only so
-far that all members that can run the family have equal shares."""
+A partition whose form is *same* keeps its member and its form. A partition whose form is *wanted*
+is placed by the strategy, on the members that have the wanted form; its member can be one of them.
+Balance takes partitions from members with the old form only so far that all members that can run
+the family have equal shares."""
 
 _CLAIMS = """## Which memory is believed
 
 Every member carries the memory of reached versions in its subscriptions, and keeps it in its state
 directory: fingerprint of a form, epoch, version. The leader also keeps it beside the levels, if it
-has a level source (`GroupLevels`, `FolderLevels`), and reads it there: the leader itself remembers
-what it finds. The highest believed epoch wins.
+has a level source (`GroupLevels`, `FolderLevels`), and reads it there; what it finds counts as its
+own memory. The highest believed epoch wins.
 
 Entries that others add cannot displace those of the group:
 
@@ -76,7 +78,7 @@ _LIMITS = """## Limits
   rebalances more for each member that starts. After them it gets tasks in the first rebalance after
   that in which it takes an answer. A leader whose client does not tell the generation asks once.
 - If a single process remembers a reached version, cannot run it, and does not lead, it is not
-  believed: tasks may return to the old form. It takes two crashes of other members to get there.
+  believed: tasks may return to the old form. This state needs crashes of two other members.
 - Standby copies of a partition that stays in an old form are not kept.
 - While members run different topologies, tasks are placed separately for each set of members that
   can run them: load is balanced, and `max.warmup.replicas` holds, within each set and not across
@@ -100,11 +102,11 @@ _LIMITS = """## Limits
 def render() -> str:
     """Return the whole page."""
     forms = [(rule.name, "yes" if rule.remembered else "", _text(rule.why)) for rule in FORM_RULES]
-    units = [(rule.name, rule.form, rule.why) for rule in UNIT_RULES]
+    units = [(rule.name, rule.form, _text(rule.why)) for rule in UNIT_RULES]
     claims = [
         (rule.name, "yes" if rule.believed else "no", _text(rule.why)) for rule in CLAIM_RULES
     ]
-    members = [(rule.name, rule.treatment, rule.why) for rule in TOPOLOGY_MEMBER_RULES]
+    members = [(rule.name, rule.treatment, _text(rule.why)) for rule in TOPOLOGY_MEMBER_RULES]
     answers = [
         (rule.name, "yes" if rule.accepted else "no", _text(rule.why))
         for rule in TOPOLOGY_ANSWER_RULES

@@ -34,19 +34,21 @@ rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos,iq
 | why more than one, and which? | {paths} |
 | is this what KIP-268 promises? | [its test matrix](#kip-268s-test-matrix) |
 
-Your path concerns the releases after the one that you run, up to the one that you want. The numbers
-count the rows:
+A path is concerned by the releases after the one that you run, up to the one that you want. A cell
+has the number of changes of a release and what they are about:
 
 {index}
 
 """
 _WHEN = {
     When.BEFORE: "What to do, or to know, before the first member is stopped.",
-    When.STEP: "What the plan makes a step or a setting of a step, if the feature is named.",
+    When.STEP: "What the plan makes a step or a setting of a step; with an entry in `--uses`,"
+    " only if it is given.",
     When.AFTER: "What is different once the members run the release.",
 }
-_USES = """`--uses`: the plan has the row only if the feature is given, with `not` only if it is
-not, and if the cell is empty for every application. `until`: the first release without it."""
+_USES = """A plan has every row with an empty cell in `--uses`, a row with a feature there only if
+that feature is given, and a row with `not` only if it is not given. `until`: the first release
+without the change."""
 
 
 def render() -> str:

@@ -94,17 +94,33 @@ class Expectation:
 def route(old: Release, new: Release) -> tuple[str, ...]:
     """Return the release in between that allows rolling bounces on both legs; empty if none.
 
-    Releases between the two are preferred, newest first, since newer releases have fewer open
-    issues.
+    The route with the fewest bounces, then with the fewest that set `upgrade.from`. Of equal ones,
+    the newest release between the two, since newer releases have fewer open issues; else the
+    release nearest to them, since a later one may write stores that the target does not read.
     """
-    bridges = [find_release(bridge) for bridge in upgrade_path(old, new).bridges]
-    lower, higher = sorted((old.order, new.order))
-    bridges.sort(key=lambda release: (lower < release.order < higher, release.order), reverse=True)
-    for through in bridges:
-        legs = (upgrade_path(old, through), upgrade_path(through, new))
-        if through.name not in (old.name, new.name) and all(leg.possible for leg in legs):
-            return (through.name,)
-    return ()
+    bridges = (find_release(bridge) for bridge in upgrade_path(old, new).bridges)
+    through = min(
+        (bridge for bridge in bridges if _is_bridge(old, bridge, new)),
+        key=lambda bridge: _route_cost(old, bridge, new),
+        default=None,
+    )
+    return () if through is None else (through.name,)
+
+
+def _is_bridge(old: Release, through: Release, new: Release) -> bool:
+    """Whether rolling bounces lead to ``through``, a third release, and from there to ``new``."""
+    return through.name not in (old.name, new.name) and all(
+        upgrade_path(*leg).possible for leg in ((old, through), (through, new))
+    )
+
+
+def _route_cost(old: Release, through: Release, new: Release) -> tuple[int, ...]:
+    """Return the sort key of a route: bounces, pinned ones, releases outside, releases back."""
+    bounces = (*upgrade_path(old, through).bounces, *upgrade_path(through, new).bounces)
+    pinned = sum(bounce.upgrade_from is not None for bounce in bounces)
+    place = RELEASES.index(through)
+    lower, higher = sorted((RELEASES.index(old), RELEASES.index(new)))
+    return (len(bounces), pinned, max(lower - place, 0, place - higher), -place)
 
 
 def expect(old: Release, new: Release) -> Expectation:

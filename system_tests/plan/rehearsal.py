@@ -7,22 +7,24 @@ from system_tests.plan.steps import PlanStep, UpgradePlan
 from system_tests.plan.uses import Use
 
 _TRANSACTIONS: Final = (
-    "exactly-once: members of live have no processing.guarantee and write no transactions"
+    "exactly-once: members of a rehearsal have no processing.guarantee and write no transactions"
 )
 _FORMATS: Final = (
-    "formats of foreign-key joins and of KTable repartition topics: members of live have neither"
+    "formats of foreign-key joins and of KTable repartition topics: members of a rehearsal have"
+    " neither"
 )
 _STORES: Final = (
-    "state: members of live have no stores, so neither formats on disk nor restores are rehearsed"
+    "state: members of a rehearsal have no stores, so neither formats on disk nor restores are"
+    " rehearsed"
 )
 _JVM: Final = (
-    "the JVM: members of live emulate the protocol of a release; rehearse its Java version,"
+    "the JVM: members of a rehearsal emulate the protocol of a release; test its Java version,"
     " settings and APIs with your application"
 )
-_OLD_BROKERS: Final = "brokers below 3.3, which need ZooKeeper: live starts 3.3 and later"
+_OLD_BROKERS: Final = "brokers below 3.3, which need ZooKeeper: a rehearsal starts 3.3 and later"
 _OLD_MEMBERS: Final = (
-    "brokers of 4.0 and later with members below 2.1, which they refuse (KIP-896); the clients of"
-    " live speak newer requests, so a rehearsal does not show it"
+    "brokers of 4.0 and later with members below 2.1, which they refuse (KIP-896): the clients of a"
+    " rehearsal send newer requests, so it does not show this"
 )
 NOT_REHEARSED: Final = (_TRANSACTIONS, _FORMATS, _STORES, _JVM, _OLD_BROKERS, _OLD_MEMBERS)
 """What no rehearsal covers, as sentences without a full stop."""

@@ -10,7 +10,13 @@ from system_tests.real.jars import (
     tools_jars,
 )
 from system_tests.real.java import Java, find_java
-from system_tests.real.machine import implement, java_bytes, java_exception, start_jvm
+from system_tests.real.machine import (
+    implement,
+    java_bytes,
+    java_causes,
+    java_exception,
+    start_jvm,
+)
 
 __all__ = [
     "PINS",
@@ -21,6 +27,7 @@ __all__ = [
     "find_java",
     "implement",
     "java_bytes",
+    "java_causes",
     "java_exception",
     "running_real_broker",
     "send_signal",

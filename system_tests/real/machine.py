@@ -11,6 +11,7 @@ from assignor.cli.toolkit import missing_extra
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real.java import find_java
 
+_MOST_CAUSES = 8
 _OPTIONS = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -52,6 +53,15 @@ def implement(java_class: Any, **methods: Any) -> Any:
     import jpype  # noqa: PLC0415 in the extra `real` only
 
     return jpype.JProxy(java_class, dict=methods)
+
+
+def java_causes(error: Any) -> str:
+    """Return the text of a Java exception and of its causes, 8 at most, as one sentence."""
+    found: list[str] = []
+    while error is not None and len(found) < _MOST_CAUSES:
+        found.append(str(error.toString()))
+        error = error.getCause()
+    return "; because of ".join(found)
 
 
 def java_exception() -> type[Exception]:

@@ -208,7 +208,7 @@ class MembershipCore:
     # Leading
 
     def begin_lead(self) -> None:
-        """Note that the client has this member lead the generation."""
+        """Lead this generation; all its decisions start from the `memory` of this moment."""
         self.leads, self._led_with = True, self.memory
 
     def decide(

@@ -32,12 +32,6 @@ class KeptPlaces:
         start = np.searchsorted(row[order], np.arange(rows + 1)).astype(np.int64)
         return cls(start=start, client=client[order].astype(np.int64))
 
-    @classmethod
-    def of_owner(cls, owner: IntArray) -> "KeptPlaces":
-        """One place per task, the client in `owner` (int [M]); none if that is NOBODY."""
-        row = np.flatnonzero(owner != NOBODY)
-        return cls.of(row, owner[row], len(owner))
-
     def row(self) -> IntArray:
         """Int [N]: the task of each place."""
         return np.repeat(np.arange(len(self.start) - 1, dtype=np.int64), self.count())

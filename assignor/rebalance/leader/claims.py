@@ -21,7 +21,9 @@ PATIENCE = 3
 LONG_PATIENCE = 12
 """Consecutive rebalances, even if no claimant took an answer: no member blocks a task for ever."""
 
-FIRST_BACKOFF_MS = 1_000
+FIRST_CLAIM_BACKOFF_MS = 1_000
+"""Wait before the first rebalance for tasks that are withheld for their claimants; doubles."""
+
 _LISTED = 3
 
 
@@ -46,7 +48,7 @@ class ClaimMemory:
     def backoff_ms(self, tasks: Iterable[TaskId]) -> int:
         """Milliseconds until the next rebalance for these tasks: 0 at first, then doubling."""
         rounds = max((self.withheld.get(task, 0) for task in tasks), default=0)
-        return FIRST_BACKOFF_MS << (rounds - 1) if rounds else 0
+        return FIRST_CLAIM_BACKOFF_MS << (rounds - 1) if rounds else 0
 
 
 NO_CLAIMS = ClaimMemory()

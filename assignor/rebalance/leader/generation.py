@@ -1,7 +1,8 @@
-"""What a leader has decided about a generation before tasks are placed, and the placement itself.
+"""What a leader has decided about a generation before tasks are placed.
 
-`read_generation` decodes every subscription once and decides versions, levels, runnable tasks and
-believed claims. Everything after it (placing, withholding, writing) works with the `Generation`.
+`read_generation` reads every subscription (those of native groups are decoded already, see
+`GroupRequest`) and decides versions, levels, runnable tasks and believed claims. Everything after
+it (placing, withholding, writing) works with the `Generation`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from assignor.placement import (
     is_stuck,
     share_warnings,
 )
-from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, Claims
+from assignor.rebalance.leader.claims import FIRST_CLAIM_BACKOFF_MS, Claims
 from assignor.rebalance.leader.generation import Generation
 from assignor.rebalance.leader.stalled_copies import (
     StalledCopies,
@@ -183,7 +183,7 @@ def _next_rebalance(
         return {}
     times_ms = []
     if frozen:
-        wait_ms = knowledge.claims.backoff_ms(frozen) or FIRST_BACKOFF_MS
+        wait_ms = knowledge.claims.backoff_ms(frozen) or FIRST_CLAIM_BACKOFF_MS
         times_ms.append(knowledge.now_ms + wait_ms)
     if tried.failures.count:
         times_ms.append(tried.failures.retry_at_ms)

@@ -22,8 +22,8 @@ from assignor.placement import (
 )
 from encoding import RebalanceError
 
-FIRST_BACKOFF_MS = 10_000
-LAST_BACKOFF_MS = 600_000
+FIRST_STRATEGY_BACKOFF_MS = 10_000
+LAST_STRATEGY_BACKOFF_MS = 600_000
 _DOUBLINGS = 10
 
 
@@ -69,7 +69,7 @@ def attempt(
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
     # A wait longer than any back-off means that the clock was set back.
-    if before.count and 0 < before.retry_at_ms - now_ms <= LAST_BACKOFF_MS:
+    if before.count and 0 < before.retry_at_ms - now_ms <= LAST_STRATEGY_BACKOFF_MS:
         wait_s = -(-(before.retry_at_ms - now_ms) // 1000)
         return _kept_until(state, before, wait_s)
     try:
@@ -83,7 +83,9 @@ def attempt(
 def failed_again(before: StrategyFailures, *, now_ms: int, why: str) -> StrategyFailures:
     """The failures with one more, and the time of the next call."""
     # The shift is bounded, so that the number stays small however often the strategy fails.
-    wait_ms = min(FIRST_BACKOFF_MS << min(before.count, _DOUBLINGS), LAST_BACKOFF_MS)
+    wait_ms = min(
+        FIRST_STRATEGY_BACKOFF_MS << min(before.count, _DOUBLINGS), LAST_STRATEGY_BACKOFF_MS
+    )
     return StrategyFailures(count=before.count + 1, retry_at_ms=now_ms + wait_ms, why=why)
 
 

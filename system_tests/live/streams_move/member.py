@@ -17,13 +17,12 @@ from typing import Any
 from system_tests.errors import EnvironmentFailureError
 from system_tests.json_lines import read_line
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
-from system_tests.real import implement, java_exception, start_jvm, streams_jars
+from system_tests.real import implement, java_causes, java_exception, start_jvm, streams_jars
 
 STORE = "counts"
 _LOOK_S = 0.05
 _EXIT_ENVIRONMENT = 3
 _STREAMS = "org.apache.kafka.streams"
-_MOST_CAUSES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +108,7 @@ def _streams(classes: Any, config: JvmMemberConfig, lines: _Lines) -> Any:
     response = classes(f"{handler.class_.getName()}$StreamThreadExceptionResponse")
 
     def failed(error: Any) -> Any:
-        lines.report("failed", why=_causes(error))
+        lines.report("failed", why=java_causes(error))
         return response.SHUTDOWN_CLIENT
 
     streams.setUncaughtExceptionHandler(implement(handler, handle=failed))
@@ -136,14 +135,6 @@ def _properties(classes: Any, config: JvmMemberConfig) -> Any:
     }.items():
         properties.put(name, value)
     return properties
-
-
-def _causes(error: Any) -> str:
-    found: list[str] = []
-    while error is not None and len(found) < _MOST_CAUSES:
-        found.append(str(error.toString()))
-        error = error.getCause()
-    return "; because of ".join(found)
 
 
 def _watch_tasks(streams: Any, lines: _Lines, stopping: threading.Event) -> None:

@@ -137,7 +137,8 @@ EXACTLY_ONCE: Final = (
         since="4.3.0",
         subject=Subject.EXACTLY_ONCE,
         when=When.AFTER,
-        what="as before, a member that crashes deletes its state and restores all of it",
+        what="offsets in the stores (KIP-1035) shorten no restore after a crash: a member that"
+        " crashes still deletes its state and restores all of it",
         source="KIP-1035, Streams guide 4.3.0",
         uses=(Use.EOS,),
     ),

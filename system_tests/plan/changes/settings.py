@@ -38,7 +38,7 @@ REMOVED: Final = (
         since="4.1.0",
         subject=Subject.REMOVED,
         when=When.AFTER,
-        what="nothing yet, but windowed.inner.class.serde and window.size.ms are deprecated as"
+        what="windowed.inner.class.serde and window.size.ms are deprecated as"
         " settings of Streams, which never used them; 4.3.1 still accepts both (that 4.1 is the"
         " release that deprecates them is not checked in its jar)",
         source="KIP-1020, KAFKA-16260",

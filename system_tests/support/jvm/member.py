@@ -16,7 +16,7 @@ from system_tests.errors import EnvironmentFailureError
 from system_tests.json_lines import read_line
 from system_tests.live import events
 from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
-from system_tests.real import implement, java_exception, start_jvm
+from system_tests.real import implement, java_causes, java_exception, start_jvm
 from system_tests.real.jars import streams_jars
 from system_tests.support.word_count import POISON, STORE, RealConfig, counts_topic, words_topic
 
@@ -28,7 +28,6 @@ _LOGGED = (
     "org.apache.kafka.clients.consumer.internals.AbstractCoordinator=info",
 )
 _EXIT_ENVIRONMENT = 3
-_MOST_CAUSES = 8
 
 
 def main() -> int:
@@ -134,25 +133,17 @@ def _handler(classes: Any, config: RealConfig, report: Reporter) -> Any:
     except TypeError:
         return implement(
             classes("java.lang.Thread$UncaughtExceptionHandler"),
-            uncaughtException=lambda _, error: report(events.MemberFailed(why=_causes(error))),
+            uncaughtException=lambda _, error: report(events.MemberFailed(why=java_causes(error))),
         )
     responses = classes(
         f"{_STREAMS}.errors.StreamsUncaughtExceptionHandler$StreamThreadExceptionResponse"
     )
 
     def handle(error: Any) -> Any:
-        report(events.MemberFailed(why=_causes(error)))
+        report(events.MemberFailed(why=java_causes(error)))
         return getattr(responses, config.when_failed)
 
     return implement(modern, handle=handle)
-
-
-def _causes(error: Any) -> str:
-    lines: list[str] = []
-    while error is not None and len(lines) < _MOST_CAUSES:
-        lines.append(str(error.toString()))
-        error = error.getCause()
-    return "; because of ".join(lines)
 
 
 def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> None:

@@ -1,10 +1,11 @@
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
 
-from probing import RELEASES, find_release
+from probing import RELEASES, find_release, upgrade_path
 from system_tests.cli.main import main
 from system_tests.matrix import evidence as matrix_evidence
 from system_tests.matrix.evidence import gather
@@ -43,6 +44,36 @@ def test_each_outcome_has_its_pairs(old, new, outcome):
 def test_a_route_stays_between_the_two_releases_where_it_can():
     assert expected("2.3.1", "4.1").route == ("3.9.2",)
     assert expected("2.0.1", "2.3.0").route == ("2.2.2",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("2.0.1", "2.1.1"), ("2.0.1", "2.2.1"), ("2.1.1", "2.0.1"), ("2.2.1", "2.0.1")],
+)
+def test_a_route_outside_of_the_two_releases_is_the_nearest_without_a_setting(old, new):
+    expectation = expected(old, new)
+    assert expectation.route == ("2.2.2",)
+    bounces = _bounces(old, "2.2.2", new)
+    assert [bounce.upgrade_from for bounce in bounces] == [None, None]
+
+
+def test_no_route_of_the_matrix_takes_more_bounces_than_another_bridge():
+    routed = [each for each in (expected(*pair) for pair in all_pairs()) if each.route]
+    assert len(routed) >= 40
+    for each in routed:
+        ways = [_bounces(each.old, bridge, each.new) for bridge in each.path.bridges]
+        fewest = min(len(way) for way in ways if way)
+        assert len(_bounces(each.old, *each.route, each.new)) == fewest
+
+
+def _bounces(*stops):
+    """The bounces over the stops; empty if a leg cannot be rolled."""
+    legs = [upgrade_path(find_release(old), find_release(new)) for old, new in pairwise(stops)]
+    return (
+        [bounce for leg in legs for bounce in leg.bounces]
+        if all(leg.bounces for leg in legs)
+        else []
+    )
 
 
 def test_a_fatal_setting_is_reported_also_if_it_is_not_needed():

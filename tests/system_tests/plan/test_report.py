@@ -135,7 +135,7 @@ def test_each_sentence_of_a_step_is_in_one_place_only(page):
 
 
 def test_a_step_that_cannot_be_rehearsed_says_why_in_the_words_of_live(page):
-    assert page.count("cannot be rehearsed: exactly-once: members of live") == 1
+    assert page.count("cannot be rehearsed: exactly-once: members of a rehearsal") == 1
     assert "Not rehearsed" in page
     assert "rolling-bounce live --from 3.9.2 --to 4.3.1 --broker kafka:RELEASE</code>" in page
     spoken = " ".join(CliRunner().invoke(main, ["live", "--help"]).stdout.split())

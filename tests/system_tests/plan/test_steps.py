@@ -27,6 +27,11 @@ def test_from_2_3_to_4_1_takes_three_bounces_through_a_bridge():
     assert any("refuses to start" in note for note in made.warnings)
 
 
+def test_from_2_0_to_2_2_1_takes_two_bounces_without_a_setting():
+    made = plan("2.0.1", "2.2.1")
+    assert steps(made) == [("2.2.2", None), ("2.2.1", None)]
+
+
 def test_from_3_4_to_3_5_1_is_one_bounce_without_upgrade_from():
     made = plan("3.4.0", "3.5.1")
     assert steps(made) == [("3.5.1", None)]

@@ -3,14 +3,13 @@ import numpy as np
 from assignor.placement.racks.bounded import group_arcs, solve_groups
 from assignor.placement.racks.classes import ExchangeProblem, exchange, lower_bound
 from assignor.placement.racks.kept_places import KeptPlaces
-from assignor.placement.state import NOBODY
 
 
 def shedding_group():
     """Client 0 (rack 0) runs three tasks and keeps one; client 1 (rack 1) takes two."""
     return ExchangeProblem(
         client=np.array([0, 1, 1]),
-        kept=KeptPlaces.of_owner(np.array([0, 0, 0])),
+        kept=KeptPlaces.of(np.arange(3), np.array([0, 0, 0]), 3),
         class_of=np.array([0, 0, 1]),
         # The partitions of class 0 are in rack 1, those of class 1 in rack 0.
         weight=np.array([[10, 0], [0, 10]]),
@@ -41,7 +40,7 @@ def test_exchange_inside_groups_keeps_the_count_of_each():
 def test_the_size_of_the_graph_is_known_before_it_is_built():
     nobody = ExchangeProblem(
         client=np.array([0, 1]),
-        kept=KeptPlaces.of_owner(np.array([NOBODY, NOBODY])),
+        kept=KeptPlaces.of(np.arange(0), np.arange(0), 2),
         class_of=np.array([0, 0]),
         weight=np.array([[0, 0]]),
         rack_of=np.array([0, 1]),

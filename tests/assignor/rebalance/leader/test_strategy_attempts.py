@@ -17,8 +17,8 @@ from assignor import (
 )
 from assignor.placement import LAG_RUNNING
 from assignor.rebalance.leader.strategy_attempts import (
-    FIRST_BACKOFF_MS,
-    LAST_BACKOFF_MS,
+    FIRST_STRATEGY_BACKOFF_MS,
+    LAST_STRATEGY_BACKOFF_MS,
     NO_FAILURES,
     StrategyFailures,
     attempt,
@@ -70,7 +70,7 @@ def test_a_strategy_that_raises_moves_nothing_and_the_exception_is_reported():
     assert tried.assignment.active[5] != 0
     assert tried.failures == StrategyFailures(
         count=1,
-        retry_at_ms=1_000 + FIRST_BACKOFF_MS,
+        retry_at_ms=1_000 + FIRST_STRATEGY_BACKOFF_MS,
         why=f"strategy failing failed, {RAISED}",
     )
     [sentence] = tried.warnings
@@ -131,8 +131,8 @@ def test_the_back_off_doubles_up_to_ten_minutes_and_ends_with_success():
         failures = attempt(failing, group(), before=failures, now_ms=now_ms).failures
         waits.append(failures.retry_at_ms - now_ms)
         now_ms = failures.retry_at_ms
-    assert waits[:4] == [FIRST_BACKOFF_MS * n for n in (1, 2, 4, 8)]
-    assert set(waits[7:]) == {LAST_BACKOFF_MS}
+    assert waits[:4] == [FIRST_STRATEGY_BACKOFF_MS * n for n in (1, 2, 4, 8)]
+    assert set(waits[7:]) == {LAST_STRATEGY_BACKOFF_MS}
     assert attempt(identity, group(), before=failures, now_ms=now_ms).failures == NO_FAILURES
 
 
