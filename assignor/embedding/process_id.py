@@ -43,7 +43,8 @@ class _Files:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.users: dict[Path, object] = {}
+        # A user that was dropped without `close` has no files any more.
+        self.users: WeakValueDictionary[Path, LockedDirectory] = WeakValueDictionary()
         self.closed_s: dict[Path, float] = {}
 
 
@@ -108,7 +109,7 @@ class LockedDirectory:
                     f"{error.strerror or error}; remove what is there, or give this user the right"
                     " to write"
                 ) from error
-            self._files.users |= dict.fromkeys(files, self)
+            self._files.users.update(dict.fromkeys(files, self))
         return place
 
     def close_files(self, files: Sequence[Path]) -> None:
@@ -141,7 +142,8 @@ class LockedDirectory:
         users, closed_s = self._files.users, self._files.closed_s
         with self._files.lock:
             last_s = max((closed_s[file] for file in files if file in closed_s), default=-math.inf)
-            if not users.keys().isdisjoint(files) or time.monotonic() - last_s < unused_s:
+            is_used = any(file in users for file in files)
+            if is_used or time.monotonic() - last_s < unused_s:
                 return False
             for file in files:
                 try:

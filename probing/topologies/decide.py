@@ -181,8 +181,10 @@ def _decide_family(
         why=why_form(numbers, rule),
         refused=refused,
     )
-    if rule.remembered and version is not None and (entry is None or entry.version != version):
-        entry = next_reached(entry, version)
+    # Programs of one version that contradict each other reach nothing: one of them is refused.
+    is_change = entry is not None or len(live) > 1
+    if rule.remembered and is_change and version is not None:
+        entry = entry if entry and entry.version == version else next_reached(entry, version)
     return decision, entry
 
 

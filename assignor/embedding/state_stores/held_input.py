@@ -48,7 +48,7 @@ class HeldInput:
         return frozenset(self._records)
 
     def keep_only(self, tasks: Collection[TaskId]) -> None:
-        """Drop the records of all other tasks: whoever has their partitions fetches them again."""
+        """Drop the records of all other tasks: the next owner fetches them again."""
         for task in self._records.keys() - tasks:
             for partition, records in self._records.pop(task).items():
                 self._unread.setdefault(partition, offset_of(records[0]))

@@ -259,8 +259,7 @@ def _columns(numbers: _Numbers, codes: _Ints, warnings: tuple[str, ...]) -> dict
     Raises:
         ProblemError: there are no clients, a task runs twice, or a sum is of no task.
     """
-    names = list(numbers.clients)
-    if not names:
+    if not (names := list(numbers.clients)):
         raise ProblemError("no clients: a group without members has no assignment")
     order = sorted(range(len(names)), key=names.__getitem__)
     rank = np.empty(len(names), dtype=np.int64)

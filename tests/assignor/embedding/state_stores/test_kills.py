@@ -72,8 +72,10 @@ def wrong_after_kills(home, kind, *, disk, compact=False):
     """Yield steps at which a kill leads to a wrong result, with what is wrong."""
     for at, name in enumerate(steps_of(home), start=1):
         world = World(home)
+        killed = world.member("one", kind=kind, steps=Steps(at))
         with suppress(Killed):
-            world.member("one", kind=kind, steps=Steps(at)).finish()
+            killed.finish()
+        killed.stores._local.close()  # the system releases the locks of a process that ends
         if compact:
             for log in world.cluster.logs.values():
                 log.compact()
@@ -229,7 +231,7 @@ def outputs_after_the_commit_record(monkeypatch):
             each.opened.batch.begin()
         access.flush()
 
-    monkeypatch.setattr("assignor.embedding.state_stores.task_stores.write_batches", write_batches)
+    monkeypatch.setattr("assignor.embedding.state_stores.writing.write_batches", write_batches)
 
 
 def records_of_earlier_owners_count(monkeypatch):

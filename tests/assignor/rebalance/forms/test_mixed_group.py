@@ -155,6 +155,41 @@ def test_a_lowered_memory_in_a_state_directory_takes_the_group_back():
     assert group.forms("lines") == [OLD] * 4
 
 
+def test_after_a_way_back_a_finalized_level_makes_the_version_reached_again():
+    """Else a member with the old program takes partitions back into the old form."""
+    new = counting(2, stores=BOTH)
+    group = group_of(counting())
+    for name in NAMES:
+        bounce(group, name, new, leader="a")
+    for member in group.members.values():
+        member.topology.reached = lowered(member.topology.reached, member.topology.reached, 1)
+    for topology in (counting(), new):
+        for name in NAMES:
+            bounce(group, name, topology, leader="a")
+    assert group.forms("lines") == [BOTH] * 4
+    group.levels = FinalizedLevels(levels={"topology.version": 2}, epoch=3)
+    group.settle("a")
+    group.levels = FinalizedLevels(levels={}, epoch=4)
+    group.start("d", counting())
+    group.settle("a")
+    assert group.forms("lines") == [BOTH] * 4
+    assert "d" not in {name for name, _ in group.owners("lines").values()}
+
+
+def test_programs_of_one_version_that_contradict_each_other_reach_nothing():
+    group = group_of(counting())
+    group.start("d", counting(stores=BOTH))
+    group.settle("a")
+    assert group.forms("lines") == [OLD] * 4
+    group.stop("d")
+    for name in NAMES:
+        bounce(group, name, counting(2, stores=BOTH), leader="a")
+    group.start("d", counting())
+    group.settle("a")
+    assert group.forms("lines") == [BOTH] * 4
+    assert "d" not in {name for name, _ in group.owners("lines").values()}
+
+
 def test_a_claim_of_one_process_that_cannot_run_it_makes_nothing_wait():
     group = group_of(counting())
     [part] = counting().subtopologies("app")
