@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Final, NoReturn
 
@@ -25,9 +26,7 @@ def rehearse_streams_move(old: str, options: LiveOptions, *, form: str) -> NoRet
     """Run the rehearsal, print its verdict, and end with its status."""
     unused = sorted(changed_options(options) - _USED)
     if unused:
-        refuse(
-            f"--to streams has no use for {', '.join(unused)}; it takes {', '.join(sorted(_USED))}"
-        )
+        refuse(f"--to streams has no use for {_listed(unused)}; it takes {_listed(sorted(_USED))}")
     if options.broker is None:
         refuse("the broker assigns the tasks: start a real one with --broker kafka:4.3")
     try:
@@ -58,6 +57,10 @@ def rehearse_streams_move(old: str, options: LiveOptions, *, form: str) -> NoRet
         for line in verdict_lines(verdict):
             click.echo(shown(line, limit=None))
     sys.exit(0 if verdict.ok else EXIT_BAD)
+
+
+def _listed(options: Iterable[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in options)
 
 
 def verdict_lines(verdict: MoveVerdict) -> list[str]:

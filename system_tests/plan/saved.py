@@ -47,9 +47,15 @@ class SavedGroup:
         """Return the name of the release that the group runs: `given`, else the only match.
 
         Raises:
-            ReleaseError: `given` is None and several releases match, or members differ; or `given`
-                does not match what members wrote.
+            ReleaseError: this is a streams group; or `given` is None and several releases match, or
+                members differ; or `given` does not match what members wrote.
         """
+        if self.is_streams_group:
+            raise ReleaseError(
+                "the saved group is a streams group (KIP-1071): its brokers assign the tasks, and"
+                " paths of classic groups do not hold for it; plan the way back to the classic"
+                " protocol with --from 4.3 --to streams, for a classic group"
+            )
         known = {client: names for client, names in self.releases_by_client.items() if names}
         if given is not None:
             wrong = sorted(client for client, names in known.items() if given.name not in names)

@@ -281,7 +281,7 @@ def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
         kept=(
             "the committed offsets: members continue where they stopped",
             "changelog and repartition topics, unchanged",
-            "state directories and process ids of the members",
+            "nothing of the members' disks: their state directories and process ids stay there",
         ),
         lost=(
             "generation and member ids",
@@ -312,7 +312,8 @@ def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
             MoveStep(
                 what=f"start all members with {streams}, release {move.release}",
                 seen=(
-                    "assignor inspect --group GROUP reports type streams, state Stable, no findings"
+                    "assignor inspect --bootstrap-server HOST:PORT --group GROUP says: streams"
+                    " protocol (KIP-1071), Stable; and no line begins with !"
                 ),
                 cost=(
                     f"{restores}; a member that starts before the group is empty ends with"

@@ -70,8 +70,8 @@ REMOVED: Final = (
     ReleaseChange(
         since="4.0.0",
         subject=Subject.REMOVED,
-        what="RocksDB 9.7.3: AccessHint, compressed block caches of BlockBasedTableConfig and"
-        " setLogger(Logger)",
+        what="RocksDB 9.7.3 (in 4.3 10.1.3): AccessHint, compressed block caches of"
+        " BlockBasedTableConfig and setLogger(Logger)",
         action="compile classes of rocksdb.config.setter against the new release",
         source="Streams guide 4.0.0",
     ),

@@ -25,7 +25,7 @@ STORES: Final = (
         since="4.0.0",
         subject=Subject.STORES,
         when=When.AFTER,
-        what="RocksDB 9.7.3 writes format version 6; older releases cannot read it",
+        what="RocksDB 9.7.3 (in 4.3 10.1.3) writes format version 6; older releases cannot read it",
         source="Streams guide, downgrading from 4.0",
     ),
     ReleaseChange(
