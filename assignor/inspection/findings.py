@@ -70,7 +70,12 @@ def _beside_its_active(look: GroupInspection) -> Iterator[str]:
 
 
 def _below_share(look: GroupInspection) -> Iterator[str]:
-    """Clients with fewer stateful tasks than tasks x their threads / all threads, rounded down."""
+    """Clients with fewer stateful tasks than tasks x their threads / all threads, rounded down.
+
+    While members run different topologies, each set of members that can run a task shares it.
+    """
+    if look.topologies is not None and len(look.topologies.processes) > 1:
+        return
     for client, held, share in _shares(look):
         if held < share:
             share_text = (

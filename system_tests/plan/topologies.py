@@ -1,6 +1,7 @@
 """The plan of a rolling change of the topology: what becomes of each subtopology and its state."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from assignor.topology import Change, Subtopology, SubtopologyChange, compare_topologies
@@ -92,7 +93,11 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
     is_saved = old.is_saved or new.is_saved
     sides = [_without_counts(side) if is_saved else side.subtopologies for side in (old, new)]
     changes = compare_topologies(*sides)
-    parts = tuple(_subtopology(change, knows_sinks=not is_saved) for change in changes)
+    placeholders = {*old.placeholders, *new.placeholders}
+    known = tuple(c for c in changes if c.kind is Change.KEPT or not _has(c, placeholders))
+    parts = tuple(
+        _subtopology(c, knows_sinks=not is_saved, knows_state=c in known) for c in changes
+    )
     changed = any(c.kind is not Change.KEPT for c in changes)
     is_same_version = changed and new.version <= old.version
     obstacle = (
@@ -103,9 +108,19 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
         old_version=old.version,
         new_version=new.version,
         subtopologies=parts,
-        steps=tuple(_steps(old, new)) if changed else (),
+        steps=tuple(_steps(old, new)) if changed and not is_same_version else (),
         obstacles=(obstacle,) if is_same_version else (),
-        warnings=(*_unknown_topics(old), *_unknown_topics(new), *_warnings(changes)),
+        warnings=tuple(
+            dict.fromkeys((*_unknown_topics(old), *_unknown_topics(new), *_warnings(known)))
+        ),
+    )
+
+
+def _has(change: SubtopologyChange, topics: AbstractSet[str]) -> bool:
+    """Whether a subtopology of either side has one of these topics."""
+    parts = (*change.old, *change.new)
+    return any(
+        not topics.isdisjoint((*part.source_topics, *part.changelog_topics)) for part in parts
     )
 
 
@@ -123,24 +138,28 @@ def _unknown_topics(side: PlannedTopology) -> Iterator[str]:
     if side.placeholders:
         yield (
             f"the saved group does not have the real names of {', '.join(side.placeholders)}:"
-            " their subtopologies count as changed; compare two topologies by MODULE:NAME instead"
+            " their subtopologies count as changed, and what becomes of their state is not known;"
+            " compare two topologies by MODULE:NAME instead"
         )
 
 
-def _subtopology(change: SubtopologyChange, *, knows_sinks: bool) -> SubtopologyPlan:
+def _subtopology(
+    change: SubtopologyChange, *, knows_sinks: bool, knows_state: bool
+) -> SubtopologyPlan:
     of = change.new or change.old
     sinks = [{t for part in side for t in part.sink_topics} for side in (change.old, change.new)]
+    kind = change.kind if knows_state else Change.CHANGED
     return SubtopologyPlan(
-        kind=change.kind.value,
+        kind=kind.value,
         reads=tuple(sorted({topic for part in of for topic in part.source_topics})),
         old_numbers=tuple(part.id for part in change.old),
         new_numbers=tuple(part.id for part in change.new),
-        kept=change.kept_changelogs,
-        empty=change.new_changelogs if change.old else (),
-        orphaned=change.orphaned_changelogs,
+        kept=change.kept_changelogs if knows_state else (),
+        empty=change.new_changelogs if change.old and knows_state else (),
+        orphaned=change.orphaned_changelogs if knows_state else (),
         left=change.left_repartition_topics,
         differs_in_sinks=bool(knows_sinks and change.old and change.new) and sinks[0] != sinks[1],
-        rollback=_ROLLBACKS[change.kind],
+        rollback=_ROLLBACKS[kind],
     )
 
 

@@ -9,7 +9,7 @@ from assignor.cli.inspect.document import document_of
 from assignor.cli.inspect.text import render_group
 from assignor.inspection import inspect_group
 from assignor.inspection.values import ClusterFacts, DescribedMember, TopicFacts
-from encoding import TopicPartition
+from encoding import NativeSubscription, TaskId, TopicPartition
 from tests.assignor.inspection.described_groups import (
     assignment_bytes,
     group_of,
@@ -112,6 +112,24 @@ def test_a_version_that_no_live_member_carries_is_a_finding():
     assert "version 2" in finding.sentence
     assert "no member carries it or a later one" in finding.sentence
     assert document_of(look)["topology"]["reached"] == {"version": 2, "epoch": 0}
+
+
+@pytest.mark.parametrize(("version", "kinds"), [(1, ["below-share"]), (2, [])])
+def test_shares_are_not_judged_while_members_run_different_topologies(version, kinds):
+    """Each partition is shared by those that can run its form, not by all."""
+    rows = (
+        member(
+            name,
+            native=NativeSubscription(fingerprint=bytes([number] * 8), topology_version=number),
+            **tasks,
+        )
+        for name, number, tasks in (
+            ("a", 1, {"active": [TaskId(0, 0), TaskId(0, 1)]}),
+            ("b", version, {"standby": [TaskId(0, 1)]}),
+        )
+    )
+    look = inspect_group(group_of(*rows))
+    assert [f.kind for f in look.findings if f.kind == "below-share"] == kinds
 
 
 def test_a_finished_change_shows_its_version_only():

@@ -137,6 +137,10 @@ def test_names_that_the_saved_group_does_not_have_are_a_warning(tmp_path):
     parts = {"0": {"sources": ["words"], "changelogs": ["shop-subtopology-0-changelog"]}}
     found = plan("--topology", saved(tmp_path, subtopologies=parts), f"{PAGE}:FIRST")
     assert "does not have the real names of shop-subtopology-0-changelog" in found.stdout
+    found = plan("--topology", saved(tmp_path, subtopologies=parts), f"{PAGE}:RENAMED")
+    assert "changed: subtopology 0" in found.stdout
+    assert "what becomes of their state is not known" in found.stdout
+    assert not any(word in found.stdout for word in ("state is lost", "empty:", "orphaned:"))
 
 
 @pytest.mark.parametrize(
