@@ -194,6 +194,19 @@ def _reached_by_no_member(look: GroupInspection) -> Iterator[str]:
         )
 
 
+def _lowered(look: GroupInspection) -> Iterator[str]:
+    """Families of which an older version is remembered than any live member carries."""
+    families = () if look.topologies is None else look.topologies.families
+    versions = {(f.reached, f.version) for f in families if f.reached and f.version}
+    for reached, version in sorted(versions):
+        if reached < version:
+            yield (
+                f"version {reached} of the topology is remembered as reached, and all members carry"
+                f" version {version}: to go back, bounce them to version {reached}; to stay,"
+                f" finalize topology.version={version} with assignor features upgrade"
+            )
+
+
 def _by_version(look: GroupInspection) -> dict[int, list[str]]:
     """Version of the topology -> names of the native members that run it."""
     found: dict[int, list[str]] = {}
@@ -266,6 +279,7 @@ RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("topics-differ", _topics_differ),
     ("topology-waits", _waiting_partitions),
     ("topology-reached", _reached_by_no_member),
+    ("topology-lowered", _lowered),
     ("topology-differs", _fingerprints_differ),
     ("process-id-twice", _process_on_two_hosts),
     ("host-map", _holes),

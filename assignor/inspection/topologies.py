@@ -174,6 +174,7 @@ def _family(
         version=decision.version,
         epoch=None if entry is None else entry.epoch,
         why=decision.why,
+        reached=None if entry is None else entry.version,
         held_by=tuple(sorted(old)),
         waiting=_waiting(own.values(), shape, facts),
     )

@@ -39,6 +39,7 @@ class FamilyLook:
         forms: in order of their versions.
         version: the wanted version of the topology; None: every one will do, or it waits.
         epoch: in which that version was reached; None: nothing is remembered.
+        reached: the version that is remembered; None: nothing is.
         why: the sentence of the rule that decides (docs/topologies.md).
         held_by: processes that run partitions in another form than the wanted one.
         waiting: partitions that no member runs, of the first source topic.
@@ -48,6 +49,7 @@ class FamilyLook:
     version: int | None
     epoch: int | None
     why: str
+    reached: int | None = None
     held_by: tuple[str, ...] = ()
     waiting: tuple[TopicPartition, ...] = ()
 

@@ -52,9 +52,9 @@ class SavedGroup:
         """
         if self.is_streams_group:
             raise ReleaseError(
-                "the saved group is a streams group (KIP-1071): its brokers assign the tasks, and"
-                " paths of classic groups do not hold for it; plan the way back to the classic"
-                " protocol with --from 4.3 --to streams, for a classic group"
+                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks, and"
+                " plan knows the bounces of classic groups only; --to streams of a classic group"
+                " has the way back to the classic protocol"
             )
         known = {client: names for client, names in self.releases_by_client.items() if names}
         if given is not None:
@@ -120,11 +120,6 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         notes.append(f"the sizes of the state of {len(unknown)} tasks are not known and {instead}")
     if len(set(threads)) > 1:
         notes.append("members have different numbers of threads; each is simulated with the mean")
-    if _is_streams_group(problem):
-        notes.append(
-            "the saved group is a streams group, whose brokers assign the tasks: bounces of a"
-            " classic group of its size are simulated"
-        )
     return SimulatedGroup(
         name=problem.name,
         members=members,

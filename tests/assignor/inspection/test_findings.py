@@ -82,6 +82,7 @@ EXAMPLES = {
         ),
         "version 2 of the topology was reached in epoch 3, and no member carries it",
     ),
+    "topology-lowered": (None, ""),
     "topology-differs": (
         group_of(
             *(

@@ -10,6 +10,7 @@ from assignor.cli.inspect.text import render_group
 from assignor.inspection import inspect_group
 from assignor.inspection.values import ClusterFacts, DescribedMember, TopicFacts
 from encoding import NativeSubscription, TaskId, TopicPartition
+from probing.topologies import lowered
 from tests.assignor.inspection.described_groups import (
     assignment_bytes,
     group_of,
@@ -130,6 +131,21 @@ def test_shares_are_not_judged_while_members_run_different_topologies(version, k
     )
     look = inspect_group(group_of(*rows))
     assert [f.kind for f in look.findings if f.kind == "below-share"] == kinds
+
+
+def test_a_lowered_version_is_a_finding_until_the_members_have_it():
+    group = changing((OLD,), (NEW,))
+    for each in group.members.values():
+        each.topology.reached = lowered(each.topology.reached, each.topology.reached, 1)
+    kept = group.stop("a")
+    group.start("a", NEW, reached=kept)
+    group.settle("b")
+    [finding] = [f for f in inspected(group).findings if f.kind == "topology-lowered"]
+    assert "version 1 of the topology is remembered as reached" in finding.sentence
+    kept = group.stop("a")
+    group.start("a", OLD, reached=kept)
+    group.settle("b")
+    assert not [f for f in inspected(group).findings if f.kind == "topology-lowered"]
 
 
 def test_a_finished_change_shows_its_version_only():
