@@ -15,9 +15,9 @@ def run(arguments):
 def test_one_seed_prints_its_trace_twice_the_same():
     first, second = run("--seed 7"), run("--seed 7")
     assert first.exit_code == 0
-    assert first.output == second.output
-    assert first.output.startswith("* leads")
-    assert "\ngood: " in first.output
+    assert first.stdout == second.stdout
+    assert first.stdout.startswith("* leads")
+    assert "\ngood: " in first.stdout
 
 
 def test_many_seeds_print_a_summary():

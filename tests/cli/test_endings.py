@@ -30,7 +30,7 @@ PROGRAMS = {
 # A quick command of each program that needs no broker and no JVM.
 QUICK = {
     "assignor": ("assign", "--problem", str(JOIN)),
-    "rolling-bounce": ("plan", "--from", "3.9", "--to", "native"),
+    "rolling-bounce": ("plan", "--from", "3.9", "--to", "native", "--seeds", "1"),
     "spark-assign": ("batch", "--help"),
 }
 WAIT_S = 240
