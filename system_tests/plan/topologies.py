@@ -184,11 +184,24 @@ def _warnings(changes: tuple[SubtopologyChange, ...]) -> Iterator[str]:
         elif change.kind is Change.CHANGED and change.orphaned_changelogs:
             topics = ", ".join(change.orphaned_changelogs)
             yield f"state is dropped: nothing reads {topics} any more"
+        for topic in change.kept_changelogs:
+            old, new = (_readers(side, topic) for side in (change.old, change.new))
+            if old.isdisjoint(new):
+                yield (
+                    f"state is of other input: {topic} was written by what reads"
+                    f" {', '.join(sorted(old))}, and goes on with what reads"
+                    f" {', '.join(sorted(new))}; give the store of the new one another name"
+                )
         if change.left_repartition_topics:
             yield (
                 f"records left in {', '.join(change.left_repartition_topics)} are not read any"
                 " more: stop what writes to it and let it drain first"
             )
+
+
+def _readers(side: tuple[Subtopology, ...], changelog: str) -> set[str]:
+    """Source topics of the subtopologies that have a changelog."""
+    return {t for part in side if changelog in part.changelog_topics for t in part.source_topics}
 
 
 def topology_lines(plan: TopologyPlan) -> Iterator[str]:

@@ -122,6 +122,22 @@ def test_two_saved_groups_are_compared_and_repartition_topics_have_no_counts(tmp
     assert [p["kind"] for p in document["subtopologies"]] == ["kept", "added"]
 
 
+def test_a_store_that_goes_to_other_sources_is_a_warning(tmp_path):
+    """Both subtopologies keep state, each that of the other one."""
+    files = []
+    for name, stores in (("old.json", ("a", "b")), ("new.json", ("b", "a"))):
+        topics = {topic: {"partitions": 2} for topic in ("orders", "words")}
+        parts = {
+            str(number): {"sources": [source], "changelogs": [f"shop-{store}-changelog"]}
+            for number, (source, store) in enumerate(zip(("orders", "words"), stores, strict=True))
+        }
+        version = {"topology_version": 2} if stores[0] == "b" else {}
+        files.append(saved(tmp_path, name, topics=topics, subtopologies=parts, **version))
+    warnings = json.loads(plan("--topology", *files, "--format", "json").stdout)["warnings"]
+    assert [w for w in warnings if "state is of other input: shop-a-changelog was written by" in w]
+    assert len(warnings) == 2
+
+
 def test_a_saved_group_does_not_know_what_is_written(tmp_path, monkeypatch):
     (tmp_path / "with_sink.py").write_text(
         "from assignor.examples.topologies import counting\n"
