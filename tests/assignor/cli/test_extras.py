@@ -46,12 +46,6 @@ def run_without(absent, module, *arguments):
             "live --from 3.1 --to native --client mixed",
             "aiokafka",
         ),
-        (
-            ["plotly", "plotly.graph_objects"],
-            "system_tests.cli.main",
-            "simulate --seed 7 --report x.html",
-            "report",
-        ),
         (["pyspark"], "spark_assign.cli.main", "batch --in groups --out plans", "spark"),
     ],
 )
@@ -61,6 +55,14 @@ def test_a_missing_library_is_one_sentence_that_names_its_extra(absent, module, 
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert f"pip install 'streams-rebalance[{extra}]'" in done.stderr
+
+
+def test_reports_of_bounces_need_no_extra(tmp_path):
+    file = tmp_path / "x.html"
+    words = ["simulate", "--seed", "7", "--report", str(file)]
+    done = run_without(["plotly", "plotly.graph_objects"], "system_tests.cli.main", *words)
+    assert done.returncode == 0, done.stderr
+    assert "<svg" in file.read_text()
 
 
 def test_a_missing_module_of_the_package_is_a_defect_and_gets_no_advice():
