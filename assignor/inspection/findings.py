@@ -5,6 +5,7 @@ rule is for programs; its meaning never changes.
 """
 
 import ipaddress
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -164,9 +165,12 @@ def _topics_differ(look: GroupInspection) -> Iterator[str]:
 def _fingerprints_differ(look: GroupInspection) -> Iterator[str]:
     kinds = {member.fingerprint for member in look.members if member.fingerprint}
     if len(kinds) > 1:
+        programs = _by_program(look)
+        count = Counter(version for version, _ in programs)
         versions = "; ".join(
-            f"version {version} on {few(sorted(members))}"
-            for version, members in sorted(_by_version(look).items())
+            f"version {version}{f' ({fingerprint[:8]})' if count[version] > 1 else ''}"
+            f" on {few(sorted(members))}"
+            for (version, fingerprint), members in sorted(programs.items())
         )
         yield (
             f"native members run {len(kinds)} different topologies (by their fingerprints):"
@@ -207,12 +211,13 @@ def _lowered(look: GroupInspection) -> Iterator[str]:
             )
 
 
-def _by_version(look: GroupInspection) -> dict[int, list[str]]:
-    """Version of the topology -> names of the native members that run it."""
-    found: dict[int, list[str]] = {}
+def _by_program(look: GroupInspection) -> dict[tuple[int, str], list[str]]:
+    """Version and fingerprint of the topology -> names of the native members that run it."""
+    found: dict[tuple[int, str], list[str]] = {}
     for member in look.members:
         if member.fingerprint:
-            found.setdefault(member.topology_version, []).append(member.client)
+            program = (member.topology_version, member.fingerprint)
+            found.setdefault(program, []).append(member.client)
     return found
 
 

@@ -48,13 +48,19 @@ def _table(families: list[FamilyLook], names: Mapping[str, str]) -> TextTable:
                 f"{names[process]}: {len(held)}" for process, held in form.running.items()
             )
             table.add_row(
-                line(_reads(form)),
+                line(_label(form, family)),
                 ", ".join(map(str, form.versions)) or "?",
                 line(running or "no client"),
                 line(few([names[process] for process in form.carriers]) or "no client"),
                 "move to this form" if form.wanted else "stay until they move",
             )
     return table
+
+
+def _label(form: FormLook, family: FamilyLook) -> str:
+    """Sources; with the content, if another form has the same sources in the same versions."""
+    twins = [f for f in family.forms if (f.sources, f.versions) == (form.sources, form.versions)]
+    return _reads(form) if len(twins) == 1 else f"{_reads(form)} ({form.fingerprint[:8]})"
 
 
 def _reads(form: FormLook) -> str:

@@ -148,6 +148,19 @@ def test_a_lowered_version_is_a_finding_until_the_members_have_it():
     assert not [f for f in inspected(group).findings if f.kind == "topology-lowered"]
 
 
+def test_contradicting_programs_of_one_version_are_distinguished():
+    group = changing((OLD,), (counting(stores=("counts", "totals")),))
+    look = inspected(group)
+    [finding] = [f for f in look.findings if f.kind == "topology-differs"]
+    first, second = (m.fingerprint[:8] for m in look.members)
+    assert {f"version 1 ({first}) on a", f"version 1 ({second}) on b"} == {
+        *finding.sentence.split(": ", 1)[1].split("; ")
+    }
+    contents = [form.fingerprint[:8] for form in look.topologies.families[0].forms]
+    assert all(f"lines ({content})" in text_of(look) for content in contents)
+    assert len(contents) == 2
+
+
 def test_a_finished_change_shows_its_version_only():
     group = changing((NEW,), (NEW,))
     look = inspected(group)
