@@ -60,11 +60,15 @@ def _sign_of_done(step: PlanStep) -> str:
     """Return what shows that a member runs as the step demands."""
     release = find_release(step.release)
     if step.stage < 0:
-        return f"the log of the member shows {' and '.join(step.settings)}"
+        # As Kafka logs its settings.
+        shown = " and ".join(setting.replace("=", " = ") for setting in step.settings)
+        return f"the log of the member shows {shown}"
     if step.old == step.release:
-        return "inspect no longer calls the member pinned"
-    shown = f"native v{_written(release)}" if release.is_native else release.name
-    return f"release {shown} (or a range with it) in the row of the member"
+        return "the log of the member shows upgrade.from = null"
+    if release.is_native:
+        return f"release native v{_written(release)} in the row of the member"
+    # Several releases write the same versions, so `inspect` shows a range of them.
+    return f"the log of the member shows Kafka version: {release.name}"
 
 
 def always(group: SimulatedGroup) -> tuple[str, str]:

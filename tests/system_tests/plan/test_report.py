@@ -111,6 +111,20 @@ def test_the_version_of_the_group_in_each_step_is_said(old, new, texts):
     assert all(version_text(step).startswith(text) for step, text in zip(steps, texts, strict=True))
 
 
+def test_a_member_is_done_when_its_log_shows_what_the_step_changes():
+    made, group = plan("2.3.1", "4.3", Use.EOS), SimulatedGroup()
+    found = [
+        signs_of(made, step, cost, group).done[0].removeprefix("the log of the member shows ")
+        for step, cost in zip(made.steps, costs_of(made), strict=True)
+    ]
+    assert found == [
+        "Kafka version: 3.9.2",
+        "upgrade.from = null",
+        "processing.guarantee = exactly_once_v2",
+        "Kafka version: 4.3.1",
+    ]
+
+
 def test_an_operator_waits_twice_the_longest_pause_before_stopping():
     made = plan("3.9", "4.3")
     (cost,) = costs_of(made, longest_pause_ms=60_000, session_ms=50_000, pause_ms=60_000)
