@@ -24,7 +24,7 @@ def run(*arguments):
         ("--from 3.1 --to native --client aiokafka --protocol cooperative", "take --client mixed"),
         ("--from 3.1 --to native --client librdkafka", "is not one of"),
         ("--from 2.0.1 --to 2.3.0", "KAFKA-8649"),
-        ("--from 2.0 --to 4.0", "go through one of 3.5"),
+        ("--from 2.0 --to 4.0", "bounce to 3.9 with upgrade.from=2.0, then 3.9 without it"),
         ("--from 3.1 --to native --rate nan", "rate"),
         ("--from 3.1 --to native --frm 2", "no such option"),
     ],
