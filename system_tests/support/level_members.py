@@ -16,7 +16,13 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import polled
 from assignor.embedding import MemberStopped
 from assignor.observe import AssignmentTaken, Observation, SubscriptionWritten
-from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, FinalizedLevels, UpdateKind
+from probing.features import (
+    ASSIGNMENT_PROTOCOL,
+    UNKNOWN_LEVELS,
+    FeatureUpdate,
+    FinalizedLevels,
+    UpdateKind,
+)
 
 FEATURE = "transaction.version"
 LEVELS = {1: {ASSIGNMENT_PROTOCOL: 11}, 2: {ASSIGNMENT_PROTOCOL: 101}}
@@ -57,6 +63,7 @@ class LevelMember:
         self.levels_written: list[tuple[int, int]] = []
         self.polled_at: list[float] = []
         self._source = ClusterFeature(servers[node], FEATURE, levels)
+        self._finds = bool(levels)
         self.error: str | None = None
         self.assignor = StreamsAssignor(
             Topology().add_source("words", topics=[topic]).add_processor("n", parents=["words"]),
@@ -95,7 +102,8 @@ class LevelMember:
 
     def _poll(self) -> FinalizedLevels:
         self.polled_at.append(time.monotonic())
-        return self._source()
+        # Without levels it learns them from the leader; an empty answer would count as the latest.
+        return self._source() if self._finds else UNKNOWN_LEVELS
 
     @property
     def polls(self) -> int:
