@@ -159,14 +159,15 @@ class Topology:
                 Streams members cannot share such a topology.
 
         Raises:
-            TopologyError: the name is used, or cannot be part of a topic's name; no processor is
+            TopologyError: the name is used, or cannot be part of its changelog's; no processor is
                 given; a processor is unknown, a source or a sink; the retention is below 1 ms; or
                 `changelog_topic` is invalid or given beside `source_topic`.
         """
         users = _names(processors, node=name)
         if name in self._stores:
             raise TopologyError(f"state store {name!r} is added twice; remove one")
-        self._check_topic(f"{name}-changelog", node=name)
+        if logged and changelog_topic is None and source_topic is None:
+            self._check_topic(f"{name}-changelog", node=name)
         if not users:
             raise TopologyError(f"state store {name!r} has no processor; connect it to one")
         if retention_ms is not None and retention_ms < 1:
