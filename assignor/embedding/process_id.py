@@ -99,7 +99,7 @@ class LockedDirectory:
         """
         place = self.path / str(task)
         with self._files.lock:
-            if any(self._files.users.get(file, self) is not self for file in files):
+            if self._has_other_user(files):
                 return None
             try:
                 place.mkdir(exist_ok=True)
@@ -123,7 +123,10 @@ class LockedDirectory:
     def is_open_elsewhere(self, files: Sequence[Path]) -> bool:
         """Return whether another user in this process has one of the files."""
         with self._files.lock:
-            return any(self._files.users.get(file, self) is not self for file in files)
+            return self._has_other_user(files)
+
+    def _has_other_user(self, files: Sequence[Path]) -> bool:
+        return any(self._files.users.get(file, self) is not self for file in files)
 
     def remove_task(self, task: TaskId, files: Sequence[Path], *, unused_s: float) -> bool:
         """Remove files of a task, and its directory if it is empty then.

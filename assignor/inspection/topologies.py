@@ -64,19 +64,19 @@ def look_at_topologies(
     for member in natives:
         processes.setdefault(member.topology_version, set()).add(member.process)
     forms = _forms(natives)
+    memory = greatest(*(member.answer.reached for member in natives))
     described = {member.fingerprint for member in natives if member.carried is not None}
     undescribed = {m.process for m in members if m.fingerprint not in described}
     return TopologiesLook(
         processes={version: tuple(sorted(processes[version])) for version in sorted(processes)},
         undescribed=tuple(sorted(undescribed)),
-        families=tuple(_families(forms, natives, shape, facts)),
-        reached=_reached(natives, max(processes)),
+        families=tuple(_families(forms, memory, _level(natives), shape, facts)),
+        reached=_reached(memory, max(processes)),
     )
 
 
-def _reached(natives: Iterable[MemberLook], newest: int) -> Reached | None:
-    memory = greatest(*(member.answer.reached for member in natives)).values()
-    return max((entry for entry in memory if entry.version > newest), default=None)
+def _reached(memory: Mapping[bytes, Reached], newest: int) -> Reached | None:
+    return max((entry for entry in memory.values() if entry.version > newest), default=None)
 
 
 def _forms(natives: Sequence[MemberLook]) -> dict[bytes, _Form]:
@@ -133,19 +133,19 @@ def _by_number(entry: tuple[bytes, _Form]) -> tuple[bool, int, bytes]:
 
 def _families(
     forms: Mapping[bytes, _Form],
-    natives: Sequence[MemberLook],
+    memory: Mapping[bytes, Reached],
+    level: int | None,
     shape: Shape,
     facts: ClusterFacts,
 ) -> Iterable[FamilyLook]:
     """The families, as a leader decides them that remembers what the answers say."""
-    memory = greatest(*(member.answer.reached for member in natives))
     decisions = decide_forms(
         _carriers(forms),
         {
             fingerprint: frozenset((*form.sources(shape), *form.changelogs(shape)))
             for fingerprint, form in forms.items()
         },
-        level=_level(natives),
+        level=level,
         believe=lambda *_: dict(memory),
     ).families
     order = list(forms)

@@ -74,15 +74,21 @@ def run_tasks(
             ended.wait(min(pause.wait_ms / 1000, _LONGEST_PAUSE_S))
         else:
             errors.succeeded()
+        _seek(consumer, stores)
         _pause(consumer, stores)
+
+
+def _seek(consumer: Any, stores: TaskStores) -> None:
+    """Read records again that were dropped."""
+    assigned = consumer.assignment()
+    for partition, offset in stores.unread().items():
+        if partition in assigned:
+            consumer.seek(partition, offset)
 
 
 def _pause(consumer: Any, stores: TaskStores) -> None:
     """Fetch nothing for tasks that are not restored, and the others again."""
     waiting = {TopicPartition(*partition) for partition in stores.waiting}
     assigned, paused = consumer.assignment(), consumer.paused()
-    for partition, offset in stores.unread().items():
-        if partition in assigned:
-            consumer.seek(partition, offset)
     consumer.pause(*sorted(waiting & assigned - paused))
     consumer.resume(*sorted(paused & assigned - waiting))

@@ -15,7 +15,7 @@ ALL = tuple(TopicPartition("lines", partition) for partition in range(4))
 
 
 def stubborn(generation):
-    """A member with the old program that owns and runs all partitions, whatever it is told."""
+    """A member with the old program that owns and runs all partitions, in every generation."""
     program = carried_topologies([OLD], "app")
     return written(
         start("native", number=55),
