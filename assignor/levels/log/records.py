@@ -37,6 +37,7 @@ NO_MINIMUMS: Mapping[str, int] = MappingProxyType({})
 BATCH_LIMIT: Final = 1 << 20
 """Most bytes of one batch, the same as a broker's default limit for one record."""
 
+_LAST_EPOCH: Final = (1 << 63) - 1
 _MEMBERS_SINCE: Final = 3
 _NOTES_SINCE: Final = 2
 # A reader of format 1 can read format 2; it skips the notes.
@@ -113,7 +114,16 @@ def level_change(
     *,
     minimums: Mapping[str, int] = NO_MINIMUMS,
 ) -> LogBatch:
-    """Return the batch that finalizes levels and raises minimums, with the next epoch."""
+    """Return the batch that finalizes levels and raises minimums, with the next epoch.
+
+    Raises:
+        StoreError: the epoch is the last one that readers take; another program wrote it.
+    """
+    if state.levels.epoch >= _LAST_EPOCH:
+        raise StoreError(
+            f"the feature log has the last epoch, {_LAST_EPOCH}, so no change can follow: another"
+            " program wrote that record; delete the log and finalize its levels again"
+        )
     return LogBatch(
         epoch=max(state.levels.epoch, FIRST_EPOCH) + 1,
         levels=dict(sorted(levels.items())),
@@ -254,7 +264,7 @@ def decode_batch(data: bytes, *, name: str) -> LogBatch:
             )
         at_ms, who, why = fields.get("note", (0, "", ""))
         batch = LogBatch(
-            epoch=whole_number(fields["epoch"], what="epoch"),
+            epoch=whole_number(fields["epoch"], what="epoch", most=_LAST_EPOCH),
             is_snapshot=bool(fields["snapshot"]),
             levels={
                 text(feature): whole_number(level, what=feature)

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assignor.levels.log import Note
+from assignor.levels.log.records import LogState, encode_batch, snapshot
 from assignor.levels.log.topic import (
     NOBODY,
     TopicRecord,
@@ -18,7 +19,13 @@ from assignor.levels.log.topic import (
     topic_name,
 )
 from assignor.stores import LaterRelease, StoreError
-from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, TASK_PLACEMENT, LevelRange
+from probing.features import (
+    ASSIGNMENT_PROTOCOL,
+    PERSISTENT_METADATA,
+    TASK_PLACEMENT,
+    FinalizedLevels,
+    LevelRange,
+)
 
 NOTE = Note(at_ms=1, who="ada", why="try it")
 MEMBERS = {"m1": {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)}}
@@ -248,3 +255,12 @@ def test_a_record_of_the_topic_has_the_format_of_the_setting(topic):
         assert (fields["format"], fields["readable_since"]) == (log_format, since)
         assert ("members" in fields) == (log_format == 3)
         assert topic.view().state.levels == change.after.levels
+
+
+def test_no_change_follows_the_last_epoch_that_readers_take():
+    state = LogState(levels=FinalizedLevels(levels={TASK_PLACEMENT: 1}, epoch=2**63 - 1))
+    topic = Topic()
+    topic.write(b"k", msgpack.packb([1, NOBODY, encode_batch(snapshot(state), log_format=1)]))
+    assert topic.view().state.levels == state.levels
+    with pytest.raises(StoreError, match="delete the log and finalize its levels again"):
+        topic.change({TASK_PLACEMENT: 2})
