@@ -281,10 +281,9 @@ class StreamsMember:
             return Received(assignment=None, commands=commands, for_version=True)
         return Received(assignment=None, commands=commands, failure=failure)
 
-    def levels_polled(self, polled: FinalizedLevels, *, leads: bool) -> RejoinNow | None:
-        """Adopt newer finalized levels; return the rejoin of a leader for them (KIP-584, T3)."""
-        self.state, commands = member_step(self.state, LevelsPolled(polled=polled, leads=leads))
-        return next((command for command in commands if isinstance(command, RejoinNow)), None)
+    def levels_polled(self, polled: FinalizedLevels) -> None:
+        """Take in levels that polls found; the next subscription goes by them if they are newer."""
+        self.state, _ = member_step(self.state, LevelsPolled(polled=polled))
 
     def forget_tasks(self) -> None:
         """Stop claiming tasks: the group removed this member, so other members run them now."""

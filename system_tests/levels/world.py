@@ -25,7 +25,14 @@ from assignor import (
 )
 from assignor.levels import generation_support
 from encoding import TopicPartition
-from probing import HELD_BACK, RejoinNow, Release, find_release, member_ranges
+from probing import (
+    HELD_BACK,
+    RejoinNow,
+    Release,
+    find_release,
+    member_ranges,
+    rejoin_for_levels,
+)
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     PERSISTENT_METADATA,
@@ -33,6 +40,7 @@ from probing.features import (
     FinalizedLevels,
     NodeSupport,
     native_features,
+    newest_levels,
 )
 from system_tests.levels.events import Event, EventKind
 from system_tests.levels.log import GroupLog
@@ -61,11 +69,12 @@ _TOPOLOGY: Final = (
 
 @dataclass(slots=True, kw_only=True)
 class _Running:
-    """A running member, its release, and the broker that it polls."""
+    """A running member, its release, the broker that it polls, and the newest levels found."""
 
     member: StreamsMember
     release: str
     broker: int
+    found: FinalizedLevels = UNKNOWN_LEVELS
 
 
 class LevelsWorld:
@@ -169,10 +178,17 @@ class LevelsWorld:
     def _poll(self, name: str) -> None:
         """A member polls its broker; the leader starts a rebalance for new levels."""
         running = self._members[name]
-        rejoin = running.member.levels_polled(
-            self._brokers[running.broker], leads=name == self._leader
-        )
-        self._record(EventKind.POLLED, name, self._brokers[running.broker])
+        polled = self._brokers[running.broker]
+        self._record(EventKind.POLLED, name, polled)
+        rejoin = None
+        newest = newest_levels((running.found, polled))
+        if newest != running.found:  # as `LevelWatch`
+            running.found = newest
+            rejoin = rejoin_for_levels(
+                running.member.state, newest, leads=name == self._leader, is_led_by_jvm=False
+            )
+        if rejoin is not None:
+            self._record(EventKind.ASKED, name, newest, why=rejoin.why)
         if name == self._leader and self.log.raise_minimums(self._led):
             minimum = self.log.minimums.get(ASSIGNMENT_PROTOCOL, 0)
             self._record(EventKind.DEPRECATED, name, self.log.last, minimum=minimum)
@@ -305,12 +321,14 @@ class LevelsWorld:
     def _written(self) -> list[GroupMember]:
         blobs = []
         for name in self._names:
+            running = self._members[name]
+            running.member.levels_polled(running.found)
             try:
-                value, data = self._members[name].member.subscription()
+                value, data = running.member.subscription()
             except MemberRefused as refused:
                 self._stop(name, EventKind.REFUSED, str(refused))
                 continue
-            levels = self._members[name].member.state.levels
+            levels = running.member.state.levels
             self._record(EventKind.WROTE, name, levels, version=value.version)
             blobs.append(GroupMember(member_id=name, user_data=data))
         return blobs
