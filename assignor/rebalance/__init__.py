@@ -46,14 +46,14 @@ from assignor.rebalance.leader import (
     MemberBytes,
     StalledCopies,
     assign_group,
-    assign_threads,
     fit_group,
     protocol_bytes,
-    reported_levels,
 )
 from assignor.rebalance.member import StreamsMember
 from assignor.rebalance.member_facts import MemberIdentity, Received, answered_persistent_version
+from assignor.rebalance.reported_levels import reported_levels
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
+from assignor.rebalance.threads import assign_threads
 
 __all__ = [
     "GROUP_RECORD_LIMIT",

@@ -23,7 +23,6 @@ from assignor.rebalance.held_tasks import (
     stateful_tasks,
     view_routing,
 )
-from assignor.rebalance.leader import supported_ranges
 from assignor.rebalance.member_facts import (
     MemberIdentity,
     Received,
@@ -33,6 +32,7 @@ from assignor.rebalance.member_facts import (
     outdated_answer,
     seen_by_jvm_leaders,
 )
+from assignor.rebalance.reported_levels import supported_ranges
 from assignor.rebalance.routing_view import Routing, routing_of
 from assignor.topology import CarriedTopologies, Subtopology
 from encoding import (

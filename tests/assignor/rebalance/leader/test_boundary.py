@@ -6,7 +6,7 @@ import pytest
 
 from assignor import GroupMember, LeaderKnowledge, assign_group
 from assignor.rebalance.leader import placing
-from assignor.rebalance.leader.boundary import Bounds, read_member
+from assignor.rebalance.leader.boundary import Bounds, decode_members, read_member
 from assignor.rebalance.leader.claims import (
     LONG_PATIENCE,
     PATIENCE,
@@ -14,10 +14,10 @@ from assignor.rebalance.leader.claims import (
     Claims,
     check_claims,
 )
-from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, reported_levels
+from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
 from assignor.rebalance.leader.withholding import withhold
-from assignor.rebalance.placements import Placement
+from assignor.rebalance.reported_levels import HIGHEST_EPOCH, reported_levels
 from assignor.topology import plan_tasks
 from encoding import RUNNING, PartitionRange, TaskId, TaskOffsetSums, encode_subscription
 from probing import find_release
@@ -30,7 +30,8 @@ PLAN = plan_tasks(TOPOLOGY.subtopologies("app"), {"lines": 6})
 
 
 def read(member, generation=-1):
-    return read_member(member, NATIVE, Bounds(plan=PLAN, generation=generation))
+    decoded = decode_members([member], NATIVE)
+    return read_member(member, Bounds(plan=PLAN, decoded=decoded, generation=generation))
 
 
 def sums_of(columns, names=None):
