@@ -58,7 +58,7 @@ def changing_byte(value: Subscription, release: Release, unique: int) -> bytes:
     return bytes([unique % 256])
 
 
-def native_answer(assignment: Assignment) -> NativeAnswer | None:
+def read_native_answer(assignment: Assignment) -> NativeAnswer | None:
     """Return what a native leader answers beside Kafka's two numbers; None from a JVM leader."""
     native = assignment.native
     if native is None:

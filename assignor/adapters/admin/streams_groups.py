@@ -24,7 +24,7 @@ from assignor.inspection import (
     DescribedStreamsGroup,
     InternalTopic,
     StreamsFacts,
-    StreamsMember,
+    StreamsGroupMember,
     StreamsSubtopology,
     StreamsTask,
     StreamsTasks,
@@ -163,7 +163,9 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
     )
 
 
-def _partitions_read(parts: Iterable[StreamsSubtopology], members: Iterable[StreamsMember]) -> int:
+def _partitions_read(
+    parts: Iterable[StreamsSubtopology], members: Iterable[StreamsGroupMember]
+) -> int:
     """Return how many partitions the active tasks of all members read, without listing them."""
     topics = {part.subtopology_id: len(part.input_topics) for part in parts}
     active = (task for member in members for task in member.current.active)
@@ -191,9 +193,9 @@ def _topic(group_id: str, row: Any) -> InternalTopic:
     )
 
 
-def _member(group_id: str, row: Any) -> StreamsMember:
+def _member(group_id: str, row: Any) -> StreamsGroupMember:
     endpoint = row.user_endpoint
-    return StreamsMember(
+    return StreamsGroupMember(
         member_id=str(row.member_id),
         member_epoch=int(row.member_epoch),
         client_id=str(row.client_id),

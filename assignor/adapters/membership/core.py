@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.adapters.membership.client import UNKNOWN_GENERATION
-from assignor.adapters.membership.setup import MemberSetup, static_identity
+from assignor.adapters.membership.setup import MemberSetup
+from assignor.adapters.membership.static_membership import static_identity
 from assignor.embedding import AtHand, lags_or_prior
 from assignor.logs import line_logger
 from assignor.rebalance import (

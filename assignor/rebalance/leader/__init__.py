@@ -4,6 +4,7 @@ from assignor.rebalance.leader.answer_bytes import MemberAnswer
 from assignor.rebalance.leader.assign import GroupAnswer, assign_group
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
+from assignor.rebalance.leader.members import UNKNOWN_GENERATION, GroupMember
 from assignor.rebalance.leader.record_budget import (
     GROUP_RECORD_LIMIT,
     RECORD_BYTES,
@@ -13,7 +14,6 @@ from assignor.rebalance.leader.record_budget import (
 )
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES
-from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, GroupMember
 
 __all__ = [
     "GROUP_RECORD_LIMIT",

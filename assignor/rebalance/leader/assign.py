@@ -5,7 +5,7 @@ topologies and plans tasks; `_answer` has the steps from there to the answers. N
 harm another member: values are restricted to what the group can contain (`boundary`), a member
 whose bytes cannot be decoded is quarantined and reported, claims of ownership are believed for a
 few rebalances (`claims`), and any other failure is traced to the member that causes it
-(`suspects`).
+(`quarantine`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,12 @@ from assignor.rebalance.leader.boundary import Decoded, decode_members
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.generation import Generation, GroupRequest, read_generation
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
+from assignor.rebalance.leader.members import GroupMember
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
+from assignor.rebalance.leader.quarantine import answer_with_quarantine
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
-from assignor.rebalance.leader.subscriptions import GroupMember
-from assignor.rebalance.leader.suspects import without_suspects
 from assignor.rebalance.leader.withholding import withhold
 from assignor.topology import Subtopology, TaskPlan, plan_tasks
 from encoding import Subscription, TaskId, TopicPartition, View
@@ -133,7 +133,7 @@ def assign_group(
     )
     if not is_native:
         return _answer(request, {})
-    answer, fault = without_suspects(
+    answer, fault = answer_with_quarantine(
         partial(_answer, request),
         [m.member_id for m in request.members if m.member_id != knowledge.leader_id],
         otherwise=partial(_keep, request),
@@ -205,9 +205,9 @@ def _plan(
     return plan_tasks(own, partition_counts), (*topologies.warnings, why)
 
 
-def _answer(request: GroupRequest, suspects: Mapping[str, str]) -> GroupAnswer:
+def _answer(request: GroupRequest, ignored: Mapping[str, str]) -> GroupAnswer:
     """Read the group, place its tasks, write the answers; if that fails, keep tasks in place."""
-    generation = read_generation(request, suspects)
+    generation = read_generation(request, ignored)
     shares = generation.shares()
     try:
         return _written(

@@ -15,7 +15,7 @@ import numpy as np
 from assignor.rebalance.blobs import read_subscription
 from assignor.rebalance.endpoints import parse_endpoint
 from assignor.rebalance.forms import GroupTopologies, in_group_numbers
-from assignor.rebalance.leader.subscriptions import (
+from assignor.rebalance.leader.members import (
     UNKNOWN_GENERATION,
     GroupMember,
     ReadMember,
@@ -65,14 +65,14 @@ class Bounds:
         decoded: member id -> its subscription, for every member (`decode_members`).
         generation: of the rebalance that is being decided; -1 if the client does not tell. What a
             member owns it got in an earlier one.
-        suspects: member id -> why its subscription is not used, whatever it contains.
+        ignored: member id -> why its subscription is not used, whatever it contains.
         topologies: which member numbers tasks how; None: all as the plan does.
     """
 
     plan: TaskPlan
     decoded: Mapping[str, Decoded]
     generation: int = UNKNOWN_GENERATION
-    suspects: Mapping[str, str] = field(default_factory=dict)
+    ignored: Mapping[str, str] = field(default_factory=dict)
     topologies: GroupTopologies | None = None
 
     def numbered(self, member_id: str, value: Subscription) -> Subscription:
@@ -95,9 +95,9 @@ class Bounds:
 def read_member(member: GroupMember, bounds: Bounds) -> ReadMember:
     """Return a member with its decoded subscription restricted to the bounds; never raises."""
     member = replace(member, owned_partitions=_known(member.owned_partitions, bounds.plan))
-    suspected = bounds.suspects.get(member.member_id)
-    if suspected is not None:
-        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=suspected)
+    why = bounds.ignored.get(member.member_id)
+    if why is not None:
+        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=why)
     value = bounds.decoded[member.member_id]
     if isinstance(value, DecodeError):
         return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=str(value))

@@ -7,7 +7,7 @@ that a leader with late or stale information is corrected.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.rebalance.leader.subscriptions import ReadMember
+from assignor.rebalance.leader.members import ReadMember
 from assignor.rebalance.reported_levels import reported_levels
 from encoding import NativeSubscription, shown
 from probing import Content, LeaderDecision, Release

@@ -26,17 +26,17 @@ from assignor.rebalance.leader.finalized_levels import (
     without_tasks,
 )
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
-from assignor.rebalance.leader.placements import Placement, merged_placements
-from assignor.rebalance.leader.subscriptions import (
+from assignor.rebalance.leader.members import (
     GroupMember,
     ReadMember,
     endpoints_of,
-    held_view,
     kept_copies,
     of_plan,
     selection_of,
+    view_to_refer_to,
     wants_shutdown,
 )
+from assignor.rebalance.leader.placements import Placement, merged_placements
 from assignor.topology import TaskPlan, without_subtopologies
 from encoding import (
     AssignorError,
@@ -204,17 +204,17 @@ class Generation:
         return [member for member in self.members if member.id not in left_out]
 
 
-def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Generation:
+def read_generation(request: GroupRequest, ignored: Mapping[str, str]) -> Generation:
     """Read a group and decide everything but the placement.
 
     Args:
         request: the group.
-        suspects: member id -> why its bytes are not used, whatever they contain.
+        ignored: member id -> why its bytes are not used, whatever they contain.
 
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
     """
-    settings, knowledge, bounds = request.settings, request.knowledge, _bounds(request, suspects)
+    settings, knowledge, bounds = request.settings, request.knowledge, _bounds(request, ignored)
     everyone = [read_member(member, bounds) for member in request.members]
     group_levels = levels_of_group(settings.release, everyone, knowledge.levels)
     levels = group_levels.levels
@@ -262,11 +262,11 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
     )
 
 
-def _bounds(request: GroupRequest, suspects: Mapping[str, str]) -> Bounds:
+def _bounds(request: GroupRequest, ignored: Mapping[str, str]) -> Bounds:
     return Bounds(
         plan=request.plan,
         generation=request.knowledge.generation,
-        suspects=suspects,
+        ignored=ignored,
         decoded=request.decoded,
         topologies=request.topologies,
     )
@@ -335,5 +335,5 @@ def _native_members(release: Release, members: Sequence[ReadMember]) -> dict[str
             version = max(
                 (v for v in release.native_versions if v <= latest), default=EARLIEST_NATIVE_VERSION
             )
-            natives[member.id] = NativeMember(version=version, held=held_view(member))
+            natives[member.id] = NativeMember(version=version, held=view_to_refer_to(member))
     return natives

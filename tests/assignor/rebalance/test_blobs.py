@@ -8,7 +8,7 @@ import pytest
 from assignor.rebalance import blobs
 from assignor.rebalance.blobs import read_answer, write_answer, write_subscription
 from assignor.rebalance.leader.boundary import decode_members
-from assignor.rebalance.leader.subscriptions import GroupMember
+from assignor.rebalance.leader.members import GroupMember
 from encoding import (
     KNOWN_VERSIONS,
     Assignment,

@@ -1,4 +1,4 @@
-"""The rules of the boundary, of claims and of suspects, each in a case where it decides."""
+"""The rules of the boundary, of claims and of quarantine, each in a case where it decides."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from assignor.rebalance.leader.claims import (
     check_claims,
 )
 from assignor.rebalance.leader.placements import Placement
-from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
+from assignor.rebalance.leader.quarantine import MOST_ATTEMPTS, answer_with_quarantine
 from assignor.rebalance.leader.withholding import withhold
 from assignor.rebalance.reported_levels import HIGHEST_EPOCH, reported_levels
 from assignor.topology import plan_tasks
@@ -198,11 +198,11 @@ def test_with_an_honest_members_process_id_no_claim_now_and_then_stops_tasks_for
 def answering(*culprits):
     """A leader that fails if it uses bytes of these members; counts its calls."""
 
-    def answer(suspects):
+    def answer(ignored):
         answer.asked += 1
-        if set(culprits) - suspects.keys():
+        if set(culprits) - ignored.keys():
             raise ValueError("no")
-        return sorted(suspects)
+        return sorted(ignored)
 
     answer.asked = 0
     return answer
@@ -214,7 +214,7 @@ NAMES = [f"m{n:03}" for n in range(100)]
 @pytest.mark.parametrize("culprits", [("m000",), ("m099",), ("m003", "m004"), ("m001", "m050")])
 def test_only_faulty_members_are_left_out(culprits):
     answer = answering(*culprits)
-    found, fault = without_suspects(answer, NAMES, otherwise=lambda why: why)
+    found, fault = answer_with_quarantine(answer, NAMES, otherwise=lambda why: why)
     assert found == sorted(culprits)
     assert all(name in fault for name in culprits)
     assert answer.asked <= MOST_ATTEMPTS
@@ -222,7 +222,7 @@ def test_only_faulty_members_are_left_out(culprits):
 
 def test_a_failure_with_most_members_is_not_traced_to_a_member():
     answer = answering(*NAMES[:60])
-    found, fault = without_suspects(answer, NAMES, otherwise=lambda _: "kept")
+    found, fault = answer_with_quarantine(answer, NAMES, otherwise=lambda _: "kept")
     assert found == "kept"
     assert "m000" not in fault
     assert answer.asked <= 3 * MOST_ATTEMPTS
@@ -277,7 +277,7 @@ def test_tasks_that_stay_where_they_ran_stay_with_whom_they_were_given_to(monkey
     assert set(answer.answers["m1"].assignment.active_tasks) == set(TASKS[3:])
 
 
-def test_the_leader_does_not_suspect_itself(monkeypatch):
+def test_the_leader_does_not_quarantine_itself(monkeypatch):
     real = placing.clients_of
 
     def fails_of_the_leader(members, *arguments):
