@@ -4,17 +4,19 @@ What a broker sends is checked here: a value that no coordinator sends (a negati
 member id that occurs twice) ends the inspection of this group with a sentence.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion
 
-from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.adapters.admin.client import Admin, BrokerError
 from assignor.adapters.admin.groups import (
     EARLIEST,
     LATEST,
     committed_with_epochs,
+    if_authorized,
     offsets_at,
     raise_for,
     topic_facts,
@@ -97,13 +99,7 @@ def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
     """
     unknown: list[str] = []
 
-    def allowed(otherwise: Any, ask: Callable[[], Any]) -> Any:
-        try:
-            return ask()
-        except NotAuthorized as error:
-            unknown.append(str(error))
-            return otherwise
-
+    allowed = partial(if_authorized, unknown)
     topics = allowed(None, lambda: topic_facts(admin, lambda _: group_topics_of(group)))
     sizes = None if topics is None else {name: row.partitions for name, row in topics.items()}
     for name, size in (sizes or {}).items():
