@@ -38,6 +38,7 @@ from probing.member import (
     member_ranges,
     member_step,
     protocol_level,
+    rejoin_for_levels,
     start_member,
     subscription_version,
 )
@@ -121,6 +122,7 @@ __all__ = [
     "member_step",
     "next_version_for",
     "protocol_level",
+    "rejoin_for_levels",
     "start_member",
     "subscription_version",
     "upgrade_from_value",

@@ -178,10 +178,6 @@ def _two(
     return state, answer, next((trace for trace in traces if trace is not None), None)
 
 
-def _client(facts: Facts, client: int) -> str | None:
-    return None if client == NOBODY else facts.state.clients[client]
-
-
 def _work_json(state: GroupState, answer: TaskAssignment) -> dict[str, Any]:
     """Return each client's work before and after; empty if tasks have no weights."""
     if state.weights is None:
@@ -210,8 +206,8 @@ def _as_json(label: str, facts: Facts) -> dict[str, Any]:
             {
                 "kind": move.kind,
                 "task": str(facts.state.tasks[move.task]),
-                "from": _client(facts, move.source),
-                "to": _client(facts, move.client),
+                "from": facts.client_id(move.source),
+                "to": facts.client_id(move.client),
                 "rule": move.reason.rule,
                 "why": move.reason.why,
                 "records": move.records,

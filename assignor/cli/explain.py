@@ -158,12 +158,8 @@ def _show(
 
 def _below_json(facts: Facts, low: BelowShare) -> dict[str, Any]:
     """Return the object for a client that runs fewer stateful tasks than its share."""
-    client, why = _client_id(facts, low.client), low.shortage.value
+    client, why = facts.client_id(low.client), low.shortage.value
     return {"client": client, "held": low.held, "share": low.share, "why": why}
-
-
-def _client_id(facts: Facts, client: int) -> str | None:
-    return None if client == NOBODY else facts.state.clients[client]
 
 
 def _task_json(facts: Facts, task: int) -> dict[str, Any]:
@@ -179,9 +175,9 @@ def _task_json(facts: Facts, task: int) -> dict[str, Any]:
     return {
         "task": str(facts.state.tasks[task]),
         "stateful": bool(facts.state.stateful[task]),
-        "active": _client_id(facts, facts.active[task]),
-        "before": _client_id(facts, facts.owner(task)),
-        "target": _client_id(facts, target),
+        "active": facts.client_id(facts.active[task]),
+        "before": facts.client_id(facts.owner(task)),
+        "target": facts.client_id(target),
         "rule": reason.rule,
         "why": reason.why,
         "copies": copies,
@@ -190,7 +186,7 @@ def _task_json(facts: Facts, task: int) -> dict[str, Any]:
 
 
 def _copy_json(facts: Facts, client: int, kind: str, rule: str, why: str) -> dict[str, Any]:
-    return {"client": _client_id(facts, client), "kind": kind, "rule": rule, "why": why}
+    return {"client": facts.client_id(client), "kind": kind, "rule": rule, "why": why}
 
 
 def _lag_json(lag: int | None) -> int | str | None:
@@ -199,7 +195,7 @@ def _lag_json(lag: int | None) -> int | str | None:
 
 def _candidate_json(facts: Facts, candidate: Candidate) -> dict[str, Any]:
     return {
-        "client": _client_id(facts, candidate.client),
+        "client": facts.client_id(candidate.client),
         "role": candidate.role,
         "was_owner": candidate.was_owner,
         "is_target": candidate.is_target,
@@ -220,8 +216,8 @@ def _candidate_json(facts: Facts, candidate: Candidate) -> dict[str, Any]:
 def _change_json(facts: Facts, change: Change) -> dict[str, Any]:
     return {
         "if": change.condition,
-        "active": _client_id(facts, change.active),
-        "warms_up": _client_id(facts, change.warms_up),
+        "active": facts.client_id(change.active),
+        "warms_up": facts.client_id(change.warms_up),
     }
 
 

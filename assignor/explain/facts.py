@@ -172,6 +172,10 @@ class Facts:
         """Where the task belongs in the end; NOBODY where that is not known."""
         return NOBODY if self.trace is None else int(self.trace.target[task])
 
+    def client_id(self, client: int) -> str | None:
+        """The process id of a client; None for NOBODY."""
+        return None if client == NOBODY else self.state.clients[client]
+
     def lag(self, task: int, client: int) -> int | None:
         """The lag that the client reports for the task; None: it has no state."""
         known = self._lags.get(task)

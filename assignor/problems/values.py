@@ -8,6 +8,7 @@ from typing import Any, Final
 from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import TaskId, shown
+from encoding.primitives import is_integer
 
 _LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
 _QUOTED_CHARS = 100
@@ -144,7 +145,7 @@ def read_client(
         )
     client = checked_object(given, where)
     threads = client.get("threads", 1)
-    if not _is_whole(threads) or not 0 <= threads <= _THREADS_MAX:
+    if not is_integer(threads) or not 0 <= threads <= _THREADS_MAX:
         raise ProblemError(
             f"{where} has threads {quoted(threads)}; give a whole number, 0 to {_THREADS_MAX}"
         )
@@ -202,7 +203,3 @@ def records_behind(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LAG_UNKNOWN:
         raise ProblemError(f"{where} has lag {quoted(value)}; give a whole number, 0 or more")
     return value
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -9,18 +9,6 @@ from assignor.rebalance.consumer_protocol import (
     safe_consumer_subscription,
 )
 from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
-from assignor.rebalance.following import (
-    NEW_PACE,
-    AskAgain,
-    DropRejoin,
-    End,
-    Rejoin,
-    RejoinLater,
-    RejoinPace,
-    Report,
-    Step,
-    steps_after,
-)
 from assignor.rebalance.forms import (
     NO_TOPOLOGIES,
     NOT_HERE,
@@ -46,14 +34,26 @@ from assignor.rebalance.leader import (
     MemberBytes,
     StalledCopies,
     assign_group,
-    assign_threads,
     fit_group,
     protocol_bytes,
-    reported_levels,
 )
 from assignor.rebalance.member import StreamsMember
 from assignor.rebalance.member_facts import MemberIdentity, Received, answered_persistent_version
+from assignor.rebalance.rejoin_backoff import (
+    NEW_PACE,
+    AskAgain,
+    DropRejoin,
+    End,
+    Rejoin,
+    RejoinLater,
+    RejoinPace,
+    Report,
+    Step,
+    steps_after,
+)
+from assignor.rebalance.reported_levels import reported_levels
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
+from assignor.rebalance.threads import assign_threads
 
 __all__ = [
     "GROUP_RECORD_LIMIT",

@@ -180,7 +180,7 @@ def known_sizes(
     return tuple(sizes)
 
 
-def held_view(
+def view_after(
     held: View | None, native: NativeAssignment, sizes: tuple[int, ...] | None
 ) -> View | None:
     """Return the view after an answer; None: unknown, and the leader sends it in full next time.

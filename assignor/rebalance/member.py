@@ -17,22 +17,22 @@ from assignor.rebalance.held_tasks import (
     TasksHeld,
     UnfollowableAnswer,
     held_tasks,
-    held_view,
     known_sizes,
     offset_sums,
     stateful_tasks,
+    view_after,
     view_routing,
 )
-from assignor.rebalance.leader import supported_ranges
 from assignor.rebalance.member_facts import (
     MemberIdentity,
     Received,
     changing_byte,
-    native_answer,
     other_topology,
     outdated_answer,
+    read_native_answer,
     seen_by_jvm_leaders,
 )
+from assignor.rebalance.reported_levels import supported_ranges
 from assignor.rebalance.routing_view import Routing, routing_of
 from assignor.topology import CarriedTopologies, Subtopology
 from encoding import (
@@ -244,7 +244,7 @@ class StreamsMember:
             next_rebalance_ms=assignment.next_rebalance_ms,
             now_ms=now_ms,
             led_supported_version=led_supported_version,
-            native=native_answer(assignment) if self._release.is_native else None,
+            native=read_native_answer(assignment) if self._release.is_native else None,
         )
         self.state, commands = member_step(self.state, event)
         for_version = not any(isinstance(c, KeepVersion | WriteNextTime) for c in commands)
@@ -281,10 +281,9 @@ class StreamsMember:
             return Received(assignment=None, commands=commands, for_version=True)
         return Received(assignment=None, commands=commands, failure=failure)
 
-    def levels_polled(self, polled: FinalizedLevels, *, leads: bool) -> RejoinNow | None:
-        """Adopt newer finalized levels; return the rejoin of a leader for them (KIP-584, T3)."""
-        self.state, commands = member_step(self.state, LevelsPolled(polled=polled, leads=leads))
-        return next((command for command in commands if isinstance(command, RejoinNow)), None)
+    def levels_polled(self, polled: FinalizedLevels) -> None:
+        """Take in levels that polls found; the next subscription goes by them if they are newer."""
+        self.state, _ = member_step(self.state, LevelsPolled(polled=polled))
 
     def forget_tasks(self) -> None:
         """Stop claiming tasks: the group removed this member, so other members run them now."""
@@ -300,13 +299,13 @@ class StreamsMember:
             )
         if native.numbered_by:
             self._sizes = known_sizes(self._subtopologies, native.partition_counts) or ()
-            self.view = held_view(self.view, native, native.sizes)
+            self.view = view_after(self.view, native, native.sizes)
             parts = self.topology.in_group_numbers(native.numbered_by)
             return routing_of(self.view, parts, native.partition_counts) if self.view else Routing()
         # Numbers the tasks of the next subscription, if the answer is about this topology.
         self._sizes = () if other_topology(assignment, self._subtopologies) else native.sizes
         sizes = known_sizes(self._subtopologies, native.partition_counts)
-        self.view = held_view(self.view, native, sizes)
+        self.view = view_after(self.view, native, sizes)
         if self.view is None:
             return Routing()
         return view_routing(self.view, self._subtopologies, native.partition_counts)

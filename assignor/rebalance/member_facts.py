@@ -7,7 +7,7 @@ from uuid import UUID
 from assignor.errors import ConfigError
 from assignor.rebalance.endpoints import checked_endpoint
 from assignor.rebalance.forms import OwnTopology
-from assignor.rebalance.leader import reported_levels
+from assignor.rebalance.reported_levels import reported_levels
 from assignor.topology import Subtopology, is_topic_name
 from encoding import Assignment, Subscription, TaskOffsetSums, shown
 from probing import EARLIEST_NATIVE_VERSION, Command, MemberModel, NativeAnswer, Release
@@ -58,7 +58,7 @@ def changing_byte(value: Subscription, release: Release, unique: int) -> bytes:
     return bytes([unique % 256])
 
 
-def native_answer(assignment: Assignment) -> NativeAnswer | None:
+def read_native_answer(assignment: Assignment) -> NativeAnswer | None:
     """Return what a native leader answers beside Kafka's two numbers; None from a JVM leader."""
     native = assignment.native
     if native is None:

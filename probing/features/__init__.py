@@ -1,7 +1,6 @@
 """Feature levels: supported ranges, finalized levels, updates; sans-IO (KIP-584, KIP-778)."""
 
 from probing.features.bootstrap import BOOTSTRAP_RULES, FoundLog, InitialLevel, initial_level
-from probing.features.decide import REQUEST_RULES, decide_update
 from probing.features.group import (
     LOOK_RULES,
     LookDecision,
@@ -52,9 +51,10 @@ from probing.features.native_table import (
     TOPOLOGY_VERSION,
     native_features,
 )
-from probing.features.rules import UPDATE_RULES
 from probing.features.table import Feature, FeatureTable, Level
-from probing.features.update import (
+from probing.features.updates.decide import REQUEST_RULES, decide_update
+from probing.features.updates.rules import UPDATE_RULES
+from probing.features.updates.values import (
     Change,
     ControllerView,
     FeatureUpdate,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from probing.features.kafka_table import default_levels
-from probing.features.update import LevelRecord
+from probing.features.updates.values import LevelRecord
 
 PREVIEW_LEVEL: Final = 1
 

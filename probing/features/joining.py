@@ -10,7 +10,7 @@ from typing import Final
 
 from probing.features.levels import FinalizedLevels
 from probing.features.table import FeatureTable
-from probing.features.update import NodeSupport
+from probing.features.updates.values import NodeSupport
 
 UNSUPPORTED_VERSION: Final = 35
 """Kafka's error code for a registration that is rejected because of a level."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from probing.features.levels import FinalizedLevels
 from probing.features.native_table import TOPOLOGY_VERSION
-from probing.features.update import NodeSupport
+from probing.features.updates.values import NodeSupport
 
 
 def raised_minimums(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from probing.leader.native_answers import native_answer, next_version_numbers
+from probing.leader.native_answers import decide_native_answer, next_version_numbers
 from probing.leader.next_version import next_version_for
 from probing.leader.rules import (
     LEADER_RULES,
@@ -95,7 +95,7 @@ def decide_answers(
     why = _sentence(rule, group)
     if rule.outcome is LeaderOutcome.DIES:
         return _decision(group, rule, why, (), version=0, common=UNKNOWN_VERSION)
-    natives = [native_answer(group, member) for member in group.natives]
+    natives = [decide_native_answer(group, member) for member in group.natives]
     if rule.outcome is LeaderOutcome.ERROR_TO_ALL:
         # Kafka writes errors in the leader's latest version, which older members cannot read.
         version = common = group.latest

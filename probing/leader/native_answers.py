@@ -74,7 +74,7 @@ def next_version_numbers(
     )
 
 
-def native_answer(group: GroupVersions, member: MemberVersions) -> AnswerDecision:
+def decide_native_answer(group: GroupVersions, member: MemberVersions) -> AnswerDecision:
     """Return the answer of a native leader to one native member."""
     release = group.release
     rule = next(rule for rule in NATIVE_ANSWER_RULES if rule.holds(release, member))

@@ -87,15 +87,15 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelsPolled:
-    """A member polled its level source (KIP-584, T3).
+    """A member is about to write or to lead, and takes in what its polls found (KIP-584, T3).
+
+    `rejoin_for_levels` decides whether a poll leads to a rebalance.
 
     Attributes:
-        polled: the levels found; ``UNKNOWN_LEVELS`` if no broker answered.
-        leads: the member leads the group; only the leader starts a rebalance for new levels.
+        polled: the newest levels found; ``UNKNOWN_LEVELS`` if no broker answered.
     """
 
     polled: FinalizedLevels
-    leads: bool
 
 
 Event = AssignmentReceived | LevelsPolled | RebalanceStarted | TimePassed

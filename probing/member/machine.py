@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from probing.features import FinalizedLevels, LookNumbers, decide_look, newest_levels
+from probing.features import FinalizedLevels, newest_levels
 from probing.member.events import (
     ERROR_NAMES,
     INFORMATIVE_ERROR,
@@ -60,7 +60,7 @@ def member_step(state: MemberState, event: Event) -> tuple[MemberState, tuple[Co
         case RebalanceStarted():
             return replace(state, rebalancing=True), ()
         case LevelsPolled():
-            return _levels_polled(state, event)
+            return replace(state, polled=newest_levels((state.polled, event.polled))), ()
         case TimePassed(now_ms=now_ms):
             return _time_passed(state, now_ms)
         case _:
@@ -85,18 +85,6 @@ def _take_levels(
         f" write version {used} next time instead of {state.used_version}",
     )
     return replace(after, used_version=used), (*commands, capped)
-
-
-def _levels_polled(
-    state: MemberState, event: LevelsPolled
-) -> tuple[MemberState, tuple[Command, ...]]:
-    """Remember the polled levels; if they are new, the leader starts a rebalance."""
-    look = decide_look(LookNumbers(polled=event.polled, adopted=state.levels))
-    state = replace(state, polled=newest_levels((state.polled, event.polled)))
-    if not (look.starts_rebalance and event.leads):
-        return state, ()
-    rejoin = RejoinNow(used_version=state.used_version, rule=look.rule, why=look.why)
-    return replace(state, next_rebalance_ms=NO_REBALANCE), (rejoin,)
 
 
 def _assignment_received(

@@ -9,6 +9,7 @@ from pyspark.sql import functions as sql
 
 from assignor import AssignmentConfig, ClientInput
 from assignor.placement import too_few_clients
+from assignor.placement.racks import rack_warnings
 from spark_assign.huge.group import NO_CLASSES, Classes, Group, spread_of
 from spark_assign.huge.worker.actives import LEVELS
 from spark_assign.huge.worker.rows import NULL_HASH, Ints, Names
@@ -73,32 +74,10 @@ def made_of(
     _check(members)
     inputs = _inputs(members)
     threads = np.array([client_input.threads for client_input in inputs], dtype=np.int64)
-    racks = sorted({client_input.rack for client_input in inputs if client_input.rack is not None})
-    sources = changelogs = NO_CLASSES
-    warnings = _too_few_standbys(config, threads)
-    has_logs = False
-    wanted = config.rack_aware_assignment_strategy
-    names: list[str | None] = [None]
-    if wanted != "none" and not racks:
-        warnings.append(f"{wanted} has no effect: no client has a rack; set client.rack")
-    elif wanted != "none":
-        has_logs = any(any(row.changelog_racks or ()) for row in lists)
-        has_sources = any(any(row.partition_racks or ()) for row in lists)
-        lacking = [client_input.process_id for client_input in inputs if client_input.rack is None]
-        if not has_sources:
-            warnings.append(f"{wanted} has no effect: no replica racks of source partitions known")
-        elif len(racks) > 1:
-            names = [*racks, *([None] if lacking else [])]
-            sources = _classes(lists, "partition_racks", "source", names)
-            changelogs = _classes(lists, "changelog_racks", "log", names)
-        if lacking:
-            warnings.append(
-                f"{len(lacking)} clients, the first {lacking[0]}, have no rack; {wanted} does "
-                f"not move their tasks; set client.rack"
-            )
-    number = {name: index for index, name in enumerate(names)}
-    costs = len(names) > 1
-    kinds = len(sources.weight) if costs else 1
+    racks = _rack_costs(inputs, lists, config.rack_aware_assignment_strategy)
+    number = {name: index for index, name in enumerate(racks.names)}
+    costs = len(racks.names) > 1
+    kinds = len(racks.sources.weight) if costs else 1
     most = _CELLS // (LEVELS * 2 * len(inputs) * kinds)
     group = Group(
         clients=tuple(client_input.process_id for client_input in inputs),
@@ -107,16 +86,55 @@ def made_of(
         rack_of=np.array(
             [number[client_input.rack] if costs else 0 for client_input in inputs], dtype=np.int64
         ),
-        lacks_rack=np.array([costs and name is None for name in names], dtype=np.bool_),
+        lacks_rack=np.array([costs and name is None for name in racks.names], dtype=np.bool_),
         config=config,
         strategy=strategy,
-        spread=(spread := spread_of(inputs, config, has_changelog_racks=has_logs)),
+        spread=(spread := spread_of(inputs, config, has_changelog_racks=racks.has_changelogs)),
         cells=np.array(spread.cells, dtype=np.int64),
         buckets=max(1, min(_MOST_BUCKETS, most)),
-        sources=sources,
-        changelogs=changelogs,
+        sources=racks.sources,
+        changelogs=racks.changelogs,
     )
-    return group, tuple(warnings)
+    return group, (*_too_few_standbys(config, threads), *racks.warnings)
+
+
+class _RackCosts(NamedTuple):
+    """Racks of a group that have costs, classes of tasks by these costs, and warnings.
+
+    Attributes:
+        names: the racks, and None last if clients have none; [None] without costs.
+        sources, changelogs: classes of tasks by the racks of their partitions.
+        has_changelogs: whether racks of any changelog partition are known.
+        warnings: about racks that are not known.
+    """
+
+    names: Sequence[str | None] = (None,)
+    sources: Classes = NO_CLASSES
+    changelogs: Classes = NO_CLASSES
+    has_changelogs: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def _rack_costs(inputs: Sequence[ClientInput], lists: Sequence[Row], strategy: str) -> _RackCosts:
+    if strategy == "none":
+        return _RackCosts()
+    racks = sorted({client.rack for client in inputs if client.rack is not None})
+    lacking = [client.process_id for client in inputs if client.rack is None]
+    has_sources = any(any(row.partition_racks or ()) for row in lists)
+    warnings = rack_warnings(strategy, lacking, len(inputs), kind="source", is_known=has_sources)
+    if not racks:
+        return _RackCosts(warnings=warnings)
+    has_changelogs = any(any(row.changelog_racks or ()) for row in lists)
+    if not has_sources or len(racks) == 1:
+        return _RackCosts(has_changelogs=has_changelogs, warnings=warnings)
+    names = [*racks, *([None] if lacking else [])]
+    return _RackCosts(
+        names=names,
+        sources=_classes(lists, "partition_racks", "source", names),
+        changelogs=_classes(lists, "changelog_racks", "log", names),
+        has_changelogs=has_changelogs,
+        warnings=warnings,
+    )
 
 
 def _inputs(members: Sequence[Member]) -> list[ClientInput]:
@@ -153,10 +171,10 @@ def _check(members: Sequence[Member]) -> None:
         before, seen[row.hash] = row.client, row.client
 
 
-def _too_few_standbys(config: AssignmentConfig, threads: Ints) -> list[str]:
+def _too_few_standbys(config: AssignmentConfig, threads: Ints) -> tuple[str, ...]:
     usable = int((threads > 0).sum()) or len(threads)
     configured = config.num_standby_replicas
-    return list(too_few_clients(configured, min(configured, usable - 1), usable))
+    return tuple(too_few_clients(configured, min(configured, usable - 1), usable))
 
 
 def _lists(tasks: DataFrame) -> list[Row]:

@@ -266,7 +266,7 @@ def _thread(group: Group, evidence: Evidence, thread: StreamThread) -> tuple[Has
         (_PHASES[thread.phase], thread.leads, thread.generation == group.generation),
         (thread.rejoin_needed, thread.rejoin_after),
         thread.led_supported,
-        (bool(thread.member_id), evidence.processes_in_group(thread.name)),
+        (bool(thread.member_id), evidence.in_group(thread.name)),
         thread.member_id in evidence.cached,
     )
 

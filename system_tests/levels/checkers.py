@@ -1,12 +1,14 @@
 """Rules of a group with levels; each is a function of the events of a run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from probing import HELD_BACK
-from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
+from probing.features import ASSIGNMENT_PROTOCOL, NO_EPOCH, FinalizedLevels
 from system_tests.levels.events import Event, EventKind
-from system_tests.levels.world import LATER, LATER_FIRST, PARTITIONS
+from system_tests.levels.members import LATER, LATER_FIRST
+from system_tests.levels.world import PARTITIONS
 from system_tests.sim import Broken
 
 _HELD_VERSION: Final = HELD_BACK.level_of(ASSIGNMENT_PROTOCOL)
@@ -126,6 +128,31 @@ def _no_rejoin(events: Sequence[Event]) -> Iterator[_Finding]:
             yield event.step, f"{event.subject} rejoined: {event.why}"
 
 
+def _leader_asks(events: Sequence[Event]) -> Iterator[_Finding]:
+    """The leader, and no other member, asks for a rebalance when it finds new levels."""
+    leader = ""
+    used: dict[str, FinalizedLevels] = {}
+    found: dict[str, int] = {}
+    for event, after in pairwise(events):
+        name, levels = event.subject, event.levels
+        if event.what in (EventKind.STARTED, EventKind.WROTE, EventKind.FOLLOWED):
+            used[name] = levels
+        if event.what is EventKind.STARTED:
+            found[name] = NO_EPOCH
+        elif event.what is EventKind.LED:
+            leader = name
+        elif event.what is EventKind.POLLED:
+            is_new = levels.epoch > max(found[name], used[name].epoch)
+            is_new = is_new and levels.levels != used[name].levels
+            found[name] = max(found[name], levels.epoch)
+            asks = after.what is EventKind.ASKED and after.subject == name
+            if asks != (is_new and name == leader):
+                place = "leader" if name == leader else "follower"
+                news = "newer levels" if is_new else "nothing new"
+                asked = "asks" if asks else "does not ask"
+                yield event.step, f"{place} {name} finds {news} and {asked} for a rebalance"
+
+
 def _all_tasks(events: Sequence[Event]) -> Iterator[_Finding]:
     """After a rebalance every task has one owner, and every owner can apply its assignment."""
     group: tuple[str, ...] = ()
@@ -216,6 +243,7 @@ LEVEL_RULES: Final[Mapping[str, Callable[[Sequence[Event]], Iterator[_Finding]]]
     "nobody writes above its level": _capped,
     "held back until a level is finalized": _held_back,
     "no rejoin for a level": _no_rejoin,
+    "the leader asks for new levels": _leader_asks,
     "every task has one owner": _all_tasks,
     "a minimum rises when all have it": _minimum,
     "the older program comes back": _goes_back,

@@ -20,6 +20,7 @@ class EventKind(StrEnum):
     LEARNED = "learned"
     STALE = "stale"
     POLLED = "polled"
+    ASKED = "asked"
     DEPRECATED = "deprecated"
     ROLLBACK_STARTED = "rollback"
     ROLLBACK_DONE = "back"
@@ -39,7 +40,8 @@ class Event:
         tasks: assigned active tasks, for `FOLLOWED`.
         followers: members of the group, for `LED`, rollbacks and `ENDED`.
         minimum: new minimum of the protocol, for `DEPRECATED`.
-        why: reason; for `STARTED` the name of the release.
+        why: reason; for `STARTED` the name of the release. `ASKED` follows the `POLLED` of a member
+            that asks for a rebalance because of what it found.
     """
 
     step: int

@@ -7,25 +7,24 @@ like, members forget everything when they are started anew, and any member may c
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Final
-from uuid import UUID
 
 from assignor import (
     AssignmentConfig,
     GroupMember,
     LeaderKnowledge,
     LeaderSettings,
-    MemberIdentity,
     MemberRefused,
-    StreamsMember,
-    Topology,
     assign_group,
     sticky,
 )
 from assignor.levels import generation_support
 from encoding import TopicPartition
-from probing import HELD_BACK, RejoinNow, Release, find_release, member_ranges
+from probing import (
+    HELD_BACK,
+    RejoinNow,
+    member_ranges,
+)
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     PERSISTENT_METADATA,
@@ -36,6 +35,14 @@ from probing.features import (
 )
 from system_tests.levels.events import Event, EventKind
 from system_tests.levels.log import GroupLog
+from system_tests.levels.members import (
+    LATER,
+    LATER_FIRST,
+    SUBTOPOLOGIES,
+    RunningMember,
+    program,
+    running_member,
+)
 from system_tests.sim import Scheduler
 
 PARTITIONS: Final = 6
@@ -45,27 +52,6 @@ MOST_ROUNDS: Final = 8
 PROTOCOL_LEVELS: Final = (4, 9, 11, 101, 102)
 OLD_LATEST: Final = 101
 """The highest level of the older release, `native`."""
-LATER_FIRST: Final = 11
-LATER: Final = replace(
-    find_release("next"), name="later", known_versions=(LATER_FIRST,), latest_version=LATER_FIRST
-)
-"""A release after `next` that does not support the first levels of the protocol."""
-
-_TOPOLOGY: Final = (
-    Topology()
-    .add_source("lines", topics=["lines"])
-    .add_processor("count", parents=["lines"])
-    .add_state_store("counts", processors=["count"])
-)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Running:
-    """A running member, its release, and the broker that it polls."""
-
-    member: StreamsMember
-    release: str
-    broker: int
 
 
 class LevelsWorld:
@@ -89,7 +75,7 @@ class LevelsWorld:
         self._steps = steps
         self._brokers = [self.log.last] * BROKERS
         self._stale: set[int] = set()
-        self._members: dict[str, _Running] = {}
+        self._members: dict[str, RunningMember] = {}
         self._leader = ""
         self._led: tuple[NodeSupport, ...] = ()
         self._starts = 0
@@ -169,10 +155,11 @@ class LevelsWorld:
     def _poll(self, name: str) -> None:
         """A member polls its broker; the leader starts a rebalance for new levels."""
         running = self._members[name]
-        rejoin = running.member.levels_polled(
-            self._brokers[running.broker], leads=name == self._leader
-        )
-        self._record(EventKind.POLLED, name, self._brokers[running.broker])
+        polled = self._brokers[running.broker]
+        self._record(EventKind.POLLED, name, polled)
+        rejoin = running.poll(polled, leads=name == self._leader)
+        if rejoin is not None:
+            self._record(EventKind.ASKED, name, running.found, why=rejoin.why)
         if name == self._leader and self.log.raise_minimums(self._led):
             minimum = self.log.minimums.get(ASSIGNMENT_PROTOCOL, 0)
             self._record(EventKind.DEPRECATED, name, self.log.last, minimum=minimum)
@@ -246,17 +233,15 @@ class LevelsWorld:
     def _start(self, release: str, *, name: str | None = None) -> None:
         self._starts += 1
         name = name or f"m{self._starts}"
-        member = StreamsMember(
-            _program(release),
-            MemberIdentity(process_id=UUID(int=self._starts)),
-            subtopologies=_TOPOLOGY.subtopologies("app"),
+        running = running_member(
+            release,
+            number=self._starts,
+            broker=self._rng.delay(0, BROKERS - 1),
             levels=HELD_BACK if self.holds_back else UNKNOWN_LEVELS,
         )
-        self._members[name] = _Running(
-            member=member, release=release, broker=self._rng.delay(0, BROKERS - 1)
-        )
+        self._members[name] = running
         self._leader = self._leader or name
-        self._record(EventKind.STARTED, name, member.state.levels, why=release)
+        self._record(EventKind.STARTED, name, running.member.state.levels, why=release)
 
     def _stop(self, name: str, what: EventKind, why: str = "") -> None:
         levels = self._members.pop(name).member.state.levels
@@ -285,8 +270,8 @@ class LevelsWorld:
         state = leader.state
         answer = assign_group(
             LeaderSettings(
-                release=_program(self._members[self._leader].release),
-                subtopologies=_TOPOLOGY.subtopologies("app"),
+                release=program(self._members[self._leader].release),
+                subtopologies=SUBTOPOLOGIES,
                 config=AssignmentConfig(),
                 strategy=sticky,
             ),
@@ -305,12 +290,14 @@ class LevelsWorld:
     def _written(self) -> list[GroupMember]:
         blobs = []
         for name in self._names:
+            running = self._members[name]
+            running.member.levels_polled(running.found)
             try:
-                value, data = self._members[name].member.subscription()
+                value, data = running.member.subscription()
             except MemberRefused as refused:
                 self._stop(name, EventKind.REFUSED, str(refused))
                 continue
-            levels = self._members[name].member.state.levels
+            levels = running.member.state.levels
             self._record(EventKind.WROTE, name, levels, version=value.version)
             blobs.append(GroupMember(member_id=name, user_data=data))
         return blobs
@@ -339,7 +326,3 @@ class LevelsWorld:
     ) -> None:
         event = Event(step=self._step, what=what, subject=subject, levels=levels, **details)
         self.events.append(event)
-
-
-def _program(name: str) -> Release:
-    return LATER if name == LATER.name else find_release(name)

@@ -74,7 +74,7 @@ class Evidence:
             future=self.future,
         )
 
-    def processes_in_group(self, thread: str) -> bool:
+    def in_group(self, thread: str) -> bool:
         """Whether the thread is a member now; one that expired is not, and is fenced."""
         return self.member_ids.get(thread, "") in self.members
 
@@ -151,7 +151,7 @@ def one_owner(evidence: Evidence, event: Took) -> str | None:
     for thread, owned in evidence.owned.items():
         if thread != event.thread and not owned.isdisjoint(event.partitions):
             both = sorted(owned.intersection(event.partitions))
-            if evidence.processes_in_group(thread):
+            if evidence.in_group(thread):
                 return f"{event.thread} took {_named(both)}, which {thread} still processes"
     return None
 
@@ -163,7 +163,7 @@ def one_active(evidence: Evidence, event: Took) -> str | None:
     for thread, tasks in evidence.tasks.items():
         if thread != event.thread and not tasks.isdisjoint(event.active_tasks):
             both = sorted(tasks.intersection(event.active_tasks))
-            if evidence.processes_in_group(thread):
+            if evidence.in_group(thread):
                 return f"{event.thread} runs {', '.join(map(str, both))}, which {thread} runs too"
     return None
 

@@ -99,15 +99,15 @@ def cluster_facts(
         BrokerError: the cluster does not answer.
     """
     unknown: list[str] = []
-    topics = _allowed(unknown, {}, lambda: topic_facts(admin, topics_of))
-    committed = _allowed(unknown, {}, lambda: committed_offsets(admin, group_id))
+    topics = if_authorized(unknown, {}, lambda: topic_facts(admin, topics_of))
+    committed = if_authorized(unknown, {}, lambda: committed_offsets(admin, group_id))
     partitions = {
         TopicPartition(topic, number)
         for topic, facts in topics.items()
         for number in range(facts.partitions)
     }
-    ends = _allowed(unknown, {}, lambda: offsets_at(admin, partitions, LATEST))
-    limit = _allowed(unknown, None, lambda: _record_limit(admin))
+    ends = if_authorized(unknown, {}, lambda: offsets_at(admin, partitions, LATEST))
+    limit = if_authorized(unknown, None, lambda: _record_limit(admin))
     return ClusterFacts(
         topics=topics,
         committed=committed,
@@ -117,7 +117,8 @@ def cluster_facts(
     )
 
 
-def _allowed(unknown: list[str], otherwise: Any, ask: Callable[[], Any]) -> Any:
+def if_authorized(unknown: list[str], otherwise: Any, ask: Callable[[], Any]) -> Any:
+    """Return what `ask` returns; if it lacks rights, `otherwise`, and add why to `unknown`."""
     try:
         return ask()
     except NotAuthorized as error:

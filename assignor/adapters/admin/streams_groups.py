@@ -4,17 +4,19 @@ What a broker sends is checked here: a value that no coordinator sends (a negati
 member id that occurs twice) ends the inspection of this group with a sentence.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion
 
-from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.adapters.admin.client import Admin, BrokerError
 from assignor.adapters.admin.groups import (
     EARLIEST,
     LATEST,
     committed_with_epochs,
+    if_authorized,
     offsets_at,
     raise_for,
     topic_facts,
@@ -24,7 +26,7 @@ from assignor.inspection import (
     DescribedStreamsGroup,
     InternalTopic,
     StreamsFacts,
-    StreamsMember,
+    StreamsGroupMember,
     StreamsSubtopology,
     StreamsTask,
     StreamsTasks,
@@ -97,13 +99,7 @@ def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
     """
     unknown: list[str] = []
 
-    def allowed(otherwise: Any, ask: Callable[[], Any]) -> Any:
-        try:
-            return ask()
-        except NotAuthorized as error:
-            unknown.append(str(error))
-            return otherwise
-
+    allowed = partial(if_authorized, unknown)
     topics = allowed(None, lambda: topic_facts(admin, lambda _: group_topics_of(group)))
     sizes = None if topics is None else {name: row.partitions for name, row in topics.items()}
     for name, size in (sizes or {}).items():
@@ -163,7 +159,9 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
     )
 
 
-def _partitions_read(parts: Iterable[StreamsSubtopology], members: Iterable[StreamsMember]) -> int:
+def _partitions_read(
+    parts: Iterable[StreamsSubtopology], members: Iterable[StreamsGroupMember]
+) -> int:
     """Return how many partitions the active tasks of all members read, without listing them."""
     topics = {part.subtopology_id: len(part.input_topics) for part in parts}
     active = (task for member in members for task in member.current.active)
@@ -191,9 +189,9 @@ def _topic(group_id: str, row: Any) -> InternalTopic:
     )
 
 
-def _member(group_id: str, row: Any) -> StreamsMember:
+def _member(group_id: str, row: Any) -> StreamsGroupMember:
     endpoint = row.user_endpoint
-    return StreamsMember(
+    return StreamsGroupMember(
         member_id=str(row.member_id),
         member_epoch=int(row.member_epoch),
         client_id=str(row.client_id),

@@ -14,7 +14,7 @@ from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.events import Change, Mailbox
-from assignor.adapters.confluent.member import GroupMember
+from assignor.adapters.confluent.member import ConfluentMember
 from assignor.adapters.confluent.offsets import (
     checked_offsets,
     offset_after,
@@ -86,7 +86,9 @@ class Consumer(CheckedReader):
         self._assignor = new_assignor(topology, topologies, options, settings, self._mailbox)
         self._topologies = tuple(topologies or filter(None, [topology]))
         watch = ReaderWatch(settings, self._mailbox, reader_reaches(weakref.ref(self)))
-        self._member = GroupMember(settings, self._assignor, self._mailbox, self._commits, watch)
+        self._member = ConfluentMember(
+            settings, self._assignor, self._mailbox, self._commits, watch
+        )
         self._is_open = True
         self._abandon = weakref.finalize(
             self, _abandoned, self._member, self._assignor, self._polling
@@ -334,7 +336,7 @@ class Consumer(CheckedReader):
             )
 
 
-def _abandoned(member: GroupMember, assignor: StreamsAssignor, polling: OneThread) -> None:
+def _abandoned(member: ConfluentMember, assignor: StreamsAssignor, polling: OneThread) -> None:
     """End what a consumer leaves behind that was not closed; a forked process has none of it."""
     if not polling.is_forked:
         member.abandon()

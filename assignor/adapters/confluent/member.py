@@ -63,7 +63,7 @@ class _Wanted:
     closes: bool = False
 
 
-class GroupMember:
+class ConfluentMember:
     """A member of the group, from the first `subscribe` or commit to `close`.
 
     Args:

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.adapters.membership.client import UNKNOWN_GENERATION
-from assignor.adapters.membership.setup import MemberSetup, static_identity
+from assignor.adapters.membership.setup import MemberSetup
+from assignor.adapters.membership.static_membership import static_identity
 from assignor.embedding import AtHand, lags_or_prior
 from assignor.logs import line_logger
 from assignor.rebalance import (
@@ -28,8 +29,8 @@ from assignor.rebalance import (
 )
 from assignor.topology import Subtopology
 from encoding import AssignorError, Subscription, TaskId, TopicPartition, shown
-from probing import RebalanceProtocol, Refuse, protocol_level
-from probing.features import FinalizedLevels, LookNumbers, decide_look
+from probing import RebalanceProtocol, Refuse, rejoin_for_levels
+from probing.features import FinalizedLevels
 
 _log = line_logger(__name__)
 
@@ -326,20 +327,17 @@ class MembershipCore:
 
     def poll_levels(self, found: FinalizedLevels) -> None:
         """Go by finalized levels that were found, if they are newer."""
-        self.member.levels_polled(found, leads=False)
+        self.member.levels_polled(found)
 
     def why_rejoin_for(self, found: FinalizedLevels) -> str:
         """Return why this member has to ask for a rebalance for new levels, or "".
 
-        A native leader asks, since a rebalance informs the whole group; a JVM leader does not, so a
-        member that writes above the level asks. Called on the thread that reads the levels.
+        Called on the thread that reads the levels.
         """
-        # Levels that this leader has put into an answer on its way need no further rebalance.
-        look = decide_look(LookNumbers(polled=found, adopted=self.member.state.known_levels))
-        level = protocol_level(found)
-        is_above = level is not None and self.member.state.used_version > level
-        has_to_ask = self.leads or (self._led_by_jvm and is_above)
-        return look.why if look.starts_rebalance and has_to_ask else ""
+        rejoin = rejoin_for_levels(
+            self.member.state, found, leads=self.leads, is_led_by_jvm=self._led_by_jvm
+        )
+        return "" if rejoin is None else rejoin.why
 
 
 def _moved_away(before: TasksHeld, held: TasksHeld) -> TasksHeld:

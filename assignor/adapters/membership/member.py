@@ -237,25 +237,13 @@ class Membership:
     def _decide_or_report(
         self, cluster: ClusterMetadata, group: Sequence[GroupMember]
     ) -> GroupAnswer:
-        client, directory = self.followups.client, self.resources.directory
         try:
-            known, watch = self.core.known_subtopologies, self.resources.cluster
-
-            def decide() -> GroupAnswer:
-                parts = self.core.known_subtopologies
-                counts = partition_counts(cluster, {t for p in parts for t in p.source_topics})
-                return self.core.decide(
-                    group,
-                    watch.at_hand(counts),
-                    persistent_version=0 if directory is None else directory.stores.version,
-                    generation=UNKNOWN_GENERATION if client is None else client.generation(),
-                    now_ms=_now_ms(),
-                )
-
-            answer = decide()
-            watch.know(self.core.known_subtopologies)
+            known = self.core.known_subtopologies
+            answer = self._decide_once(cluster, group)
+            self.resources.cluster.know(self.core.known_subtopologies)
             # Members may have brought subtopologies whose topics were not looked at yet.
-            return answer if self.core.known_subtopologies == known else decide()
+            is_complete = self.core.known_subtopologies == known
+            return answer if is_complete else self._decide_once(cluster, group)
         except LeaderRefused as error:
             self.reporter.fail(str(error))
             raise
@@ -271,6 +259,17 @@ class Membership:
             )
             self._report_no_answer(why)
             raise TaskAssignmentError(why) from error
+
+    def _decide_once(self, cluster: ClusterMetadata, group: Sequence[GroupMember]) -> GroupAnswer:
+        client, directory = self.followups.client, self.resources.directory
+        topics = {t for part in self.core.known_subtopologies for t in part.source_topics}
+        return self.core.decide(
+            group,
+            self.resources.cluster.at_hand(partition_counts(cluster, topics)),
+            persistent_version=0 if directory is None else directory.stores.version,
+            generation=UNKNOWN_GENERATION if client is None else client.generation(),
+            now_ms=_now_ms(),
+        )
 
     def _report_no_answer(self, why: str) -> None:
         self.reporter.observe(AssignmentFailed(why=why))

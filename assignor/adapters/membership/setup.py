@@ -1,9 +1,9 @@
 """From checked options to what the membership core is made of: settings, identity, member."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
 from assignor.adapters.membership.options import MemberOptions
 from assignor.config import config_from_mapping
@@ -18,8 +18,6 @@ from probing.topologies import Reached
 
 # Stands for the group id, with which the options are checked again once it is known.
 _UNNAMED = "application"
-# Process ids of static members are names in this space.
-_STATIC_MEMBERS = UUID("8a7f0d2c-5b1e-4c39-9d64-30f1b6a27e55")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,23 +173,6 @@ def identity_of(
         rack=rack,
         client_tags=dict(client_tags) if isinstance(client_tags, Mapping) else client_tags or {},
     )
-
-
-def static_identity(
-    identity: MemberIdentity, group_instance_id: str, *, application_id: str | None
-) -> MemberIdentity:
-    """Return the identity of a static member (KIP-345).
-
-    Args:
-        identity: as it is so far.
-        group_instance_id: the consumer's `group.instance.id`.
-        application_id: given where the process id is to follow from the two names, so that the
-            member is the same client after a restart during which no rebalance ran.
-    """
-    if application_id is None:
-        return replace(identity, instance_id=group_instance_id)
-    named = uuid5(_STATIC_MEMBERS, f"{application_id}/{group_instance_id}")
-    return replace(identity, instance_id=group_instance_id, process_id=named)
 
 
 def offered_protocol(

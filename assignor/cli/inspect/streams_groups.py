@@ -11,7 +11,7 @@ from assignor.cli.toolkit.text import TextTable, cell, line, text_grid
 from assignor.inspection import (
     InternalTopic,
     StreamsGroupLook,
-    StreamsMember,
+    StreamsGroupMember,
     StreamsTask,
     StreamsTasks,
     short_id,
@@ -132,7 +132,7 @@ def _members(look: StreamsGroupLook, width: int, *, cut: bool) -> TextTable:
     return table
 
 
-def _counts(look: StreamsGroupLook, member: StreamsMember) -> tuple[str, ...]:
+def _counts(look: StreamsGroupLook, member: StreamsGroupMember) -> tuple[str, ...]:
     starting, stopping = look.to_start[member.member_id], look.to_stop[member.member_id]
     return (
         str(member.member_epoch),
@@ -245,7 +245,7 @@ def _topic(row: InternalTopic) -> dict[str, Any]:
     }
 
 
-def _member(look: StreamsGroupLook, member: StreamsMember) -> dict[str, Any]:
+def _member(look: StreamsGroupLook, member: StreamsGroupMember) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "client": look.client_names[member.member_id],

@@ -84,7 +84,9 @@ def native_sizes(group: SizedGroup, members: Sequence[SizedMember]) -> Iterator[
         yield EncodingSize(
             name=f"native_{form}",
             subscriptions=tuple(len(_native_subscription(group, m, reported)) for m in members),
-            assignments=tuple(len(_native_answer(group, member, part)) for member in answered),
+            assignments=tuple(
+                len(_native_assignment_bytes(group, member, part)) for member in answered
+            ),
         )
 
 
@@ -168,7 +170,9 @@ def _native_subscription(
     )
 
 
-def _native_answer(group: SizedGroup, member: SizedMember, native: NativeAssignment) -> bytes:
+def _native_assignment_bytes(
+    group: SizedGroup, member: SizedMember, native: NativeAssignment
+) -> bytes:
     return encode_assignment(
         Assignment(
             version=_NATIVE,

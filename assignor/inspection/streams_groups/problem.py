@@ -11,7 +11,7 @@ from assignor.inspection.streams_groups.values import (
     DescribedStreamsGroup,
     StreamsFacts,
     StreamsGroupLook,
-    StreamsMember,
+    StreamsGroupMember,
     StreamsTask,
 )
 from assignor.problems import PROTOCOL_KEY, ProblemError
@@ -130,8 +130,8 @@ def _end_sums(
     return found
 
 
-def _processes(group: DescribedStreamsGroup) -> dict[str, list[StreamsMember]]:
-    found: dict[str, list[StreamsMember]] = {}
+def _processes(group: DescribedStreamsGroup) -> dict[str, list[StreamsGroupMember]]:
+    found: dict[str, list[StreamsGroupMember]] = {}
     for member in sorted(group.members, key=lambda member: (member.process_id, member.member_id)):
         found.setdefault(member.process_id, []).append(member)
     return found
@@ -164,7 +164,7 @@ def _topics(group: DescribedStreamsGroup, facts: StreamsFacts) -> dict[str, Any]
 
 def _client(
     look: StreamsGroupLook,
-    members: Collection[StreamsMember],
+    members: Collection[StreamsGroupMember],
     stateful: Collection[StreamsTask],
     sums: Mapping[StreamsTask, int] | None,
 ) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _note(
 
 
 def _process_named(
-    look: StreamsGroupLook, processes: Mapping[str, list[StreamsMember]], name: str
+    look: StreamsGroupLook, processes: Mapping[str, list[StreamsGroupMember]], name: str
 ) -> str:
     names = {
         process: look.client_names.get(members[0].member_id, "")

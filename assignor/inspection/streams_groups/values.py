@@ -76,7 +76,7 @@ class StreamsSubtopology:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsMember:
+class StreamsGroupMember:
     """A member as described: one stream thread of a process.
 
     Attributes:
@@ -126,7 +126,7 @@ class DescribedStreamsGroup:
     assignment_epoch: int
     topology_epoch: int | None = None
     subtopologies: tuple[StreamsSubtopology, ...] | None = None
-    members: tuple[StreamsMember, ...] = ()
+    members: tuple[StreamsGroupMember, ...] = ()
     coordinator: str = ""
 
 

@@ -10,6 +10,8 @@ Missing information reduces the optimisation, with a warning: a partition with u
 costs nothing, and a client without a rack keeps its tasks. (Kafka then skips the step, and logs.)
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from assignor.placement.racks.bounded import group_arcs, solve_groups
@@ -273,30 +275,48 @@ def missing_racks(
     """
     strategy = state.config.rack_aware_assignment_strategy
     lacking = [c for c, rack in zip(state.clients, state.racks, strict=True) if rack is None]
-    warnings = []
-    if lacking and len(lacking) == len(state.clients):
+    clients = len(state.clients)
+    warnings = rack_warnings(strategy, lacking, clients, kind=kind, is_known=racks is not None)
+    if racks is None or len(lacking) == clients or not unknown:
+        return warnings
+    lost = [str(state.tasks[task]) for task in tasks.tolist() if not all(racks[task])]
+    warning = (
+        f"some {kind} partitions of {_named(lost)} have unknown replica racks; {strategy} "
+        "ignores them; set broker.rack on all brokers"
+    )
+    return (*warnings, warning)
+
+
+def rack_warnings(
+    strategy: str, lacking: Sequence[str], clients: int, *, kind: str, is_known: bool
+) -> tuple[str, ...]:
+    """Warnings about racks without which a rack-aware strategy has less effect, or none.
+
+    Args:
+        strategy: value of rack.aware.assignment.strategy.
+        lacking: the clients without a rack.
+        clients: number of all clients.
+        kind: "source" or "changelog", the kind of partitions.
+        is_known: whether the replica racks of any of these partitions are known.
+    """
+    if len(lacking) == clients:
         return (f"{strategy} has no effect: no client has a rack; set client.rack",)
+    warnings = []
     if lacking:
         warnings.append(
             f"{_named(lacking)} {_without_rack(lacking)} under {strategy}; set client.rack"
         )
-    if racks is None:
-        return (*warnings, f"{strategy} has no effect: no replica racks of {kind} partitions known")
-    if unknown:
-        lost = [str(state.tasks[task]) for task in tasks.tolist() if not all(racks[task])]
-        warnings.append(
-            f"some {kind} partitions of {_named(lost)} have unknown replica racks; {strategy} "
-            "ignores them; set broker.rack on all brokers"
-        )
+    if not is_known:
+        warnings.append(f"{strategy} has no effect: no replica racks of {kind} partitions known")
     return tuple(warnings)
 
 
-def _named(names: list[str]) -> str:
+def _named(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
 
-def _without_rack(names: list[str]) -> str:
+def _without_rack(names: Sequence[str]) -> str:
     if len(names) == 1:
         return "has no rack and keeps its tasks"
     return "have no rack and keep their tasks"

@@ -60,18 +60,8 @@ class Spread:
     def of(cls, state: GroupState) -> "Spread":
         """The values of the group's clients, for all keys that have at least two values."""
         usable = state.capacity() > 0
-        columns: list[tuple[str | None, list[str | None], int]] = []
-        keys = state.config.rack_aware_assignment_tags
-        for key in keys:
-            values = [dict(tags).get(key) for tags in state.tags]
-            columns.append((key, values, 2 * (len(keys) + 1)))
-        # With tags and rack costs, racks are left out here: otherwise standbys would move back
-        # each time after the cost optimisation has moved them to another rack.
-        has_costs = state.config.rack_aware_assignment_strategy != "none"
-        if not (keys and has_costs and state.changelog_racks is not None):
-            columns.append((None, list(state.racks), 1))
         named, codes, distinct, weights = [], [], [], []
-        for name, values, weight in columns:
+        for name, values, weight in _values_by_key(state):
             number = {v: i for i, v in enumerate(sorted(set(values), key=lambda v: (v is None, v)))}
             code = np.array([number[value] for value in values], dtype=np.int64)
             count = len(set(code[usable].tolist()))
@@ -273,6 +263,20 @@ class Spread:
         for code, weight in zip(self.cell_codes, self.weights, strict=True):
             have += weight * len(set(code[able].tolist()))
         return have + self.look(tuple(able), left)[0]
+
+
+def _values_by_key(state: GroupState) -> list[tuple[str | None, list[str | None], int]]:
+    """Each key (None: racks), the value of each client, and the gain of a new value."""
+    keys = state.config.rack_aware_assignment_tags
+    columns: list[tuple[str | None, list[str | None], int]] = [
+        (key, [dict(tags).get(key) for tags in state.tags], 2 * (len(keys) + 1)) for key in keys
+    ]
+    # With tags and rack costs, racks are left out here: otherwise standbys would move back each
+    # time after the cost optimisation has moved them to another rack.
+    has_costs = state.config.rack_aware_assignment_strategy != "none"
+    if not (keys and has_costs and state.changelog_racks is not None):
+        columns.append((None, list(state.racks), 1))
+    return columns
 
 
 def _first(cells: Cells) -> int:

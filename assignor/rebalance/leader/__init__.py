@@ -3,8 +3,8 @@
 from assignor.rebalance.leader.answer_bytes import MemberAnswer
 from assignor.rebalance.leader.assign import GroupAnswer, assign_group
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
-from assignor.rebalance.leader.finalized_levels import reported_levels, supported_ranges
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings
+from assignor.rebalance.leader.members import UNKNOWN_GENERATION, GroupMember
 from assignor.rebalance.leader.record_budget import (
     GROUP_RECORD_LIMIT,
     RECORD_BYTES,
@@ -14,8 +14,6 @@ from assignor.rebalance.leader.record_budget import (
 )
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES
-from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, GroupMember
-from assignor.rebalance.leader.threads import assign_actives, assign_threads
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
@@ -32,11 +30,7 @@ __all__ = [
     "MemberAnswer",
     "MemberBytes",
     "StalledCopies",
-    "assign_actives",
     "assign_group",
-    "assign_threads",
     "fit_group",
     "protocol_bytes",
-    "reported_levels",
-    "supported_ranges",
 ]

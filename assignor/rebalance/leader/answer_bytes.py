@@ -13,13 +13,13 @@ from assignor.errors import TaskAssignmentError
 from assignor.rebalance.blobs import read_answer, write_answer
 from assignor.rebalance.leader.finalized_levels import levels_answered
 from assignor.rebalance.leader.generation import Generation, NativeMember
+from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.record_budget import (
     GroupBudget,
     MemberBytes,
     fit_group,
     protocol_bytes,
 )
-from assignor.rebalance.placements import Placement
 from assignor.rebalance.routing_view import group_view, host_map, task_sizes
 from encoding import (
     NO_REBALANCE,

@@ -5,16 +5,14 @@ topologies and plans tasks; `_answer` has the steps from there to the answers. N
 harm another member: values are restricted to what the group can contain (`boundary`), a member
 whose bytes cannot be decoded is quarantined and reported, claims of ownership are believed for a
 few rebalances (`claims`), and any other failure is traced to the member that causes it
-(`suspects`).
+(`quarantine`).
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from assignor.errors import TaskAssignmentError
-from assignor.rebalance.blobs import read_subscription
 from assignor.rebalance.forms import (
     NO_TOPOLOGIES,
     GroupTopologies,
@@ -24,18 +22,19 @@ from assignor.rebalance.forms import (
 )
 from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
+from assignor.rebalance.leader.boundary import Decoded, decode_members
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.generation import Generation, GroupRequest, read_generation
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
+from assignor.rebalance.leader.members import GroupMember
+from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
+from assignor.rebalance.leader.quarantine import answer_with_quarantine
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
-from assignor.rebalance.leader.subscriptions import GroupMember
-from assignor.rebalance.leader.suspects import without_suspects
 from assignor.rebalance.leader.withholding import withhold
-from assignor.rebalance.placements import Placement
 from assignor.topology import Subtopology, TaskPlan, plan_tasks
-from encoding import DecodeError, FutureSubscription, Subscription, TaskId, TopicPartition, View
+from encoding import Subscription, TaskId, TopicPartition, View
 from probing import LeaderDecision, RebalanceProtocol, Release
 
 NOTHING_KNOWN = LeaderKnowledge()
@@ -119,7 +118,7 @@ def assign_group(
         TaskAssignmentError: the topology does not fit the partition counts.
     """
     is_native = settings.release.is_native
-    decoded = _decoded(settings, members) if is_native else {}
+    decoded = decode_members(members, settings.release)
     topologies = _topologies(settings, decoded, knowledge, partition_counts) if is_native else None
     plan, plan_warnings = _plan(settings.subtopologies, topologies, partition_counts)
     request = GroupRequest(
@@ -134,7 +133,7 @@ def assign_group(
     )
     if not is_native:
         return _answer(request, {})
-    answer, fault = without_suspects(
+    answer, fault = answer_with_quarantine(
         partial(_answer, request),
         [m.member_id for m in request.members if m.member_id != knowledge.leader_id],
         otherwise=partial(_keep, request),
@@ -158,23 +157,9 @@ def _usable(
     return replace(knowledge, waits={}, end_offset_sums=None, claims=NO_CLAIMS, lags_before={})
 
 
-def _decoded(
-    settings: LeaderSettings, members: Sequence[GroupMember]
-) -> dict[str, Subscription | FutureSubscription]:
-    """The subscriptions that can be decoded, by member id."""
-    found = {}
-    for member in members:
-        # A member whose bytes cannot be decoded is quarantined when they are read.
-        with suppress(DecodeError):
-            found[member.member_id] = read_subscription(
-                member.user_data, settings.release.readable_versions
-            )
-    return found
-
-
 def _topologies(
     settings: LeaderSettings,
-    decoded: Mapping[str, Subscription | FutureSubscription],
+    decoded: Mapping[str, Decoded],
     knowledge: LeaderKnowledge,
     partition_counts: Mapping[str, int],
 ) -> GroupTopologies:
@@ -220,9 +205,9 @@ def _plan(
     return plan_tasks(own, partition_counts), (*topologies.warnings, why)
 
 
-def _answer(request: GroupRequest, suspects: Mapping[str, str]) -> GroupAnswer:
+def _answer(request: GroupRequest, ignored: Mapping[str, str]) -> GroupAnswer:
     """Read the group, place its tasks, write the answers; if that fails, keep tasks in place."""
-    generation = read_generation(request, suspects)
+    generation = read_generation(request, ignored)
     shares = generation.shares()
     try:
         return _written(

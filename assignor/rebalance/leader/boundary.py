@@ -6,7 +6,7 @@ group can have reached, endpoints to those that a client can connect to. Columns
 objects are made of them, so that the cost of a blob is bounded by its size.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 from assignor.rebalance.blobs import read_subscription
 from assignor.rebalance.endpoints import parse_endpoint
 from assignor.rebalance.forms import GroupTopologies, in_group_numbers
-from assignor.rebalance.leader.subscriptions import (
+from assignor.rebalance.leader.members import (
     UNKNOWN_GENERATION,
     GroupMember,
     ReadMember,
@@ -39,23 +39,40 @@ HIGHEST_EPOCH = 2**62
 """Of a routing view; one that is counted up from here always fits its field."""
 
 
+Decoded = Subscription | FutureSubscription | DecodeError
+"""What a member's bytes contain, or why they cannot be decoded."""
+
+
+def decode_members(members: Sequence[GroupMember], release: Release) -> dict[str, Decoded]:
+    """Return member id -> its subscription, as a leader of `release` reads it."""
+    decoded: dict[str, Decoded] = {}
+    for member in members:
+        try:
+            decoded[member.member_id] = read_subscription(
+                member.user_data, release.readable_versions
+            )
+        except DecodeError as error:
+            decoded[member.member_id] = error
+    return decoded
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
     """What a subscription of this group can contain.
 
     Attributes:
         plan: all tasks.
+        decoded: member id -> its subscription, for every member (`decode_members`).
         generation: of the rebalance that is being decided; -1 if the client does not tell. What a
             member owns it got in an earlier one.
-        suspects: member id -> why its subscription is not used, whatever it contains.
-        decoded: member id -> its subscription, where it was decoded before.
+        ignored: member id -> why its subscription is not used, whatever it contains.
         topologies: which member numbers tasks how; None: all as the plan does.
     """
 
     plan: TaskPlan
+    decoded: Mapping[str, Decoded]
     generation: int = UNKNOWN_GENERATION
-    suspects: Mapping[str, str] = field(default_factory=dict)
-    decoded: Mapping[str, Subscription | FutureSubscription] = field(default_factory=dict)
+    ignored: Mapping[str, str] = field(default_factory=dict)
     topologies: GroupTopologies | None = None
 
     def numbered(self, member_id: str, value: Subscription) -> Subscription:
@@ -75,18 +92,15 @@ class Bounds:
         return np.array(task_sizes(self.plan.partitions_by_task), np.int64)
 
 
-def read_member(member: GroupMember, release: Release, bounds: Bounds) -> ReadMember:
-    """Decode a member's blob as `release` would and restrict it to the bounds; never raises."""
+def read_member(member: GroupMember, bounds: Bounds) -> ReadMember:
+    """Return a member with its decoded subscription restricted to the bounds; never raises."""
     member = replace(member, owned_partitions=_known(member.owned_partitions, bounds.plan))
-    suspected = bounds.suspects.get(member.member_id)
-    if suspected is not None:
-        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=suspected)
-    try:
-        value = bounds.decoded.get(member.member_id)
-        if value is None:
-            value = read_subscription(member.user_data, release.readable_versions)
-    except DecodeError as error:
-        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=str(error))
+    why = bounds.ignored.get(member.member_id)
+    if why is not None:
+        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=why)
+    value = bounds.decoded[member.member_id]
+    if isinstance(value, DecodeError):
+        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=str(value))
     if not isinstance(value, Subscription):
         return ReadMember(member=member, plan=bounds.plan, subscription=value)
     return _bounded(member, value, bounds)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, ReadMember
+from assignor.rebalance.leader.members import UNKNOWN_GENERATION, ReadMember
 from assignor.topology import TaskPlan
 from encoding import Subscription, TaskId, shown
 

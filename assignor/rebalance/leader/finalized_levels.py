@@ -6,37 +6,21 @@ that a leader with late or stale information is corrected.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from assignor.rebalance.leader.subscriptions import ReadMember
+from assignor.rebalance.leader.members import ReadMember
+from assignor.rebalance.reported_levels import reported_levels
 from encoding import NativeSubscription, shown
-from probing import Content, LeaderDecision, Release, member_ranges
+from probing import Content, LeaderDecision, Release
 from probing.features import (
     PERSISTENT_METADATA,
     TOPOLOGY_VERSION,
     UNKNOWN_LEVELS,
-    FeatureError,
     FinalizedLevels,
     group_levels,
 )
 from probing.persisted_formats import PERSISTENT_VERSIONS
 
 _LISTED = 3
-LONGEST_NAME = 255
-MOST_FEATURES = 100
-HIGHEST_EPOCH = 2**62
-
-
-def reported_levels(levels: Mapping[str, int], epoch: int) -> FinalizedLevels:
-    """The levels that a peer reports; `UNKNOWN_LEVELS` if they are not valid."""
-    if epoch >= HIGHEST_EPOCH or len(levels) > MOST_FEATURES:
-        return UNKNOWN_LEVELS
-    if any(len(name) > LONGEST_NAME for name in levels):
-        return UNKNOWN_LEVELS
-    try:
-        return FinalizedLevels(levels=levels, epoch=epoch)
-    except FeatureError:
-        return UNKNOWN_LEVELS
 
 
 def levels_answered(levels: FinalizedLevels, persistent_version: int) -> Mapping[str, int]:
@@ -47,12 +31,6 @@ def levels_answered(levels: FinalizedLevels, persistent_version: int) -> Mapping
     """
     says_own = levels == UNKNOWN_LEVELS and persistent_version > PERSISTENT_VERSIONS[0]
     return {PERSISTENT_METADATA: persistent_version} if says_own else levels.levels
-
-
-@lru_cache(maxsize=64)
-def supported_ranges(versions: tuple[int, ...]) -> Mapping[str, tuple[int, int]]:
-    """(lowest, highest) level by feature of a member that reads and writes these versions."""
-    return {name: (row.min, row.max) for name, row in member_ranges(versions).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """What a leader has decided about a generation before tasks are placed.
 
-`read_generation` reads every subscription (those of native groups are decoded already, see
-`GroupRequest`) and decides versions, levels, runnable tasks and believed claims. Everything after
-it (placing, withholding, writing) works with the `Generation`.
+`read_generation` restricts the decoded subscriptions to what the group can contain and decides
+versions, levels, runnable tasks and believed claims. Everything after it (placing, withholding,
+writing) works with the `Generation`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from assignor.errors import LeaderRefused
@@ -18,7 +18,7 @@ from assignor.rebalance.forms import (
     retired_sentences,
     selected_plan,
 )
-from assignor.rebalance.leader.boundary import Bounds, read_member
+from assignor.rebalance.leader.boundary import Bounds, Decoded, read_member
 from assignor.rebalance.leader.claims import Claims, believed_tasks, check_claims
 from assignor.rebalance.leader.finalized_levels import (
     lacking_members,
@@ -26,22 +26,20 @@ from assignor.rebalance.leader.finalized_levels import (
     without_tasks,
 )
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
-from assignor.rebalance.leader.subscriptions import (
+from assignor.rebalance.leader.members import (
     GroupMember,
     ReadMember,
     endpoints_of,
-    held_view,
     kept_copies,
     of_plan,
     selection_of,
+    view_to_refer_to,
     wants_shutdown,
 )
-from assignor.rebalance.placements import Placement, merged_placements
+from assignor.rebalance.leader.placements import Placement, merged_placements
 from assignor.topology import TaskPlan, without_subtopologies
 from encoding import (
     AssignorError,
-    FutureSubscription,
-    Subscription,
     View,
     ViewReference,
     shown,
@@ -62,8 +60,8 @@ from probing.features import TOPOLOGY_VERSION, FinalizedLevels
 class GroupRequest:
     """The arguments of `assign_group`, with what follows from them.
 
-    ``decoded`` are subscriptions that were decoded already. ``topologies`` is None under a leader
-    of Kafka's. ``plan_warnings`` are about subtopologies of other members.
+    ``decoded`` has the subscription of every member. ``topologies`` is None under a leader of
+    Kafka's. ``plan_warnings`` are about subtopologies of other members.
     """
 
     settings: LeaderSettings
@@ -71,7 +69,7 @@ class GroupRequest:
     plan: TaskPlan
     knowledge: LeaderKnowledge
     held_view: View | None
-    decoded: Mapping[str, Subscription | FutureSubscription] = field(default_factory=dict)
+    decoded: Mapping[str, Decoded]
     topologies: GroupTopologies | None = None
     plan_warnings: tuple[str, ...] = ()
 
@@ -206,18 +204,18 @@ class Generation:
         return [member for member in self.members if member.id not in left_out]
 
 
-def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Generation:
+def read_generation(request: GroupRequest, ignored: Mapping[str, str]) -> Generation:
     """Read a group and decide everything but the placement.
 
     Args:
         request: the group.
-        suspects: member id -> why its bytes are not used, whatever they contain.
+        ignored: member id -> why its bytes are not used, whatever they contain.
 
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
     """
-    settings, knowledge, bounds = request.settings, request.knowledge, _bounds(request, suspects)
-    everyone = [read_member(member, settings.release, bounds) for member in request.members]
+    settings, knowledge, bounds = request.settings, request.knowledge, _bounds(request, ignored)
+    everyone = [read_member(member, bounds) for member in request.members]
     group_levels = levels_of_group(settings.release, everyone, knowledge.levels)
     levels = group_levels.levels
     lacking = lacking_members(everyone, levels)
@@ -264,11 +262,11 @@ def read_generation(request: GroupRequest, suspects: Mapping[str, str]) -> Gener
     )
 
 
-def _bounds(request: GroupRequest, suspects: Mapping[str, str]) -> Bounds:
+def _bounds(request: GroupRequest, ignored: Mapping[str, str]) -> Bounds:
     return Bounds(
         plan=request.plan,
         generation=request.knowledge.generation,
-        suspects=suspects,
+        ignored=ignored,
         decoded=request.decoded,
         topologies=request.topologies,
     )
@@ -337,5 +335,5 @@ def _native_members(release: Release, members: Sequence[ReadMember]) -> dict[str
             version = max(
                 (v for v in release.native_versions if v <= latest), default=EARLIEST_NATIVE_VERSION
             )
-            natives[member.id] = NativeMember(version=version, held=held_view(member))
+            natives[member.id] = NativeMember(version=version, held=view_to_refer_to(member))
     return natives

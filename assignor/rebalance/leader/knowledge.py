@@ -8,10 +8,10 @@ from assignor.config import AssignmentConfig
 from assignor.placement import Strategy, high_availability
 from assignor.rebalance.forms import NO_TOPOLOGIES, TopologyMemory, plain
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
+from assignor.rebalance.leader.members import UNKNOWN_GENERATION
 from assignor.rebalance.leader.record_budget import GROUP_RECORD_LIMIT
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
-from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION
 from assignor.topology import CarriedTopologies, Subtopology, SubtopologyWaits
 from encoding import TaskId
 from probing import Release

@@ -18,6 +18,8 @@ from assignor.placement import (
 )
 from assignor.rebalance.leader.claims import FIRST_CLAIM_BACKOFF_MS, Claims
 from assignor.rebalance.leader.generation import Generation
+from assignor.rebalance.leader.members import ReadMember, clients_of, endpoints_of
+from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.stalled_copies import (
     StalledCopies,
     news_of,
@@ -25,9 +27,7 @@ from assignor.rebalance.leader.stalled_copies import (
     stalled_now,
 )
 from assignor.rebalance.leader.strategy_attempts import Attempt, attempt, failed_again
-from assignor.rebalance.leader.subscriptions import ReadMember, clients_of, endpoints_of
-from assignor.rebalance.leader.threads import assign_actives, assign_threads
-from assignor.rebalance.placements import Placement
+from assignor.rebalance.threads import assign_actives, assign_threads
 from encoding import TaskId, TopicPartition, shown
 from probing import Content
 

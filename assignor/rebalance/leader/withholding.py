@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from assignor.rebalance.leader.claims import Claims
-from assignor.rebalance.leader.subscriptions import UNKNOWN_GENERATION, ReadMember
-from assignor.rebalance.placements import Placement
+from assignor.rebalance.leader.members import UNKNOWN_GENERATION, ReadMember
+from assignor.rebalance.leader.placements import Placement
 from assignor.topology import TaskPlan
 from encoding import TaskId, TopicPartition
 

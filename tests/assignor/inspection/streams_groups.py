@@ -4,7 +4,7 @@ from assignor.inspection import (
     DescribedStreamsGroup,
     InternalTopic,
     StreamsFacts,
-    StreamsMember,
+    StreamsGroupMember,
     StreamsSubtopology,
     StreamsTask,
     StreamsTasks,
@@ -35,7 +35,7 @@ def _split(word):
 
 
 def member(name, current, target=None, **fields):
-    return StreamsMember(
+    return StreamsGroupMember(
         member_id=f"id-{name}",
         member_epoch=3,
         client_id=f"{name}-StreamThread-1-consumer",

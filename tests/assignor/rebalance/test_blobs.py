@@ -7,9 +7,8 @@ import pytest
 
 from assignor.rebalance import blobs
 from assignor.rebalance.blobs import read_answer, write_answer, write_subscription
-from assignor.rebalance.leader.boundary import Bounds, read_member
-from assignor.rebalance.leader.subscriptions import GroupMember
-from assignor.topology import plan_tasks
+from assignor.rebalance.leader.boundary import decode_members
+from assignor.rebalance.leader.members import GroupMember
 from encoding import (
     KNOWN_VERSIONS,
     Assignment,
@@ -25,7 +24,6 @@ from encoding import (
     encode_subscription,
 )
 from probing import find_release
-from tests.assignor.rebalance.groups import TOPOLOGY
 
 
 def answer(tasks=2, **fields):
@@ -68,13 +66,13 @@ def test_a_subscription_that_is_read_again_is_read_as_this_reader_would():
     value = Subscription(version=9, latest_supported_version=9, process_id=UUID(int=1))
     member = GroupMember(member_id="a", user_data=encode_subscription(value))
     native, old = find_release("native"), find_release("2.3.1")
-    bounds = Bounds(plan=plan_tasks(TOPOLOGY.subtopologies("app"), {"lines": 6}))
-    read = [read_member(member, native, bounds).subscription for _ in range(2)]
+    read = [decode_members([member], native)["a"] for _ in range(2)]
     assert read[0] is read[1]
     assert read[0] == value
-    future = read_member(member, old, bounds).subscription
+    future = decode_members([member], old)["a"]
     assert type(future).__name__ == "FutureSubscription"
-    assert read_member(GroupMember(member_id="a", user_data=b"\0"), native, bounds).unreadable
+    unreadable = GroupMember(member_id="a", user_data=b"\0")
+    assert isinstance(decode_members([unreadable], native)["a"], DecodeError)
 
 
 def test_a_subscription_of_few_tasks_is_written_once_and_of_many_each_time():

@@ -290,20 +290,10 @@ def test_a_followup_that_is_due_at_once_leaves_no_older_one_behind():
         assert state.next_rebalance_ms == NO_REBALANCE
 
 
-def test_polled_levels_are_kept_and_the_leader_rejoins_for_new_ones():
+def test_polled_levels_are_kept_if_they_are_newer():
     state = replace(start_member(find_release("native")), next_rebalance_ms=9)
     levels = FinalizedLevels(levels={"a": 2}, epoch=3)
-    follower, commands = member_step(state, LevelsPolled(polled=levels, leads=False))
-    assert (follower, commands) == (replace(state, polled=levels), ())
-    leader, (rejoin,) = member_step(state, LevelsPolled(polled=levels, leads=True))
-    assert leader == replace(state, polled=levels, next_rebalance_ms=NO_REBALANCE)
-    assert rejoin == RejoinNow(
-        used_version=state.used_version,
-        rule="new levels",
-        why=f"levels changed at epoch 3, the group is at {state.levels.epoch}; one rebalance"
-        " tells all members",
-    )
+    after, commands = member_step(state, LevelsPolled(polled=levels))
+    assert (after, commands) == (replace(state, polled=levels), ())
     for older in (UNKNOWN_LEVELS, replace(levels, epoch=2)):
-        assert member_step(follower, LevelsPolled(polled=older, leads=False)) == (follower, ())
-    adopted = replace(state, levels=levels)
-    assert member_step(adopted, LevelsPolled(polled=levels, leads=True))[1] == ()
+        assert member_step(after, LevelsPolled(polled=older)) == (after, ())

@@ -1,5 +1,7 @@
 """Plans of the huge job compared with plans of the core, on small groups; without Spark."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -250,3 +252,33 @@ def test_gain_of_a_plan_that_warms_up_is_that_of_its_last_round():
         counts = [row for row in info.placed.column("costs").to_pylist() if row is not None]
         costs = dict(zip(COSTS, np.sum(counts, axis=0).tolist(), strict=True))
         assert costs["touched"] >= int(((before >= 0) & (before != settled)).sum()), seed
+
+
+@pytest.mark.parametrize(
+    ("racks", "are_partitions_known", "expected"),
+    [
+        ((None,) * 5, True, ["min_traffic has no effect: no client has a rack; set client.rack"]),
+        (
+            ("rack-0", None, "rack-1", None, "rack-2"),
+            True,
+            ["client-1, client-3 have no rack and keep their tasks under min_traffic; set"],
+        ),
+        (
+            ("rack-0", None, "rack-1", "rack-1", "rack-2"),
+            False,
+            ["client-1 has no rack and keeps its tasks under min_traffic", "no replica racks of"],
+        ),
+    ],
+)
+def test_warnings_about_unknown_racks_are_those_of_the_core(racks, are_partitions_known, expected):
+    state = groups.random_group(
+        3, racks=3, strategy="min_traffic", standbys=0, kind="steady", clients=5, size=6
+    )
+    known = state.partition_racks if are_partitions_known else None
+    state = replace(state, racks=racks, partition_racks=known)
+    core = find_strategy("high_availability")(state)
+    _, info = groups.run_group(state, "high_availability")
+    found = [warning for warning in info.warnings if "rack" in warning]
+    assert found == [warning for warning in core.warnings if "rack" in warning]
+    assert len(found) == len(expected)
+    assert all(text in warning for text, warning in zip(expected, found, strict=True))

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from probing.features import UpdateModel, bootstrap, group, joining, migration, rules
+from probing.features import UpdateModel, bootstrap, group, joining, migration
+from probing.features.updates import rules
 from system_tests.cluster import operate
 from system_tests.cluster.machines import (
     MinimumRecord,

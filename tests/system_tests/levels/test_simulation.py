@@ -10,6 +10,7 @@ import assignor.rebalance.leader.generation
 import assignor.rebalance.member_facts
 import probing.member.machine
 import probing.member.next_subscription
+import system_tests.levels.members
 from assignor.embedding import ProcessDirectory
 from assignor.stores.persisted import PROCESS_NAME
 from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, UNKNOWN_LEVELS
@@ -173,6 +174,16 @@ def no_levels(levels, epoch):
     return UNKNOWN_LEVELS
 
 
+def rejoins_never(state, found, *, leads, is_led_by_jvm):
+    return None
+
+
+def every_member_leads(
+    state, found, *, leads, is_led_by_jvm, rule=system_tests.levels.members.rejoin_for_levels
+):
+    return rule(state, found, leads=True, is_led_by_jvm=is_led_by_jvm)
+
+
 def nothing_unsupported(read, levels):
     return {}
 
@@ -196,6 +207,14 @@ PLANTED = {
     "answers carry no levels": (
         "the newest levels win",
         [(assignor.rebalance.member_facts, "reported_levels", no_levels)],
+    ),
+    "no leader asks": (
+        "the leader asks for new levels",
+        [(system_tests.levels.members, "rejoin_for_levels", rejoins_never)],
+    ),
+    "every follower asks": (
+        "the leader asks for new levels",
+        [(system_tests.levels.members, "rejoin_for_levels", every_member_leads)],
     ),
     "who cannot follow gets tasks": (
         "every task has one owner",

@@ -5,7 +5,8 @@ from uuid import UUID
 import pytest
 
 from assignor import ConfigError, MemberIdentity, StreamsMember, Topology, sticky
-from assignor.adapters.membership.setup import identity_of, offered_protocol, static_identity
+from assignor.adapters.membership.setup import identity_of, offered_protocol
+from assignor.adapters.membership.static_membership import static_identity
 from encoding import Assignment, encode_assignment
 from probing import RELEASES, RebalanceProtocol, ReleaseError, find_release
 from tests.assignor.adapters import members

@@ -1,4 +1,4 @@
-"""The rules of the boundary, of claims and of suspects, each in a case where it decides."""
+"""The rules of the boundary, of claims and of quarantine, each in a case where it decides."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from assignor import GroupMember, LeaderKnowledge, assign_group
 from assignor.rebalance.leader import placing
-from assignor.rebalance.leader.boundary import Bounds, read_member
+from assignor.rebalance.leader.boundary import Bounds, decode_members, read_member
 from assignor.rebalance.leader.claims import (
     LONG_PATIENCE,
     PATIENCE,
@@ -14,10 +14,10 @@ from assignor.rebalance.leader.claims import (
     Claims,
     check_claims,
 )
-from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, reported_levels
-from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
+from assignor.rebalance.leader.placements import Placement
+from assignor.rebalance.leader.quarantine import MOST_ATTEMPTS, answer_with_quarantine
 from assignor.rebalance.leader.withholding import withhold
-from assignor.rebalance.placements import Placement
+from assignor.rebalance.reported_levels import HIGHEST_EPOCH, reported_levels
 from assignor.topology import plan_tasks
 from encoding import RUNNING, PartitionRange, TaskId, TaskOffsetSums, encode_subscription
 from probing import find_release
@@ -30,7 +30,8 @@ PLAN = plan_tasks(TOPOLOGY.subtopologies("app"), {"lines": 6})
 
 
 def read(member, generation=-1):
-    return read_member(member, NATIVE, Bounds(plan=PLAN, generation=generation))
+    decoded = decode_members([member], NATIVE)
+    return read_member(member, Bounds(plan=PLAN, decoded=decoded, generation=generation))
 
 
 def sums_of(columns, names=None):
@@ -197,11 +198,11 @@ def test_with_an_honest_members_process_id_no_claim_now_and_then_stops_tasks_for
 def answering(*culprits):
     """A leader that fails if it uses bytes of these members; counts its calls."""
 
-    def answer(suspects):
+    def answer(ignored):
         answer.asked += 1
-        if set(culprits) - suspects.keys():
+        if set(culprits) - ignored.keys():
             raise ValueError("no")
-        return sorted(suspects)
+        return sorted(ignored)
 
     answer.asked = 0
     return answer
@@ -213,7 +214,7 @@ NAMES = [f"m{n:03}" for n in range(100)]
 @pytest.mark.parametrize("culprits", [("m000",), ("m099",), ("m003", "m004"), ("m001", "m050")])
 def test_only_faulty_members_are_left_out(culprits):
     answer = answering(*culprits)
-    found, fault = without_suspects(answer, NAMES, otherwise=lambda why: why)
+    found, fault = answer_with_quarantine(answer, NAMES, otherwise=lambda why: why)
     assert found == sorted(culprits)
     assert all(name in fault for name in culprits)
     assert answer.asked <= MOST_ATTEMPTS
@@ -221,7 +222,7 @@ def test_only_faulty_members_are_left_out(culprits):
 
 def test_a_failure_with_most_members_is_not_traced_to_a_member():
     answer = answering(*NAMES[:60])
-    found, fault = without_suspects(answer, NAMES, otherwise=lambda _: "kept")
+    found, fault = answer_with_quarantine(answer, NAMES, otherwise=lambda _: "kept")
     assert found == "kept"
     assert "m000" not in fault
     assert answer.asked <= 3 * MOST_ATTEMPTS
@@ -276,7 +277,7 @@ def test_tasks_that_stay_where_they_ran_stay_with_whom_they_were_given_to(monkey
     assert set(answer.answers["m1"].assignment.active_tasks) == set(TASKS[3:])
 
 
-def test_the_leader_does_not_suspect_itself(monkeypatch):
+def test_the_leader_does_not_quarantine_itself(monkeypatch):
     real = placing.clients_of
 
     def fails_of_the_leader(members, *arguments):

@@ -7,7 +7,7 @@ import pytest
 
 from assignor import GroupMember, LeaderKnowledge, MemberRefused, assign_group
 from encoding import decode_assignment, decode_subscription, encode_subscription
-from probing import RejoinNow
+from probing import RejoinNow, rejoin_for_levels
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 from tests.assignor.rebalance.groups import Group, start
 
@@ -30,6 +30,13 @@ def rejoins(received):
     return [
         n for n, reaction in received.items() for c in reaction.commands if isinstance(c, RejoinNow)
     ]
+
+
+def finds(member, levels, *, leads):
+    """A member polls these levels; returns its rejoin for them."""
+    rejoin = rejoin_for_levels(member.state, levels, leads=leads, is_led_by_jvm=False)
+    member.levels_polled(levels)
+    return rejoin
 
 
 def written(member):
@@ -56,8 +63,8 @@ def test_a_finalized_level_caps_what_every_member_writes_and_advertises(level):
 def test_a_raised_level_reaches_all_in_the_one_rebalance_and_is_written_with_the_next():
     group = group_at(HELD, "a", "b", "c")
     assert group.used_versions() == {"a": 11, "b": 11, "c": 11}
-    assert group.members["b"].levels_polled(at(101, 2), leads=False) is None
-    asked = group.members["a"].levels_polled(at(101, 2), leads=True)
+    assert finds(group.members["b"], at(101, 2), leads=False) is None
+    asked = finds(group.members["a"], at(101, 2), leads=True)
     assert asked is not None
     assert "one rebalance tells all members" in asked.why
     received = group.round("a")
@@ -72,8 +79,8 @@ def test_an_operator_takes_the_level_back_and_nobody_rejoins_for_the_version():
     group.round("a")
     assert set(group.used_versions().values()) == {101}
     before = group.owners()
-    assert group.members["c"].levels_polled(HELD, leads=True) is None  # a stale broker
-    assert group.members["c"].levels_polled(at(11, 5), leads=True) is not None
+    assert finds(group.members["c"], HELD, leads=True) is None  # a stale broker
+    assert finds(group.members["c"], at(11, 5), leads=True) is not None
     assert rejoins(group.round("c")) == []
     assert {written(member) for member in group.members.values()} == {11}
     group.round("a")
@@ -89,7 +96,7 @@ def test_a_leader_that_only_met_stale_brokers_is_corrected_by_any_member():
             if name != knowing:
                 member.state = replace(member.state, levels=UNKNOWN_LEVELS)
         group.members[knowing].state = replace(group.members[knowing].state, levels=at(11, 4))
-        group.members[leader].levels_polled(at(101, 3), leads=True)
+        group.members[leader].levels_polled(at(101, 3))
         group.round(leader)
         assert {member.state.levels for member in group.members.values()} == {at(11, 4)}
         group.round(leader)
@@ -141,7 +148,7 @@ def test_a_jvm_leader_sees_the_level_as_the_supported_version():
     group.settle("jvm")
     assert group.used_versions() == {"native": 9, "jvm": 9}
     # A JVM leader sends no levels; each member polls them before it writes.
-    assert group.members["native"].levels_polled(at(8, 2), leads=False) is None
+    group.members["native"].levels_polled(at(8, 2))
     assert written(group.members["native"]) == 8
 
 

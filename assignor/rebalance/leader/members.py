@@ -252,7 +252,7 @@ def clients_of(
             if isinstance(member.subscription, Subscription):
                 tags = tags or tuple(member.subscription.client_tags.items())
                 for task, offset_sum in member.subscription.task_offset_sums:
-                    lags[task] = _lag(offset_sum, end_offset_sums.get(task))
+                    lags[task] = copy_lag(offset_sum, end_offset_sums.get(task))
         clients.append(
             ClientInput(
                 process_id=process_id,
@@ -305,7 +305,8 @@ def kept_copies(
     return {member_id: tuple(tasks) for member_id, tasks in sorted(kept.items())}
 
 
-def _lag(offset_sum: int, end: int | None) -> int:
+def copy_lag(offset_sum: int, end: int | None) -> int:
+    """Return the lag of a copy from its reported offset sum and the end of its changelog."""
     if offset_sum == RUNNING:
         return LAG_RUNNING
     if offset_sum == UNKNOWN_OFFSET_SUM or end is None:
@@ -323,7 +324,7 @@ def endpoints_of(members: Sequence[ReadMember]) -> dict[str, str]:
     }
 
 
-def held_view(member: ReadMember) -> ViewReference | None:
+def view_to_refer_to(member: ReadMember) -> ViewReference | None:
     """Return the view that an answer may refer to.
 
     None for a static member, and for one whose layout cannot tell: after a restart it gets the same

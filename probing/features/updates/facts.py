@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from probing.features.kafka_table import CONTROLLERS_REGISTER_SINCE, METADATA_VERSION
 from probing.features.table import Feature, Level
-from probing.features.update import ControllerView, FeatureUpdate, NodeSupport, Role, UpdateKind
+from probing.features.updates.values import (
+    ControllerView,
+    FeatureUpdate,
+    NodeSupport,
+    Role,
+    UpdateKind,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from probing.features.rules import UpdateRule, first_update_rule
-from probing.features.update import (
+from probing.features.updates.facts import UpdateNumbers
+from probing.features.updates.rules import UpdateRule, first_update_rule
+from probing.features.updates.values import (
     Change,
     ControllerView,
     LevelRecord,
@@ -19,7 +20,6 @@ from probing.features.update import (
     UpdateRequest,
     UpdateResult,
 )
-from probing.features.update_facts import UpdateNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,11 @@ _LISTED = 5
 
 
 Answer = TypeVar("Answer")
-Suspects = Mapping[str, str]
+Ignored = Mapping[str, str]
 
 
-def without_suspects(
-    answer: Callable[[Suspects], Answer],
+def answer_with_quarantine(
+    answer: Callable[[Ignored], Answer],
     members: Sequence[str],
     *,
     otherwise: Callable[[str], Answer],
@@ -49,9 +49,9 @@ def without_suspects(
     failure = f"{type(first).__name__}: {shown(first)}"
     found = _find(answer, tuple(members), failure)
     if found is not None:
-        suspects, answered = found
-        listed = ", ".join(map(shown, suspects[:_LISTED]))
-        more = f" and {len(suspects) - _LISTED} more" if len(suspects) > _LISTED else ""
+        causes, answered = found
+        listed = ", ".join(map(shown, causes[:_LISTED]))
+        more = f" and {len(causes) - _LISTED} more" if len(causes) > _LISTED else ""
         fault = (
             f"the leader failed on the subscription of member {listed}{more} ({failure}): it is"
             " quarantined, the other members continue; this is a defect, please report it with that"
@@ -70,7 +70,7 @@ def without_suspects(
 
 
 def _find(
-    answer: Callable[[Suspects], Answer], members: tuple[str, ...], failure: str
+    answer: Callable[[Ignored], Answer], members: tuple[str, ...], failure: str
 ) -> tuple[tuple[str, ...], Answer] | None:
     """The smallest set found of members without whose bytes there is an answer, and that answer.
 
@@ -108,7 +108,7 @@ def _find(
 
 
 def _attempt(
-    answer: Callable[[Suspects], Answer], left_out: frozenset[str], failure: str
+    answer: Callable[[Ignored], Answer], left_out: frozenset[str], failure: str
 ) -> Answer | None:
     why = f"the leader fails on its subscription: {failure}"
     try:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from probing.features.update import UpdateError, UpdateKind, UpdateModel
-from probing.features.update_facts import UpdateNumbers
+from probing.features.updates.facts import UpdateNumbers
+from probing.features.updates.values import UpdateError, UpdateKind, UpdateModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
