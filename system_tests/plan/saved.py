@@ -5,12 +5,13 @@ names the release with `--from`, and it is checked against the file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from assignor import read_problem
 from assignor.problems import (
+    INSTANCES_KEY,
     PROTOCOL_KEY,
     TOPOLOGY_VERSION_KEY,
     Problem,
@@ -98,7 +99,9 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
         problem: the same, read.
     """
     return SavedGroup(
-        group=_simulated(problem, data.get("end_offset_sums") or {}),
+        group=_with_instances(
+            _simulated(problem, data.get("end_offset_sums") or {}), data["clients"].values()
+        ),
         releases_by_client={
             str(client.get("client", process)): _releases(client.get("versions"))
             for process, client in sorted(data["clients"].items())
@@ -129,6 +132,24 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         standbys=state.config.num_standby_replicas,
         notes=tuple(notes),
         is_real=True,
+    )
+
+
+def _with_instances(group: SimulatedGroup, clients: Iterable[Mapping[str, Any]]) -> SimulatedGroup:
+    """Return the group with what its file says about static members."""
+    known = sum(bool(client.get(INSTANCES_KEY)) for client in clients)
+    notes = list(group.notes)
+    if 0 < known < group.members:
+        notes.append(
+            f"{known} of {group.members} members are static (group.instance.id); all are simulated"
+            " as dynamic ones, so a static member that is back in time costs less than this;"
+            " --uses static simulates all as static"
+        )
+    return replace(
+        group,
+        static_members=known,
+        is_static=0 < known == group.members,
+        notes=tuple(notes),
     )
 
 

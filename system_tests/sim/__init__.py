@@ -11,6 +11,7 @@ from system_tests.sim.dimension_checkers import (
 from system_tests.sim.events import (
     Answered,
     Cause,
+    Drained,
     Ended,
     Gave,
     Happened,
@@ -76,6 +77,7 @@ __all__ = [
     "Cost",
     "DimensionRule",
     "Dimensions",
+    "Drained",
     "Ended",
     "Evidence",
     "Failure",

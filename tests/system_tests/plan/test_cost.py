@@ -12,12 +12,12 @@ from system_tests.plan import (
     StepCost,
     StepRun,
     Use,
+    costs_lines,
     make_plan,
-    plan_lines,
     scaled,
     step_costs,
 )
-from system_tests.plan.text import causes_of
+from system_tests.plan.cost_text import causes_of
 
 
 def plan(old, new, *uses):
@@ -99,7 +99,7 @@ def test_a_large_group_is_scaled_down_and_says_so():
 
 def test_the_text_names_causes_ranges_and_settings():
     made, costs = cost("3.9", "4.3")
-    text = "\n".join(plan_lines(made, costs, SimulatedGroup()))
+    text = "\n".join(costs_lines(made.steps, costs, SimulatedGroup()))
     assert (
         "% of the pauses: members stop without leaving the group; their sessions last 45 s" in text
     )

@@ -65,6 +65,16 @@ def test_a_page_has_the_decision_every_step_and_what_is_not_checked(page):
         assert words in page
 
 
+def test_a_page_explains_its_seconds_and_draws_every_step(page):
+    assert "the seconds are 2 times the longest pause of a partition in the step" in page
+    assert "Stable is the state that inspect shows" in page
+    assert re.findall("<b>(steps? .*?)</b></p>\n<svg", page) == [
+        "steps 1 and 2: 2.3.1 to 3.9.2",
+        "step 3: processing.guarantee=exactly_once_v2 on 3.9.2",
+        "step 4: 3.9.2 to 4.3.1",
+    ]
+
+
 def test_a_page_is_small_and_asks_for_nothing(page):
     assert len(page.encode()) < MOST_BYTES
     assert "<script" not in page
