@@ -15,7 +15,13 @@ from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.restored import Restored, restored_by_chance, restored_of_saved
-from system_tests.plan.saved import SavedGroup, read_saved, read_saved_topology, saved_group
+from system_tests.plan.saved import (
+    WAY_BACK,
+    SavedGroup,
+    read_saved,
+    read_saved_topology,
+    saved_group,
+)
 from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
 from system_tests.plan.streams_move import INITIAL_DELAY_MS, StreamsMove, plan_streams_move
 from system_tests.plan.streams_move import TARGET as STREAMS
@@ -36,6 +42,7 @@ __all__ = [
     "NOT_REHEARSED",
     "SIGNS",
     "STREAMS",
+    "WAY_BACK",
     "PathChange",
     "PlanStep",
     "PlannedTopology",

@@ -18,7 +18,6 @@ from system_tests.sim import (
     Ended,
     Happening,
     Outcome,
-    Took,
     cost_of,
     count_rebalances,
     plan_bounce,
@@ -38,9 +37,10 @@ class StepRun:
         membership, version, followup: number of rebalances, by cause.
         pause_ms: processing pauses, summed over all partitions.
         longest_pause_ms: longest pause of one partition.
-        restored: changelog records that were read to restore state.
+        restored: changelog records to read to restore state; what is left of a restore that a
+            rebalance interrupts counts again.
         session_ms, restore_ms: of `pause_ms`, waiting for sessions and for state.
-        largest: records of the largest changelog that a thread restored at once.
+        largest: records that were read during the longest wait of a partition for state.
         waiting: pauses of partitions that waited for state.
         is_warming: copies still warmed up when the simulation ended.
     """
@@ -201,7 +201,6 @@ def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepR
     # One that began as the step before ended was prolonged by the next stop: its middle counts.
     pauses = [p for p in outcome.pauses if from_ms <= p.from_ms + p.pause_ms / 2 < to_ms]
     before, after = (count_rebalances(trace[:at]) for at in (begins, ends))
-    read_ms = max((e.restore_ms for e in trace[begins:ends] if isinstance(e, Took)), default=0)
     restored = [cost_of(trace[:at], records_per_second=0).restored for at in (begins, ends)]
     return StepRun(
         membership=len(after.membership) - len(before.membership),
@@ -215,7 +214,7 @@ def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepR
         restored=restored[1] - restored[0],
         session_ms=round(sum(pause.session_ms for pause in pauses)),
         restore_ms=round(sum(pause.restore_ms for pause in pauses)),
-        largest=read_ms * rate // 1000,
+        largest=round(max((pause.restore_ms for pause in pauses), default=0) * rate / 1000),
         waiting=sum(pause.restore_ms > 0 for pause in pauses),
         is_warming=is_last and _is_warming(outcome),
     )

@@ -95,17 +95,19 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
 def restored_lines(cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
     """Yield how many records a step restores and why, and the arithmetic of the time."""
     yield (
-        f"{count_text(cost, 'restored')} records restored, by members that get a task of another"
-        " one or bring their own copy up to date"
+        f"{count_text(cost, 'restored')} records to restore, by members that get a task of another"
+        " one or bring their own copy up to date; the rest of a restore that a rebalance interrupts"
+        " counts again"
     )
     middle = cost.middle("restore_ms")
     if middle.largest:
         longest_ms = -(-middle.largest * 1000 // group.restore)
         yield (
-            f"in the median bounce the largest changelog to read has {middle.largest:,} records:"
-            f" {middle.largest:,} / {group.restore:,} a second = {_spoken(longest_ms)} s;"
-            " changelogs are read in parallel, and all partitions that a thread gets wait for its"
-            f" largest: {middle.waiting} partitions wait {_spoken(middle.restore_ms)} s together"
+            "in the median bounce a partition waits at most until"
+            f" {middle.largest:,} records are read: {middle.largest:,} / {group.restore:,} a second"
+            f" = {_spoken(longest_ms)} s; a thread reads its changelogs in parallel, and all"
+            " partitions that it gets wait for the largest:"
+            f" {middle.waiting:,} pauses wait {_spoken(middle.restore_ms)} s together"
         )
 
 

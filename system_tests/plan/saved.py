@@ -27,6 +27,12 @@ from system_tests.plan.topologies import PlannedTopology
 
 _FILE_LIMIT: Final = 512 * 1024 * 1024
 _SHOWN: Final = 5
+WAY_BACK: Final = (
+    "To take it back to the classic protocol, stop all members, wait until assignor inspect shows"
+    " Empty, and start them with group.protocol=classic: rolling-bounce plan --from 4.3 --to"
+    " streams --brokers 4.3 has the cost"
+)
+"""What an operator does with a streams group that is to be a classic one again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +59,8 @@ class SavedGroup:
         """
         if self.is_streams_group:
             raise ReleaseError(
-                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks, and"
-                " plan knows the bounces of classic groups only; --to streams of a classic group"
-                " has the way back to the classic protocol"
+                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks: it"
+                f" has no versions to plan bounces for. {WAY_BACK}"
             )
         known = {client: names for client, names in self.releases_by_client.items() if names}
         if given is not None:

@@ -17,6 +17,7 @@ from system_tests.plan import (
     scaled,
     step_costs,
 )
+from system_tests.plan import group as model
 from system_tests.plan.cost_text import causes_of
 
 
@@ -130,3 +131,18 @@ def test_json_has_ranges_and_waits():
     assert found["seeds"] == 2
     assert found["ranges"]["pause_ms"][0] <= found["pause_ms"] <= found["ranges"]["pause_ms"][1]
     assert set(found["waits_ms"]) == {"session_ms", "restore_ms", "rebalance_ms"}
+
+
+def test_rebalances_after_the_last_bounce_are_simulated_up_to_a_bound(monkeypatch):
+    group = SimulatedGroup(members=4, partitions=12, standbys=1, sizes=(5_000_000,) * 12)
+    made = plan("2.3.1", "2.6")
+
+    def last(most):
+        monkeypatch.setattr(model, "FOLLOWUPS", most)
+        return step_costs(made, group, seeds=1)[-1]
+
+    whole, bounded = last(100), last(2)
+    assert bounded.usual("followup") < whole.usual("followup")
+    assert (whole.is_warming, bounded.is_warming) == (False, True)
+    text = "\n".join(costs_lines(made.steps[-1:], (bounded,), group))
+    assert "to move partitions; copies still warm up at the end of the simulation)" in text

@@ -54,7 +54,7 @@ def test_seconds_of_restore_follow_from_the_records_that_are_printed():
     shown = lines_of(group, restored=900_000, largest=250_000, restore_ms=30_000, waiting=4)
     records, rate, seconds = re.search(r"([\d,]+) / ([\d,]+) a second = ([\d.]+) s", shown).groups()
     assert (records, rate, seconds) == ("250,000", "20,000", "12")
-    assert "4 partitions wait 30 s together" in shown
+    assert "4 pauses wait 30 s together" in shown
     assert "a second = " not in lines_of(group, restored=0)
 
 
@@ -62,6 +62,7 @@ def test_the_largest_changelog_that_is_read_is_that_of_the_simulation():
     words = "--from 2.3.1 --to 2.5 --seeds 1 --restore-rate 1000 --format json"
     cost = json.loads(run(words).stdout)["steps"][0]["cost"]
     assert 0 < cost["largest"] <= cost["restored"]
+    assert cost["largest"] <= cost["longest_pause_ms"]  # at 1,000 records a second
     assert cost["waits_ms"]["restore_ms"] <= cost["waiting"] * cost["largest"] + cost["waiting"]
 
 
