@@ -14,7 +14,6 @@ from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.steps import PlanStep, UpgradePlan
 from system_tests.plan.workers import run_jobs
 from system_tests.sim import (
-    Drained,
     Ended,
     Happening,
     Outcome,
@@ -216,14 +215,8 @@ def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepR
         restore_ms=round(sum(pause.restore_ms for pause in pauses)),
         largest=round(max((pause.restore_ms for pause in pauses), default=0) * rate / 1000),
         waiting=sum(pause.restore_ms > 0 for pause in pauses),
-        is_warming=is_last and _is_warming(outcome),
+        is_warming=is_last and outcome.is_warming,
     )
-
-
-def _is_warming(outcome: Outcome) -> bool:
-    """Whether a bounce ended before all copies had caught up."""
-    has_copies = outcome.options.dimensions.has_copies
-    return has_copies and not any(isinstance(event, Drained) for event in outcome.trace)
 
 
 def _is_stop(event: Happening) -> bool:

@@ -11,7 +11,6 @@ from system_tests.sim.dimension_checkers import (
 from system_tests.sim.events import (
     Answered,
     Cause,
-    Drained,
     Ended,
     Gave,
     Happened,
@@ -77,7 +76,6 @@ __all__ = [
     "Cost",
     "DimensionRule",
     "Dimensions",
-    "Drained",
     "Ended",
     "Evidence",
     "Failure",

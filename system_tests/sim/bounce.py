@@ -89,6 +89,12 @@ class Outcome:
         """Whether no rule was broken."""
         return not self.broken
 
+    @property
+    def is_warming(self) -> bool:
+        """Whether it ended, as `followups_most` asks for, before all copies had caught up."""
+        has_copies = self.options.dimensions.has_copies
+        return has_copies and not any(isinstance(event, Drained) for event in self.trace)
+
 
 class Bounce:
     """One bounce while it runs."""
