@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from assignor.inspection.streams_groups.problem import problem_of_streams_group
 from assignor.inspection.tasks import stateful_subtopologies
 from assignor.inspection.values import ClientLook, GroupInspection, MemberLook, Shape
-from assignor.problems import TOPOLOGY_VERSION_KEY, ProblemError
+from assignor.problems import INSTANCES_KEY, TOPOLOGY_VERSION_KEY, ProblemError
 from encoding import NO_REBALANCE, TaskId
 
 Lags = Literal["caught-up", "reported"]
@@ -190,6 +190,9 @@ def _clients(look: GroupInspection, stateful: Collection[int], lags: Lags) -> di
             "client": client.client,
             "versions": _versions(client.members),
         }
+        instances = [member.described.instance_id for member in client.members]
+        if all(instances):
+            entry[INSTANCES_KEY] = instances
         if first.rack:
             entry["rack"] = first.rack
         if first.tags:

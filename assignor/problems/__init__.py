@@ -22,9 +22,17 @@ from assignor.problems.measures import (
 )
 from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
 from assignor.problems.schedule import Event, Schedule
-from assignor.problems.values import ProblemError, object_at, quoted, read_client, task_of
+from assignor.problems.values import (
+    INSTANCES_KEY,
+    ProblemError,
+    object_at,
+    quoted,
+    read_client,
+    task_of,
+)
 
 __all__ = [
+    "INSTANCES_KEY",
     "PROTOCOL_KEY",
     "TOPOLOGY_VERSION_KEY",
     "Event",

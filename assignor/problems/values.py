@@ -18,10 +18,12 @@ _TASK_NAME_MAX = 2 * _DIGITS_MAX + 1
 _NAMES_REMEMBERED = 1 << 16
 _THREADS_MAX = 10**6
 Json = Mapping[str, Any]
+INSTANCES_KEY: Final = "instance_ids"
+"""Key of a client whose members are static: the group.instance.id of each."""
 CLIENT_KEYS: Final = frozenset(
     {"threads", "rack", "tags", "active", "standby", "lags"}
     # Written by `assignor inspect --save`, read by `size`.
-    | {"consumers", "endpoint", "client", "versions"}
+    | {"consumers", "endpoint", "client", "versions", INSTANCES_KEY}
 )
 
 

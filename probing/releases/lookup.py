@@ -306,6 +306,8 @@ RELEASES: Final[tuple[Release, ...]] = (
 
 _NEWEST_OF_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
 
+# Releases for tests, which a message names only for a typing error in their own names.
+_EMULATED: Final = [release.name for release in RELEASES if release.is_native][1:]
 _RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
 # Later patches overwrite earlier ones: a series stands for its newest patch.
 _RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
@@ -318,12 +320,10 @@ def _nearest_names(text: str) -> list[str]:
         return same_prefix[:4]
     order = parse_order(text)
     if order is None:
-        names = (*_RELEASE_BY_NAME, *_SERIES)
-        return difflib.get_close_matches(text, names, n=3, cutoff=0.5) or [
-            RELEASES[0].name,
-            _NEWEST_OF_KAFKA,
-            NATIVE,
-        ]
+        names = [name for name in (*_RELEASE_BY_NAME, *_SERIES) if name not in _EMULATED]
+        near = difflib.get_close_matches(text, _EMULATED, n=1, cutoff=0.8)
+        near = near or difflib.get_close_matches(text, names, n=3, cutoff=0.5)
+        return near or [RELEASES[0].name, _NEWEST_OF_KAFKA, NATIVE]
     series = [name for name in _SERIES if order[: len(_order(name))] == _order(name)]
     if series:
         return [release.name for release in RELEASES if release.series == series[0]][-4:]

@@ -16,6 +16,7 @@ from probing import ReleaseError, find_release
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, Decorator, refuse
 from system_tests.plan import (
     STREAMS,
+    WAY_BACK,
     StreamsMove,
     Use,
     plan_streams_move,
@@ -94,10 +95,7 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsM
     if saved is not None:
         group = read_saved(saved)
         if group.is_streams_group:
-            refuse(
-                f"group {group.group.name} is a streams group already; its way back is in each step"
-                " of the move of a classic group"
-            )
+            refuse(f"group {group.group.name} is a streams group already. {WAY_BACK}")
         name, old = group.group.name, find_release(group.release(old))
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, or --problem FILE")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +24,7 @@ from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.cli.planned_group import planned_group, planned_group_options
 from system_tests.cli.progress import counted
 from system_tests.plan import (
+    SIGNS,
     STREAMS,
     PlannedTopology,
     SimulatedGroup,
@@ -31,10 +32,13 @@ from system_tests.plan import (
     UpgradePlan,
     Use,
     bounces_to_run,
+    check_group,
+    costs_lines,
     make_plan,
     plan_document,
     plan_lines,
     read_saved_topology,
+    read_uses,
     step_costs,
     topology_lines,
     topology_plan,
@@ -56,10 +60,13 @@ PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
+_NOTES = "\b\nFeatures that --uses takes:\n" + "\n".join(
+    f"  {use:9} {sign}" for use, sign in SIGNS.items()
+)
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
-    1: "all members have to be stopped, the new topology needs a higher version, or the group "
-    "cannot move to the streams protocol",
+    1: "all members have to be stopped, the new topology needs a higher version, the group cannot "
+    "move to the streams protocol, or the cluster has no group of this name",
     3: "the report cannot be written, or no broker answers",
 }
 
@@ -68,6 +75,7 @@ _EXITS = {
     "plan",
     cls=Command,
     short_help="List the steps of an upgrade, their costs, and the rollback.",
+    epilog=_NOTES,
     examples=_EXAMPLES,
     exits=_EXITS,
 )
@@ -76,7 +84,8 @@ _EXITS = {
     "--uses",
     default="",
     metavar="LIST",
-    help=f"Features that the application uses, a list of {','.join(Use)}; none by default.",
+    help=f"Features that the application uses, a list of {','.join(Use)}; see below; none by"
+    " default. A saved group tells by itself whether its members are static.",
 )
 @click.option(
     "--topology",
@@ -96,6 +105,11 @@ _EXITS = {
     type=click.IntRange(1, 10_000),
     metavar="N",
     help="Simulated bounces of each step; by default 40, fewer for more than 12 threads.",
+)
+@click.option(
+    "--no-costs",
+    is_flag=True,
+    help="Simulate nothing: the plan without costs, and a report without pictures.",
 )
 @click.option(
     "--report",
@@ -118,39 +132,51 @@ def plan(**given: Any) -> None:
     refuse_from_streams(given)
     if given["new"] is None:
         refuse("give the release that the group is brought to: --to RELEASE, or --topology OLD NEW")
-    uses = _uses(given["uses"])
+    try:
+        uses = read_uses(given["uses"])
+    except ValueError as error:
+        refuse(str(error))
     if given["new"] == STREAMS:
         print_streams_move(given, uses)
     refuse_move_options(given)
-    report = given["report"]
+    if given["no_costs"] and given["seeds"] is not None:
+        refuse("--no-costs simulates nothing, so --seeds has no use; leave one of them out")
     try:
-        if report is not None:
-            check_report(report)
-        old, group = planned_group(given, is_static=Use.STATIC in uses)
-        made = make_plan(old, find_release(given["new"]), uses)
-        costs = _costs(made, group, given["seeds"] or group.seeds)
-        if report is not None:
-            with counted("pictures", len(pictures_of(made))) as add:
-                write_plan_report(report, made, costs, group, add)
+        made = _print_plan(given, uses)
     except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
-    if given["form"] == "json":
-        click.echo(json.dumps(plan_document(made, costs, group), indent=2))
-    else:
-        for line in plan_lines(made, costs, group):
-            click.echo(shown(line, limit=None))
     sys.exit(0 if made.rolling else EXIT_BAD)
 
 
-def _uses(text: str) -> frozenset[Use]:
-    """Return the features that `--uses` lists."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    unknown = sorted(set(words) - set(Use))
-    if unknown:
-        refuse(f"unknown value {unknown[0]!r} for --uses; choose from {', '.join(Use)}")
-    return frozenset(map(Use, words))
+def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> UpgradePlan:
+    """Print the plan at once, its costs when they are simulated, and write the report."""
+    report, is_text = given["report"], given["form"] == "text"
+    if report is not None:
+        check_report(report)
+    old, group = planned_group(given, is_static=Use.STATIC in uses)
+    if group.static_members:
+        uses |= {Use.STATIC}
+    made = make_plan(old, find_release(given["new"]), uses)
+    check_group(made, group)
+    if is_text:
+        _print_lines(plan_lines(made))
+    costs = None if given["no_costs"] else _costs(made, group, given["seeds"] or group.seeds)
+    if is_text and costs:
+        _print_lines(("", *costs_lines(made.steps, costs, group)))
+    elif not is_text:
+        click.echo(json.dumps(plan_document(made, costs, group), indent=2))
+    if report is not None:
+        with counted("pictures", len(pictures_of(made)) if costs else 0) as add:
+            write_plan_report(report, made, costs, group, add)
+    return made
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(shown(line, limit=None))
+    sys.stdout.flush()
 
 
 def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCost, ...]:

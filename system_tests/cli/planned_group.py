@@ -21,6 +21,7 @@ from system_tests.cli.options import (
     refuse,
 )
 from system_tests.plan import SavedGroup, SimulatedGroup, read_saved, saved_group, scaled
+from system_tests.sim.world import RESTARTS
 
 planned_group_options: Decorator = all_of(
     (
@@ -44,7 +45,14 @@ planned_group_options: Decorator = all_of(
             "restore",
             type=click.IntRange(1_000, 1_000_000_000),
             metavar="RECORDS",
-            help="Records a second that a member restores; 50000 by default.",
+            help="Records a second that a member restores of each changelog; 50000 by default.",
+        ),
+        click.option(
+            "--restart-ms",
+            type=click.IntRange(0, 86_400_000),
+            help="How long a bounced member is down; by default"
+            f" {RESTARTS.usual_ms[0]} to {RESTARTS.usual_ms[1]}, and {RESTARTS.slow_ms[0]} to"
+            f" {RESTARTS.slow_ms[1]} in {100 * RESTARTS.slow_share:g} % of restarts.",
         ),
         click.option(
             "--problem",
@@ -71,12 +79,13 @@ def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release
     """
     saved = _saved(given)
     old = find_release(given["old"]) if given["old"] else None
-    chosen = {"session_timeout_ms": given["session_timeout_ms"], "restore": given["restore"]}
+    chosen = {name: given[name] for name in ("session_timeout_ms", "restore", "restart_ms")}
     here = given_here()
     if saved is not None:
         sizes = {name: given[name] if name in here else None for name in _SIZES}
         release = find_release(saved.release(old))
-        return release, scaled(saved.group, {**chosen, **sizes, "is_static": is_static})
+        static = is_static or saved.group.is_static
+        return release, scaled(saved.group, {**chosen, **sizes, "is_static": static})
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, --problem FILE or --group ID")
     sizes = {name: given[name] for name in _SIZES}

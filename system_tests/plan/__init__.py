@@ -9,12 +9,19 @@ from system_tests.plan.changes import (
     When,
     changes_between,
 )
-from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, step_costs
+from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, check_group, step_costs
+from system_tests.plan.cost_text import costs_lines
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.restored import Restored, restored_by_chance, restored_of_saved
-from system_tests.plan.saved import SavedGroup, read_saved, read_saved_topology, saved_group
+from system_tests.plan.saved import (
+    WAY_BACK,
+    SavedGroup,
+    read_saved,
+    read_saved_topology,
+    saved_group,
+)
 from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
 from system_tests.plan.streams_move import INITIAL_DELAY_MS, StreamsMove, plan_streams_move
 from system_tests.plan.streams_move import TARGET as STREAMS
@@ -25,7 +32,7 @@ from system_tests.plan.topologies import (
     topology_lines,
     topology_plan,
 )
-from system_tests.plan.uses import Use
+from system_tests.plan.uses import SIGNS, Use, read_uses
 
 __all__ = [
     "CHANGES",
@@ -33,7 +40,9 @@ __all__ = [
     "INITIAL_DELAY_MS",
     "NOT_CHECKED",
     "NOT_REHEARSED",
+    "SIGNS",
     "STREAMS",
+    "WAY_BACK",
     "PathChange",
     "PlanStep",
     "PlannedTopology",
@@ -51,6 +60,8 @@ __all__ = [
     "When",
     "bounces_to_run",
     "changes_between",
+    "check_group",
+    "costs_lines",
     "make_plan",
     "not_rehearsed",
     "plan_document",
@@ -58,6 +69,7 @@ __all__ = [
     "plan_streams_move",
     "read_saved",
     "read_saved_topology",
+    "read_uses",
     "rehearsal_of",
     "restored_by_chance",
     "restored_of_saved",

@@ -19,11 +19,13 @@ from system_tests.sim import (
     Outcome,
     cost_of,
     count_rebalances,
+    plan_bounce,
     run_bounce,
 )
 
 _LOW, _HIGH = 0.05, 0.95
-_Leg = tuple[str, str, bool]
+Leg = tuple[str, str, bool]
+"""Releases between which the members are bounced, and whether all are stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +36,12 @@ class StepRun:
         membership, version, followup: number of rebalances, by cause.
         pause_ms: processing pauses, summed over all partitions.
         longest_pause_ms: longest pause of one partition.
-        restored: changelog records that were read to restore state.
+        restored: changelog records to read to restore state; what is left of a restore that a
+            rebalance interrupts counts again.
         session_ms, restore_ms: of `pause_ms`, waiting for sessions and for state.
+        largest: records that were read during the longest wait of a partition for state.
+        waiting: pauses of partitions that waited for state.
+        is_warming: copies still warmed up when the simulation ended.
     """
 
     membership: int
@@ -46,6 +52,9 @@ class StepRun:
     restored: int
     session_ms: int
     restore_ms: int
+    largest: int = 0
+    waiting: int = 0
+    is_warming: bool = False
 
     @property
     def rebalances(self) -> int:
@@ -80,6 +89,15 @@ class StepCost:
         )
         return low, high
 
+    def middle(self, name: str) -> StepRun:
+        """Return the run with the median of a field of `StepRun`."""
+        return sorted(self.runs, key=lambda run: getattr(run, name))[(len(self.runs) - 1) // 2]
+
+    @property
+    def is_warming(self) -> bool:
+        """Whether copies still warmed up when one of the simulations ended."""
+        return any(run.is_warming for run in self.runs)
+
     def share(self, name: str) -> float:
         """Return the part of all pauses that a cause has, 0 to 1."""
         return sum(self._values(name)) / max(1, sum(self._values("pause_ms")))
@@ -104,9 +122,9 @@ def step_costs(
         progress: called with 1 after each simulated bounce, and with 0 every second that one takes.
     """
     group = group or SimulatedGroup(is_static="static" in plan.uses)
-    legs = {_leg_of(plan, step): None for step in plan.steps}
+    legs = legs_of(plan)
     jobs = [(leg, seed) for leg in legs for seed in range(seeds or group.seeds)]
-    found: dict[_Leg, list[tuple[StepRun, ...]]] = {leg: [] for leg in legs}
+    found: dict[Leg, list[tuple[StepRun, ...]]] = {leg: [] for leg in legs}
     run = partial(_run, group)
     results = run_jobs(run, jobs, size=group.members * group.threads, progress=progress)
     for (leg, _), stages in zip(jobs, results, strict=True):
@@ -119,10 +137,28 @@ def step_costs(
 
 def bounces_to_run(plan: UpgradePlan, seeds: int) -> int:
     """Return how many bounces `step_costs` simulates."""
-    return len({_leg_of(plan, step) for step in plan.steps}) * seeds
+    return len(legs_of(plan)) * seeds
 
 
-def _leg_of(plan: UpgradePlan, step: PlanStep) -> _Leg:
+def check_group(plan: UpgradePlan, group: SimulatedGroup) -> None:
+    """Check that the bounces of a plan can be simulated with a group.
+
+    Raises:
+        OptionError: members of one of the releases cannot be static.
+    """
+    for old, new, offline in legs_of(plan):
+        plan_bounce(group.options(seed=0, old=old, new=new, offline=offline))
+
+
+def legs_of(plan: UpgradePlan) -> dict[Leg, tuple[int, ...]]:
+    """Return what is simulated for a plan, in order: each leg -> the numbers of its steps."""
+    found: dict[Leg, list[int]] = {}
+    for number, step in enumerate(plan.steps, 1):
+        found.setdefault(_leg_of(plan, step), []).append(number)
+    return {leg: tuple(numbers) for leg, numbers in found.items()}
+
+
+def _leg_of(plan: UpgradePlan, step: PlanStep) -> Leg:
     """Return the releases between which the members are bounced, and whether all are stopped.
 
     A step that only changes settings, or holds a format that the path itself does not need to hold,
@@ -144,15 +180,15 @@ def _stage_of(plan: UpgradePlan, step: PlanStep) -> int:
     return step.stage if step.rolling and _is_of_path(plan, step) else 0
 
 
-def _run(group: SimulatedGroup, job: tuple[_Leg, int]) -> tuple[StepRun, ...]:
+def _run(group: SimulatedGroup, job: tuple[Leg, int]) -> tuple[StepRun, ...]:
     """Bounce a group once; returns the cost of each bounce on the way."""
     (old, new, offline), seed = job
     outcome = run_bounce(group.options(seed=seed, old=old, new=new, offline=offline))
     stages = 1 if offline else len(outcome.plan.stages)
-    return tuple(_stage_run(outcome, stage, stages) for stage in range(stages))
+    return tuple(_stage_run(outcome, stage, stages, rate=group.restore) for stage in range(stages))
 
 
-def _stage_run(outcome: Outcome, stage: int, stages: int) -> StepRun:
+def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepRun:
     trace, a_stage = outcome.trace, len(outcome.lanes)
     stops = [at for at, event in enumerate(trace) if _is_stop(event)]
     # Where the group never came to rest, nobody was stopped.
@@ -177,6 +213,9 @@ def _stage_run(outcome: Outcome, stage: int, stages: int) -> StepRun:
         restored=restored[1] - restored[0],
         session_ms=round(sum(pause.session_ms for pause in pauses)),
         restore_ms=round(sum(pause.restore_ms for pause in pauses)),
+        largest=round(max((pause.restore_ms for pause in pauses), default=0) * rate / 1000),
+        waiting=sum(pause.restore_ms > 0 for pause in pauses),
+        is_warming=is_last and outcome.is_warming,
     )
 
 

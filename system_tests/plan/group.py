@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from system_tests.sim import BounceOptions
-from system_tests.sim.world import Dimensions, StateRates
+from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 
 MOST_MEMBERS: Final = 64
 """Threads of a saved or live group that are simulated, at least one for each of as many members; a
 larger group is scaled down."""
 MOST_TASKS: Final = 1000
 """Tasks of a saved or live group that are simulated."""
+FOLLOWUPS: Final = 12
+"""Rebalances after the last bounce, to move partitions to caught-up copies, that are simulated.
+Their number grows with the tasks; a group of 40 members can have hundreds."""
 _MOST_SEEDS, _FEWEST_SEEDS = 40, 4
 _WORK: Final = 6000
 
@@ -25,9 +28,11 @@ class SimulatedGroup:
         partitions: tasks, one for each partition of one topic.
         session_timeout_ms: of all members; None: the default of their release.
         sizes: records in the changelogs of each task; empty: the simulator's default for all.
-        restore: records a second that a process restores.
+        restore: records a second that a process restores of each changelog.
         standbys: num.standby.replicas.
-        is_static: members carry a group.instance.id.
+        is_static: all members carry a group.instance.id.
+        static_members: how many of the real group's members carry one, as far as a file says so.
+        restart_ms: how long a bounced member is down; None: drawn from `RESTARTS`.
         name: group id, or empty.
         notes: what differs from the real group, as sentences.
         is_real: the sizes are those of a saved or live group; False: they are assumed.
@@ -41,6 +46,8 @@ class SimulatedGroup:
     restore: int = StateRates().restore
     standbys: int = 0
     is_static: bool = False
+    static_members: int = 0
+    restart_ms: int | None = None
     name: str = ""
     notes: tuple[str, ...] = ()
     is_real: bool = False
@@ -55,6 +62,17 @@ class SimulatedGroup:
     def knows_state(self) -> bool:
         """Whether state sizes or the restore rate are not the simulator's defaults."""
         return bool(self.sizes) or self.restore != StateRates().restore
+
+    @property
+    def restarts(self) -> str:
+        """How long a bounced member is down, in words."""
+        if self.restart_ms is not None:
+            return f"{self.restart_ms / 1000:g} s"
+        usual, slow = (
+            f"{low / 1000:g} to {high / 1000:g} s"
+            for low, high in (RESTARTS.usual_ms, RESTARTS.slow_ms)
+        )
+        return f"{usual}, and {slow} in {100 * RESTARTS.slow_share:g} % of restarts"
 
     def options(self, *, seed: int, old: str, new: str, offline: bool = False) -> BounceOptions:
         """Return the options of one simulated bounce."""
@@ -71,6 +89,8 @@ class SimulatedGroup:
             rates=rates,
             offline=offline,
             dimensions=Dimensions(standbys=self.standbys),
+            followups_most=FOLLOWUPS,
+            restart_ms=self.restart_ms,
         )
 
     def __str__(self) -> str:
@@ -83,7 +103,9 @@ class SimulatedGroup:
             f"{self.standbys} standby replicas" if self.standbys else "",
             f"session timeout {session / 1000:g} s" if session else "session timeout by release",
             f"{sum(self.sizes):,} records of state" if self.sizes else "100,000 records a task",
-            f"restored at {self.restore:,} a second",
+            f"restored at {self.restore:,} a second from each changelog",
+            f"a bounced member starts again after {self.restarts}"
+            + (" (assumed; see --restart-ms)" if self.restart_ms is None else ""),
         ]
         return ", ".join(filter(None, parts))
 

@@ -5,12 +5,13 @@ names the release with `--from`, and it is checked against the file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from assignor import read_problem
 from assignor.problems import (
+    INSTANCES_KEY,
     PROTOCOL_KEY,
     TOPOLOGY_VERSION_KEY,
     Problem,
@@ -26,6 +27,12 @@ from system_tests.plan.topologies import PlannedTopology
 
 _FILE_LIMIT: Final = 512 * 1024 * 1024
 _SHOWN: Final = 5
+WAY_BACK: Final = (
+    "To take it back to the classic protocol, stop all members, wait until assignor inspect shows"
+    " Empty, and start them with group.protocol=classic: rolling-bounce plan --from 4.3 --to"
+    " streams --brokers 4.3 has the cost"
+)
+"""What an operator does with a streams group that is to be a classic one again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +59,8 @@ class SavedGroup:
         """
         if self.is_streams_group:
             raise ReleaseError(
-                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks, and"
-                " plan knows the bounces of classic groups only; --to streams of a classic group"
-                " has the way back to the classic protocol"
+                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks: it"
+                f" has no versions to plan bounces for. {WAY_BACK}"
             )
         known = {client: names for client, names in self.releases_by_client.items() if names}
         if given is not None:
@@ -98,7 +104,9 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
         problem: the same, read.
     """
     return SavedGroup(
-        group=_simulated(problem, data.get("end_offset_sums") or {}),
+        group=_with_instances(
+            _simulated(problem, data.get("end_offset_sums") or {}), data["clients"].values()
+        ),
         releases_by_client={
             str(client.get("client", process)): _releases(client.get("versions"))
             for process, client in sorted(data["clients"].items())
@@ -129,6 +137,24 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         standbys=state.config.num_standby_replicas,
         notes=tuple(notes),
         is_real=True,
+    )
+
+
+def _with_instances(group: SimulatedGroup, clients: Iterable[Mapping[str, Any]]) -> SimulatedGroup:
+    """Return the group with what its file says about static members."""
+    known = sum(bool(client.get(INSTANCES_KEY)) for client in clients)
+    notes = list(group.notes)
+    if 0 < known < group.members:
+        notes.append(
+            f"{known} of {group.members} members are static (group.instance.id); all are simulated"
+            " as dynamic ones, so a static member that is back in time costs less than this;"
+            " --uses static simulates all as static"
+        )
+    return replace(
+        group,
+        static_members=known,
+        is_static=0 < known == group.members,
+        notes=tuple(notes),
     )
 
 

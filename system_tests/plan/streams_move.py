@@ -136,7 +136,8 @@ _REGEX: Final = (
 )
 _STATIC: Final = (
     "static members: 4.3.1 refuses group.instance.id with group.protocol=streams; remove it in a"
-    " rolling bounce of the classic group first, or stay classic"
+    " rolling bounce of the classic group first, or stay classic until members and brokers run 4.4"
+    " (Streams guide 4.4.0)"
 )
 NOT_CHECKED: Final = (
     "custom client suppliers and named topologies, which members of 4.3.1 refuse at the start",

@@ -1,6 +1,7 @@
 """Features of an application that change how it must be upgraded."""
 
 from enum import StrEnum
+from typing import Final
 
 
 class Use(StrEnum):
@@ -12,3 +13,38 @@ class Use(StrEnum):
     IQ = "iq"
     EOS = "eos"
     REGEX = "regex"
+
+
+FEATURES: Final = {
+    Use.FK_JOIN: "foreign-key joins",
+    Use.KTABLE: "aggregations of KTables",
+    Use.STATIC: "static members",
+    Use.IQ: "interactive queries",
+    Use.EOS: "exactly-once",
+    Use.REGEX: "topics by regular expression",
+}
+"""Each feature in Kafka's words."""
+
+SIGNS: Final = {
+    Use.FK_JOIN: "joins of KTables over a foreign key; their subscriptions change in 3.3",
+    Use.KTABLE: "groupBy and aggregations of KTables; their repartition topics change in 3.5",
+    Use.STATIC: "members have group.instance.id",
+    Use.IQ: "stores are queried, or application.server is set",
+    Use.EOS: "processing.guarantee is not at_least_once",
+    Use.REGEX: "topics are subscribed by a pattern; concerns --to streams only",
+}
+"""What shows in an application that it uses a feature."""
+
+
+def read_uses(text: str) -> frozenset[Use]:
+    """Return the features that a list names, separated by commas, in upper or lower case.
+
+    Raises:
+        ValueError: an unknown name; the message lists those that exist.
+    """
+    words = [word.strip().lower() for word in text.split(",") if word.strip()]
+    unknown = sorted(set(words) - set(Use))
+    if unknown:
+        known = ", ".join(f"{use} ({FEATURES[use]})" for use in Use)
+        raise ValueError(f"unknown value {unknown[0][:40]!r} for --uses; choose from {known}")
+    return frozenset(map(Use, words))

@@ -48,7 +48,7 @@ from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.sim.world.behaviour import find_program
 from system_tests.sim.world.observing import next_followup_ms, rested
 from system_tests.sim.world.scheduler import Scheduler
-from system_tests.sim.world.setup import Network, WorldSetup
+from system_tests.sim.world.setup import RESTARTS, Network, WorldSetup
 from system_tests.sim.world.simulation import World
 
 _SETTLE_MS = 1_200_000
@@ -88,6 +88,12 @@ class Outcome:
     def ok(self) -> bool:
         """Whether no rule was broken."""
         return not self.broken
+
+    @property
+    def is_warming(self) -> bool:
+        """Whether it ended, as `followups_most` asks for, before all copies had caught up."""
+        has_copies = self.options.dimensions.has_copies
+        return has_copies and not any(isinstance(event, Drained) for event in self.trace)
 
 
 class Bounce:
@@ -184,8 +190,10 @@ class Bounce:
         bound = dimensions.followups_most(
             self.options.partitions, hops=not find_program(self.plan.new).is_native
         )
-        rounds = 0
+        most, rounds = self.options.followups_most, 0
         while rounds <= bound and (due_ms := next_followup_ms(world)) is not None:
+            if rounds == most:
+                return True
             world.run_for(due_ms - world.now_ms)
             rounds += 1
             if not self.settle():
@@ -198,8 +206,10 @@ class Bounce:
         world, scheduler = self.world, self.scheduler
         self._draw_faults(process)
         world.stop(process)
-        long = scheduler.happens(0.25)
-        world.run_for(scheduler.delay(15_000, 60_000) if long else scheduler.delay(200, 8_000))
+        is_slow = scheduler.happens(RESTARTS.slow_share)
+        drawn_ms = scheduler.delay(*(RESTARTS.slow_ms if is_slow else RESTARTS.usual_ms))
+        given_ms = self.options.restart_ms
+        world.run_for(drawn_ms if given_ms is None else given_ms)
         if world.is_up(process):  # a fault brought it back as it was: bounce it as it should be
             world.stop(process)
         self._start(process, stage)

@@ -45,6 +45,8 @@ class BounceOptions:
         topology: the topology changes in this way; None: it does not change, or it is drawn.
         draw_topology: whatever of the change is left open is drawn.
         carries_both: new programs carry both topologies; drawn.
+        followups_most: follow-up rebalances after the last bounce; None: until nothing warms up.
+        restart_ms: how long a bounced member is down; None: drawn, see `RESTARTS`.
     """
 
     seed: int = 0
@@ -64,6 +66,8 @@ class BounceOptions:
     topology: ChangeKind | None = None
     draw_topology: bool = False
     carries_both: bool = False
+    followups_most: int | None = None
+    restart_ms: int | None = None
 
     @property
     def change(self) -> TopologyChange | None:

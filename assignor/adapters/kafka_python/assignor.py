@@ -15,7 +15,12 @@ from kafka.protocol.consumer.metadata import (
 
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
 from assignor.adapters.kafka_python.port import KafkaPythonPort, keep_joins, make_readable
-from assignor.adapters.kafka_python.wire import group_member, owned_entries, to_wire
+from assignor.adapters.kafka_python.wire import (
+    consumer_version,
+    group_member,
+    owned_entries,
+    to_wire,
+)
 from assignor.adapters.membership import EmbeddedMember
 
 
@@ -89,12 +94,12 @@ class StreamsAssignor(EmbeddedMember):
             MemberRefused: this member cannot go by the group's levels; it does not join.
         """
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
-        user_data = self._membership.join()
+        user_data, core = self._membership.join(), self._membership.core
         return ConsumerProtocolSubscription(
-            version=1,
+            version=consumer_version(core.leader.release),
             topics=sorted(topics),
             user_data=user_data,
-            owned_partitions=owned_entries(self._membership.core.owned),
+            owned_partitions=owned_entries(core.owned),
         )
 
     def assign(self, cluster: Any, members: list[Any]) -> dict[str, ConsumerProtocolAssignment]:

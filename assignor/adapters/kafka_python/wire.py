@@ -10,6 +10,10 @@ from kafka.protocol.consumer.metadata import (
 
 from assignor.rebalance import GroupMember, MemberAnswer, by_topic
 from encoding import TopicPartition
+from probing import Release
+
+_WITH_OWNED, _WITH_RACK = 1, 3
+_RACKS_SINCE = (3, 4, 0)
 
 
 def group_member(member: Any) -> GroupMember:
@@ -25,6 +29,16 @@ def group_member(member: Any) -> GroupMember:
             for partition in entry.partitions
         ),
     )
+
+
+def consumer_version(release: Release) -> int:
+    """Return the version of the consumer protocol that a member writes.
+
+    A member that emulates 3.4 or later writes version 3 (KIP-881), as those releases do, so that it
+    can be told from older ones. All others write version 1, which has the owned partitions.
+    """
+    writes_racks = not release.is_native and release.order >= _RACKS_SINCE
+    return _WITH_RACK if writes_racks else _WITH_OWNED
 
 
 def owned_entries(partitions: Iterable[TopicPartition]) -> list[Any]:

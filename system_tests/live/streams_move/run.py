@@ -67,6 +67,11 @@ def run_streams_move(
         environment = Environment(
             bootstrap_servers=broker.bootstrap_servers, group_id=_APP, topic=_TOPIC
         )
+        tell(f"broker {options.broker} at {broker.bootstrap_servers}, group {_APP}, topic {_TOPIC}")
+        tell(
+            "look meanwhile: assignor inspect --bootstrap-server"
+            f" {broker.bootstrap_servers} --group {_APP} --watch 2"
+        )
         with topic_of(environment, options.partitions, keep=True):
             return _Rehearsal(options, broker.bootstrap_servers, Path(folder), tell).run()
 

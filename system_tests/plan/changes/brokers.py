@@ -45,9 +45,13 @@ JAVA_AND_BROKERS: Final = (
         since="2.1.0",
         subject=Subject.BROKERS,
         what="brokers of 4.0 and later accept members of 2.1 and later only",
-        action="upgrade brokers to 4.0 or later only after every member runs this release",
+        action="upgrade brokers to 4.0 or later only after every member runs this release; from"
+        " then on no group can go back below 2.1",
         source="KIP-896, upgrade notes 4.0.0",
-        back="brokers of 4.0 and later accept members of 2.1 and later only",
+        back="brokers of 4.0 and later accept members of 2.1 and later only: with such brokers this"
+        " way back does not exist, rolling or offline",
+        back_action="check the release of the brokers first; with 4.0 or later stop at 2.1",
+        back_when=When.BEFORE,
     ),
     ReleaseChange(
         since="3.0.1",
@@ -99,7 +103,9 @@ EXACTLY_ONCE: Final = (
         " exactly_once_v2 from 3.0 on",
         source="KIP-447, Streams guide 2.6.0",
         uses=(Use.EOS,),
-        back="only exactly_once exists: switch every member back to it before",
+        back="only exactly_once exists",
+        back_action="switch every member back to it before (a step of this plan)",
+        back_when=When.BEFORE,
     ),
     ReleaseChange(
         since="4.0.0",

@@ -48,6 +48,8 @@ class ReleaseChange:
         uses: features of the application that are concerned; empty: every application.
         unless: features with which the change has no effect.
         back: what changes when the group returns to a release without it; empty: nothing is said.
+        back_action: what to do about `back`.
+        back_when: when it is dealt with.
     """
 
     since: str
@@ -60,6 +62,8 @@ class ReleaseChange:
     uses: tuple[Use, ...] = ()
     unless: tuple[Use, ...] = ()
     back: str = ""
+    back_action: str = ""
+    back_when: When = When.AFTER
 
     def is_in(self, release: Release) -> bool:
         """Whether a release has the change."""
@@ -122,7 +126,7 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
         what, action = row.what, row.action
     elif is_known and not is_upgrade:
         reached = [stop for stop in later if stop.order < find_release(row.since).order]
-        what, action = row.back, ""
+        what, action = row.back, row.back_action
     else:
         return []
     if not reached or not what:
@@ -131,7 +135,7 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
         PathChange(
             release=reached[0].name,
             subject=row.subject,
-            when=row.when if is_upgrade else When.AFTER,
+            when=row.when if what is row.what else row.back_when,
             what=what,
             action=action,
             source=row.source,

@@ -97,6 +97,17 @@ DEFAULTS: Final = (
         back="session.timeout.ms is 10 s again unless it is set",
     ),
     ReleaseChange(
+        since="3.0.0",
+        subject=Subject.DEFAULT,
+        what="windows made by of() and with() keep their grace period of 24 h less the window, and"
+        " are deprecated (4.0 removes them, except JoinWindows.of() and grace()); what replaces"
+        " them has no default: ofSizeWithNoGrace() and its like drop every late record, and the new"
+        " JoinWindows emit left and outer results only after the grace period",
+        action="when you replace them, name the former grace period: ofSizeAndGrace(size, 24 h -"
+        " size) and its like",
+        source="KIP-633, KAFKA-10847, Streams guide 3.0.0",
+    ),
+    ReleaseChange(
         since="2.6.0",
         subject=Subject.DEFAULT,
         what="a task moves only to a member whose copy is at most acceptable.recovery.lag = 10,000"

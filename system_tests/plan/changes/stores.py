@@ -59,7 +59,38 @@ STORES: Final = (
 )
 """Formats of state on disk and of internal topics."""
 
+_LOST_BATCH: Final = (
+    "records are lost: after MESSAGE_TOO_LARGE the producer splits a batch, its flush() returns"
+    " before the parts are written, and Streams commits the offsets of their input"
+)
 DEFECTS: Final = (
+    ReleaseChange(
+        since="0.11.0.0",
+        until="3.9.2",
+        subject=Subject.DEFECT,
+        what=_LOST_BATCH,
+        action="take 3.9.2 or later",
+        source="KAFKA-19479, ProducerBatch of 0.11.0.0, kafka-clients 3.9.1 and 3.9.2",
+        unless=(Use.EOS,),  # the issue is of at_least_once
+    ),
+    ReleaseChange(
+        since="4.0.0",
+        until="4.0.2",
+        subject=Subject.DEFECT,
+        what=_LOST_BATCH,
+        action="take 4.0.2 or later",
+        source="KAFKA-19479, kafka-clients 4.0.1 and 4.0.2",
+        unless=(Use.EOS,),  # the issue is of at_least_once
+    ),
+    ReleaseChange(
+        since="4.1.0",
+        until="4.1.1",
+        subject=Subject.DEFECT,
+        what=_LOST_BATCH,
+        action="take 4.1.1 or later",
+        source="KAFKA-19479, upgrade notes 4.1.1, kafka-clients 4.1.0 and 4.1.1",
+        unless=(Use.EOS,),  # the issue is of at_least_once
+    ),
     ReleaseChange(
         since="4.0.0",
         subject=Subject.DEFECT,

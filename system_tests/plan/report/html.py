@@ -83,12 +83,16 @@ def list_html(lines: Iterable[str]) -> str:
 def line_html(line: str) -> str:
     """Return a sentence; a command that it begins with is set as such.
 
-    A line may break behind the = of a setting.
+    A line may break behind the = of a setting, and not within the name of an option.
     """
     if not line.startswith(("assignor ", "rolling-bounce ")):
         return escape(line).replace("=", "=<wbr>")
     command, comma, rest = line.partition(", ")
-    return f"<code>{escape(command)}</code>{escape(comma + rest)}"
+    words = (
+        f'<span class="box">{escape(word)}</span>' if word.startswith("--") else escape(word)
+        for word in command.split(" ")
+    )
+    return f"<code>{' '.join(words)}</code>{escape(comma + rest)}"
 
 
 def table_html(heads: Sequence[tuple[str, int]], rows: Iterable[str]) -> str:

@@ -6,11 +6,11 @@ Everything on it is in the plan or in the costs. The Content-Security-Policy for
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 
 from system_tests.plan.changes import PathChange, When
-from system_tests.plan.cost import StepCost
+from system_tests.plan.cost import Leg, StepCost, legs_of
+from system_tests.plan.cost_text import LEFT_OUT, seconds_text, simulated_text
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed
@@ -27,9 +27,9 @@ from system_tests.plan.report.html import (
     table_html,
     write_html,
 )
-from system_tests.plan.report.signs import StepSigns, always, signs_of
+from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.text import LEFT_OUT, assumptions, headline, seconds_text, simulated_text
+from system_tests.plan.text import assumptions, headline
 from system_tests.plan.workers import run_jobs
 from system_tests.report import Story, story_of_simulation
 from system_tests.sim import run_bounce
@@ -37,7 +37,7 @@ from system_tests.sim import run_bounce
 
 def plan_page(
     made: UpgradePlan,
-    costs: Sequence[StepCost],
+    costs: Sequence[StepCost] | None,
     group: SimulatedGroup,
     progress: Callable[[int], object] = lambda _: None,
 ) -> str:
@@ -45,12 +45,13 @@ def plan_page(
 
     Args:
         made: the plan.
-        costs: of its steps, in order.
+        costs: of its steps, in order; None: the page has neither costs nor pictures.
         group: that they are simulated with.
         progress: as of `run_jobs`; `pictures_of` tells how many bounces are simulated.
     """
+    known = costs if costs is not None else (None,) * len(made.steps)
     steps = [
-        signs_of(made, step, cost, group) for step, cost in zip(made.steps, costs, strict=True)
+        signs_of(made, step, cost, group) for step, cost in zip(made.steps, known, strict=True)
     ]
     title = f"{made.old} to {made.new}" + (f", group {group.name}" if group.name else "")
     watch, stop = always(group)
@@ -58,12 +59,17 @@ def plan_page(
     return page_html(
         title,
         _decision(made, group),
-        f"<p>{escape(headline(made))}</p>\n{_facts(made, costs, group)}\n"
+        f"<p>{escape(headline(made))}</p>\n{_facts(made, costs or (), group)}\n"
         f"<h2>Steps</h2>\n{_steps(made, steps)}\n"
         f'<p class="small"><b>Watch in every step:</b> {escape(watch)}. <b>Stop in every step'
-        f" when:</b> {escape(stop)}.</p>\n"
-        f"<h2>One simulated run</h2>\n{_charts(made, group, progress)}\n{SIGNATURES}"
-        f"{_conditions(made)}"
+        f" when:</b> {escape(stop)}. <b>When to stop:</b>"
+        f" {escape(patience(simulated=costs is not None))}.</p>\n"
+        + (
+            ""
+            if costs is None
+            else f"<h2>One simulated run</h2>\n{_charts(made, group, progress)}\n"
+        )
+        + f"{SIGNATURES}{_conditions(made)}"
         + (f'<h2>Not rehearsed</h2>\n<p class="small">{escape(left_out)}</p>\n' if left_out else "")
         + f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n',
     )
@@ -84,7 +90,7 @@ def _decision(made: UpgradePlan, group: SimulatedGroup) -> Decision:
 def write_plan_report(
     path: Path,
     made: UpgradePlan,
-    costs: Sequence[StepCost],
+    costs: Sequence[StepCost] | None,
     group: SimulatedGroup,
     progress: Callable[[int], object] = lambda _: None,
 ) -> None:
@@ -159,26 +165,43 @@ def _conditions(made: UpgradePlan) -> str:
     return "".join(parts)
 
 
-def pictures_of(made: UpgradePlan) -> tuple[tuple[str, str], ...]:
-    """Return the releases of each leg of the path; a picture of each is drawn."""
-    return tuple(pairwise(made.stops)) if made.steps else ()
+def pictures_of(made: UpgradePlan) -> tuple[tuple[str, Leg], ...]:
+    """Return what is drawn: each bounce of `legs_of`, with its steps as a title."""
+    return tuple((_title(made, numbers), leg) for leg, numbers in legs_of(made).items())
 
 
-def _story(group: SimulatedGroup, leg: tuple[str, str, bool]) -> Story:
+def _title(made: UpgradePlan, numbers: Sequence[int]) -> str:
+    """Return the steps of a picture, and what they change."""
+    first, last = (made.steps[number - 1] for number in (numbers[0], numbers[-1]))
+    which = (
+        f"step {numbers[0]}" if len(numbers) == 1 else f"steps {' and '.join(map(str, numbers))}"
+    )
+    if first.old != last.release:
+        return f"{which}: {first.old} to {last.release}"
+    return f"{which}: {', '.join(last.settings) or 'a bounce'} on {last.release}"
+
+
+def _story(group: SimulatedGroup, leg: Leg) -> Story:
     old, new, offline = leg
     return story_of_simulation(run_bounce(group.options(seed=0, old=old, new=new, offline=offline)))
 
 
 def _charts(made: UpgradePlan, group: SimulatedGroup, progress: Callable[[int], object]) -> str:
-    """Return a picture of each leg of the path, with the first seed."""
+    """Return a picture of each bounce of the path, with the first seed."""
     keys = "".join(
         f'<span class="key" style="background:{COLOURS[at % len(COLOURS)]}"></span>{escape(stop)}'
         for at, stop in enumerate(made.stops)
     )
-    legs = [(old, new, not made.rolling) for old, new in pictures_of(made)]
+    drawn = pictures_of(made)
     stories = run_jobs(
-        partial(_story, group), legs, size=group.members * group.threads, progress=progress
+        partial(_story, group),
+        [leg for _, leg in drawn],
+        size=group.members * group.threads,
+        progress=progress,
     )
-    pictures = [chart_svg(story, made.stops) for story in stories]
+    pictures = [
+        f'<p class="small"><b>{escape(title)}</b></p>\n{chart_svg(story, made.stops)}'
+        for (title, _), story in zip(drawn, stories, strict=True)
+    ]
     what = "Numbers above the lanes are generations: one for each rebalance, where there is room."
     return f'<p class="small">{what}{keys}</p>\n' + "\n".join(pictures)

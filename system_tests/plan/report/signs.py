@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from probing import Release, find_release
 from system_tests.plan.cost import StepCost
+from system_tests.plan.cost_text import causes_of, count_text, seconds_text, session_timeout_s
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.rehearsal import rehearsal_of
 from system_tests.plan.steps import PlanStep, UpgradePlan
-from system_tests.plan.text import causes_of, count_text, seconds_text, step_text
+from system_tests.plan.text import step_text
 
 _PATIENCE = 2
 _LEAST_WAIT_MS = 30_000
@@ -34,25 +35,52 @@ class StepSigns:
     back: tuple[str, ...]
 
 
-def signs_of(made: UpgradePlan, step: PlanStep, cost: StepCost, group: SimulatedGroup) -> StepSigns:
-    """Return what an operator sees and decides in a step of a plan."""
-    wait_s = max(_PATIENCE * cost.spread("longest_pause_ms")[1], _LEAST_WAIT_MS) / 1000
-    mostly = [f"mostly: {cause.what}" for cause in causes_of(step, cost, group)[:1]]
+def signs_of(
+    made: UpgradePlan, step: PlanStep, cost: StepCost | None, group: SimulatedGroup
+) -> StepSigns:
+    """Return what an operator sees and decides in a step of a plan; None: without its cost."""
+    wait_s = _wait_s(step, cost, group)
     return StepSigns(
         todo=step_text(step),
         rehearsal=rehearsal_of(made, step),
-        seen=(
-            version_text(step),
-            f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
-            f"a partition pauses {seconds_text(cost, 'longest_pause_ms')}",
-            *mostly,
-        ),
+        seen=(version_text(step), *(() if cost is None else _seen(step, cost, group))),
         done=(_sign_of_done(step),),
         stop=(
             f"not Stable {wait_s:.0f} s after a start",
             f"lag that grows {wait_s:.0f} s after Stable",
         ),
         back=(step.back.sentence, *step.back.costs),
+    )
+
+
+def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, ...]:
+    mostly = [f"mostly: {cause.what}" for cause in causes_of(step, cost, group)[:1]]
+    return (
+        f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
+        f"a partition pauses {seconds_text(cost, 'longest_pause_ms')}",
+        *mostly,
+    )
+
+
+def _wait_s(step: PlanStep, cost: StepCost | None, group: SimulatedGroup) -> float:
+    """Return after which time an operator stops and decides; `patience` says how it is made."""
+    if cost is None:
+        longest_ms = 1000 * session_timeout_s(step, group)
+    else:
+        longest_ms = cost.spread("longest_pause_ms")[1]
+    return max(_PATIENCE * longest_ms, _LEAST_WAIT_MS) / 1000
+
+
+def patience(*, simulated: bool) -> str:
+    """Return how the seconds in `StepSigns.stop` follow, as a sentence without a full stop."""
+    longest = (
+        "the longest pause of a partition in the step, as simulated (the upper end of its range)"
+        if simulated
+        else "the session timeout of the members that are stopped"
+    )
+    return (
+        f"the seconds are {_PATIENCE} times {longest}, and at least {_LEAST_WAIT_MS / 1000:g};"
+        " Stable is the state that inspect shows"
     )
 
 

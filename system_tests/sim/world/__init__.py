@@ -8,7 +8,7 @@ from system_tests.sim.world.leading import lead
 from system_tests.sim.world.observing import next_followup_ms, rested, routed_by
 from system_tests.sim.world.remembered import forget_answers
 from system_tests.sim.world.scheduler import Pending, Scheduler
-from system_tests.sim.world.setup import INSTANCE, Application, Network, WorldSetup
+from system_tests.sim.world.setup import INSTANCE, RESTARTS, Application, Network, WorldSetup
 from system_tests.sim.world.simulation import World
 from system_tests.sim.world.state import LeaderPlace, Led, MemberIds
 from system_tests.sim.world.thread import Phase, StreamThread
@@ -19,6 +19,7 @@ __all__ = [
     "GROUP",
     "INSTANCE",
     "NO_DIMENSIONS",
+    "RESTARTS",
     "Application",
     "Behaviour",
     "Dimensions",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from assignor import (
@@ -27,6 +28,18 @@ from system_tests.trace import lane_name
 TOPIC = "lines"
 INSTANCE = "-instance"
 _APP = "app"
+
+
+class Restarts(NamedTuple):
+    """How long a bounced member is down: ranges in ms, and the share of slow restarts."""
+
+    usual_ms: tuple[int, int]
+    slow_ms: tuple[int, int]
+    slow_share: float
+
+
+RESTARTS: Final = Restarts((200, 8_000), (15_000, 60_000), 0.25)
+"""The ranges from which restarts are drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

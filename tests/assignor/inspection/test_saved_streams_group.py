@@ -104,6 +104,7 @@ def test_every_command_that_reads_problem_files_reads_it(tmp_path):
     done = CliRunner().invoke(rolling_bounce, words)
     assert done.exit_code == 2
     assert "is a streams group (KIP-1071), whose brokers assign the tasks" in done.stderr
+    assert "wait until assignor inspect shows Empty, and start them with" in done.stderr
     move = ["plan", "--problem", str(file), "--from", "4.3", "--to", "streams", "--brokers", "4.3"]
     done = CliRunner().invoke(rolling_bounce, move)
     assert done.exit_code == 2

@@ -3,7 +3,15 @@ import re
 import pytest
 
 from probing import find_release
-from system_tests.plan import CHANGES, ReleaseChange, Subject, Use, changes_between, make_plan
+from system_tests.plan import (
+    CHANGES,
+    ReleaseChange,
+    Subject,
+    Use,
+    When,
+    changes_between,
+    make_plan,
+)
 
 
 def plan(old, new, *uses):
@@ -47,6 +55,29 @@ def test_on_the_way_back_only_what_changes_back_is_said():
     back = lines("3.9", "2.8")
     assert any("session.timeout.ms is 10 s again" in line for line in back)
     assert not any("Java" in line for line in back)
+
+
+def test_what_closes_the_way_back_is_to_be_known_before_the_start():
+    made = plan("4.3", "2.0", Use.EOS)
+    before = [str(change) for change in made.changes if change.when is When.BEFORE]
+    assert any("KIP-896" in line and "this way back does not exist" in line for line in before)
+    assert any("only exactly_once exists; switch every member" in line for line in before)
+    assert all(change.action for change in made.changes if change.when is When.BEFORE)
+    assert any("no group can go back below 2.1" in line for line in lines("2.0.1", "4.3"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fixed"), [("3.9", "4.0.1", "4.0.2"), ("4.0", "4.1.0", "4.1.1")]
+)
+def test_a_release_that_loses_records_is_named_with_its_fix(old, new, fixed):
+    assert has(old, new, f"take {fixed} or later [KAFKA-19479")
+    assert not has(old, fixed, "KAFKA-19479")
+    assert not has(old, new, "KAFKA-19479", Use.EOS)
+
+
+def test_the_grace_period_of_24_hours_is_named_where_its_constructors_are_deprecated():
+    assert has("2.8", "3.0", "KIP-633")
+    assert not has("3.0", "4.3", "KIP-633")
 
 
 def test_rows_of_a_feature_need_the_feature():

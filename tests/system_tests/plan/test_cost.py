@@ -12,12 +12,13 @@ from system_tests.plan import (
     StepCost,
     StepRun,
     Use,
+    costs_lines,
     make_plan,
-    plan_lines,
     scaled,
     step_costs,
 )
-from system_tests.plan.text import causes_of
+from system_tests.plan import group as model
+from system_tests.plan.cost_text import causes_of
 
 
 def plan(old, new, *uses):
@@ -99,7 +100,7 @@ def test_a_large_group_is_scaled_down_and_says_so():
 
 def test_the_text_names_causes_ranges_and_settings():
     made, costs = cost("3.9", "4.3")
-    text = "\n".join(plan_lines(made, costs, SimulatedGroup()))
+    text = "\n".join(costs_lines(made.steps, costs, SimulatedGroup()))
     assert (
         "% of the pauses: members stop without leaving the group; their sessions last 45 s" in text
     )
@@ -130,3 +131,18 @@ def test_json_has_ranges_and_waits():
     assert found["seeds"] == 2
     assert found["ranges"]["pause_ms"][0] <= found["pause_ms"] <= found["ranges"]["pause_ms"][1]
     assert set(found["waits_ms"]) == {"session_ms", "restore_ms", "rebalance_ms"}
+
+
+def test_rebalances_after_the_last_bounce_are_simulated_up_to_a_bound(monkeypatch):
+    group = SimulatedGroup(members=4, partitions=12, standbys=1, sizes=(5_000_000,) * 12)
+    made = plan("2.3.1", "2.6")
+
+    def last(most):
+        monkeypatch.setattr(model, "FOLLOWUPS", most)
+        return step_costs(made, group, seeds=1)[-1]
+
+    whole, bounded = last(100), last(2)
+    assert bounded.usual("followup") < whole.usual("followup")
+    assert (whole.is_warming, bounded.is_warming) == (False, True)
+    text = "\n".join(costs_lines(made.steps[-1:], (bounded,), group))
+    assert "to move partitions; copies still warm up at the end of the simulation)" in text

@@ -65,6 +65,16 @@ def test_a_page_has_the_decision_every_step_and_what_is_not_checked(page):
         assert words in page
 
 
+def test_a_page_explains_its_seconds_and_draws_every_step(page):
+    assert "the seconds are 2 times the longest pause of a partition in the step" in page
+    assert "Stable is the state that inspect shows" in page
+    assert re.findall("<b>(steps? .*?)</b></p>\n<svg", page) == [
+        "steps 1 and 2: 2.3.1 to 3.9.2",
+        "step 3: processing.guarantee=exactly_once_v2 on 3.9.2",
+        "step 4: 3.9.2 to 4.3.1",
+    ]
+
+
 def test_a_page_is_small_and_asks_for_nothing(page):
     assert len(page.encode()) < MOST_BYTES
     assert "<script" not in page
@@ -151,7 +161,9 @@ def test_each_sentence_of_a_step_is_in_one_place_only(page):
 def test_a_step_that_cannot_be_rehearsed_says_why_in_the_words_of_live(page):
     assert page.count("cannot be rehearsed: exactly-once: members of a rehearsal") == 1
     assert "Not rehearsed" in page
-    assert "rolling-bounce live --from 3.9.2 --to 4.3.1 --broker kafka:RELEASE</code>" in page
+    command = re.sub("</?span[^>]*>", "", page)
+    assert "rolling-bounce live --from 3.9.2 --to 4.3.1 --broker kafka:RELEASE</code>" in command
+    assert '<span class="box">--from</span>' in page
     spoken = " ".join(CliRunner().invoke(main, ["live", "--help"]).stdout.split())
     for sentence in NOT_REHEARSED:
         assert sentence in spoken

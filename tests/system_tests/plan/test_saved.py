@@ -1,6 +1,7 @@
 """A saved group as the start of a plan."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -90,3 +91,37 @@ def test_without_a_file_the_release_has_to_be_given():
     done = plan("--to", "4.1")
     assert done.exit_code == 2
     assert "--from RELEASE, --problem FILE or --group ID" in done.stderr
+
+
+def with_instances(file, ids):
+    """Give the first members of a saved group a group.instance.id."""
+    data = json.loads(file.read_text())
+    for client, instance in zip(data["clients"].values(), ids, strict=False):
+        client["instance_ids"] = [instance]
+    file.write_text(json.dumps(data))
+    return file
+
+
+def test_a_saved_group_tells_which_members_are_static(saved):
+    file = saved("two-3.9.1")
+    words = ("--problem", file, "--from", "3.9.1", "--to", "4.1", "--no-costs", "--format", "json")
+
+    def made():
+        return json.loads(CliRunner().invoke(main, ["plan", *map(str, words)]).stdout)
+
+    assert (made()["uses"], made()["group"]["is_static"]) == ([], False)
+    with_instances(file, ["a"])
+    assert (made()["uses"], made()["group"]["is_static"]) == (["static"], False)
+    assert made()["group"]["notes"][-1].startswith("1 of 2 members are static")
+    with_instances(file, ["a", "b"])
+    assert (made()["uses"], made()["group"]["is_static"]) == (["static"], True)
+
+
+def test_inspect_saves_the_instance_ids_of_static_members():
+    described, facts = captured("two-3.9.1")
+    static = replace(described.members[0], instance_id="jvm-1")
+    found = problem_of(
+        inspect_group(replace(described, members=(static, *described.members[1:])), facts)
+    )
+    known = [client.get("instance_ids") for client in found["clients"].values()]
+    assert sorted(known, key=str) == [None, ["jvm-1"]]

@@ -1,6 +1,7 @@
 """`rolling-bounce live --to streams`: real JVM members move to the streams protocol and back."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,12 @@ def test_a_group_moves_there_and_back():
     report = json.loads(done.stdout)
     assert [check for check in report["checks"] if not check["ok"]] == []
     assert done.exit_code == 0
+    address, command = done.stderr.splitlines()[:2]
+    servers = re.fullmatch(
+        r"broker 4\.3\.1 at (127\.0\.0\.1:\d+), group rolling-bounce-move, topic words", address
+    )
+    assert servers is not None, address
+    assert f"--bootstrap-server {servers[1]} --group rolling-bounce-move" in command
     assert [phase["group_type"] for phase in report["phases"]] == ["classic", "streams", "classic"]
     moved, returned = report["phases"][1:]
     # Stores are in memory: all state is restored, there and back.

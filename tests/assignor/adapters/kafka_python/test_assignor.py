@@ -51,6 +51,17 @@ def test_the_subscription_names_the_topics_sorted_and_owns_nothing_under_eager()
     assert list(metadata.owned_partitions) == []
 
 
+@pytest.mark.parametrize(
+    ("release", "version"), [("native", 1), ("2.3.1", 1), ("3.3.2", 1), ("3.4.0", 3), ("4.3", 3)]
+)
+def test_a_member_writes_the_consumer_protocol_of_its_release(release, version):
+    assignor, _, _ = made(release=release)
+    written = assignor.metadata({"lines"})
+    assert int.from_bytes(written.encode()[:2], "big") == version
+    read = decode_subscription(bytes(written.user_data))
+    assert read.version == read.latest_supported_version
+
+
 def test_tasks_are_revoked_before_the_next_join_and_still_reported_as_running():
     listener = Listener()
     assignor, _, _ = made(listener=listener)
