@@ -19,11 +19,13 @@ from assignor.embedding.errors import (
     fatal_reason,
 )
 from assignor.embedding.internal_topics import (
+    CHECKED_SETTINGS,
     ClusterAccess,
     ExistingTopic,
     InternalTopic,
     InternalTopicSettings,
     internal_topics,
+    setting_warnings,
     topic_problem,
 )
 from assignor.embedding.leader_facts import InternalTopicStatus, LeaderFacts, knowledge_of
@@ -56,6 +58,7 @@ from assignor.embedding.state_stores import (
 
 __all__ = [
     "BYTES",
+    "CHECKED_SETTINGS",
     "JSON",
     "LEFT_GROUP",
     "TEXT",
@@ -102,6 +105,7 @@ __all__ = [
     "lags_or_prior",
     "murmur2",
     "partition_for_key",
+    "setting_warnings",
     "topic_problem",
     "unchanged_memory",
 ]

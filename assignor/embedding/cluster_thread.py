@@ -18,6 +18,7 @@ from assignor.embedding.internal_topics import (
     InternalTopic,
     InternalTopicSettings,
     internal_topics,
+    setting_warnings,
     topic_problem,
 )
 from assignor.embedding.leader_facts import NOTHING_FOUND, InternalTopicStatus, LeaderFacts
@@ -71,6 +72,7 @@ class LeaderProvider:
         self._looked = 0
         self._answered_by: Mapping[str, int] | None = None
         self._reported: dict[str, frozenset[str]] = {}
+        self._warned: frozenset[str] = frozenset()
         self._access: ClusterAccess | None = None
         self._leads = False
         self._asked = False
@@ -185,6 +187,7 @@ class LeaderProvider:
             if topic.name in found
         }
         is_outdated = self._publish(counts, topics)
+        self._warn(setting_warnings(self._subtopologies, found, self._settings))
         try:
             ends = self._ends(access, plan.partition_counts, topics)
             with self._changed:
@@ -206,9 +209,9 @@ class LeaderProvider:
         self, access: ClusterAccess, wanted: Sequence[InternalTopic]
     ) -> dict[str, ExistingTopic]:
         counts = access.partition_counts([topic.name for topic in wanted]) if wanted else {}
-        policies = access.cleanup_policies(sorted(counts)) if counts else {}
+        configs = access.topic_configs(sorted(counts)) if counts else {}
         return {
-            name: ExistingTopic(partitions=count, cleanup_policy=policies.get(name))
+            name: ExistingTopic(partitions=count, configs=configs.get(name, {}))
             for name, count in counts.items()
         }
 
@@ -240,6 +243,13 @@ class LeaderProvider:
             "topics", frozenset(topic.problem for topic in topics.values() if topic.problem)
         )
         return is_outdated
+
+    def _warn(self, sentences: Sequence[str]) -> None:
+        """Log each sentence, once while it is true."""
+        for sentence in sentences:
+            if sentence not in self._warned:
+                _log.warning("%s", sentence)
+        self._warned = frozenset(sentences)
 
     def _failed(self, error: Exception) -> None:
         """Report a failed query once; the facts stay as they are."""

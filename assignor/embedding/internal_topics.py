@@ -20,7 +20,12 @@ _WINDOW_SLACK_MS = 24 * 3600 * 1000
 DELETE_RETENTION_MS: Final = 24 * 3600 * 1000
 """Kafka's default of `delete.retention.ms`."""
 
+_POLICY: Final = "cleanup.policy"
 _DELETE_RETENTION: Final = "delete.retention.ms"
+_MAX_BYTES: Final = "max.message.bytes"
+CHECKED_SETTINGS: Final = (_POLICY, _DELETE_RETENTION, _MAX_BYTES)
+"""Settings of internal topics that are compared with what state stores need."""
+
 _LEAST_DELETE_RETENTION_MS: Final = 3600 * 1000
 # Records are kept until the application deletes them after processing.
 _REPARTITION = MappingProxyType(
@@ -83,10 +88,15 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingTopic:
-    """An existing topic; `cleanup_policy` is None if it could not be read."""
+    """An existing topic.
+
+    Attributes:
+        partitions: number of partitions.
+        configs: its `CHECKED_SETTINGS`, as far as they could be read.
+    """
 
     partitions: int
-    cleanup_policy: str | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
 
 
 class ClusterAccess(Protocol):
@@ -99,8 +109,8 @@ class ClusterAccess(Protocol):
         """Return existing topic -> number of partitions; missing topics are left out."""
         ...
 
-    def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
-        """Return topic -> `cleanup.policy`, for topics whose configuration may be read."""
+    def topic_configs(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return topic -> its `CHECKED_SETTINGS`, for topics whose configuration may be read."""
         ...
 
     def create_topics(
@@ -176,15 +186,78 @@ def topic_problem(wanted: InternalTopic, found: ExistingTopic) -> str | None:
             "reset the application (stop it, delete this topic and the state directories, and set "
             "the committed offsets back), or choose another application id"
         )
-    policies = {p.strip() for p in (found.cleanup_policy or "").split(",")} - {""}
+    policy = found.configs.get(_POLICY, "")
+    policies = {p.strip() for p in policy.split(",")} - {""}
     if policies and wanted.compacted and "compact" not in policies:
+        needed = wanted.configs.get(_POLICY, "compact")
         return (
-            f"changelog {wanted.name} has cleanup.policy={found.cleanup_policy}, which deletes "
-            "state that is still needed; set cleanup.policy=compact"
+            f"changelog {wanted.name} has cleanup.policy={policy}, which deletes state that is "
+            f"still needed; set cleanup.policy={needed}: {_alter(wanted.name, _POLICY, needed)}"
         )
     if policies and not wanted.compacted and "compact" in policies:
         return (
-            f"repartition topic {wanted.name} has cleanup.policy={found.cleanup_policy}, which "
-            "drops records that are not processed yet; set cleanup.policy=delete"
+            f"repartition topic {wanted.name} has cleanup.policy={policy}, which drops records "
+            "that are not processed yet; set cleanup.policy=delete: "
+            f"{_alter(wanted.name, _POLICY, 'delete')}"
         )
     return None
+
+
+def setting_warnings(
+    subtopologies: Iterable[Subtopology],
+    found: Mapping[str, ExistingTopic],
+    settings: InternalTopicSettings,
+) -> tuple[str, ...]:
+    """Return what existing changelogs lack that does not keep tasks from running, sorted.
+
+    A changelog must keep deletions for as long as copies rely on it (`delete_retention_ms`), and
+    the changelogs of one task should take records of one size, because each gets every commit.
+
+    Args:
+        subtopologies: of the application.
+        found: the existing internal topics, by name.
+        settings: as members create topics, and rebuild copies.
+    """
+    warnings = set()
+    for part in subtopologies:
+        changelogs = sorted(set(part.changelog_topics) - set(part.source_changelogs))
+        for name in changelogs:
+            kept_ms = _number(found.get(name), _DELETE_RETENTION)
+            if kept_ms is not None and kept_ms < settings.delete_retention_ms:
+                warnings.add(_short_retention(name, kept_ms, settings.delete_retention_ms))
+        limits = {name: _number(found.get(name), _MAX_BYTES) for name in changelogs}
+        known = {name: limit for name, limit in limits.items() if limit is not None}
+        if len(set(known.values())) > 1:
+            lowest, highest = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+            warnings.add(
+                f"changelog {lowest} has max.message.bytes={known[lowest]}, and {highest} of the "
+                f"same tasks has {known[highest]}: every commit is written to both, so the lower "
+                "one limits what an input record may write; set "
+                f"max.message.bytes={known[highest]}: "
+                f"{_alter(lowest, _MAX_BYTES, str(known[highest]))}"
+            )
+    return tuple(sorted(warnings))
+
+
+def _short_retention(name: str, kept_ms: int, needed_ms: int) -> str:
+    return (
+        f"changelog {name} has delete.retention.ms={kept_ms}, and copies that are behind are "
+        f"rebuilt only after half of {needed_ms} ms: until then a copy may keep keys that were "
+        f"deleted; set delete.retention.ms={needed_ms}: "
+        f"{_alter(name, _DELETE_RETENTION, str(needed_ms))}; or give the topic's value in "
+        "internal_topics=InternalTopicSettings(configs=...), an hour at least"
+    )
+
+
+def _number(topic: ExistingTopic | None, setting: str) -> int | None:
+    value = "" if topic is None else topic.configs.get(setting, "")
+    return int(value) if value.isdecimal() else None
+
+
+def _alter(topic: str, setting: str, value: str) -> str:
+    """Return the command that gives a topic a setting."""
+    listed = f"[{value}]" if "," in value else value
+    return (
+        "kafka-configs --bootstrap-server HOST:PORT --alter --entity-type topics "
+        f"--entity-name {topic} --add-config {setting}={listed}"
+    )

@@ -16,7 +16,12 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
 from assignor.adapters.rebootstrap.aiokafka import supervise_own
-from assignor.embedding import ClusterUnavailable, InternalTopic, error_text
+from assignor.embedding import (
+    CHECKED_SETTINGS,
+    ClusterUnavailable,
+    InternalTopic,
+    error_text,
+)
 from encoding import TopicPartition
 
 _DEADLINE_S = 10.0
@@ -92,10 +97,10 @@ class AIOKafkaAccess:
             if row["error_code"] == 0 and row["partitions"]
         }
 
-    def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
-        """Return topic -> `cleanup.policy`; nothing where this user may not describe settings."""
+    def topic_configs(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return topic -> settings; nothing where this user may not describe them."""
         asked = [
-            ConfigResource(ConfigResourceType.TOPIC, topic, configs={"cleanup.policy": None})
+            ConfigResource(ConfigResourceType.TOPIC, topic, configs=dict.fromkeys(CHECKED_SETTINGS))
             for topic in topics
         ]
         try:
@@ -104,10 +109,10 @@ class AIOKafkaAccess:
             # Optional check: without the right to describe settings, counts are checked alone.
             return {}
         return {
-            name: values[0][1]
+            name: {row[0]: row[1] for row in values if row[0] in CHECKED_SETTINGS}
             for response in responses
             for error, _, _, name, values in response.resources
-            if error == 0 and values
+            if error == 0
         }
 
     def create_topics(

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Unpack
 
@@ -9,7 +10,10 @@ from aiokafka import AIOKafkaConsumer
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.settings import ConsumerSettings
+from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.embedding import error_text
+from assignor.logs import line_logger
 from assignor.topology import Topology
 
 _CLIENT_SETTINGS: Final = {
@@ -19,12 +23,20 @@ _CLIENT_SETTINGS: Final = {
 }
 
 
+_log = line_logger(__name__)
+
+# At least, for connections.
+_CLOSE_S: Final = 1.0
+
+
 class ConsumerKeywords(MemberKeywords, ConsumerSettings, total=False):
     """Keywords of `streams_consumer`: options of the assignor, and settings of the client."""
 
 
 class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is untyped
     """An `AIOKafkaConsumer` whose group runs tasks; `stop` closes its assignor, too.
+
+    A consumer that is dropped without `stop` leaves the group, if the event loop runs on.
 
     Attributes:
         assignor: the attached assignor, with the tasks and the routing of this member.
@@ -45,6 +57,10 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
         self.assignor = assignor
         self._source_topics = tuple(topics)
         assignor.attach(self)
+        self._started: list[Any] = []
+        self._dropped = release_if_dropped(
+            self, _release, self._loop, self._client, self._started, assignor, is_reported=True
+        )
 
     async def start(self) -> None:
         """Connect and subscribe, without waiting for tasks.
@@ -52,19 +68,60 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
         Raises:
             KafkaError: no broker answers.
         """
-        await super().start()
+        try:
+            await super().start()
+        finally:
+            self._started += filter(None, [self._coordinator, self._fetcher])
         # A consumer that is made with topics waits for each of them, and only a leader, which has
         # started, creates repartition topics.
         self.subscribe(self._source_topics)
 
     async def stop(self) -> None:
-        """Leave the group, then close the assignor; as `AIOKafkaConsumer.stop`."""
+        """Leave the group, then close the assignor; as `AIOKafkaConsumer.stop`.
+
+        aiokafka's own method waits for as long as the coordinator does not answer, and raises a
+        `CancelledError` if a broker has gone. This one returns after `request_timeout_ms`, and the
+        time that the assignor needs.
+        """
+        self._dropped.detach()
+        if getattr(self, "_closed", True):
+            return
+        self._closed = True
         try:
-            await super().stop()
+            await _close_parts(self._started, self._client)
         finally:
             # Its timers belong to this event loop; then it waits for its threads.
             self.assignor.drop_rejoins()
             await asyncio.to_thread(self.assignor.close)
+
+
+def _release(
+    loop: asyncio.AbstractEventLoop, client: Any, started: Sequence[Any], assignor: StreamsAssignor
+) -> None:
+    """Leave the group and end the tasks and threads of a consumer that was dropped."""
+    try:
+        if loop.is_running():
+            asyncio.run_coroutine_threadsafe(_stop(client, started, assignor), loop).result()
+    finally:
+        assignor.close()
+
+
+async def _stop(client: Any, started: Sequence[Any], assignor: StreamsAssignor) -> None:
+    assignor.drop_rejoins()
+    await _close_parts(started, client)
+
+
+async def _close_parts(started: Sequence[Any], client: Any) -> None:
+    """Close coordinator and fetcher within the time of one request, then the connections."""
+    end_s = time.monotonic() + client._request_timeout_ms / 1000  # noqa: SLF001 no public way
+    for part in (*started, client):
+        # In a task of its own: aiokafka may end it with a `CancelledError`, which is not ours.
+        closing = asyncio.ensure_future(part.close())
+        await asyncio.wait({closing}, timeout=max(_CLOSE_S, end_s - time.monotonic()))
+        if not closing.done():
+            closing.cancel()
+        elif not closing.cancelled() and closing.exception() is not None:
+            _log.info("not closed cleanly: %s", error_text(closing.exception()))
 
 
 @documented(rest="client_options")

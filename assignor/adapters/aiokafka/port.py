@@ -8,6 +8,7 @@ bytes that aiokafka decodes (KIP-429).
 """
 
 import asyncio
+import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -34,13 +35,14 @@ class AiokafkaPort:
     """
 
     def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
+        # Weak: the consumer's tasks have this port, and would keep it when it is dropped.
+        self._consumer = weakref.ref(consumer)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def coordinator(self) -> Any:
         """The coordinator of the consumer; None before the consumer is started."""
-        return getattr(self._consumer, "_coordinator", None)
+        return getattr(self._consumer(), "_coordinator", None)
 
     def is_joining(self) -> bool:
         """Whether the running call comes from the task in which this consumer joins."""
@@ -79,7 +81,7 @@ class AiokafkaPort:
 
     def group_instance_id(self) -> str | None:
         """The consumer's `group_instance_id`."""
-        instance_id: str | None = getattr(self._consumer, "_group_instance_id", None)
+        instance_id: str | None = getattr(self._consumer(), "_group_instance_id", None)
         return instance_id
 
     def start_timer(self, delay_s: float, call: Callable[[], None]) -> Cancellable:

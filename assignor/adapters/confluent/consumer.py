@@ -25,9 +25,9 @@ from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import check_options, divided
 from assignor.adapters.confluent.topics import new_assignor, subscribed_topics
+from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import MemberKeywords
-from assignor.adapters.threads import OneThread
 from assignor.topology import Topology
 
 _poll: Final = confluent_kafka.Consumer.poll
@@ -90,10 +90,7 @@ class Consumer(CheckedReader):
             settings, self._assignor, self._mailbox, self._commits, watch
         )
         self._is_open = True
-        self._abandon = weakref.finalize(
-            self, _abandoned, self._member, self._assignor, self._polling
-        )
-        self._abandon.atexit = False
+        self._dropped = release_if_dropped(self, _abandoned, self._member, self._assignor)
 
     @property
     def assignor(self) -> StreamsAssignor:
@@ -316,7 +313,7 @@ class Consumer(CheckedReader):
             self._member.close()
             failure = self._serving.serve_until(self, lambda: self._member.is_closed)
             self._is_open = False
-            self._abandon.detach()
+            self._dropped.detach()
             super().close()
         finally:
             if not self._is_open:
@@ -336,8 +333,7 @@ class Consumer(CheckedReader):
             )
 
 
-def _abandoned(member: ConfluentMember, assignor: StreamsAssignor, polling: OneThread) -> None:
-    """End what a consumer leaves behind that was not closed; a forked process has none of it."""
-    if not polling.is_forked:
-        member.abandon()
-        assignor.close()
+def _abandoned(member: ConfluentMember, assignor: StreamsAssignor) -> None:
+    """End what a consumer leaves behind that was not closed."""
+    member.abandon()
+    assignor.close()

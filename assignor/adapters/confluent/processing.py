@@ -9,14 +9,8 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.consumer import Consumer
 from assignor.adapters.confluent.handover import DeferredListener
-from assignor.embedding import (
-    LEFT_GROUP,
-    ClusterUnavailable,
-    Handler,
-    MemberStopped,
-    PollErrors,
-    TaskStores,
-)
+from assignor.adapters.processing import BatchProcessing
+from assignor.embedding import LEFT_GROUP, Handler, MemberStopped, TaskStores
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -25,8 +19,6 @@ _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
 _MAX_RECORDS: Final = 500
-# The member has to poll at least once a session.
-_LONGEST_PAUSE_S: Final = 1.0
 
 
 def run_tasks(
@@ -68,18 +60,13 @@ def run_tasks(
     stores.check_follows(given, settings.group_id)
     if not consumer._member.topics:
         consumer.subscribe(consumer.assignor.source_topics)
-    ended, errors = stop or threading.Event(), PollErrors()
+    ended = stop or threading.Event()
+    processing = BatchProcessing(
+        stores, handle, lambda next_offsets: _commit(consumer, next_offsets), ended=ended
+    )
     paused: frozenset[TopicPartition] = frozenset()
     while not ended.is_set() and not consumer.assignor.shutdown_requested:
-        batch = _by_partition(consumer.consume(max_records, timeout))
-        try:
-            _commit(consumer, stores.process(batch, handle))
-        except ClusterUnavailable as error:
-            pause = errors.failed(error)
-            _log.warning("records are kept, and processed later: %s", error)
-            ended.wait(min(pause.wait_ms / 1000, _LONGEST_PAUSE_S))
-        else:
-            errors.succeeded()
+        processing.process(_by_partition(consumer.consume(max_records, timeout)))
         _seek(consumer, stores.unread())
         paused = _pause(consumer, stores.waiting, paused)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, Self, Unpack
 
+from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import (
@@ -15,6 +16,7 @@ from assignor.adapters.kafka_python.consumer import (
 )
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.membership import documented
+from assignor.adapters.threads import OneThread
 from assignor.config import takes
 from assignor.embedding import (
     InternalTopicSettings,
@@ -104,6 +106,8 @@ class StreamsApplication:
             self.consumer = connected_consumer(topology, given)
             resources.callback(self.consumer.close)
             self._resources = resources.pop_all()
+        self._running = OneThread()
+        self._dropped = release_if_dropped(self, self._resources.close)
 
     @property
     def assignor(self) -> StreamsAssignor:
@@ -119,8 +123,10 @@ class StreamsApplication:
         Raises:
             MemberStopped: the member cannot go on; the message says why, and what to do.
             StoreError: a store cannot be used.
+            RuntimeError: another thread runs it, or the process was forked after it was made.
         """
-        with signals_as_event() if stop is None else nullcontext(stop) as ended:
+        ending = signals_as_event() if stop is None else nullcontext(stop)
+        with self._running, ending as ended:
             run_tasks(self.consumer, self.stores, self._handle, stop=ended)
 
     def serve_queries(self, store: StateStore[Any, Any], answer: Answer) -> None:
@@ -142,8 +148,13 @@ class StreamsApplication:
         self._resources.callback(server.close)
 
     def close(self) -> None:
-        """Leave the group, and release everything; twice is once."""
-        self._resources.close()
+        """Leave the group, and release everything; twice is once.
+
+        Nothing is done in a forked process: all of that belongs to its parent.
+        """
+        self._dropped.detach()
+        if not self._running.is_forked:
+            self._resources.close()
 
     def __enter__(self) -> Self:
         """Return the application."""

@@ -6,6 +6,7 @@ application waits in `poll`. None of them waits for anything.
 
 from typing import Any
 
+from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as ClientProtocol
 from kafka.protocol.consumer.metadata import (
@@ -14,7 +15,12 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
-from assignor.adapters.kafka_python.port import KafkaPythonPort, keep_joins, make_readable
+from assignor.adapters.kafka_python.port import (
+    KafkaPythonPort,
+    guard_threads,
+    keep_joins,
+    make_readable,
+)
 from assignor.adapters.kafka_python.wire import (
     consumer_version,
     group_member,
@@ -63,6 +69,8 @@ class StreamsAssignor(EmbeddedMember):
         config = getattr(consumer, "config", None) or {}
         listed = config.get("partition_assignment_strategy", [self])
         self._attach_to(consumer, group_id=group_id, listed=listed)
+        if isinstance(consumer, KafkaConsumer):
+            guard_threads(consumer)
         keep_joins(coordinator, self._membership.reporter.report, self._follow_choice)
         make_readable(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)

@@ -18,6 +18,8 @@ from kafka.errors import (
 )
 
 from assignor.adapters.connecting import network_client
+from assignor.adapters.dropped import release_if_dropped
+from assignor.adapters.kafka_python.bounded import BoundedConsumer
 from assignor.adapters.kafka_python.producing import ReplacedProducer
 from assignor.adapters.kafka_python.settings import ChangelogSettings
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
@@ -57,7 +59,7 @@ class ChangelogReader:
         # Offsets that the partition does not have are no reason to read on elsewhere: the store has
         # to know.
         with network_client() as kafka_client:
-            self._consumer: Any = KafkaConsumer(
+            self._consumer: Any = BoundedConsumer(
                 **{"max_poll_records": _MAX_POLL_RECORDS}
                 | own
                 | {"enable_auto_commit": False, "auto_offset_reset": "none"},
@@ -217,6 +219,7 @@ class KafkaChangelogs:
         except BaseException:
             self._reader.close()
             raise
+        self._dropped = release_if_dropped(self, _close, self._producer, self._reader)
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return the offsets behind the last records."""
@@ -245,8 +248,15 @@ class KafkaChangelogs:
 
     def close(self) -> None:
         """Close the connections."""
-        self._producer.close()
-        self._reader.close()
+        self._dropped.detach()
+        _close(self._producer, self._reader)
+
+
+def _close(producer: ReplacedProducer, reader: ChangelogReader) -> None:
+    try:
+        producer.close()
+    finally:
+        reader.close()
 
 
 def _client_partition(partition: TopicPartition) -> Any:

@@ -13,7 +13,12 @@ from kafka.errors import KafkaError
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
-from assignor.embedding import ClusterUnavailable, InternalTopic, error_text
+from assignor.embedding import (
+    CHECKED_SETTINGS,
+    ClusterUnavailable,
+    InternalTopic,
+    error_text,
+)
 from encoding import TopicPartition
 
 _DEADLINE_MS = 10_000
@@ -68,18 +73,18 @@ class KafkaAdminAccess:
             if row["error_code"] == 0 and row["partitions"]
         }
 
-    def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
-        """Return topic -> `cleanup.policy`; nothing where this user may not describe settings."""
-        asked = [ConfigResource("TOPIC", t, configs={"cleanup.policy": None}) for t in topics]
+    def topic_configs(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return topic -> settings; nothing where this user may not describe them."""
+        wanted = dict.fromkeys(CHECKED_SETTINGS)
+        asked = [ConfigResource("TOPIC", topic, configs=wanted) for topic in topics]
         try:
             described = self._admin.describe_configs(asked, config_filter="all")
         except (KafkaError, OSError):
             # Optional check: without the right to describe settings, counts are checked alone.
             return {}
         return {
-            topic: values["cleanup.policy"]["value"]
+            topic: {name: values[name]["value"] for name in CHECKED_SETTINGS if name in values}
             for topic, values in described.get("topic", {}).items()
-            if "cleanup.policy" in values
         }
 
     def create_topics(

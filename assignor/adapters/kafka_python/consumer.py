@@ -1,14 +1,18 @@
 """A ready consumer: a `KafkaConsumer` with a `StreamsAssignor`, attached, closed as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
+from kafka.errors import KafkaError
 
 from assignor.adapters.connecting import network_client
+from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.adapters.kafka_python.bounded import BoundedConsumer
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
 from assignor.adapters.threads import OneThread
@@ -30,8 +34,10 @@ class ConsumerKeywords(MemberKeywords, ConsumerSettings, total=False):
     """Keywords of `streams_consumer`: options of the assignor, and settings of the client."""
 
 
-class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is untyped
+class StreamsConsumer(BoundedConsumer):
     """A `KafkaConsumer` whose group runs tasks; `close` closes its assignor, too.
+
+    A consumer that is dropped without `close` leaves the group, with a `ResourceWarning`.
 
     Attributes:
         assignor: the attached assignor, with the tasks and the routing of this member.
@@ -61,6 +67,10 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         except BaseException:
             super().close(autocommit=False)
             raise
+        limit_ms = self.config["request_timeout_ms"]
+        self._dropped = release_if_dropped(
+            self, _release, self._coordinator, self._client, assignor, limit_ms
+        )
 
     def poll(self, *arguments: Any, **options: Any) -> Any:
         """Return records, as `KafkaConsumer.poll`.
@@ -84,10 +94,21 @@ class StreamsConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         """Leave the group, then close the assignor; as `KafkaConsumer.close`."""
         if self._polling.is_forked:
             return
+        self._dropped.detach()
         try:
             super().close(autocommit=autocommit, timeout_ms=timeout_ms)
         finally:
             self.assignor.close()
+
+
+def _release(coordinator: Any, client: Any, assignor: StreamsAssignor, limit_ms: float) -> None:
+    """Leave the group and end the threads of a consumer that was dropped."""
+    try:
+        with suppress(KafkaError, OSError, RuntimeError):  # its event loop has ended
+            coordinator.close(autocommit=False, timeout_ms=limit_ms)
+        client.close()
+    finally:
+        assignor.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from kafka.errors import (
     CommitFailedError,
     FencedInstanceIdError,
     KafkaError,
+    KafkaTimeoutError,
     RebalanceInProgressError,
 )
 from kafka.structs import OffsetAndMetadata
@@ -128,10 +129,11 @@ def leave(consumer: Any) -> None:
 
 
 def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
-    """Commit what is processed; return False if a rebalance prevents it.
+    """Commit what is processed; return False if it is not committed.
 
     If the group has removed this member, other members own the partitions, and process again what
-    was not committed. If the rebalance is still running, commit again after the next poll.
+    was not committed. If the rebalance is still running, or no coordinator has answered within
+    `request_timeout_ms`, commit again after the next poll.
 
     Args:
         consumer: a `KafkaConsumer`.
@@ -149,8 +151,11 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
         where: OffsetAndMetadata(at, "", -1) for where, at in next_offsets.items()
     }
     try:
-        consumer.commit(offsets)
+        consumer.commit(offsets, timeout_ms=consumer.config["request_timeout_ms"])
     except (CommitFailedError, RebalanceInProgressError) as error:
         _log.info("not committed: %s", error)
+        return False
+    except KafkaTimeoutError:
+        _log.warning("not committed: no coordinator has answered within request_timeout_ms")
         return False
     return True

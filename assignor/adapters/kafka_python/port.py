@@ -6,6 +6,7 @@ it cannot decode; `keep_joins` and `make_readable` replace them before it does.
 """
 
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
 from contextvars import ContextVar
@@ -22,6 +23,7 @@ from assignor.adapters.membership import (
     readable_metadata,
     unusable_answer,
 )
+from assignor.adapters.threads import OneThread
 from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
@@ -42,7 +44,8 @@ class KafkaPythonPort:
     """
 
     def __init__(self, consumer: Any, coordinator: Any) -> None:
-        self._consumer = consumer
+        # Weak: the client's I/O thread has this port, and would keep a consumer that was dropped.
+        self._consumer = weakref.ref(consumer)
         self._coordinator = coordinator
         self._marks_joins = _mark_joins(coordinator)
 
@@ -83,7 +86,9 @@ class KafkaPythonPort:
 
     def owned_partitions(self) -> Iterable[TopicPartition]:
         """What the consumer is assigned now."""
-        return tuple(TopicPartition(p.topic, p.partition) for p in self._consumer.assignment())
+        consumer = self._consumer()
+        assigned = () if consumer is None else consumer.assignment()
+        return tuple(TopicPartition(p.topic, p.partition) for p in assigned)
 
     def group_instance_id(self) -> str | None:
         """The consumer's `group_instance_id`."""
@@ -110,6 +115,34 @@ def _mark_joins(coordinator: Any) -> bool:
 
     coordinator.group_protocols = marked
     return True
+
+
+def guard_threads(consumer: Any) -> None:
+    """Have `poll` refuse a second thread, and `poll` and `commit` a process forked since then.
+
+    `close` does nothing in such a process: it would wait for a thread that is in the parent. A
+    consumer of `streams_consumer` does the same by itself.
+    """
+    if isinstance(getattr(consumer, "_polling", None), OneThread):
+        return
+    polling = OneThread()
+    unguarded_poll, unguarded_commit = consumer.poll, consumer.commit
+    unguarded_close = consumer.close
+
+    def poll(*arguments: Any, **options: Any) -> Any:
+        with polling:
+            return unguarded_poll(*arguments, **options)
+
+    def commit(*arguments: Any, **options: Any) -> Any:
+        polling.check_process()
+        return unguarded_commit(*arguments, **options)
+
+    def close(*arguments: Any, **options: Any) -> None:
+        if not polling.is_forked:
+            unguarded_close(*arguments, **options)
+
+    consumer._polling = polling  # noqa: SLF001 as `streams_consumer` keeps it
+    consumer.poll, consumer.commit, consumer.close = poll, commit, close
 
 
 def keep_joins(

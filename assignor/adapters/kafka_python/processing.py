@@ -10,14 +10,9 @@ from kafka.errors import KafkaError
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import POLL_MS, commit_next, leave, polled
 from assignor.adapters.membership import attached_member
-from assignor.embedding import ClusterUnavailable, MemberStopped, PollErrors, TaskState, TaskStores
+from assignor.adapters.processing import BatchProcessing
+from assignor.embedding import TaskState, TaskStores
 from assignor.errors import ConfigError
-from assignor.logs import line_logger
-
-_log = line_logger(__name__)
-
-# The member has to poll at least once a session.
-_LONGEST_PAUSE_S = 1.0
 
 COMMITS_ITSELF: Final = (
     "the consumer commits records that are not processed yet; set enable_auto_commit=False"
@@ -57,23 +52,17 @@ def run_tasks(
     listed = consumer.config["partition_assignment_strategy"]
     member = attached_member(StreamsAssignor, None, consumer, listed)
     stores.check_follows(member.listener, consumer.config["group_id"])
-    ended, errors = stop or threading.Event(), PollErrors()
+    ended = stop or threading.Event()
+    processing = BatchProcessing(
+        stores,
+        handle,
+        lambda next_offsets: commit_next(consumer, next_offsets),
+        ended=ended,
+        leave=lambda: leave(consumer),
+        transient=(KafkaError,),
+    )
     for batch in polled(consumer, timeout_ms=timeout_ms, stop=ended):
-        try:
-            commit_next(consumer, stores.process(batch, handle))
-        except MemberStopped:
-            leave(consumer)
-            raise
-        except (ClusterUnavailable, KafkaError) as error:
-            try:
-                pause = errors.failed(error)
-            except MemberStopped:
-                leave(consumer)
-                raise
-            _log.warning("records are kept, and processed later: %s", error)
-            ended.wait(min(pause.wait_ms / 1000, _LONGEST_PAUSE_S))
-        else:
-            errors.succeeded()
+        processing.process(batch)
         _seek(consumer, stores)
         _pause(consumer, stores)
 

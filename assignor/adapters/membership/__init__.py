@@ -1,12 +1,16 @@
 """What the adapters share: one group member beside any client that calls assignors."""
 
-from assignor.adapters.membership.client import UNKNOWN_GENERATION, ClientPort, ClusterMetadata
+from assignor.adapters.membership.client import (
+    UNKNOWN_GENERATION,
+    ClientPort,
+    ClusterMetadata,
+    check_listed,
+)
 from assignor.adapters.membership.client_bytes import readable_metadata, unusable_answer
 from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.embedded import (
     EmbeddedMember,
     attached_member,
-    check_listed,
     new_membership,
 )
 from assignor.adapters.membership.keywords import MemberKeywords, split_keywords

@@ -1,13 +1,14 @@
-"""What a member needs of its client: a few questions and requests, and a timer."""
+"""What a member needs of its client: that it is listed first, a few requests, and a timer."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from assignor.adapters.membership.rejoin_timer import Cancellable
+from assignor.errors import ConfigError
 from assignor.rebalance import UNKNOWN_GENERATION
 from encoding import TopicPartition
 
-__all__ = ["UNKNOWN_GENERATION", "ClientPort", "ClusterMetadata"]
+__all__ = ["UNKNOWN_GENERATION", "ClientPort", "ClusterMetadata", "check_listed"]
 
 
 class ClientPort(Protocol):
@@ -48,3 +49,26 @@ class ClusterMetadata(Protocol):
 def partition_counts(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
     """Return topic -> number of partitions as the client has it, 0 for an unknown topic."""
     return {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(topics)}
+
+
+def check_listed(assignor: object, listed: Sequence[object]) -> None:
+    """Check that a consumer prefers an assignor: the group chooses the first that all members have.
+
+    Args:
+        assignor: to be attached.
+        listed: classes or instances, in the order of the consumer's setting.
+
+    Raises:
+        ConfigError: another assignor comes first, or this one is missing.
+    """
+    names = [getattr(each, "__name__", type(each).__name__) for each in listed]
+    if not (places := [place for place, each in enumerate(listed) if each is assignor]):
+        raise ConfigError(
+            f"the consumer was made with {', '.join(names) or 'no assignor'}, not with this"
+            " instance; make it with partition_assignment_strategy=[assignor]"
+        )
+    if places[0] > 0:
+        raise ConfigError(
+            f"{names[0]} comes before StreamsAssignor in partition_assignment_strategy, so the"
+            " group would choose it and no task would run; put StreamsAssignor first"
+        )

@@ -1,10 +1,13 @@
 """A member inside an application: made of a user's options, and what the application sees of it."""
 
 import inspect
+import os
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack
 
+from assignor.adapters.membership.client import check_listed
 from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.keywords import MemberKeywords
 from assignor.adapters.membership.level_polling import LevelPolling
@@ -128,7 +131,9 @@ class EmbeddedMember:
         self._check_options(options)
         self._options = member_options(topology, application_id, options, topologies=topologies)
         self._membership = new_membership(self._options)
-        self._consumer: object = None
+        # Weak: clients' threads have the assignor, and would keep a consumer that was dropped.
+        self._consumer: weakref.ref[Any] | None = None
+        self._pid = os.getpid()
 
     @property
     def tasks(self) -> TasksHeld:
@@ -219,8 +224,12 @@ class EmbeddedMember:
         self._membership.request_shutdown()
 
     def close(self) -> None:
-        """End threads and timers and give the state directory free; after the consumer's close."""
-        self._membership.close()
+        """End threads and timers and give the state directory free; after the consumer's close.
+
+        Nothing is done in a forked process: all of that belongs to its parent.
+        """
+        if os.getpid() == self._pid:
+            self._membership.close()
 
     # For adapters
 
@@ -238,8 +247,12 @@ class EmbeddedMember:
             ConfigError: none is, or another one.
         """
         self._check_attached()
-        if self._consumer is not consumer:
+        if self._attached is not consumer:
             raise ConfigError(_OF_ANOTHER)
+
+    @property
+    def _attached(self) -> object:
+        return None if self._consumer is None else self._consumer()
 
     def _is_attached_to(self, consumer: object) -> bool:
         """Return whether this consumer is attached already.
@@ -247,9 +260,9 @@ class EmbeddedMember:
         Raises:
             ConfigError: another consumer is attached.
         """
-        if self._consumer is not None and self._consumer is not consumer:
+        if self._consumer is not None and self._attached is not consumer:
             raise ConfigError(_OF_ANOTHER)
-        return self._consumer is consumer
+        return self._attached is consumer
 
     def _attach_to(self, consumer: object, *, group_id: str, listed: Sequence[object]) -> None:
         """Accept the consumer to attach, and take its group id as application id.
@@ -274,7 +287,7 @@ class EmbeddedMember:
             self._options = replace(self._options, application_id=group_id)
             directory = self._membership.resources.directory
             self._membership = _membership(self._options, directory)
-        self._consumer = consumer
+        self._consumer = weakref.ref(consumer)
 
     def _check_asked_by(self, *, attached: bool) -> None:
         """Check that the attached consumer asks for the subscription.
@@ -325,26 +338,3 @@ def attached_member(
         )
     member.check_attached_to(consumer)
     return member
-
-
-def check_listed(assignor: object, listed: Sequence[object]) -> None:
-    """Check that a consumer prefers an assignor: the group chooses the first that all members have.
-
-    Args:
-        assignor: to be attached.
-        listed: classes or instances, in the order of the consumer's setting.
-
-    Raises:
-        ConfigError: another assignor comes first, or this one is missing.
-    """
-    names = [getattr(each, "__name__", type(each).__name__) for each in listed]
-    if not (places := [place for place, each in enumerate(listed) if each is assignor]):
-        raise ConfigError(
-            f"the consumer was made with {', '.join(names) or 'no assignor'}, not with this"
-            " instance; make it with partition_assignment_strategy=[assignor]"
-        )
-    if places[0] > 0:
-        raise ConfigError(
-            f"{names[0]} comes before StreamsAssignor in partition_assignment_strategy, so the"
-            " group would choose it and no task would run; put StreamsAssignor first"
-        )

@@ -19,6 +19,7 @@ _FROM_TOPIC, _FROM_BROKER, _FROM_DEFAULT = 1, 4, 5
 _TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
     "compression.type": "producer",
+    "delete.retention.ms": "86400000",
     "message.timestamp.type": "CreateTime",
     "min.insync.replicas": "1",
     "retention.bytes": "-1",

@@ -86,12 +86,22 @@ def followups(coordinator):
     ), timers
 
 
+class AnyConsumer(SimpleNamespace):
+    """A consumer that can be referred to weakly."""
+
+
+def consumer_with(coordinator, **attributes):
+    """Return a consumer that lives as long as its coordinator."""
+    coordinator.consumer = AnyConsumer(_coordinator=coordinator, **attributes)
+    return coordinator.consumer
+
+
 def made(*, number=1, release="native", topology=TOPOLOGY, coordinator=None, **options):
     seen = []
     settings = {"application_id": "app", "process_id": UUID(int=number)} | options
     assignor = StreamsAssignor(topology, observer=seen.append, release=release, **settings)
     coordinator = coordinator or Coordinator(settings["application_id"])
-    assignor.attach(SimpleNamespace(_coordinator=coordinator))
+    assignor.attach(consumer_with(coordinator))
     return assignor, coordinator, seen
 
 

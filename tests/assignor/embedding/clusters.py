@@ -22,6 +22,7 @@ class Cluster:
     def __init__(self, **topics):
         self.topics = dict(topics)
         self.policy = "compact"
+        self.configs = {}
         self.failure = None
         self.refusal = ""
         self.ends = 5
@@ -35,8 +36,8 @@ class Cluster:
             raise self.failure
         return {name: self.topics[name] for name in topics if name in self.topics}
 
-    def cleanup_policies(self, topics):
-        return dict.fromkeys(topics, self.policy)
+    def topic_configs(self, topics):
+        return {topic: {"cleanup.policy": self.policy} | self.configs for topic in topics}
 
     def create_topics(self, topics, *, replication_factor):
         self.created += [topic.name for topic in topics]

@@ -72,6 +72,28 @@ def test_a_topic_that_was_there_in_time_is_not_missed(provider_of):
     assert ready.wait(LIMIT_S)
 
 
+def test_a_changelog_that_forgets_deletions_is_a_warning_once_and_again_after_a_correction(
+    provider_of, caplog
+):
+    cluster = Cluster(words=4, **{CHANGELOG: 4})
+    cluster.configs = {"delete.retention.ms": "1000"}
+    provider = provider_of(cluster)
+
+    def look():
+        before = provider._looked
+        provider.join()
+        until(lambda: provider._looked > before)
+        return sum(r.levelname == "WARNING" for r in caplog.records)
+
+    assert (look(), look()) == (1, 1)
+    assert f"changelog {CHANGELOG} has delete.retention.ms=1000" in caplog.text
+    assert provider.facts().topics[CHANGELOG].problem == ""
+    cluster.configs = {}
+    assert look() == 1
+    cluster.configs = {"delete.retention.ms": "1000"}
+    assert look() == 2
+
+
 def test_a_wrong_count_is_reported_once_and_corrected_without_a_restart(provider_of):
     cluster, errors, ready = Cluster(words=4, **{CHANGELOG: 3}), [], threading.Event()
     provider = provider_of(cluster, on_ready=ready.set, on_error=errors.append)

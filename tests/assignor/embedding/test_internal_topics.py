@@ -1,5 +1,7 @@
 """Required internal topics and rejected ones; without a broker."""
 
+from dataclasses import replace
+
 import pytest
 
 from assignor import ConfigError, Topology, plan_tasks
@@ -10,6 +12,7 @@ from assignor.embedding import (
     LeaderFacts,
     internal_topics,
     knowledge_of,
+    setting_warnings,
     topic_problem,
 )
 from encoding import TaskId, TopicPartition
@@ -68,7 +71,7 @@ def test_windows_go_by_age_a_day_after_nobody_needs_them():
     (topic,) = internal_topics(parts, plan_tasks(parts, {"words": 2}))
     assert topic.configs["cleanup.policy"] == "compact,delete"
     assert topic.configs["retention.ms"] == str(25 * 3_600_000)
-    found = ExistingTopic(partitions=2, cleanup_policy="compact,delete")
+    found = ExistingTopic(partitions=2, configs={"cleanup.policy": "compact,delete"})
     assert topic_problem(topic, found) is None
 
 
@@ -97,8 +100,60 @@ def test_a_wrong_count_is_refused_with_both_numbers():
     ],
 )
 def test_a_policy_that_loses_records_is_refused(name, policy, is_refused):
-    found = ExistingTopic(partitions=4, cleanup_policy=policy)
+    found = ExistingTopic(partitions=4, configs={"cleanup.policy": policy} if policy else {})
     assert bool(topic_problem(wanted(lines=4)[name], found)) is is_refused
+
+
+HOUR_MS = 3_600_000
+TWO_STORES = (
+    Topology()
+    .add_source("w", topics=["words"])
+    .add_processor("p", parents=["w"])
+    .add_state_store("a", processors=["p"])
+    .add_state_store("b", processors=["p"])
+    .subtopologies("app")
+)
+
+
+def warned(*, kept_ms=24 * HOUR_MS, bytes_of_b="1048588", **settings):
+    """Return the warnings of a task with two changelogs, of which one has these settings."""
+    configs = {"delete.retention.ms": str(24 * HOUR_MS), "max.message.bytes": "1048588"}
+    own = {"delete.retention.ms": str(kept_ms), "max.message.bytes": bytes_of_b}
+    found = {
+        "app-a-changelog": ExistingTopic(partitions=2, configs=configs),
+        "app-b-changelog": ExistingTopic(partitions=2, configs=own),
+    }
+    return setting_warnings(TWO_STORES, found, InternalTopicSettings(configs=settings))
+
+
+def test_a_changelog_that_forgets_deletions_too_early_is_named_with_the_command():
+    (sentence,) = warned(kept_ms=HOUR_MS)
+    assert sentence.startswith("changelog app-b-changelog has delete.retention.ms=3600000, and")
+    assert (
+        "kafka-configs --bootstrap-server HOST:PORT --alter --entity-type topics "
+        "--entity-name app-b-changelog --add-config delete.retention.ms=86400000;"
+    ) in sentence
+    assert warned(kept_ms=HOUR_MS, **{"delete.retention.ms": str(HOUR_MS)}) == ()
+    assert warned() == ()
+
+
+def test_changelogs_of_one_task_that_take_records_of_other_sizes_are_named_with_the_command():
+    (sentence,) = warned(bytes_of_b="65536")
+    assert "app-b-changelog has max.message.bytes=65536, and app-a-changelog of the" in sentence
+    assert sentence.endswith("--entity-name app-b-changelog --add-config max.message.bytes=1048588")
+
+
+def test_settings_that_could_not_be_read_are_not_compared():
+    found = {"app-a-changelog": ExistingTopic(partitions=2)}
+    assert setting_warnings(TWO_STORES, found, InternalTopicSettings()) == ()
+
+
+def test_a_policy_that_loses_state_is_named_with_the_command():
+    found = ExistingTopic(partitions=4, configs={"cleanup.policy": "delete"})
+    problem = topic_problem(wanted(lines=4)[COUNTS], found)
+    assert problem.endswith(f"--entity-name {COUNTS} --add-config cleanup.policy=compact")
+    windowed = replace(wanted(lines=4)[COUNTS], configs={"cleanup.policy": "compact,delete"})
+    assert topic_problem(windowed, found).endswith("cleanup.policy=[compact,delete]")
 
 
 def knowledge(**facts):

@@ -27,7 +27,7 @@ from encoding import (
     decode_subscription,
     encode_assignment,
 )
-from tests.assignor.adapters.members import Listener, cluster
+from tests.assignor.adapters.members import AnyConsumer, Listener, cluster
 from tests.assignor.rebalance.groups import TOPOLOGY, start
 
 
@@ -53,12 +53,14 @@ class Coordinator:
 
 
 def consumer_of(*assignors, group_id="app", instance=None):
-    return SimpleNamespace(
-        _coordinator=Coordinator(),
+    coordinator = Coordinator()
+    coordinator.consumer = AnyConsumer(
+        _coordinator=coordinator,
         _group_id=group_id,
         _group_instance_id=instance,
         _partition_assignment_strategy=list(assignors),
     )
+    return coordinator.consumer
 
 
 def made(*, number=1, topology=TOPOLOGY, instance=None, process_id="number", **options):

@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaConsumer
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
-from assignor.embedding import ClusterUnavailable, InternalTopic, RunningTasks
+from assignor.embedding import CHECKED_SETTINGS, ClusterUnavailable, InternalTopic, RunningTasks
 from encoding import TaskId, TopicPartition
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
@@ -45,10 +45,13 @@ def test_a_topic_is_created_once_with_its_settings_however_often_it_is_asked_for
     for _ in range(2):
         assert access.create_topics([CHANGELOG], replication_factor=-1) == {}
     assert access.partition_counts(["changelog"]) == {"changelog": 2}
-    assert access.cleanup_policies(["changelog", "words"]) == {
+    configs = access.topic_configs(["changelog", "words"])
+    assert {topic: found["cleanup.policy"] for topic, found in configs.items()} == {
         "changelog": "compact",
         "words": "delete",
     }
+    assert configs["words"]["delete.retention.ms"] == "86400000"
+    assert configs["words"].keys() == set(CHECKED_SETTINGS)
 
 
 def test_a_topic_that_cannot_be_created_is_a_sentence(access):

@@ -1,5 +1,6 @@
 """`StreamsApplication`: what it refuses before it connects, and what settings may not break."""
 
+import os
 import threading
 
 import pytest
@@ -113,6 +114,41 @@ def test_deserialisers_are_for_the_input_and_not_for_changelogs():
         write("b")
         # Restored from the changelog.
         assert run(b=4) == {"a": 4, "b": 4}
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_second_thread_and_a_forked_process_may_not_run_it(tmp_path):
+    runs, ended, refused = threading.Event(), threading.Event(), []
+    with (
+        running_broker(BrokerConfig(topics={"words": 1})) as broker,
+        made(
+            handle=lambda *_: (runs.set(), ended.wait(60)),
+            bootstrap_servers=broker.bootstrap_servers,
+            state_dir=tmp_path,
+        ) as application,
+        KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer,
+    ):
+        producer.send("words", b"x").get(30)
+        thread = threading.Thread(target=application.run, args=(ended,))
+        thread.start()
+        try:
+            # Between two polls of the other thread, which the consumer would not notice.
+            assert runs.wait(60)
+            with pytest.raises(RuntimeError, match="another thread polls this consumer"):
+                application.run(ended)
+            child = os.fork()
+            if child == 0:
+                try:
+                    application.run(ended)
+                except RuntimeError as error:
+                    refused.append("before this process was forked" in str(error))
+                application.close()
+                os._exit(0 if refused == [True] else 1)
+            assert os.waitpid(child, 0)[1] == 0
+            assert application.assignor.tasks.active
+        finally:
+            ended.set()
+            thread.join()
 
 
 def test_queries_need_an_endpoint_and_copies_are_as_old_as_the_topics_allow():

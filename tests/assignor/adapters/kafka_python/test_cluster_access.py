@@ -5,7 +5,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from assignor.adapters.kafka_python.changelogs import ChangelogReader
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
-from assignor.embedding import ClusterUnavailable, InternalTopic
+from assignor.embedding import CHECKED_SETTINGS, ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
@@ -54,10 +54,13 @@ def test_a_topic_is_created_once_with_its_settings_however_often_it_is_asked_for
     for _ in range(2):
         assert access.create_topics([CHANGELOG], replication_factor=-1) == {}
     assert access.partition_counts(["changelog"]) == {"changelog": 2}
-    assert access.cleanup_policies(["changelog", "words"]) == {
+    configs = access.topic_configs(["changelog", "words"])
+    assert {topic: found["cleanup.policy"] for topic, found in configs.items()} == {
         "changelog": "compact",
         "words": "delete",
     }
+    assert configs["words"]["delete.retention.ms"] == "86400000"
+    assert configs["words"].keys() == set(CHECKED_SETTINGS)
 
 
 def test_a_topic_that_cannot_be_created_is_a_sentence_and_hinders_no_other(access):
@@ -79,7 +82,7 @@ def test_ends_and_committed_offsets(broker, access):
 
 def test_policies_that_may_not_be_read_are_left_out(broker, access):
     broker.inject(Fault(api="DescribeConfigs", drop=True, times=100))
-    assert access.cleanup_policies(["words"]) == {}
+    assert access.topic_configs(["words"]) == {}
     broker.clear_faults()
 
 

@@ -4,7 +4,7 @@ import inspect
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 from filelock import FileLock, Timeout
@@ -210,9 +210,28 @@ def test_its_signature_names_every_option_of_the_assignor():
     assert set(names[5:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own
 
 
+def in_two_steps(**options):
+    assignor = StreamsAssignor(TOPOLOGY)
+    consumer = KafkaConsumer("lines", **options, partition_assignment_strategy=[assignor])
+    assignor.attach(consumer)
+    return consumer, assignor
+
+
+@pytest.mark.loop
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_second_polling_thread_and_a_forked_process_are_refused(made):
-    consumer = made()
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_second_polling_thread_and_a_forked_process_are_refused(made, servers, steps):
+    with ExitStack() as resources:
+        if steps == 1:
+            consumer = made()
+        else:
+            consumer, assignor = in_two_steps(bootstrap_servers=servers, group_id="steps")
+            resources.callback(assignor.close)
+            resources.callback(consumer.close)
+        check_guards(consumer)
+
+
+def check_guards(consumer):
     receive, send = os.pipe()
     with ThreadPoolExecutor(1) as other:
         polled_there = other.submit(consumer.poll, timeout_ms=2000)

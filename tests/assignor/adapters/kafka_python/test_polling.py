@@ -20,7 +20,7 @@ class Consumer:
     def __init__(self, *results):
         self.results, self.committed, self.has_left = list(results), None, False
         self.config = {"max_poll_interval_ms": 300_000, "session_timeout_ms": 45_000}
-        self.config["partition_assignment_strategy"] = []
+        self.config |= {"partition_assignment_strategy": [], "request_timeout_ms": 7000}
 
     def unsubscribe(self):
         self.has_left = True
@@ -31,7 +31,8 @@ class Consumer:
             raise result
         return result
 
-    def commit(self, offsets):
+    def commit(self, offsets, timeout_ms):
+        assert timeout_ms == 7000
         if self.results and isinstance(self.results[0], BaseException):
             raise self.results.pop(0)
         self.committed = {where: at.offset for where, at in offsets.items()}
@@ -149,7 +150,11 @@ def test_what_is_processed_is_committed_unless_the_group_went_on():
     consumer = Consumer()
     assert commit_next(consumer, {"p": 7})
     assert consumer.committed == {"p": 7}
-    for why in (kafka_errors.CommitFailedError(), kafka_errors.RebalanceInProgressError()):
+    for why in (
+        kafka_errors.CommitFailedError(),
+        kafka_errors.RebalanceInProgressError(),
+        kafka_errors.KafkaTimeoutError(),
+    ):
         assert not commit_next(Consumer(why), {"p": 7})
     with pytest.raises(kafka_errors.KafkaConnectionError):
         commit_next(Consumer(kafka_errors.KafkaConnectionError()), {"p": 7})

@@ -7,7 +7,7 @@ from kafka import TopicPartition
 
 from assignor import sticky
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from tests.assignor.adapters.members import Listener, cluster, joined, on_the_wire
+from tests.assignor.adapters.members import Listener, cluster, consumer_with, joined, on_the_wire
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 CLUSTER = cluster(lines=4)
@@ -36,9 +36,7 @@ class Member:
             group_instance_id=None,
             _generation=self.generation,
         )
-        self.assignor.attach(
-            SimpleNamespace(_coordinator=coordinator, assignment=lambda: self.owned)
-        )
+        self.assignor.attach(consumer_with(coordinator, assignment=lambda: self.owned))
 
     def rejoin(self):
         self.rejoins += 1

@@ -1,6 +1,5 @@
 """A member with cluster facts, a state directory and queries; the cluster is in memory."""
 
-from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
@@ -12,7 +11,14 @@ from assignor.stores import StoreError
 from assignor.stores.persisted import PROCESS_NAME
 from encoding import AssignorError, HostInfo, TaskId, decode_subscription
 from probing.persisted_formats import PersistedSettings
-from tests.assignor.adapters.members import Coordinator, cluster, followups, joined, on_the_wire
+from tests.assignor.adapters.members import (
+    Coordinator,
+    cluster,
+    consumer_with,
+    followups,
+    joined,
+    on_the_wire,
+)
 from tests.assignor.embedding.clusters import CHANGELOG, Cluster, until
 
 TOPOLOGY = (
@@ -42,7 +48,7 @@ def member():
     def make(cluster=None, **options):
         assignor = StreamsAssignor(TOPOLOGY, application_id="app", **options)
         coordinator = Coordinator()
-        assignor.attach(SimpleNamespace(_coordinator=coordinator))
+        assignor.attach(consumer_with(coordinator))
         if cluster is not None:
             assignor._membership.watch_cluster(lambda: cluster)
         made.append(assignor)

@@ -64,7 +64,7 @@ def asks_everything(access, round_):
     try:
         return (
             access.partition_counts([TOPIC]) == {TOPIC: PARTITIONS}
-            and access.cleanup_policies([TOPIC]) == {TOPIC: "delete"}
+            and access.topic_configs([TOPIC])[TOPIC]["cleanup.policy"] == "delete"
             and access.create_topics([topic], replication_factor=-1) == {}
             and len(access.end_offsets(partitions)) == PARTITIONS
             and len(access.committed(partitions)) == PARTITIONS

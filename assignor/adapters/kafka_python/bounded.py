@@ -1,0 +1,42 @@
+"""A `KafkaConsumer` that waits for no broker without end."""
+
+import time
+from typing import Any
+
+from kafka import KafkaConsumer
+from kafka.errors import KafkaTimeoutError, RequestTimedOutError
+
+
+class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is untyped
+    """A `KafkaConsumer` whose `topics` and `partitions_for_topic` end after `request_timeout_ms`.
+
+    kafka-python 3.0 waits for the metadata of all topics until a broker answers.
+    """
+
+    def _fetch_all_topic_metadata(self) -> None:
+        """Fetch the metadata of all topics.
+
+        Raises:
+            KafkaTimeoutError: no broker has answered in time.
+        """
+        cluster = self._cluster
+        limit_ms = self.config["request_timeout_ms"]
+        end_s = time.monotonic() + limit_ms / 1000
+        wants_all = cluster.need_all_topic_metadata
+
+        def wait(update: Any) -> None:
+            left_ms = max(0.0, end_s - time.monotonic()) * 1000
+            self._net.run(self._manager.wait_for, update, left_ms)
+
+        try:
+            if cluster.metadata_refresh_in_progress:
+                wait(cluster.request_update())
+            cluster.need_all_topic_metadata = True
+            wait(cluster.request_update())
+        except (KafkaTimeoutError, RequestTimedOutError):
+            raise KafkaTimeoutError(
+                f"no broker of {self.config['bootstrap_servers']} has answered a metadata request "
+                f"within request_timeout_ms={limit_ms}; check that brokers run and can be reached"
+            ) from None
+        finally:
+            cluster.need_all_topic_metadata = wants_all
