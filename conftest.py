@@ -1,4 +1,4 @@
-"""Hypothesis profiles, the tenth of nightly tests, the order of tests, the check of the ledger."""
+"""Hypothesis profiles, the tests of the day, the order of tests, the check of the ledger."""
 
 import gc
 import operator
@@ -95,8 +95,8 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
-    """Leave nightly tests of other days out, and share the rest out among workers."""
-    proofs = [i.nodeid for i in items if has(i, "nightly") and has(i, "kip")]
+    """Leave tests of other days out, and share the rest out among workers."""
+    proofs = [i.nodeid for i in items if is_in_part(i) and has(i, "kip")]
     if proofs:
         error = f"these prove rows of the ledger, and are never left out: {proofs}"
         if not hasattr(config, "workeroutput"):
@@ -104,6 +104,7 @@ def pytest_collection_modifyitems(config, items):
         config.workeroutput[USAGE_ERROR] = error  # `_WorkerErrors` raises it
         items.clear()
     left_out = [i for i in items if has(i, "nightly") and not rotation.is_taken(i.nodeid)]
+    left_out += of_other_days(items)
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
     if os.environ.get("PYTEST_XDIST_WORKER"):
@@ -117,6 +118,27 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+
+
+def of_other_days(items):
+    """Tests marked `rotated` that this run leaves out; of each group at least one remains."""
+    groups = {}
+    for item in items:
+        if has(item, "rotated") and not has(item, "nightly"):
+            parts, *name = item.get_closest_marker("rotated").args
+            test = item.nodeid.partition("[")[0]
+            groups.setdefault((*name, parts) if name else (test, parts), []).append(item)
+    left_out = []
+    for (name, parts), tests in groups.items():
+        taken = set(rotation.share(tests, parts=parts, name=name))
+        left_out += [item for item in tests if item not in taken]
+    return left_out
+
+
+def is_in_part(item):
+    """Whether a whole test may be left out of a run, not only some of its parameters."""
+    mark = item.get_closest_marker("rotated")
+    return has(item, "nightly") or (mark is not None and len(mark.args) > 1)
 
 
 def has(item, mark):

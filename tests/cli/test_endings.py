@@ -132,6 +132,7 @@ def test_without_stderr_the_answer_is_given_all_the_same(program):
     assert done.stdout
 
 
+@pytest.mark.rotated(2)
 @every_program
 @pytest.mark.parametrize(("locale", "encoding"), [("C", "ascii"), ("POSIX", "latin-1")])
 def test_old_terminals_and_locales_get_what_they_can_show(program, locale, encoding):
@@ -247,6 +248,7 @@ def completed(tmp_path, program, words):
     return done.stdout.split()
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("program", "words", "expected"),
     [

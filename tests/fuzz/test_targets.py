@@ -20,6 +20,7 @@ CORPUS = read_corpus()
 POSITIONS = {name: number for number, name in enumerate(targets.TARGETS)}
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize("target", targets.TARGETS)
 def test_no_input_of_the_corpus_breaks_a_promise(target):
     seeds = [seed for seed in CORPUS if seed.target == target]

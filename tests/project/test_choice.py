@@ -21,6 +21,7 @@ def graph():
     return grimp.build_graph(*changed.PACKAGES, cache_dir=None)
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("files", "tests"),
     [
@@ -131,6 +132,7 @@ def test_it(): pass
 """
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "2", "--dist", "loadgroup")])
 def test_a_nightly_proof_of_a_row_is_a_usage_error(tmp_path, options):
@@ -140,6 +142,7 @@ def test_a_nightly_proof_of_a_row_is_a_usage_error(tmp_path, options):
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
 def test_a_day_that_is_no_number_is_a_usage_error(tmp_path, options):
@@ -193,7 +196,7 @@ def test_a_night_takes_everything_and_few_values_are_never_none(monkeypatch):
     monkeypatch.setenv("NIGHTLY", "1")
     assert rotation.share("abc") == list("abc")
     assert rotation.is_taken("anything")
-    assert rotation.describe() == "nightly tests: all"
+    assert rotation.describe() == "nightly and rotated tests: all"
 
 
 def test_the_day_is_the_same_in_every_process_of_a_run(monkeypatch):

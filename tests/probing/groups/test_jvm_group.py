@@ -52,6 +52,7 @@ def one_bounce(new, upgrade_from=None):
     return [Bounce(release=new.name, upgrade_from=upgrade_from, reasons=())]
 
 
+@pytest.mark.rotated(8)
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_a_possible_path_settles_at_the_new_latest_and_a_closed_one_can_fail(old, new):
     path = upgrade_path(old, new)

@@ -36,6 +36,7 @@ def whole_run(seed):
     return run_levels(LevelsOptions(seed=seed))
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.kip("584-13", "sim")
 @pytest.mark.kip("778-13", "sim")
 @pytest.mark.parametrize("seed", SEEDS)
@@ -204,6 +205,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", PLANTED)
 def test_a_planted_mistake_is_found(mistake, monkeypatch):

@@ -213,6 +213,7 @@ def test_the_text_is_a_program_of_2_0_to_2_3_and_of_nothing_else():
             find_program(name)
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.kip("268-19", "sim")

@@ -62,6 +62,7 @@ def test_an_active_that_runs_where_it_is_near_does_not_move_for_a_standby():
     assert after == pairs
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
 def test_actives_never_cost_more_and_standbys_never_either(strategy):
     gained = 0

@@ -62,6 +62,7 @@ def several_standbys(seeds, replicas, **sizes):
     return cost, least
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_several_standbys_are_within_two_percent_of_the_best(replicas):
     cost, least = several_standbys(range(60), replicas)
@@ -75,6 +76,7 @@ def test_several_standbys_of_larger_groups_are_within_two_percent_of_the_best():
     assert least <= cost <= 1.02 * least
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_several_standbys_stay_valid_and_apart(replicas):
     for seed in range(40):
