@@ -12,12 +12,13 @@ from tests.ledger import read_marks, read_rows
 
 pytest_plugins = ["tests.encoding.golden_summary", "tests.leftovers"]
 
-settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("dev", max_examples=rotation.examples(50), deadline=None)
+# The examples of the day: `pytest_configure` gives them their seed.
 settings.register_profile(
     "ci",
-    max_examples=50,
+    max_examples=rotation.examples(50),
     deadline=None,
-    derandomize=True,
+    database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
@@ -178,11 +179,14 @@ class _WorkerErrors:
             raise pytest.UsageError(error)
 
 
+@pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis reads its seed
 def pytest_configure(config):
     try:
         rotation.rotation()  # into the environment, before workers are started
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
+    if settings.get_current_profile_name() == "ci" and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = rotation.rotation()
     config.pluginmanager.register(_WorkerErrors(), "worker errors")
     if config.getoption("--ledger") and not hasattr(config, "workerinput"):
         worlds = config.getoption("--ledger").split(",")

@@ -58,6 +58,14 @@ def share(values: Sequence[Part], *, parts: int = PARTS, name: str = "") -> list
     return list(values[day % min(parts, max(len(values), 1)) :: parts])
 
 
+def examples(count: int) -> int:
+    """The examples that a property test draws: at night `count`, else a third of them.
+
+    They are other ones in each run.
+    """
+    return count if is_nightly() else -(-count // 3)
+
+
 def describe() -> str:
     """One line for the header of a run."""
     if is_nightly():
