@@ -224,6 +224,7 @@ def steps_of_this_run():
     return [step for pair in pairs for step in pair]
 
 
+@pytest.mark.rotated(3, "counts after kills")
 def test_a_kill_at_each_step_changes_no_count(application):
     kept = application.start("standby")
     application.until(lambda: kept.has_restored, lambda: "running")
