@@ -104,10 +104,10 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(error)
         config.workeroutput[USAGE_ERROR] = error  # `_WorkerErrors` raises it
         items.clear()
-    left_out = [i for i in items if has(i, "nightly") and not rotation.is_taken(i.nodeid)]
-    left_out += of_other_days(items)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    left_out = {i for i in items if has(i, "nightly") and not rotation.is_taken(i.nodeid)}
+    left_out.update(of_other_days(items))
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
     if os.environ.get("PYTEST_XDIST_WORKER"):
         items[:] = shared_out(items)
 
