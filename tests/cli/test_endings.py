@@ -199,7 +199,6 @@ def test_ctrl_c_ends_a_command_that_reads_with_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_command_with_workers_with_one_line():
     words = argv("rolling-bounce", "simulate", "--seeds", "1000000", "--workers", "2")
@@ -211,7 +210,6 @@ def test_ctrl_c_ends_a_command_with_workers_with_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_spark_job_with_one_line_and_leaves_nothing(tmp_path, java):
     words = argv("spark-assign", "simulate", "--seeds", "1000000", "--cores", "1", "--out")
