@@ -100,16 +100,20 @@ check: $(READY)
 	$(BIN)/lint-imports
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m tests.project.changed --workers $(CORES)
 
-# Of tests marked `nightly` a tenth is run; the header says which, ROTATION=DAY repeats it.
+# Of tests marked `nightly` a tenth is run, of those marked `rotated` a part; ROTATION=DAY, which the
+# header names, repeats the choice.
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -rfE
 
 test: lint
 	$(PYTEST) -m "not real" --ledger
 
-# Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars.
+# Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars. Other files are
+# not collected, which takes each worker seconds.
+REAL_TESTS = $(shell grep -rl 'mark\.real\b' --include='test_*.py' tests system_tests)
+
 test-real: $(READY) test-quix
 	$(BIN)/python -m system_tests.support.fetch
-	$(PYTEST) -m real --ledger=real
+	$(PYTEST) -m real --ledger=real $(REAL_TESTS)
 
 # Everything, with the full numbers of examples: what the two above take a tenth of.
 nightly: lint $(QUIX_READY)

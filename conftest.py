@@ -1,4 +1,4 @@
-"""Hypothesis profiles, the tenth of nightly tests, the order of tests, the check of the ledger."""
+"""Hypothesis profiles, the tests of the day, the order of tests, the check of the ledger."""
 
 import gc
 import operator
@@ -12,12 +12,13 @@ from tests.ledger import read_marks, read_rows
 
 pytest_plugins = ["tests.encoding.golden_summary", "tests.leftovers"]
 
-settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("dev", max_examples=rotation.examples(50), deadline=None)
+# The examples of the day: `pytest_configure` gives them their seed.
 settings.register_profile(
     "ci",
-    max_examples=50,
+    max_examples=rotation.examples(50),
     deadline=None,
-    derandomize=True,
+    database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
@@ -95,17 +96,18 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
-    """Leave nightly tests of other days out, and share the rest out among workers."""
-    proofs = [i.nodeid for i in items if has(i, "nightly") and has(i, "kip")]
+    """Leave tests of other days out, and share the rest out among workers."""
+    proofs = [i.nodeid for i in items if is_in_part(i) and has(i, "kip")]
     if proofs:
         error = f"these prove rows of the ledger, and are never left out: {proofs}"
         if not hasattr(config, "workeroutput"):
             raise pytest.UsageError(error)
         config.workeroutput[USAGE_ERROR] = error  # `_WorkerErrors` raises it
         items.clear()
-    left_out = [i for i in items if has(i, "nightly") and not rotation.is_taken(i.nodeid)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    left_out = {i for i in items if has(i, "nightly") and not rotation.is_taken(i.nodeid)}
+    left_out.update(of_other_days(items))
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
     if os.environ.get("PYTEST_XDIST_WORKER"):
         items[:] = shared_out(items)
 
@@ -117,6 +119,27 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+
+
+def of_other_days(items):
+    """Tests marked `rotated` that this run leaves out; of each group at least one remains."""
+    groups = {}
+    for item in items:
+        if has(item, "rotated") and not has(item, "nightly"):
+            parts, *name = item.get_closest_marker("rotated").args
+            test = item.nodeid.partition("[")[0]
+            groups.setdefault((*name, parts) if name else (test, parts), []).append(item)
+    left_out = []
+    for (name, parts), tests in groups.items():
+        taken = set(rotation.share(tests, parts=parts, name=name))
+        left_out += [item for item in tests if item not in taken]
+    return left_out
+
+
+def is_in_part(item):
+    """Whether a whole test may be left out of a run, not only some of its parameters."""
+    mark = item.get_closest_marker("rotated")
+    return has(item, "nightly") or (mark is not None and len(mark.args) > 1)
 
 
 def has(item, mark):
@@ -156,11 +179,14 @@ class _WorkerErrors:
             raise pytest.UsageError(error)
 
 
+@pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis reads its seed
 def pytest_configure(config):
     try:
         rotation.rotation()  # into the environment, before workers are started
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
+    if settings.get_current_profile_name() == "ci" and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = rotation.rotation()
     config.pluginmanager.register(_WorkerErrors(), "worker errors")
     if config.getoption("--ledger") and not hasattr(config, "workerinput"):
         worlds = config.getoption("--ledger").split(",")

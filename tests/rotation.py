@@ -1,6 +1,7 @@
-"""Which part of the nightly tests a run takes: all of them with NIGHTLY=1, else a tenth.
+"""Which part of the nightly and rotated tests a run takes: all with NIGHTLY=1.
 
-The tenth changes with the day, so ten days take every part. ROTATION=DAY, a number of days that the
+The part changes with the day: ten days take each nightly test, and `parts` days each parameter of a
+test marked `rotated(parts)`. ROTATION=DAY, a number of days that the
 header of a run prints, repeats the choice of another day.
 """
 
@@ -43,15 +44,33 @@ def is_taken(name: str, *, parts: int = PARTS) -> bool:
     return is_nightly() or (zlib.crc32(name.encode()) + rotation()) % parts == 0
 
 
-def share(values: Sequence[Part], *, parts: int = PARTS) -> list[Part]:
-    """The values of this run, in their order: all, or every tenth, at least one."""
+def share(values: Sequence[Part], *, parts: int = PARTS, name: str = "") -> list[Part]:
+    """The values of this run, in their order: all, or one of `parts` parts, at least one value.
+
+    Args:
+        values: what is shared out among days.
+        parts: number of days that take all values.
+        name: of what takes a part, so that lists of different names begin at different parts.
+    """
     if is_nightly():
         return list(values)
-    return list(values[rotation() % min(parts, max(len(values), 1)) :: parts])
+    day = rotation() + zlib.crc32(name.encode()) if name else rotation()
+    return list(values[day % min(parts, max(len(values), 1)) :: parts])
+
+
+def examples(count: int) -> int:
+    """The examples that a property test draws: at night `count`, else a third of them.
+
+    They are other ones in each run.
+    """
+    return count if is_nightly() else -(-count // 3)
 
 
 def describe() -> str:
     """One line for the header of a run."""
     if is_nightly():
-        return "nightly tests: all"
-    return f"nightly tests: one tenth of them (ROTATION={rotation()} repeats it; NIGHTLY=1: all)"
+        return "nightly and rotated tests: all"
+    return (
+        "nightly tests: one tenth of them; rotated tests: a part of their parameters"
+        f" (ROTATION={rotation()} repeats it; NIGHTLY=1: all)"
+    )

@@ -218,12 +218,13 @@ def application(tmp_path):
 
 
 def steps_of_this_run():
-    """A third of the pairs of steps, others each day; at night all of them."""
+    """A sixth of the pairs of steps, others each day; at night all of them."""
     numbered = list(enumerate(STEPS))
-    pairs = share([numbered[at : at + 2] for at in range(0, len(numbered), 2)], parts=3)
+    pairs = share([numbered[at : at + 2] for at in range(0, len(numbered), 2)], parts=6)
     return [step for pair in pairs for step in pair]
 
 
+@pytest.mark.rotated(3, "counts after kills")
 def test_a_kill_at_each_step_changes_no_count(application):
     kept = application.start("standby")
     application.until(lambda: kept.has_restored, lambda: "running")

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 from system_tests.sim import SAFETY, Evidence, World, WorldSetup, check_step
 from system_tests.sim.checkers import Broken
 from system_tests.sim.events import Settled
+from tests.rotation import is_nightly
 
 PROCESSES = 4
 REST_MS = 900_000
@@ -126,10 +127,12 @@ class VersionProbing(RollingBounce):
     has_faults = may_be_static = False
 
 
+# Other examples in each run; at night those of the last class, too.
+EXAMPLES = 25 if is_nightly() else 8
 TestVersionProbing = VersionProbing.TestCase
-TestVersionProbing.settings = settings(max_examples=25, stateful_step_count=12)
+TestVersionProbing.settings = settings(max_examples=EXAMPLES, stateful_step_count=12)
 TestRollingBounce = RollingBounce.TestCase
-TestRollingBounce.settings = settings(max_examples=25, stateful_step_count=12)
+TestRollingBounce.settings = settings(max_examples=EXAMPLES, stateful_step_count=12)
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def test_wrong_usage_ends_with_2_and_names_what_to_do(arguments, text):
 @pytest.mark.slow
 def test_all_cores_find_what_one_finds():
     def failures(workers):
-        arguments = f"--seeds 20 --from 2.0.1 --to 2.3.0 --force --workers {workers}"
+        arguments = f"--seeds 6 --from 2.0.1 --to 2.3.0 --force --workers {workers}"
         return json.loads(run(arguments).stdout)["failures"]
 
     of_one = failures(1)

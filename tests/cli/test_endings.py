@@ -132,6 +132,7 @@ def test_without_stderr_the_answer_is_given_all_the_same(program):
     assert done.stdout
 
 
+@pytest.mark.rotated(2)
 @every_program
 @pytest.mark.parametrize(("locale", "encoding"), [("C", "ascii"), ("POSIX", "latin-1")])
 def test_old_terminals_and_locales_get_what_they_can_show(program, locale, encoding):
@@ -176,6 +177,7 @@ def test_a_wide_table_is_not_cut_in_a_pipe(tmp_path):
     assert [rack for rack in racks[: len(group["clients"])] if rack not in output] == []
 
 
+@pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_command_that_reads_with_one_line():
     words = argv("assignor", "assign", "--problem", "-", "--format", "json")
     line = JOIN.read_text().splitlines()[0]
@@ -197,7 +199,7 @@ def test_ctrl_c_ends_a_command_that_reads_with_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_command_with_workers_with_one_line():
     words = argv("rolling-bounce", "simulate", "--seeds", "1000000", "--workers", "2")
     pressed = (b"0%  ", b"\x03")  # while workers work
@@ -208,7 +210,7 @@ def test_ctrl_c_ends_a_command_with_workers_with_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_spark_job_with_one_line_and_leaves_nothing(tmp_path, java):
     words = argv("spark-assign", "simulate", "--seeds", "1000000", "--cores", "1", "--out")
     words.append(str(tmp_path / "out"))
@@ -247,6 +249,7 @@ def completed(tmp_path, program, words):
     return done.stdout.split()
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("program", "words", "expected"),
     [

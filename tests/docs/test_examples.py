@@ -59,6 +59,7 @@ def test_applications_are_started_on_a_page(name):
     assert f"python -m assignor.examples.{name} " in page
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_examples_print_what_their_docstring_promises(name):
     output = run(name)
@@ -93,6 +94,7 @@ def test_assign_calls_a_custom_strategy_as_in_the_example(tmp_path):
     }
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.loop
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_A_BROKER)

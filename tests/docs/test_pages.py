@@ -40,6 +40,7 @@ def parameters(paths):
     ]
 
 
+@pytest.mark.rotated(6)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", parameters([path for path in DOCS if runs(path)]))

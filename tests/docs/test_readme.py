@@ -19,7 +19,7 @@ def test_the_blocks_run_in_order_and_print_what_they_show(tmp_path):
 
 @pytest.mark.loop
 @pytest.mark.slow
-@pytest.mark.nightly  # tests/project/test_distribution.py bounces with this command in every run
+@pytest.mark.rotated(12, "long live runs")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("block", LONG, ids=str)
 def test_long_blocks_run(block, tmp_path):

@@ -14,6 +14,7 @@ from fuzz.led_groups import TASKS, lead_any_group, led_seeds
 from fuzz.promises import Finding
 from tests.encoding.native_strategies import native_subscriptions
 from tests.encoding.strategies import subscriptions
+from tests.rotation import examples
 
 SEEDS = [seed.data for seed in led_seeds()]
 heads = st.binary(min_size=4, max_size=4)
@@ -22,7 +23,7 @@ sums = st.dictionaries(
     st.sampled_from([-(2**63), -4, -3, -2, 0, 5, 2**62, 2**63 - 1]),
 ).map(TaskOffsetSums.from_mapping)
 endpoints = st.none() | st.sampled_from(["h:80", "h", "h:99999999", "é:1", ":", "x" * 9_000])
-quick = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

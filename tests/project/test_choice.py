@@ -1,4 +1,4 @@
-"""The choice of tests: those of changed files, and another tenth of the nightly ones each day."""
+"""The choice of tests: those of changed files, and other nightly and rotated ones each day."""
 
 import os
 import subprocess
@@ -21,6 +21,7 @@ def graph():
     return grimp.build_graph(*changed.PACKAGES, cache_dir=None)
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("files", "tests"),
     [
@@ -131,6 +132,7 @@ def test_it(): pass
 """
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "2", "--dist", "loadgroup")])
 def test_a_nightly_proof_of_a_row_is_a_usage_error(tmp_path, options):
@@ -140,6 +142,7 @@ def test_a_nightly_proof_of_a_row_is_a_usage_error(tmp_path, options):
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
 def test_a_day_that_is_no_number_is_a_usage_error(tmp_path, options):
@@ -148,6 +151,48 @@ def test_a_day_that_is_no_number_is_a_usage_error(tmp_path, options):
     assert "ROTATION='abc' is no whole number" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
     assert "Traceback" not in ended.stdout + ended.stderr
+
+
+class Item:
+    """A collected test with its marks, as far as `conftest.of_other_days` looks at it."""
+
+    def __init__(self, nodeid, *marks):
+        self.nodeid, self.marks = nodeid, {mark.name: mark.mark for mark in marks}
+
+    def get_closest_marker(self, name):
+        return self.marks.get(name)
+
+
+def test_rotated_tests_take_turns_and_one_of_each_remains(monkeypatch, request):
+    (conftest,) = [
+        plugin
+        for plugin in request.config.pluginmanager.get_plugins()
+        if hasattr(plugin, "of_other_days")
+    ]
+    alone, pair = pytest.mark.rotated(3), pytest.mark.rotated(2, "pair")
+    values = [Item(f"test_a.py::test_values[{value}]", alone) for value in range(7)]
+    both = [Item("test_a.py::test_left", pair), Item("test_b.py::test_right", pair)]
+    plain = Item("test_a.py::test_plain")
+    items = [*values, *both, plain]
+    monkeypatch.delenv("NIGHTLY", raising=False)
+    days = []
+    for day in range(6):
+        monkeypatch.setenv("ROTATION", str(day))
+        days.append(set(items) - set(conftest.of_other_days(items)))
+        assert days[-1] >= {plain}
+        assert len(days[-1] & set(values)) in (2, 3)
+        assert len(days[-1] & set(both)) == 1
+        assert conftest.of_other_days(both[:1]) == [], "a test that is asked for runs"
+    assert set.union(*days[:3]) >= set(values)
+    assert set.union(*days[:2]) >= set(both)
+    assert [conftest.is_in_part(item) for item in (*values[:1], *both, plain)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    monkeypatch.setenv("NIGHTLY", "1")
+    assert conftest.of_other_days(items) == []
 
 
 def session(folder, *options, **environment):
@@ -193,7 +238,7 @@ def test_a_night_takes_everything_and_few_values_are_never_none(monkeypatch):
     monkeypatch.setenv("NIGHTLY", "1")
     assert rotation.share("abc") == list("abc")
     assert rotation.is_taken("anything")
-    assert rotation.describe() == "nightly tests: all"
+    assert rotation.describe() == "nightly and rotated tests: all"
 
 
 def test_the_day_is_the_same_in_every_process_of_a_run(monkeypatch):

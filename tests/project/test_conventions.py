@@ -14,6 +14,7 @@ PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 MODULE_LINES = 350
 FUNCTION_LINES = 60
 README_LINES = 160
+DEFINITION = re.compile(r"( *)(?:async def|def|class)\b")
 
 
 def tracked(*suffixes):
@@ -42,10 +43,21 @@ def test_functions_fit_a_screen():
     long = {}
     for path in tracked(".py"):
         text = path.read_text()
-        for name, length in lengths(text) if text.count("\n") > FUNCTION_LINES else ():
+        for name, length in lengths(text) if may_be_long(text) else ():
             if length > FUNCTION_LINES:
                 long[f"{path.relative_to(ROOT)}:{name}"] = length
     assert long == {}
+
+
+def may_be_long(text):
+    """Whether definitions of one level are far apart; most files need not be parsed then."""
+    lines = text.splitlines()
+    starts = [(n, len(word[1])) for n, line in enumerate(lines) if (word := DEFINITION.match(line))]
+    for at, (number, indent) in enumerate(starts):
+        following = (n for n, other in starts[at + 1 :] if other <= indent)
+        if next(following, len(lines)) - number > FUNCTION_LINES:
+            return True
+    return False
 
 
 def lengths(text):
@@ -74,6 +86,10 @@ class Outer:
                     return 1
 """
     assert sorted(lengths(text)) == [("first", 9), ("second", 1), ("third", 2)]
+    assert not may_be_long(text)
+    lines = "        pass\n" * (FUNCTION_LINES + 1)
+    assert may_be_long(text + lines)
+    assert may_be_long(f"def first():\n{lines}    def second():\n        pass\n")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -111,17 +111,11 @@ def test_every_extra_and_every_python_that_is_promised_is_tried():
 
 
 @pytest.mark.slow
+@pytest.mark.rotated(5)
 @pytest.mark.parametrize(
     "extra",
     # With a client it bounces real processes.
-    [
-        "",
-        pytest.param("kafka", marks=pytest.mark.loop),
-        *(
-            pytest.param(name, marks=pytest.mark.nightly)
-            for name in ("aiokafka", "metrics", "report")
-        ),
-    ],
+    ["", pytest.param("kafka", marks=pytest.mark.loop), "aiokafka", "metrics", "report"],
 )
 def test_the_wheel_works_in_a_clean_environment(extra, archives, tmp_path):
     """Of the checks without extras a third, others each day; at night all of them."""

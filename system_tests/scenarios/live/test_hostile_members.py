@@ -70,6 +70,7 @@ def settled(members):
     return found
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize("claims_all", [False, True], ids=["silent", "claims-all"])
 @pytest.mark.parametrize("protocol", ["cooperative", "eager"])
 def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_all):

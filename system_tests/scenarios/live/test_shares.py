@@ -83,6 +83,7 @@ def wait_for(processes, total, found):
         time.sleep(0.05)
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("total", "strategy", "protocol"),
     [

@@ -33,7 +33,7 @@ def check_counts(kind, verdict):
         assert all(verdict["found"].values())
 
 
-@pytest.mark.nightly  # the kill below changes a topology in every run
+@pytest.mark.rotated(12, "long live runs")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once(kind):
     verdict = changed(kind)
@@ -41,6 +41,7 @@ def test_a_change_counts_every_record_once(kind):
     check_counts(kind, verdict)
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.real
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once_on_real_kafka(kind):
@@ -49,7 +50,7 @@ def test_a_change_counts_every_record_once_on_real_kafka(kind):
     check_counts(kind, verdict)
 
 
-@pytest.mark.nightly
+@pytest.mark.rotated(12, "long live runs")
 @pytest.mark.parametrize("kind", ["change", "rename"])
 def test_a_change_is_taken_back_and_every_record_counts_once(kind):
     """Both kinds need the lowered memory: without it, partitions wait for the new form."""
@@ -61,6 +62,7 @@ def test_a_change_is_taken_back_and_every_record_counts_once(kind):
     assert written == (found["counts"] if kind == "change" else sum(found.values()))
 
 
+@pytest.mark.rotated(12, "long live runs")
 def test_a_change_survives_the_kill_of_the_leader_under_the_cooperative_protocol():
     verdict = changed("change", "--kill", "leader", "--protocol", "cooperative")
     assert verdict["broken"] == []

@@ -38,6 +38,7 @@ def real(request):
         yield codec, find_release(request.param)
 
 
+@pytest.mark.rotated(2)
 def test_subscriptions_keep_their_meaning_in_the_real_class(real):
     codec, release = real
 
@@ -53,6 +54,7 @@ def test_subscriptions_keep_their_meaning_in_the_real_class(real):
     check()
 
 
+@pytest.mark.rotated(2)
 def test_assignments_keep_their_meaning_in_the_real_class(real):
     codec, release = real
 

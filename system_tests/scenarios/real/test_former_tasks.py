@@ -17,6 +17,7 @@ SESSION_MS = 60_000
 OLD = "2.3.1"
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize(
     ("release", "pin"),
     [(OLD, None), pytest.param("2.8.2", "2.3", marks=pytest.mark.nightly), ("3.9.1", "2.3")],

@@ -28,6 +28,7 @@ def run_without(absent, module, *arguments):
     )
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("absent", "module", "arguments", "extra"),
     [

@@ -9,6 +9,7 @@ from assignor.inspection.values import ClusterFacts, TopicFacts
 from encoding import NativeAssignment, NativeSubscription, TaskId, TopicPartition
 from fuzz.inspected_groups import FORGED, check_group
 from tests.assignor.inspection.described_groups import group_of, member
+from tests.rotation import examples
 
 T00, T01, T10 = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
 HONEST = (
@@ -90,14 +91,14 @@ def facts(draw):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(hostile=hostile_members(), facts=facts(), protocol=st.sampled_from(["stream", "range"]))
 def test_a_member_with_any_values_forges_no_line_and_hides_no_member(hostile, facts, protocol):
     group = group_of(*HONEST, hostile, protocol_name=protocol)
     check_group(group, facts, honest=["honest", "second"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_a_member_with_any_bytes_forges_no_line_and_hides_no_member(data):
     made = member("h", process=2**99, active=[T01], user_endpoint="h:2", client_tags={"a": "b"})
@@ -109,7 +110,7 @@ def test_a_member_with_any_bytes_forges_no_line_and_hides_no_member(data):
     check_group(group_of(*HONEST, hostile), honest=["honest", "second"])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(name=TEXTS, state=TEXTS, kind=TEXTS, protocol=TEXTS)
 def test_a_group_may_be_called_anything(name, state, kind, protocol):
     group = group_of(

@@ -25,6 +25,7 @@ from assignor.explain.facts import facts_of, trace_of
 from assignor.placement import LAG_RUNNING
 from encoding import TaskId
 from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, TaskFacts, draw_group
+from tests.rotation import examples
 
 STRATEGIES = (
     "high_availability",
@@ -36,7 +37,7 @@ STRATEGIES = (
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_every_stated_reason_is_true_of_the_group_and_the_answer(strategy, seed):
     state = draw_group(seed)
@@ -55,7 +56,7 @@ def test_every_stated_reason_is_true_of_the_group_and_the_answer(strategy, seed)
             assert COPY_CLAIMS[reason.rule](known, client), reason
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_numbers_in_sentences_are_those_of_the_group(seed):
     state = draw_group(seed)
@@ -88,7 +89,7 @@ def test_numbers_in_sentences_are_those_of_the_group(seed):
             assert sum(max(0, n - wanted) for n in extra) == int(waits[1])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_who_waits_runs_on_its_target_once_the_target_has_caught_up(seed):
     state = draw_group(seed)

@@ -13,12 +13,13 @@ from assignor.placement import LAG_RUNNING, NOBODY
 from assignor.problems.values import ProblemError
 from encoding import TaskId
 from tests.assignor.explain.groups import draw_group
+from tests.rotation import examples
 
 STRATEGIES = ("high_availability", "sticky", "kafka_high_availability", "kafka_streams_group")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_every_change_is_listed_once_with_its_reason(strategy, seed):
     state = draw_group(seed)

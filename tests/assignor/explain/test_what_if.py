@@ -9,13 +9,14 @@ from assignor.explain.facts import facts_of
 from assignor.explain.what_if import changes, with_copy, without_client
 from assignor.placement import LAG_RUNNING, NOBODY
 from tests.assignor.explain.groups import draw_group
+from tests.rotation import examples
 
 
 def explained(state):
     return facts_of(state, high_availability(state), strategy="high_availability")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_copy_that_is_set_is_reported_and_all_others_stay(seed):
     state = draw_group(seed)
@@ -31,7 +32,7 @@ def test_a_copy_that_is_set_is_reported_and_all_others_stay(seed):
         assert len(changed.copy_stalled) == len(changed.copy_client)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_client_that_left_runs_and_holds_nothing(seed):
     state = draw_group(seed)
@@ -45,7 +46,7 @@ def test_a_client_that_left_runs_and_holds_nothing(seed):
     assert gone not in [client for _, client in answer.standbys]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_every_change_that_is_named_happens_when_it_is_made(seed):
     state = draw_group(seed)

@@ -21,6 +21,7 @@ from assignor.placement import LAG_RUNNING
 from assignor.problems.events import play_problem
 from assignor.problems.rounds import clients_after, play, regroup, totals
 from encoding import TaskId
+from tests.rotation import examples
 
 FILE = Path(__file__).parents[1] / "problems" / "open_sample.jsonl.gz"
 PROBLEMS = {
@@ -159,7 +160,7 @@ def test_a_task_that_restores_little_moves_at_once():
 
 
 @given(st.sampled_from(sorted(PROBLEMS)), st.randoms())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_the_order_of_the_input_changes_nothing(name, random):
     def shuffled(value):
         if isinstance(value, dict):

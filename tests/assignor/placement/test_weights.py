@@ -8,6 +8,7 @@ from assignor import ClientInput, group_state, high_availability, sticky, valida
 from assignor.placement import LAG_RUNNING
 from assignor.problems.rounds import clients_after, play, regroup
 from encoding import TaskId
+from tests.rotation import examples
 
 
 def group(weights, threads, owners=None, stateless=()):
@@ -43,7 +44,7 @@ def pareto(seed, count):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_busiest_thread_is_near_the_best_there_is(seed):
     weights = pareto(seed, 60)
     fresh = work(state := group(weights, [1] * 6), sticky(state).active)
@@ -53,7 +54,7 @@ def test_the_busiest_thread_is_near_the_best_there_is(seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_counts_out_of_balance_are_repaired_with_fewer_than_half_of_a_fresh_placement_s_moves(seed):
     weights = pareto(seed, 60)
     owners = [p % 6 for p in range(60)]
@@ -65,7 +66,7 @@ def test_counts_out_of_balance_are_repaired_with_fewer_than_half_of_a_fresh_plac
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 4), min_size=1, max_size=5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_weighted_groups_settle_and_stay(seed, threads):
     state = group(pareto(seed, 24), threads, stateless={1, 5, 9})
     rounds = list(play(state, high_availability))

@@ -12,6 +12,7 @@ from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
 from assignor.placement.builtin import high_availability
 from assignor.problems.rounds import clients_after, moves_of, peak_load, play, regroup, totals
 from encoding import TaskId
+from tests.rotation import examples
 
 END = 50_000
 RACKS = ("r0", "r1", "r2")
@@ -180,14 +181,14 @@ def check_level(last):
 
 
 @given(lives())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_group_settles_level_after_any_event_and_starts_nothing_cold(scenario):
     for last in check_scenario(scenario):
         check_level(last)
 
 
 @given(lives(racks=True, tags=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_group_with_zones_settles_with_its_copies_in_different_zones(scenario):
     for last in check_scenario(scenario):
         check_level(last)
@@ -201,14 +202,14 @@ def test_a_group_with_zones_settles_with_its_copies_in_different_zones(scenario)
 
 
 @given(lives(racks=True, tags=True, costs=True))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_group_with_zones_and_rack_costs_settles_too(scenario):
     for last in check_scenario(scenario):
         check_level(last)
 
 
 @given(lives(weights=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_group_with_hot_tasks_settles_with_its_work_level(scenario):
     for last in check_scenario(scenario):
         state, active = last.state, last.assignment.active
@@ -234,7 +235,7 @@ def heaviest_first(state, tasks, load):
 
 
 @given(lives())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_sticky_settles_at_once(scenario):
     for rounds in run_scenario(*scenario, sticky):
         assert len(rounds) == 1
@@ -246,7 +247,7 @@ def test_sticky_settles_at_once(scenario):
 
 
 @given(lives())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_scale_out_without_standbys_takes_no_round_more_than_the_moves_need(scenario):
     state, _, joining = scenario
     state = replace(state, config=replace(state.config, num_standby_replicas=0))

@@ -24,11 +24,14 @@ from encoding import TaskId, TopicPartition
 from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, TASK_PLACEMENT, LevelRange
 from probing.persisted_formats import PersistedSettings
 from tests.assignor.problems.small_groups import state
+from tests.rotation import examples
 
 TASK = TaskId(0, 1)
 NOW_MS = 1_700_000_000_000
 QUICK = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 HEAD, CHECKSUM = 16, 16
 

@@ -116,6 +116,7 @@ def twice(rows):
     rows.append(rows[6])
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

@@ -27,6 +27,7 @@ def start(*arguments):
     )
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.loop
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_prints_its_address_serves_and_ends_cleanly_after_a_signal(number):
@@ -62,6 +63,7 @@ def test_port_in_use_is_one_sentence_and_status_3():
     assert "choose another" in output
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.loop
 @pytest.mark.parametrize("arguments", [("--topic", "t:none"), ("--topic", "no spaces")])
 def test_invalid_arguments_are_status_2(arguments):

@@ -111,7 +111,7 @@ def explore_with_stderr(descriptor, *arguments):
 
 
 def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not():
-    arguments = ["--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"]
+    arguments = "--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"
     own_end, terminal = pty.openpty()
     try:
         done = explore_with_stderr(terminal, *arguments)
@@ -127,7 +127,7 @@ def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not():
 
 
 def test_without_a_terminal_no_line_is_drawn_over():
-    arguments = ["--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"]
+    arguments = f"--from 3.9.1 --to native --workers 1 {SMALL}".split()
     stderr = explore_with_stderr(subprocess.PIPE, *arguments).stderr.decode()
     assert "\r" not in stderr
     # A line every ten seconds, on a slow machine.

@@ -22,6 +22,7 @@ from system_tests.coordinator import (
     Protocol,
     SyncGroup,
 )
+from tests.rotation import examples
 
 INSTANCES = st.sampled_from([None, None, "i", "j"])
 METADATA = st.sampled_from([b"1", b"2"])
@@ -255,4 +256,4 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestGroups.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)

@@ -81,6 +81,7 @@ def test_plan_recommends_no_way_without_a_path(found):
 WAYS = [("2.0.1", "2.3.0"), ("2.4.1", "2.5.1"), ("2.5.1", "2.8.2")]
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", SHAPES[:2], ids=["dynamic", "static"])
 def test_what_is_stored_is_what_is_found(stored, bounds):

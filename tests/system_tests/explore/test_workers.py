@@ -33,6 +33,7 @@ def early(monkeypatch):
     return forked
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("old", "new", "bounds", "count"),
     [

@@ -37,6 +37,7 @@ def whole_run(seed):
     return run_levels(LevelsOptions(seed=seed))
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.kip("584-13", "sim")
 @pytest.mark.kip("778-13", "sim")
 @pytest.mark.parametrize("seed", SEEDS)
@@ -223,6 +224,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", PLANTED)
 def test_a_planted_mistake_is_found(mistake, monkeypatch):

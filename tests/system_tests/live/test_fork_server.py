@@ -122,6 +122,7 @@ def test_an_error_is_printed_and_is_status_1(server):
     closed(process)
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     "name", [name for name, (_, status, _) in ENDINGS.items() if status is not None]
 )

@@ -48,6 +48,7 @@ def test_of_two_rules_that_replace_each_other_one_is_needed(monkeypatch):
     assert "nobody dies" in PINNED_BESIDE_1_1.broken()
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(("checker", "asked"), sorted(EXPLORED.items()))
 def test_without_the_checker_a_known_issue_is_not_found(monkeypatch, checker, asked):
     old, new, kind, issue = asked.split()

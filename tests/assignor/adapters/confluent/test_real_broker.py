@@ -82,6 +82,7 @@ def secured(broker, protocol, group, settings):
     return Consumer(SHORT | address | {"group.id": group} | settings, topology=TOPOLOGY)
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize(
     ("protocol", "settings"),
     [
@@ -104,6 +105,7 @@ def test_both_clients_connect(real, protocol, settings):
         assert sum(each.offset for each in found) >= 40
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.parametrize(
     ("protocol", "settings", "code", "why"),
     [

@@ -87,6 +87,7 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
     assert kept["client.rack"] == settings.client_rack == "r1"
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -105,6 +106,7 @@ def test_what_the_member_cannot_do_is_refused_by_name(more, why):
     assert why in refusal(lambda: divided(BASE | more))
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     "more",
     [
@@ -126,6 +128,7 @@ def test_what_librdkafka_refuses_is_refused_as_it_does(more):
     assert own.value.args[0].str() == its.value.args[0].str()
 
 
+@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("value", "flag"),
     [
@@ -159,6 +162,7 @@ def test_options_of_the_assignor_are_checked(tmp_path):
         assert consumer.assignor.directory is not None
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("wanted", "others", "expected"),
     [
@@ -255,6 +259,7 @@ def test_checks_that_are_turned_off_are_off_for_both(more, mode, checks_name):
     assert (context.verify_mode, context.check_hostname) == (mode, checks_name)
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("more", "why"),
     [

@@ -227,6 +227,7 @@ async def all_away(broker, looks):
         await asyncio.to_thread(broker.start_node, node_id + len(old), port=0)
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.kip("1102-10", "loop")
 @pytest.mark.parametrize("leader", ["kafka-python", "aiokafka"])
 def test_every_member_sees_a_level_that_is_raised_after_all_brokers_were_replaced(broker, leader):

@@ -83,6 +83,7 @@ def reconnect(manager):
     manager.call_soon(lambda: [connection.close() for connection in list(manager._conns.values())])
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.kip("1102-11", "loop")
 @both_ways
 def test_a_consumer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
@@ -102,6 +103,7 @@ def test_a_consumer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
     member.stop()
 
 
+@pytest.mark.rotated(2)
 @pytest.mark.kip("1102-11", "loop")
 @both_ways
 def test_a_producer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from assignor.levels.log import reached_record, read_reached_topic
 from assignor.levels.log.topic import TopicRecord
 from probing.topologies import HIGHEST_EPOCH, MOST_AHEAD, MOST_ENTRIES, Reached, newest_memory
+from tests.rotation import examples
 
 FORM_A, FORM_B = b"1" * 8, b"2" * 8
 ENTRIES = st.builds(Reached, st.integers(0, 5), st.integers(1, 3))
@@ -30,7 +31,7 @@ def written(*memories):
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(MEMORIES, max_size=5), st.integers(0, 1000))
 def test_of_each_form_the_greatest_entry_stays_in_any_order_and_after_any_deletion(memories, seed):
     random = Random(seed)  # noqa: S311 drawn by Hypothesis

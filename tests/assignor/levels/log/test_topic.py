@@ -26,6 +26,7 @@ from probing.features import (
     FinalizedLevels,
     LevelRange,
 )
+from tests.rotation import examples
 
 NOTE = Note(at_ms=1, who="ada", why="try it")
 MEMBERS = {"m1": {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)}}
@@ -207,7 +208,7 @@ def test_a_layout_from_the_future_is_refused(topic):
 
 
 @example([("change", 0), *[("race", 0)] * 2, *[("change", 0)] * 2, ("half", 19495)])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.tuples(

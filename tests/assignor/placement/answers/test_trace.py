@@ -11,12 +11,13 @@ from assignor import TaskAssignmentError, find_strategy, identity, run_strategy
 from assignor.placement import NOBODY, STRATEGIES, Trace, run_with_trace
 from assignor.placement.actives import homes
 from tests.assignor.explain.groups import draw_group
+from tests.rotation import examples
 
 TRACEABLE = sorted(set(STRATEGIES) - {"fallback_prior"})
 
 
 @pytest.mark.parametrize("name", TRACEABLE)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_trace_changes_no_answer_and_leads_to_it(name, seed):
     state, strategy = draw_group(seed), find_strategy(name)

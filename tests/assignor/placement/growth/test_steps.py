@@ -62,6 +62,7 @@ def growth(shape, *, strategy="high_availability", tasks=TASKS, **kind):
     return large / small
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize("feature", ["plain", "weights", "min_traffic", "tags"])
 @pytest.mark.parametrize(
     "standbys",
@@ -73,6 +74,7 @@ def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
     assert growth(shape, standbys=standbys, feature=feature, tasks=tasks) <= GROWTH
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize("standbys", [1, NIGHTLY_2])
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 @pytest.mark.parametrize("feature", ["tag_a_client", "huge_client"])
@@ -91,6 +93,7 @@ def test_a_huge_client_that_many_tasks_are_handed_over_is_not_sorted_each_time()
     assert large / small <= GROWTH
 
 
+@pytest.mark.rotated(3)
 @pytest.mark.parametrize("standbys", [NIGHTLY_0, 1])
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 def test_a_rack_a_client_takes_no_more_steps(shape, standbys):

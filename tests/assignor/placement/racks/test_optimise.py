@@ -11,6 +11,7 @@ from tests.assignor.placement.racks.groups import (
     draw_actives,
     seeded,
 )
+from tests.rotation import share
 
 
 def check_against_the_full_graph(seed, *, copies=False):
@@ -31,18 +32,18 @@ def check_against_the_full_graph(seed, *, copies=False):
 
 
 def test_actives_cost_what_the_full_graph_costs_at_best():
-    for seed in range(120):
+    for seed in share(range(120), parts=3):
         check_against_the_full_graph(seed)
 
 
 def test_tasks_that_nobody_runs_are_kept_on_caught_up_copies_at_least_cost():
-    for seed in range(300):
+    for seed in share(range(300), parts=3):
         check_against_the_full_graph(seed, copies=True)
 
 
 @pytest.mark.slow
 def test_actives_cost_what_the_full_graph_costs_at_best_a_thousand_times():
-    for seed in range(1_000, 2_200):
+    for seed in share(range(1_000, 2_200)):
         check_against_the_full_graph(seed)
 
 

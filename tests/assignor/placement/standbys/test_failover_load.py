@@ -15,6 +15,7 @@ from assignor.placement.standbys.failover_load import OVERLOAD, even_out
 from assignor.placement.standbys.final_copies import target_standbys
 from assignor.problems.rounds import clients_after, play, regroup, totals
 from encoding import TaskId
+from tests.rotation import examples
 
 END = 10**6
 
@@ -159,7 +160,7 @@ def test_a_client_without_threads_inherits_nothing():
     st.integers(1, 2),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_group_settles_with_what_was_moved_and_no_crash_got_worse(tasks, threads, n, random):
     ids = [TaskId(0, number) for number in range(tasks)]
     lags = [{} for _ in threads]

@@ -12,6 +12,7 @@ from assignor.placement.standbys.draft import DraftStandbys
 from assignor.placement.standbys.final_copies import target_standbys, too_few_clients
 from assignor.placement.standbys.new_copies import fill_standbys
 from encoding import TaskId
+from tests.rotation import examples
 
 
 def group(tasks, clients, *, standbys=1, copies=(), threads=None, racks=None, tags=None, keys=()):
@@ -143,7 +144,7 @@ def test_a_tag_that_no_client_has_is_reported():
 
 
 @given(st.integers(1, 40), st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_second_look_changes_nothing(tasks, clients, standbys, seed):
     random = np.random.default_rng(seed)
     active = random.integers(0, clients, tasks)
