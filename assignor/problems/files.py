@@ -13,6 +13,7 @@ from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import ConfigError
 from assignor.placement import (
     LAG_RUNNING,
+    LAG_UNKNOWN,
     ClientInput,
     GroupState,
     TaskAssignment,
@@ -167,8 +168,10 @@ def _numbers(data: Json, key: str, topology: "_Tasks") -> dict[TaskId, Any]:
         topology.check_exists(task, key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ProblemError(f"{key} of {task} is {quoted(value)}; give a number")
-        if key == "end_offset_sums" and not (isinstance(value, int) and value < 2**63):
-            raise ProblemError(f"end_offset_sums of {task} is {quoted(value)}; give a whole number")
+        if key == "end_offset_sums" and not (isinstance(value, int) and value < LAG_UNKNOWN):
+            raise ProblemError(
+                f"end_offset_sums of {task} is {quoted(value)}; give a whole number below 2^63 - 1"
+            )
         # `not <=` rejects NaN too.
         if key == "weights" and not value <= _WEIGHT_MAX:
             raise ProblemError(f"weights of {task} is {quoted(value)}; give a number up to 1e15")

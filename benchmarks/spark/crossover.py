@@ -6,10 +6,11 @@ For each size, the same file of groups is placed by `assignor assign` in one pro
 `--workers`, and by `spark-assign batch` on as many cores. Wall time, and processor time of all
 processes, which is steadier on a machine that does other work. The work of `batch` alone is what it
 takes more than a session of Spark that counts ten rows. The last row compares one core with more.
+All of them take turns, `--runs` times, and the medians are printed.
 """
 
-import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,25 +34,23 @@ spark.stop()
 
 
 def timed(words, cores):
-    """Wall and processor seconds of a command with all its descendants, and its last line.
+    """Wall and processor seconds of a command with all its descendants.
 
     Args:
         words: the command.
         cores: it is bound to so many.
     """
     all_cores = os.sched_getaffinity(0)
-    with tempfile.TemporaryFile() as out, processor_times() as seconds:
+    with processor_times() as seconds:
         os.sched_setaffinity(0, sorted(all_cores)[:cores])
         started = time.perf_counter()
-        status = subprocess.run(words, stdout=out, check=False).returncode
+        status = subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode
         wall = time.perf_counter() - started
         os.sched_setaffinity(0, all_cores)
         if status:
             raise SystemExit(f"{words} ended with {status}")
         _wait_for_orphans()
-        out.seek(max(0, out.seek(0, os.SEEK_END) - 10_000))
-        lines = out.read().decode(errors="replace").splitlines()
-    return {"wall": wall, "cpu": sum(seconds.values()), "last": lines[-1] if lines else ""}
+    return {"wall": wall, "cpu": sum(seconds.values())}
 
 
 def _wait_for_orphans():
@@ -71,33 +70,44 @@ def write_groups(path, groups, tasks, clients):
     subprocess.run([program, *map(str, words)], check=True)
 
 
-def one_size(path, groups, cores, bare):
-    """The times of all ways to place the groups of a file."""
+def one_size(path, groups, cores, runs):
+    """The times of all ways to place the groups of a file; medians of runs that take turns."""
     program = Path(sys.executable).parent
     assign = [f"{program}/assignor", "assign", "--problem", path, "--format", "json"]
     batch = [f"{program}/spark-assign", "batch", "--in", path, "--overwrite", "--format", "json"]
     batch += ["--out", f"{path}.plans", "--cores"]
-    found = {
-        "groups": groups,
-        "bytes": Path(path).stat().st_size,
-        "alone": timed(assign, 1),
-        "workers": timed([*assign, "--workers", str(cores)], cores),
-        "batch": timed([*batch, str(cores)], cores),
-    }
-    found["work"] = {
-        "wall": json.loads(found["batch"]["last"])["seconds"],
-        "cpu": found["batch"]["cpu"] - bare["cpu"],
+    ways = {
+        "alone": (assign, 1),
+        "workers": ([*assign, "--workers", str(cores)], cores),
+        "session": ([sys.executable, "-c", _BARE.format(cores=cores)], cores),
+        "batch": ([*batch, str(cores)], cores),
     }
     if groups >= FULL_SIZE:
-        found["one core"] = json.loads(timed([*batch, "1"], 1)["last"])["seconds"]
-    return found
+        ways["session, one core"] = ([sys.executable, "-c", _BARE.format(cores=1)], 1)
+        ways["batch, one core"] = ([*batch, "1"], 1)
+    every = [{name: timed(*way) for name, way in ways.items()} for _ in range(runs)]
+    for run in every:
+        run["work"] = _difference(run["batch"], run["session"])
+        if "batch, one core" in run:
+            run["work, one core"] = _difference(run["batch, one core"], run["session, one core"])
+    middle = {
+        name: {what: statistics.median(run[name][what] for run in every) for what in times}
+        for name, times in every[0].items()
+    }
+    return {"groups": groups, **middle}
+
+
+def _difference(times, less):
+    return {what: seconds - less[what] for what, seconds in times.items()}
 
 
 def rows_of(found, cores):
     """Print the rows of one size."""
     title, is_full = f"{found['groups']:,} groups", found["groups"] >= FULL_SIZE
-    for name in ("alone", "workers", "batch", "work"):
-        wall, cpu = found[name]["wall"], found[name]["cpu"]
+    for name, times in found.items():
+        if name == "groups":
+            continue
+        wall, cpu = times["wall"], times["cpu"]
         say(PART, f"{title}, {name}, seconds; processor seconds", f"{wall:.1f}; {cpu:.1f}")
     of_cpu = found["work"]["cpu"] / found["workers"]["cpu"]
     of_wall = found["work"]["wall"] / found["workers"]["wall"]
@@ -113,8 +123,8 @@ def rows_of(found, cores):
         )
         for what, ratio in ratios
     ]
-    if "one core" in found:
-        gain = found["one core"] / found["work"]["wall"]
+    if "work, one core" in found:
+        gain = found["work, one core"]["wall"] / found["work"]["wall"]
         rows.append(at_least(PART, f"{title}, one core over {cores}", gain, SCALING, "x"))
     return rows
 
@@ -124,15 +134,14 @@ def rows_of(found, cores):
 @click.option("--tasks", type=click.IntRange(4), default=200, show_default=True)
 @click.option("--clients", type=click.IntRange(2), default=20, show_default=True)
 @click.option("--cores", type=click.IntRange(2), default=2, show_default=True)
-def main(sizes, tasks, clients, cores):
-    bare = timed([sys.executable, "-c", _BARE.format(cores=cores)], cores)
-    say(PART, "a session, seconds; processor seconds", f"{bare['wall']:.1f}; {bare['cpu']:.1f}")
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True)
+def main(sizes, tasks, clients, cores, runs):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for groups in sizes:
             path = f"{folder}/{groups}.jsonl"
             write_groups(path, groups, tasks, clients)
-            rows += rows_of(one_size(path, groups, cores, bare), cores)
+            rows += rows_of(one_size(path, groups, cores, runs), cores)
     sys.exit(int(any(row.met is False for row in rows)))
 
 

@@ -22,7 +22,7 @@ from spark_assign.batch.huge_groups import HugePlan, noted_groups, on_workers, p
 from spark_assign.batch.line_pass import Written, unique_groups, write_lines
 from spark_assign.batch.long_groups import placed_long
 from spark_assign.batch.plans import Output, Plans, answer_schema
-from spark_assign.batch.worth import GroupWorth
+from spark_assign.batch.worth import GroupWorth, Ranking
 from spark_assign.tables import (
     COUNTS,
     Groups,
@@ -87,6 +87,7 @@ def place_groups(
     *,
     classes: tuple[SizeClass, ...] | None = None,
     notes: Notes | None = None,
+    ranking: Ranking | None = None,
 ) -> DataFrame:
     """Every group placed or rejected, in the schema `results.ANSWER`.
 
@@ -95,6 +96,7 @@ def place_groups(
         options: how they are placed.
         classes: the groups counted by size, where that has been done.
         notes: of lines; huge groups are noted there, and not placed.
+        ranking: the groups take part in it.
     """
     known = size_classes(groups) if classes is None else classes
     cores = groups.frame.sparkSession.sparkContext.defaultParallelism
@@ -103,7 +105,9 @@ def place_groups(
         read = problem_reader(options) if notes is None else noting_reader(options, notes)
     frame = balanced(groups, known, cores=cores)
     set_batch_rows(frame.sparkSession)
-    return frame.mapInArrow(placing(options, read, keep=groups.keep), answer_schema(groups))
+    note = None if ranking is None else ranking.note
+    kernel = placing(options, read, keep=groups.keep, note=note)
+    return frame.mapInArrow(kernel, answer_schema(groups))
 
 
 def run_batch(
@@ -136,8 +140,10 @@ def run_batch(
         rejects.append(rejects_with_places(plans.rejected(), huge_rejects, written.groups))
         if options.stop_at_reject:
             raise refused(rejects)
-    with step(stage.files.spark, "batch: rank the groups by worth"):
-        worth = plans.ranking(worth=counts["worth"])
+    worth = written.ranked
+    if counts["huge"] or output.only_worth is not None:
+        with step(stage.files.spark, "batch: rank the groups by worth"):
+            worth = plans.ranking(worth=counts["worth"])
     plans.publish(counts["placed"])
     stored = write_rejects(rejects, stage, form=output.form) if rejects else None
     rejected = stored.count() if stored is not None else 0
@@ -170,12 +176,19 @@ def _write_rows(groups: Groups, plans: Plans, options: Options, *, huge_tasks: i
     # Sizes of lines are estimates.
     if not groups.is_text and any(size.tasks_max > huge_tasks for size in classes):
         small, large = split(unique, huge_tasks)
-    answers = place_groups(small, options, classes=classes, notes=notes)
+    ranking = Ranking.of(spark.sparkContext)
+    answers = place_groups(small, options, classes=classes, notes=notes, ranking=ranking)
     with step(spark, "batch: place the groups"):
         counts = plans.write_answers(answers)
     if notes is not None:
         large = noted_groups(unique, notes)
-    return Written(groups=groups, counts=counts, repeated=repeated, large=large)
+    return Written(
+        groups=groups,
+        counts=counts,
+        ranked=ranking.first.value,
+        repeated=repeated,
+        large=large,
+    )
 
 
 def _write_huge_groups(

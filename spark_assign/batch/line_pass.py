@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 from spark_assign.batch.huge_groups import noted_groups
 from spark_assign.batch.long_groups import LongGroup, long_lines, read_long_groups
 from spark_assign.batch.plans import Plans
+from spark_assign.batch.worth import Ranked, Ranking
 from spark_assign.tables import (
     Files,
     Groups,
@@ -37,6 +38,7 @@ class Written:
     Attributes:
         groups: the input, with the lines that are no rows of it.
         counts: of placed groups and rejects, and the totals of `COUNTS`.
+        ranked: the first groups by worth, without huge ones.
         repeated: rejects of groups that share a name, which are not written; one table or none.
         large: huge groups, which are not placed yet; None if there is none.
         long: groups of long lines, which are not placed yet.
@@ -44,6 +46,7 @@ class Written:
 
     groups: Groups
     counts: Counter[str]
+    ranked: Ranked = ()
     repeated: tuple[DataFrame, ...] = ()
     large: Groups | None = None
     long: tuple[LongGroup, ...] = ()
@@ -57,17 +60,19 @@ def write_lines(groups: Groups, plans: Plans, options: Options, *, huge_tasks: i
     """
     long = _long_groups(groups)
     groups = replace(groups, skipped=tuple(group.line for group in long))
-    notes, counts = _place_lines(groups, plans, options, huge_tasks)
+    notes, counts, ranked = _place_lines(groups, plans, options, huge_tasks)
     unique = groups
     repeated: tuple[DataFrame, ...] = ()
     if notes.may_repeat(line.name for line in groups.skipped if line.name):
         unique, repeated = unique_groups(groups, options)
     if repeated:
         plans.clear()
-        notes, counts = _place_lines(unique, plans, options, huge_tasks)
+        notes, counts, ranked = _place_lines(unique, plans, options, huge_tasks)
         long = _with_own_names(long, repeated[0])
     large = noted_groups(unique, notes)
-    return Written(groups=groups, counts=counts, repeated=repeated, large=large, long=long)
+    return Written(
+        groups=groups, counts=counts, ranked=ranked, repeated=repeated, large=large, long=long
+    )
 
 
 def unique_groups(groups: Groups, options: Options) -> tuple[Groups, tuple[DataFrame, ...]]:
@@ -105,9 +110,10 @@ def _with_own_names(long: Sequence[LongGroup], rejects: DataFrame) -> tuple[Long
 
 def _place_lines(
     groups: Groups, plans: Plans, options: Options, huge_tasks: int
-) -> tuple[Notes, Counter[str]]:
+) -> tuple[Notes, Counter[str], Ranked]:
     frame = groups.frame
     spark = frame.sparkSession
+    ranking = Ranking.of(spark.sparkContext)
     notes = Notes.of(spark.sparkContext, huge_tasks=huge_tasks)
     if groups.skipped:
         # One Spark task reads each file, others place what it reads.
@@ -115,7 +121,8 @@ def _place_lines(
         set_batch_rows(spark)
     else:
         set_partition_bytes(spark, sum((groups.sizes or {}).values()))
-    kernel = placing(options, noting_reader(options, notes), keep=groups.keep)
+    read = noting_reader(options, notes)
+    kernel = placing(options, read, keep=groups.keep, note=ranking.note)
     with step(spark, "batch: place the groups"):
         counts = plans.write_answers(frame.mapInArrow(kernel, plans.schema))
-    return notes, counts
+    return notes, counts, ranking.first.value

@@ -34,7 +34,7 @@ from spark_assign.cli.session import starts_here
 from spark_assign.cli.worth_table import print_worth
 from spark_assign.huge import snapshot_groups
 from spark_assign.tables import REJECTS, RESULT, BadTable, Groups, staged, step
-from spark_assign.workers import Options
+from spark_assign.workers import Options, start_workers
 
 _REFUSED_SHOWN = 3
 # The most that was measured to be placed sooner by processes than by a new session on as many
@@ -123,6 +123,8 @@ def batch(**given: Any) -> None:
     is_new = starts_here()
     with job("batch", given) as spark:
         named_strategy(given["strategy"])
+        if is_new:
+            start_workers(spark)
         options = Options(
             strategy=given["strategy"],
             settings=frozen_settings(given["settings"]),

@@ -38,7 +38,10 @@ _RUNTIME = {
     "spark.sql.session.timeZone": "UTC",
 }
 _NO_CONF: Mapping[str, str] = MappingProxyType({})
-_QUICK_JVM = MappingProxyType({"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
+# Several threads that collect garbage take processor time from the workers.
+_QUICK_JVM = MappingProxyType(
+    {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+)
 
 
 def session(

@@ -25,6 +25,7 @@ from spark_assign.tables import (
     Reject,
     check_kept,
     fitted,
+    name_key,
     quoted,
 )
 from spark_assign.workers import Batches, Kernel, Options, placing, problem_reader, table_reader
@@ -94,10 +95,11 @@ def place(
     strategy_of(strategy)
     config_from_mapping(config)
     options = Options(strategy=strategy, settings=_frozen(config), stop_at_reject=False)
-    kept = check_kept(groups.schema, keep, what=_TABLE)
+    key = name_key(groups.sparkSession)
+    kept = check_kept(groups.schema, keep, what=_TABLE, key=key)
     rows = _readable(groups, kept, problem)
-    key = f.col("name" if problem is None else _PROBLEM)
-    spread = rows.repartition(key) if partitions is None else rows.repartition(partitions, key)
+    group = f.col("name" if problem is None else _PROBLEM)
+    spread = rows.repartition(group) if partitions is None else rows.repartition(partitions, group)
     schema = StructType([*kept, *place_schema()])
     names = tuple(field.name for field in kept)
     has_conflicts = CONFLICT.name in rows.columns
@@ -144,7 +146,9 @@ def _readable(groups: DataFrame, kept: Sequence[StructField], problem: str | Non
             fields.append(CONFLICT)
         given = groups.select("*", *aliases)
         return fitted(given, StructType([*GROUP, *fields]), what=_TABLE, keeps_wide=True)
-    kind = groups.schema[problem].dataType if problem in groups.columns else None
+    key = name_key(groups.sparkSession)
+    kinds = {key(field.name): field.dataType for field in groups.schema}
+    kind = kinds.get(key(problem))
     if not isinstance(kind, StringType | BinaryType):
         what = "is missing" if kind is None else f"is {kind.simpleString()}, it must be string"
         have = ", ".join(groups.columns)

@@ -40,6 +40,7 @@ from spark_assign.tables.schemas import (
     TASK,
     ddl_of,
     fitted,
+    name_key,
     quoted,
 )
 from spark_assign.tables.states import states_of
@@ -80,6 +81,7 @@ __all__ = [
     "form_of",
     "group_batch",
     "guarded",
+    "name_key",
     "printable_name",
     "quoted",
     "read_groups",

@@ -216,6 +216,13 @@ def sorted_tasks(raw: Raw, order: Any, clients: Clients) -> Tasks:
     )
     ends = numbers(tasks.field("end_offset_sum"), LAG_UNKNOWN)
     checks.add(ends < 0, rows, "tasks.end_offset_sum", lambda p: ends[p], "it is 0 or more")
+    checks.add(
+        (ends == LAG_UNKNOWN) & ~nulls(tasks.field("end_offset_sum")),
+        rows,
+        "tasks.end_offset_sum",
+        lambda place: ends[place],
+        "leave it null if it is not known",
+    )
     weights = numbers(tasks.field("weight"), 1.0)
     checks.add(
         ~((weights > 0) & (weights <= _WEIGHT_MAX)),

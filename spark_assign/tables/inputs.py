@@ -16,7 +16,16 @@ from encoding import shown
 from spark_assign.tables.errors import BadTable
 from spark_assign.tables.files import Files
 from spark_assign.tables.places import SkippedLine, with_lines, with_rows
-from spark_assign.tables.schemas import ANSWER_NAMES, CLIENT, GROUP, TASK, fitted, quoted
+from spark_assign.tables.schemas import (
+    ANSWER_NAMES,
+    CLIENT,
+    GROUP,
+    TASK,
+    Key,
+    fitted,
+    name_key,
+    quoted,
+)
 
 Form = Literal["auto", "parquet", "jsonl"]
 _ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
@@ -85,14 +94,14 @@ def read_groups(
     """
     files = Files(spark, path)
     if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
-        check_kept(StructType([]), keep, what=path)
+        check_kept(StructType([]), keep, what=path, key=name_key(spark))
         return from_state(
             spark.read.parquet(f"{path}/tasks"), spark.read.parquet(f"{path}/clients"), what=path
         )
     if (form_of(spark, path) if form == "auto" else form) == "jsonl":
         return _lines(spark, path, keep=keep, line_limit=line_limit)
-    table = _with_kept(spark.read.parquet(path), keep, what=path)
-    return Groups(frame=with_rows(table), is_text=False, keep=tuple(keep))
+    table, kept = _with_kept(spark.read.parquet(path), keep, what=path)
+    return Groups(frame=with_rows(table), is_text=False, keep=kept)
 
 
 def _lines(
@@ -104,7 +113,7 @@ def _lines(
     if line_limit is not None and not is_packed:
         reader = reader.option("mapreduce.input.linerecordreader.line.maxlength", line_limit)
     lines = reader.text(path)
-    kept = check_kept(lines.drop("value").schema, keep, what=path)
+    kept = check_kept(lines.drop("value").schema, keep, what=path, key=name_key(spark))
     lines = lines.select("value", *[quoted(field.name) for field in kept])
     return Groups(
         frame=with_lines(lines),
@@ -128,8 +137,8 @@ def read_table(spark: SparkSession, name: str, *, keep: Sequence[str] = ()) -> G
         BadTable: there is no such table, or a column is missing or of another type.
     """
     try:
-        table = _with_kept(spark.table(name), keep, what=name)
-        return Groups(frame=table, is_text=False, keep=tuple(keep))
+        table, kept = _with_kept(spark.table(name), keep, what=name)
+        return Groups(frame=table, is_text=False, keep=kept)
     except AnalysisException as error:
         if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
             raise
@@ -139,37 +148,48 @@ def read_table(spark: SparkSession, name: str, *, keep: Sequence[str] = ()) -> G
         ) from None
 
 
-def _with_kept(frame: DataFrame, keep: Sequence[str], *, what: str) -> DataFrame:
-    """The columns of groups and those to keep."""
-    kept = check_kept(frame.schema, keep, what=what)
+def _with_kept(
+    frame: DataFrame, keep: Sequence[str], *, what: str
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The columns of groups and those to keep; and the names of those to keep."""
+    key = name_key(frame.sparkSession)
+    own = {key(name): name for name in GROUP.names}
+    names = [own.get(key(name), name) for name in keep]
+    kept = check_kept(frame.schema, names, what=what, key=key)
     others = [field for field in kept if field.name not in GROUP.names]
     for field in others:
         if "." in field.name:
             raise BadTable(f"{what}: column {field.name} cannot be kept; rename it without dots")
-    return fitted(frame, StructType([*GROUP, *others]), what=what, keeps_wide=True)
+    table = fitted(frame, StructType([*GROUP, *others]), what=what, keeps_wide=True)
+    return table, tuple(field.name for field in kept)
 
 
-def check_kept(schema: StructType, keep: Sequence[str], *, what: str) -> tuple[StructField, ...]:
-    """The columns to keep.
+def check_kept(
+    schema: StructType, keep: Sequence[str], *, what: str, key: Key
+) -> tuple[StructField, ...]:
+    """The columns to keep, with the names that the caller gives.
 
     Args:
         schema: of the table.
         keep: names of its columns.
         what: how messages call the table.
+        key: names with one key are those of one column (`name_key`).
 
     Raises:
         BadTable: one is missing, or has the name of a column of the result.
     """
+    fields = {key(field.name): field for field in schema}
     results = {name.lower() for name in ANSWER_NAMES}
     for name in keep:
-        if name not in schema.names:
+        if key(name) not in fields:
             have = ", ".join(schema.names) or "none"
             raise BadTable(f"{what}: column {name} to keep is missing (its columns: {have})")
         if name.lower() in results:
             raise BadTable(
                 f"{what}: column {name} cannot be kept, the result has one of that name; rename it"
             )
-    return tuple(schema[name] for name in dict.fromkeys(keep))
+    by_key = {key(name): name for name in keep}
+    return tuple(StructField(name, fields[own].dataType) for own, name in by_key.items())
 
 
 def from_table(frame: DataFrame, *, what: str = "the table of groups") -> Groups:

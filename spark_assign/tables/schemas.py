@@ -9,12 +9,12 @@ A lag is -1 where the task runs, null where it is unknown, else the number of re
 that are not listed do not exist.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -34,6 +34,9 @@ from spark_assign.tables.errors import BadTable
 _TEXT, _NUMBER = StringType(), LongType()
 _RACKS = ArrayType(ArrayType(StringType()))
 _TYPES: dict[Any, DataType] = {str: StringType(), int: LongType(), float: DoubleType()}
+
+
+Key = Callable[[str], str]
 
 
 def schema_of(declared: type[Any]) -> StructType:
@@ -157,7 +160,8 @@ def fitted(
 ) -> DataFrame:
     """The table with the columns of a schema, in its order; missing optional columns are null.
 
-    Checks the schema only; no job runs. Narrower and wider integers are cast; in ANSI mode a number
+    Names match as in Spark: capitals count only with `spark.sql.caseSensitive`. Checks the schema
+    only; no job runs. Narrower and wider integers are cast; in ANSI mode a number
     that does not fit fails the job.
 
     Args:
@@ -173,7 +177,8 @@ def fitted(
     Raises:
         BadTable: a required column is missing, or a column has another type; names them all.
     """
-    wrong = list(_differences(frame.schema, wanted, "", required))
+    key = name_key(frame.sparkSession)
+    wrong = list(_differences(frame.schema, wanted, "", required, key))
     if wrong:
         have = ", ".join(field.name for field in frame.schema)
         raise BadTable(f"{what}: {'; '.join(wrong)} (its columns: {have or 'none'})")
@@ -184,7 +189,7 @@ def fitted(
     }
     wanted = StructType([stored.get(field.name, field) for field in wanted])
     if keeps_wide:
-        wanted = _with_wide(frame.schema, wanted)
+        wanted = _with_wide(frame.schema, wanted, key)
     return frame if frame.schema == wanted else frame.to(wanted)
 
 
@@ -194,26 +199,34 @@ def _names(kind: DataType) -> Sequence[str]:
     return element.names if isinstance(element, StructType) else ()
 
 
+def name_key(spark: SparkSession) -> Key:
+    """The function under which names of one column are equal for a session."""
+    return str if spark.conf.get("spark.sql.caseSensitive") == "true" else str.lower
+
+
 def _differences(
-    given: StructType, wanted: StructType, prefix: str, required: Collection[str]
+    given: StructType, wanted: StructType, prefix: str, required: Collection[str], key: Key
 ) -> Iterator[str]:
-    """What is missing or of another type, as sentences."""
-    fields = {field.name: field for field in given}
+    """What is missing, twice there or of another type, as sentences."""
     for field in wanted:
         name = f"{prefix}{field.name}"
-        if field.name in fields:
-            yield from _mismatches(fields[field.name].dataType, field.dataType, name, required)
+        found = [other for other in given if key(other.name) == key(field.name)]
+        if len(found) > 1:
+            names = " and ".join(f"{prefix}{other.name}" for other in found)
+            yield f"columns {names} have one name for Spark; rename one"
+        elif found:
+            yield from _mismatches(found[0].dataType, field.dataType, name, required, key)
         elif name in required:
             yield f"column {name} ({field.dataType.simpleString()}) is missing"
 
 
 def _mismatches(
-    given: DataType, wanted: DataType, name: str, required: Collection[str]
+    given: DataType, wanted: DataType, name: str, required: Collection[str], key: Key
 ) -> Iterator[str]:
     if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        yield from _mismatches(given.elementType, wanted.elementType, name, required)
+        yield from _mismatches(given.elementType, wanted.elementType, name, required, key)
     elif isinstance(given, StructType) and isinstance(wanted, StructType):
-        yield from _differences(given, wanted, f"{name}.", required)
+        yield from _differences(given, wanted, f"{name}.", required, key)
     elif not _is_readable(given, wanted):
         yield (
             f"column {name} is {given.simpleString()}, it must be {wanted.simpleString()}; "
@@ -227,20 +240,20 @@ def _is_readable(given: DataType, wanted: DataType) -> bool:
     return have in ("void", want) or have in _WIDER.get(want, ())
 
 
-def _with_wide(given: StructType, wanted: StructType) -> StructType:
+def _with_wide(given: StructType, wanted: StructType, key: Key) -> StructType:
     """The wanted columns, with `bigint` in place of `int` where that is given."""
-    have = {field.name: field.dataType for field in given}
-    kinds = [_wide(have.get(field.name), field.dataType) for field in wanted]
+    have = {key(field.name): field.dataType for field in given}
+    kinds = [_wide(have.get(key(field.name)), field.dataType, key) for field in wanted]
     return StructType([StructField(*pair) for pair in zip(wanted.names, kinds, strict=True)])
 
 
-def _wide(given: DataType | None, wanted: DataType) -> DataType:
+def _wide(given: DataType | None, wanted: DataType, key: Key) -> DataType:
     if isinstance(given, LongType) and isinstance(wanted, IntegerType):
         return given
     if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        return ArrayType(_wide(given.elementType, wanted.elementType))
+        return ArrayType(_wide(given.elementType, wanted.elementType, key))
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        return _with_wide(given, wanted)
+        return _with_wide(given, wanted, key)
     return wanted
 
 

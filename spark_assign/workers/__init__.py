@@ -19,6 +19,7 @@ from spark_assign.workers.kernel import (
     table_reader,
 )
 from spark_assign.workers.lines import Notes, noting_reader, problem_reader
+from spark_assign.workers.startup import start_workers
 
 __all__ = [
     "Batches",
@@ -37,5 +38,6 @@ __all__ = [
     "set_whole_files",
     "size_classes",
     "spread_rows",
+    "start_workers",
     "table_reader",
 ]

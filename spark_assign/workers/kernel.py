@@ -39,7 +39,13 @@ class Options:
     stop_at_reject: bool = True
 
 
-def placing(options: Options, read: ReadSome, *, keep: Sequence[str] = ()) -> Kernel:
+def placing(
+    options: Options,
+    read: ReadSome,
+    *,
+    keep: Sequence[str] = (),
+    note: Callable[[Sequence[Answer]], None] | None = None,
+) -> Kernel:
     """The function for `mapInArrow`: groups in, batches in the schema `results.ANSWER` out.
 
     Any error while a group is read, placed or encoded is a reject of this group.
@@ -48,6 +54,7 @@ def placing(options: Options, read: ReadSome, *, keep: Sequence[str] = ()) -> Ke
         options: how groups are placed.
         read: reads the groups of a batch.
         keep: columns of the groups that precede those of `ANSWER`.
+        note: called with the answers of each batch.
     """
 
     def place(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -70,6 +77,8 @@ def placing(options: Options, read: ReadSome, *, keep: Sequence[str] = ()) -> Ke
                     is_bad |= options.stop_at_reject and answer.reject is not None
                     answers.append(replace(answer, position=position))
                     rows.append(row)
+                if note is not None:
+                    note(answers)
                 yield _with_kept(part.select(keep).take(pa.array(rows, pa.int64())), answers)
 
     return place

@@ -64,7 +64,7 @@ def _state(data: _Json, settings: _Json) -> GroupState:
     ends = np.full(count, LAG_UNKNOWN, dtype=np.int64)
     sums = _object(data, "end_offset_sums")
     values = list(sums.values())
-    _need(all(type(value) is int for value in values) and min(values, default=0) >= 0)
+    _need(all(type(value) is int and 0 <= value < LAG_UNKNOWN for value in values))
     ends[[index[name] for name in sums]] = values
     state = GroupState(
         tasks=shape.tasks,

@@ -113,10 +113,10 @@ class _Numbers:
                 self.sums.frombytes((numbers[:, 0] << 32 | numbers[:, 1]).tobytes())
                 self.sum_values.frombytes(np.ascontiguousarray(numbers[:, 2]).tobytes())
             is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (is_whole and 0 <= value <= LAG_UNKNOWN):
+            if not (is_whole and 0 <= value < LAG_UNKNOWN):
                 raise ProblemError(
                     f"end_offset_sums of {shown(name)} is {quoted(value)}; give a whole number, "
-                    "0 or more"
+                    "0 or more, below 2^63 - 1"
                 )
             self.sums.append(_code(task_of(name, "end_offset_sums")))
             self.sum_values.append(value)

@@ -33,6 +33,7 @@ REASONS = (
     ("subtopology", "is below 0"),
     ("partition", "is below 0"),
     ("end_offset_sum", "is below 0"),
+    ("end_offset_sum", "is 2^63 - 1; leave it null if it is not known"),
     ("weight", "is not 1: weights need the plan of one machine (`assignor assign`)"),
     ("copies", "has a copy without a client"),
     ("copies", "has a lag below -1"),
@@ -72,6 +73,7 @@ def wrong_column(*, in_full: bool = True) -> Column:
         sql.col("subtopology") < 0,
         sql.col("partition") < 0,
         sql.col("end_offset_sum") < 0,
+        sql.col("end_offset_sum") == LAG_UNKNOWN,
         sql.col("weight") != 1,
     ]
     if in_full:

@@ -71,6 +71,25 @@ def test_rows_are_placed_and_measured_as_by_the_core_and_nothing_else_changes(sp
     assert settings_of(spark) == before
 
 
+def test_names_of_columns_match_as_in_spark(spark, table):
+    renamed = table.toDF(*[name.title() for name in table.columns])
+    placed = place(renamed, keep=["COST"])
+    assert placed.columns[0] == "COST"
+    rows = placed.collect()
+    assert_as_the_core(rows)
+    assert {row.name: row.COST for row in rows} == {f"group-{n}": n for n in range(3)}
+    with pytest.raises(BadTable, match="columns Name and name have one name for Spark"):
+        place(renamed.withColumnRenamed("Cost", "name"))
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(BadTable, match="column cost to keep is missing"):
+            place(table.withColumnRenamed("cost", "Cost"), keep=["cost"])
+        with pytest.raises(BadTable, match=r"column name \(string\) is missing"):
+            place(renamed)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
 def test_invalid_group_fails_the_query_or_has_its_reason_in_its_row(spark):
     lines = [json.dumps(PROBLEMS[0]), "{broken", json.dumps(problem(7, clients={}))]
     texts = spark.createDataFrame(

@@ -108,6 +108,10 @@ def bad_lag(rows):
     rows[1]["copies"] = [{"client": "client-0", "lag": -7, "stalled": False}]
 
 
+def unknown_end(rows):
+    rows[3]["end_offset_sum"] = 2**63 - 1
+
+
 def weighed(rows):
     rows[4]["weight"] = 2.5
 
@@ -124,6 +128,7 @@ def twice(rows):
         (unknown_owner, "column owner of task 0_2 names client-77, which is not among the clients"),
         (unknown_holder, "column copies of task 0_2 names client-99"),
         (bad_lag, "task 0_1 has a lag below -1"),
+        (unknown_end, "task 0_3 is 2.63 - 1; leave it null"),
         (weighed, "column weight, which is 2.5, of task 0_4 is not 1"),
         (twice, "task 0_6 has 2 rows"),
     ],

@@ -130,6 +130,11 @@ INVALID = {
         "-1 of a",
     ),
     "an empty name": (row(name=""), "name", "an empty text"),
+    "an end that means unknown": (
+        task(end_offset_sum=2**63 - 1),
+        "tasks.end_offset_sum",
+        "9223372036854775807",
+    ),
     "a negative end": (task(end_offset_sum=-1), "tasks.end_offset_sum", "-1"),
     "a weight of 0": (task(weight=0.0), "tasks.weight", "0.0"),
     "an unknown setting": (row(config=[("num.standby", "1")]), "config", "{'num.standby': '1'}"),

@@ -100,6 +100,7 @@ UNUSUAL = {
     "active and standby": ({"clients": {"a": {"active": ["2_0"], "standby": ["2_0"]}}}, False),
     "a lag of -1": ({"clients": {"a": {"lags": {"2_0": -1}}}}, False),
     "a lag of 2**63 - 1": ({"clients": {"a": {"lags": {"2_0": 2**63 - 1}}}}, False),
+    "an end offset sum of 2**63 - 1": ({"end_offset_sums": {"2_0": 2**63 - 1}}, False),
     "a lag that is true": ({"clients": {"a": {"lags": {"2_0": True}}}}, False),
     "tags that are no object": ({"clients": {"a": {"tags": []}}}, False),
     "a rack of false": ({"clients": {"a": {"rack": False}}}, False),
