@@ -175,11 +175,7 @@ class Bounce:
         return False
 
     def _fill(self) -> None:
-        """Let members have all state of a given size before the first one is bounced.
-
-        The clock stays: heartbeats of the time that huge state needs would all be simulated, and
-        what is drawn afterwards would depend on the rates.
-        """
+        """Fill copies of a given size; the clock stays: work and draws do not depend on it."""
         if self.options.rates is not None:
             for disk in self.world.disks:
                 disk.fill(self.world.now_ms)
