@@ -26,6 +26,7 @@ from assignor.inspection.streams_groups.values import (
     StreamsSubtopology,
     StreamsTask,
     StreamsTasks,
+    sorted_tasks,
 )
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import (
@@ -78,5 +79,6 @@ __all__ = [
     "problem_of",
     "read_partitions",
     "short_id",
+    "sorted_tasks",
     "thread_name",
 ]

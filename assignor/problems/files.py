@@ -39,6 +39,7 @@ from encoding import TaskId, shown
 
 TOPOLOGY_VERSION_KEY = "topology_version"
 PROTOCOL_KEY = "protocol"  # "streams" for a saved streams group (KIP-1071)
+_PROTOCOLS = (None, "classic", "streams")
 _TASKS_MAX = 10**6
 _PARTITIONS_MAX = 10**7
 _WEIGHT_MAX = 1e15
@@ -114,6 +115,11 @@ def read_problem(
     name = data.get("name", "")
     if not isinstance(name, str):
         raise ProblemError(f"name is {quoted(name)}; give text")
+    if data.get(PROTOCOL_KEY) not in _PROTOCOLS:
+        raise ProblemError(
+            f'{PROTOCOL_KEY} is {quoted(data[PROTOCOL_KEY])}; give "streams" for a streams group'
+            " (KIP-1071), and leave it out for a classic group"
+        )
     config = _config(object_at(data, "config"), settings or {})
     topology = _Tasks.of(data)
     before = memory.before(name) if memory else {}

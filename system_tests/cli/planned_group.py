@@ -61,13 +61,20 @@ planned_group_options: Decorator = all_of(
             metavar="FILE",
             help="One group, as JSON, as `assignor inspect --save` writes it.",
         ),
+        click.option(
+            "--growth",
+            type=click.IntRange(0, 1_000_000_000),
+            metavar="RECORDS",
+            help="Records a second that are written to each changelog; by default 100, and of a"
+            " saved or live group 0.1 % of each changelog, at most 100.",
+        ),
         click.option("--group", "group_id", metavar="GROUP", help="A live group of a cluster."),
         connect_options,
     )
 )
 """Releases and sizes of a group, a file with one, or a live one."""
 
-_SIZES = ("members", "threads", "partitions")
+_SIZES = ("members", "threads", "partitions", "growth")
 
 
 def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release, SimulatedGroup]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from system_tests.sim import BounceOptions
+from system_tests.sim import BounceOptions, OptionError
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 
 MOST_MEMBERS: Final = 64
@@ -15,8 +15,11 @@ MOST_TASKS: Final = 1000
 FOLLOWUPS: Final = 12
 """Rebalances after the last bounce, to move partitions to caught-up copies, that are simulated.
 Their number grows with the tasks; a group of 40 members can have hundreds."""
+GROWTH_SHARE: Final = 1000
+"""A changelog of known size grows by one part in so many a second, if nothing else is given."""
 _MOST_SEEDS, _FEWEST_SEEDS = 40, 4
 _WORK: Final = 6000
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,9 @@ class SimulatedGroup:
         name: group id, or empty.
         notes: what differs from the real group, as sentences.
         is_real: the sizes are those of a saved or live group; False: they are assumed.
+        stateful: whether each task has a changelog; empty: all have.
+        growth: records a second written to each changelog; None: assumed, `GROWTH_SHARE` of the
+            known size and at most the simulator's default, which it is for unknown sizes.
     """
 
     members: int = 3
@@ -51,6 +57,20 @@ class SimulatedGroup:
     name: str = ""
     notes: tuple[str, ...] = ()
     is_real: bool = False
+    stateful: tuple[bool, ...] = ()
+    growth: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check that state can be restored at all.
+
+        Raises:
+            OptionError: changelogs grow as fast as they are read.
+        """
+        if self.growth is not None and self.growth >= self.restore:
+            raise OptionError(
+                f"changelogs that grow by {self.growth:,} records a second (--growth) are never"
+                f" restored at {self.restore:,} a second; give a higher --restore-rate"
+            )
 
     @property
     def seeds(self) -> int:
@@ -59,9 +79,34 @@ class SimulatedGroup:
         return max(_FEWEST_SEEDS, min(_MOST_SEEDS, _WORK // consumers**2))
 
     @property
-    def knows_state(self) -> bool:
-        """Whether state sizes or the restore rate are not the simulator's defaults."""
-        return bool(self.sizes) or self.restore != StateRates().restore
+    def rates(self) -> StateRates:
+        """How state grows and is restored; tasks without changelog have none."""
+        usual = StateRates()
+        stateful = self.stateful or (True,) * self.partitions
+        sizes = self.sizes or tuple(usual.history * has_state for has_state in stateful)
+        if self.growth is not None:
+            growths = tuple(self.growth * has_state for has_state in stateful)
+        elif self.sizes:
+            growths = tuple(min(usual.growth, size // GROWTH_SHARE) for size in self.sizes)
+        else:
+            growths = tuple(usual.growth * has_state for has_state in stateful)
+        return StateRates(sizes=sizes, growths=growths, restore=self.restore)
+
+    @property
+    def state(self) -> str:
+        """How much state there is and how fast it grows, in words."""
+        usual = StateRates()
+        if not any(self.stateful or (True,)):
+            return "no state"
+        size = f"{sum(self.sizes):,} records of state" if self.sizes else ""
+        if self.growth is not None:
+            grows = f"{self.growth:,} records a second"
+        elif self.sizes:
+            share = f"{100 / GROWTH_SHARE:g} % of its size a second"
+            grows = f"{share}, at most {usual.growth:,} records (assumed; see --growth)"
+        else:
+            grows = f"{usual.growth:,} records a second (assumed; see --growth)"
+        return f"{size or f'{usual.history:,} records a task'}, each changelog grows by {grows}"
 
     @property
     def restarts(self) -> str:
@@ -76,7 +121,6 @@ class SimulatedGroup:
 
     def options(self, *, seed: int, old: str, new: str, offline: bool = False) -> BounceOptions:
         """Return the options of one simulated bounce."""
-        rates = StateRates(sizes=self.sizes, restore=self.restore) if self.knows_state else None
         return BounceOptions(
             seed=seed,
             old=old,
@@ -86,7 +130,7 @@ class SimulatedGroup:
             partitions=self.partitions,
             static=self.is_static,
             session_timeout_ms=self.session_timeout_ms,
-            rates=rates,
+            rates=self.rates,
             offline=offline,
             dimensions=Dimensions(standbys=self.standbys),
             followups_most=FOLLOWUPS,
@@ -102,7 +146,7 @@ class SimulatedGroup:
             "static members" if self.is_static else "",
             f"{self.standbys} standby replicas" if self.standbys else "",
             f"session timeout {session / 1000:g} s" if session else "session timeout by release",
-            f"{sum(self.sizes):,} records of state" if self.sizes else "100,000 records a task",
+            self.state,
             f"restored at {self.restore:,} a second from each changelog",
             f"a bounced member starts again after {self.restarts}"
             + (" (assumed; see --restart-ms)" if self.restart_ms is None else ""),
@@ -131,10 +175,19 @@ def scaled(group: SimulatedGroup, given: Mapping[str, Any]) -> SimulatedGroup:
     if members < group.members or tasks < group.partitions:
         notes.append(
             f"simulated with {members} of {group.members} members and {tasks} of"
-            f" {group.partitions} tasks: pauses of all partitions together are those of this part"
+            f" {group.partitions} tasks: rebalances, restored records and the pauses of all"
+            " partitions together are those of this part"
         )
-    sizes = group.sizes
-    if sizes:  # every n-th task, so that large and small ones stay in proportion
-        sizes = tuple(sizes[at * len(sizes) // tasks] for at in range(tasks))
-    known = {"members": members, "threads": threads, "partitions": tasks, "sizes": sizes}
+    known = {
+        "members": members,
+        "threads": threads,
+        "partitions": tasks,
+        "sizes": _every_nth(group.sizes, tasks),
+        "stateful": _every_nth(group.stateful, tasks),
+    }
     return replace(group, **{**chosen, **known}, notes=tuple(notes))
+
+
+def _every_nth(values: tuple[_Value, ...], count: int) -> tuple[_Value, ...]:
+    """Return as many of the values, so that large and small tasks stay in proportion."""
+    return tuple(values[at * len(values) // count] for at in range(count if values else 0))

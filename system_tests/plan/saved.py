@@ -33,6 +33,9 @@ WAY_BACK: Final = (
     " streams --brokers 4.3 has the cost"
 )
 """What an operator does with a streams group that is to be a classic one again."""
+_KNOWN_RELEASES: Final = frozenset(release.name for release in RELEASES)
+MOST_RECORDS: Final = 10**13
+"""Records of the changelogs of one task: years of restoring. A larger number is an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,9 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
             _simulated(problem, data.get("end_offset_sums") or {}), data["clients"].values()
         ),
         releases_by_client={
-            str(client.get("client", process)): _releases(client.get("versions"))
+            str(client.get("client", process)): _releases(
+                str(client.get("client", process)), client.get("versions")
+            )
             for process, client in sorted(data["clients"].items())
         },
         is_streams_group=_is_streams_group(problem),
@@ -119,7 +124,9 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
     """Return a group with the members, threads, tasks, copies and state sizes of a real one."""
     state = problem.state
     members, threads = len(state.clients), state.threads.tolist()
-    stateful = [t for t, is_so in zip(state.tasks, state.stateful.tolist(), strict=True) if is_so]
+    _check_sizes(records)
+    has_states = state.stateful.tolist()
+    stateful = [t for t, has_state in zip(state.tasks, has_states, strict=True) if has_state]
     unknown = [task for task in stateful if str(task) not in records]
     is_known = bool(records) or not stateful
     notes: list[str] = []
@@ -133,7 +140,13 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         members=members,
         threads=max(1, round(sum(threads) / members)),
         partitions=max(1, len(state.tasks)),
-        sizes=tuple(records.get(str(task), 0) for task in state.tasks) if is_known else (),
+        sizes=tuple(
+            records.get(str(task), 0) if has_state else 0
+            for task, has_state in zip(state.tasks, has_states, strict=True)
+        )
+        if is_known
+        else (),
+        stateful=tuple(has_states),
         standbys=state.config.num_standby_replicas,
         notes=tuple(notes),
         is_real=True,
@@ -156,6 +169,20 @@ def _with_instances(group: SimulatedGroup, clients: Iterable[Mapping[str, Any]])
         is_static=0 < known == group.members,
         notes=tuple(notes),
     )
+
+
+def _check_sizes(records: Mapping[str, int]) -> None:
+    """Check that state can be restored within years.
+
+    Raises:
+        ProblemError: a task has more than `MOST_RECORDS` records.
+    """
+    for task, size in records.items():
+        if size > MOST_RECORDS:
+            raise ProblemError(
+                f"end_offset_sums of task {task} is {size:,} records; plan takes up to"
+                f" {MOST_RECORDS:,} for each task: correct the file"
+            )
 
 
 def _is_streams_group(problem: Problem) -> bool:
@@ -208,9 +235,11 @@ def _read(path: Path) -> tuple[dict[str, Any], Problem]:
         raise ProblemError(f"{path} has more than {_FILE_LIMIT} bytes; this is not a saved group")
     try:
         data = parse_problem(raw.decode("utf-8", errors="replace"))
-        return data, read_problem(data)
+        problem = read_problem(data)
+        _check_sizes(data.get("end_offset_sums") or {})
     except RebalanceError as error:
         raise ProblemError(f"{path}: {error}") from None
+    return data, problem
 
 
 def _subtopologies(path: Path, name: str, rows: Mapping[str, Any]) -> Iterator[Subtopology]:
@@ -252,14 +281,24 @@ def _version(path: Path, value: Any) -> int:
     raise ProblemError(f"{path}: {what}; give a number from 1 to {HIGHEST_VERSION}")
 
 
-def _releases(rows: Any) -> frozenset[str]:
-    """Return the releases that match what all threads of a client wrote."""
+def _releases(client: str, rows: Any) -> frozenset[str]:
+    """Return the releases that match what all threads of a client wrote.
+
+    Raises:
+        ProblemError: all releases of a thread are unknown here.
+    """
     found = [
         frozenset({"native"} if row.get("native") else map(str, row.get("releases") or ()))
         for row in (rows if isinstance(rows, list) else ())
         if isinstance(row, dict) and isinstance(row.get("releases") or [], list)
     ]
-    return frozenset.intersection(*found) if found else frozenset()
+    for names in found:
+        if names and not names & _KNOWN_RELEASES:
+            raise ProblemError(
+                f"client {shown(client)} has releases {quoted(sorted(names)[:_SHOWN])}, of which"
+                " none is known here: correct the file, or use the version that saved it"
+            )
+    return frozenset.intersection(*found) & _KNOWN_RELEASES if found else frozenset()
 
 
 def _spelled(names: Iterable[str]) -> str:

@@ -132,8 +132,9 @@ class Bounce:
         processes = range(self.options.members)
         for process in processes:
             world.start(process, self.plan.old, program=0)
-        rests = self.settle() and self._restore()
+        rests = self.settle()
         if rests:
+            self._fill()
             if self.options.offline:
                 rests = self._offline()
             else:
@@ -173,14 +174,11 @@ class Bounce:
         world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
         return False
 
-    def _restore(self) -> bool:
-        """Wait until members with state of a given size have restored it; True if not given."""
-        rates = self.options.rates
-        if rates is None:
-            return True
-        records = max(rates.sizes, default=rates.history)
-        self.world.run_for(1000 * records // max(1, rates.restore - rates.growth) + 1)
-        return self.settle()
+    def _fill(self) -> None:
+        """Fill copies of a given size; the clock stays: work and draws do not depend on it."""
+        if self.options.rates is not None:
+            for disk in self.world.disks:
+                disk.fill(self.world.now_ms)
 
     def _drain(self) -> bool:
         """Wait for follow-ups while copies warm up; returns whether the group came to rest."""

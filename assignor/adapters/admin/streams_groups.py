@@ -6,7 +6,7 @@ member id that occurs twice) ends the inspection of this group with a sentence.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion
@@ -32,6 +32,7 @@ from assignor.inspection import (
     StreamsTasks,
     group_topics_of,
     read_partitions,
+    sorted_tasks,
 )
 from encoding import TopicPartition, shown
 
@@ -143,7 +144,7 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
     if topology is not None and topology.subtopologies is not None:
         parts = tuple(_subtopology(group_id, part) for part in topology.subtopologies)
         _check_unique(group_id, "subtopology", [part.subtopology_id for part in parts])
-    members = [_member(group_id, member) for member in row.members]
+    members = [_member(group_id, member) for member in _given(group_id, row.members, "members")]
     _check_unique(group_id, "member", [member.member_id for member in members])
     read = _partitions_read(parts or (), members)
     _check(read <= PARTITIONS_MOST, group_id, f"active tasks that read {read} partitions")
@@ -169,81 +170,104 @@ def _partitions_read(
 
 
 def _subtopology(group_id: str, row: Any) -> StreamsSubtopology:
+    def rows(name: str) -> Any:
+        return _given(group_id, getattr(row, name), f"{name} of subtopology {row.subtopology_id}")
+
     return StreamsSubtopology(
-        subtopology_id=str(row.subtopology_id),
-        source_topics=tuple(map(str, row.source_topics)),
-        repartition_sink_topics=tuple(map(str, row.repartition_sink_topics)),
-        state_changelog_topics=tuple(_topic(group_id, t) for t in row.state_changelog_topics),
-        repartition_source_topics=tuple(_topic(group_id, t) for t in row.repartition_source_topics),
+        subtopology_id=str(_given(group_id, row.subtopology_id, "subtopology id")),
+        source_topics=tuple(map(str, rows("source_topics"))),
+        repartition_sink_topics=tuple(map(str, rows("repartition_sink_topics"))),
+        state_changelog_topics=tuple(_topic(group_id, t) for t in rows("state_changelog_topics")),
+        repartition_source_topics=tuple(
+            _topic(group_id, t) for t in rows("repartition_source_topics")
+        ),
     )
 
 
 def _topic(group_id: str, row: Any) -> InternalTopic:
     count = int(row.partitions)
-    _check(0 <= count <= PARTITIONS_MOST, group_id, f"{count} partitions of {shown(row.name)}")
+    name = str(_given(group_id, row.name, "name of an internal topic"))
+    _check(0 <= count <= PARTITIONS_MOST, group_id, f"{count} partitions of {shown(name)}")
+    configs = _given(group_id, row.topic_configs, f"configs of {name}")
     return InternalTopic(
-        name=str(row.name),
+        name=name,
         partitions=count,
         replication_factor=int(row.replication_factor),
-        configs={str(pair.key): str(pair.value) for pair in row.topic_configs},
+        configs={str(pair.key): str(pair.value) for pair in configs},
     )
 
 
 def _member(group_id: str, row: Any) -> StreamsGroupMember:
+    def given(name: str) -> Any:
+        return _given(group_id, getattr(row, name), f"{name} of a member")
+
     endpoint = row.user_endpoint
     return StreamsGroupMember(
-        member_id=str(row.member_id),
+        member_id=str(given("member_id")),
         member_epoch=int(row.member_epoch),
-        client_id=str(row.client_id),
-        client_host=str(row.client_host).removeprefix("/"),
-        process_id=str(row.process_id),
+        client_id=str(given("client_id")),
+        client_host=str(given("client_host")).removeprefix("/"),
+        process_id=str(given("process_id")),
         instance_id=None if row.instance_id is None else str(row.instance_id),
         rack=None if row.rack_id is None else str(row.rack_id),
         topology_epoch=int(row.topology_epoch),
         endpoint=None if endpoint is None else f"{endpoint.host}:{endpoint.port}",
-        tags={str(pair.key): str(pair.value) for pair in row.client_tags},
-        task_offsets=_offsets(group_id, row.task_offsets),
-        task_end_offsets=_offsets(group_id, row.task_end_offsets),
-        current=_tasks(group_id, row.assignment),
-        target=_tasks(group_id, row.target_assignment),
+        tags={str(pair.key): str(pair.value) for pair in given("client_tags")},
+        task_offsets=_offsets(group_id, given("task_offsets")),
+        task_end_offsets=_offsets(group_id, given("task_end_offsets")),
+        current=_tasks(group_id, given("assignment")),
+        target=_tasks(group_id, given("target_assignment")),
         is_classic=bool(row.is_classic),
     )
 
 
 def _tasks(group_id: str, row: Any) -> StreamsTasks:
     return StreamsTasks(
-        active=_task_ids(group_id, row.active_tasks),
-        standby=_task_ids(group_id, row.standby_tasks),
-        warmup=_task_ids(group_id, row.warmup_tasks),
+        active=_task_ids(group_id, row.active_tasks, "active tasks"),
+        standby=_task_ids(group_id, row.standby_tasks, "standby tasks"),
+        warmup=_task_ids(group_id, row.warmup_tasks, "warm-up tasks"),
     )
 
 
-def _task_ids(group_id: str, rows: Iterable[Any]) -> tuple[StreamsTask, ...]:
+def _task_ids(group_id: str, rows: Iterable[Any] | None, what: str) -> tuple[StreamsTask, ...]:
     tasks = [
         _task(group_id, row.subtopology_id, partition)
-        for row in rows
-        for partition in row.partitions
+        for row in _given(group_id, rows, what)
+        for partition in _given(group_id, row.partitions, f"partitions of {what}")
     ]
-    _check_unique(group_id, "task", [str(task) for task in tasks])
-    return tuple(sorted(tasks))
+    if len(set(tasks)) < len(tasks):
+        _check_unique(group_id, "task", [str(task) for task in tasks])
+    return tuple(sorted_tasks(tasks))
 
 
 def _task(group_id: str, subtopology: Any, partition: Any) -> StreamsTask:
     number = int(partition)
-    _check(0 <= number < PARTITIONS_MOST, group_id, f"partition {number} of {shown(subtopology)}")
-    return StreamsTask(str(subtopology), number)
+    if not 0 <= number < PARTITIONS_MOST:  # the sentence costs more than the rest of a task
+        _reject(group_id, f"partition {number} of {shown(subtopology)}")
+    return StreamsTask(str(_given(group_id, subtopology, "subtopology of a task")), number)
 
 
 def _offsets(group_id: str, rows: Iterable[Any]) -> dict[StreamsTask, int]:
     return {_task(group_id, row.subtopology_id, row.partition): int(row.offset) for row in rows}
 
 
+def _given(group_id: str, value: Any, what: str) -> Any:
+    """Return a value that may not be null."""
+    if value is None:
+        _reject(group_id, f"null as {shown(what)}")
+    return value
+
+
 def _check(is_valid: object, group_id: str, what: str) -> None:
     if not is_valid:
-        raise InvalidDescription(
-            f"the broker describes streams group {shown(group_id)} with {what}: not a"
-            " description of a Kafka broker; check what listens at the bootstrap server"
-        )
+        _reject(group_id, what)
+
+
+def _reject(group_id: str, what: str) -> NoReturn:
+    raise InvalidDescription(
+        f"the broker describes streams group {shown(group_id)} with {what}: not a"
+        " description of a Kafka broker; check what listens at the bootstrap server"
+    )
 
 
 def _check_unique(group_id: str, what: str, names: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from assignor.inspection import (
     StreamsTask,
     StreamsTasks,
     short_id,
+    sorted_tasks,
 )
 from encoding import TopicPartition
 
@@ -152,7 +153,7 @@ def _tasks(look: StreamsGroupLook, width: int, *, cut: bool) -> Iterator[Rendera
         _by_task(look, lambda member: member.target.active),
         _by_task(look, lambda member: (*member.current.standby, *member.current.warmup)),
     )
-    tasks = sorted(set().union(*columns))
+    tasks = sorted_tasks(set().union(*columns))
     lags = _lags(look, tasks[:TASKS_SHOWN])
     for task in tasks[:TASKS_SHOWN]:
         runs, wanted, copies = (column.get(task, []) for column in columns)
@@ -282,4 +283,4 @@ def _names(tasks: Sequence[StreamsTask]) -> list[str]:
 
 
 def _numbers(offsets: Mapping[StreamsTask, int]) -> dict[str, int]:
-    return {str(task): offset for task, offset in sorted(offsets.items())}
+    return {str(task): offsets[task] for task in sorted_tasks(offsets)}

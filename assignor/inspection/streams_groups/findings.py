@@ -6,11 +6,20 @@ from itertools import count, islice
 from typing import Final
 
 from assignor.inspection.routing import NAMES_SHOWN, few
-from assignor.inspection.streams_groups.values import StreamsGroupLook, StreamsTask
+from assignor.inspection.streams_groups.values import (
+    EMPTY,
+    STABLE,
+    DescribedStreamsGroup,
+    StreamsGroupLook,
+    StreamsTask,
+    sorted_tasks,
+)
 from assignor.inspection.values import Finding
 from encoding import shown
 
 _Rule = Callable[[StreamsGroupLook], Iterator[str]]
+_LOWEST_EPOCH: Final = -2  # a static member that leaves for a while; -1: a member that leaves
+_WITHOUT_RULES: Final = frozenset({"Dead", "Unknown"})
 
 
 def streams_findings(look: StreamsGroupLook) -> tuple[Finding, ...]:
@@ -25,9 +34,41 @@ def _not_ready(look: StreamsGroupLook) -> Iterator[str]:
 
 
 def _owned_twice(look: StreamsGroupLook) -> Iterator[str]:
-    shared = [str(task) for task, names in sorted(_owners(look).items()) if len(names) > 1]
+    shared = sorted_tasks(task for task, names in _owners(look).items() if len(names) > 1)
     if shared:
-        yield f"task {few(shared)} runs on more than one member"
+        yield f"task {few(list(map(str, shared)))} runs on more than one member"
+
+
+def _impossible(look: StreamsGroupLook) -> Iterator[str]:
+    """Values that no coordinator has at the same time (`StreamsGroup` of Kafka 4.3.1)."""
+    if look.group.state in _WITHOUT_RULES:
+        return
+    for what in _contradictions(look.group, look.client_names):
+        yield (
+            f"no coordinator has a group with {what}: inspect it again, and check what listens at"
+            " the bootstrap server"
+        )
+
+
+def _contradictions(group: DescribedStreamsGroup, names: Mapping[str, str]) -> Iterator[str]:
+    members, group_epoch = group.members, group.group_epoch
+    for name, epoch in (("group", group_epoch), ("assignment", group.assignment_epoch)):
+        if epoch < 0:
+            yield f"{name} epoch {epoch}"
+    if group.assignment_epoch > group_epoch:
+        yield f"assignment epoch {group.assignment_epoch} above group epoch {group_epoch}"
+    odd = [m for m in members if not _LOWEST_EPOCH <= m.member_epoch <= max(0, group_epoch)]
+    if odd:
+        listed = few([f"{names[m.member_id]} ({m.member_epoch})" for m in odd])
+        yield f"group epoch {group_epoch} and the member epoch of {listed}"
+    if group.state == EMPTY and members:
+        yield f"state {EMPTY} and {len(members)} members"
+    elif group.state != EMPTY and not members:
+        yield f"state {group.state} and no members"
+    if group.state == STABLE and group.subtopologies is None:
+        held = sum(len(m.current.active) + len(m.target.active) for m in members)
+        if held:
+            yield f"state {STABLE} and active tasks, but no topology"
 
 
 def _not_owned(look: StreamsGroupLook) -> Iterator[str]:
@@ -173,6 +214,7 @@ def _missing_tasks(
 
 _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
     ("not-ready", _not_ready),
+    ("impossible", _impossible),
     ("owned-twice", _owned_twice),
     ("not-owned", _not_owned),
     ("unassigned", _unassigned),

@@ -13,6 +13,7 @@ from assignor.inspection.streams_groups.values import (
     StreamsGroupLook,
     StreamsGroupMember,
     StreamsTask,
+    sorted_tasks,
 )
 from assignor.problems import PROTOCOL_KEY, ProblemError
 from encoding import TopicPartition, shown
@@ -57,7 +58,7 @@ def problem_of_streams_group(
             }
             for part in group.subtopologies or ()
         },
-        "end_offset_sums": {str(task): total for task, total in sorted(sums.items())},
+        "end_offset_sums": {str(task): sums[task] for task in sorted_tasks(sums)},
         "clients": {
             process: _client(look, members, stateful, sums if has_reported_lags else None)
             for process, members in processes.items()
@@ -106,7 +107,7 @@ def _tasks(group: DescribedStreamsGroup, facts: StreamsFacts) -> list[StreamsTas
                     f"{name} cannot be saved: a member has task {shown(str(task))}, and its"
                     " topology and topics have no such task; save it when it is Stable"
                 )
-    return sorted(found)
+    return sorted_tasks(found)
 
 
 def _changelogs(group: DescribedStreamsGroup) -> dict[str, tuple[str, ...]]:
@@ -170,11 +171,12 @@ def _client(
 ) -> dict[str, Any]:
     """Return a process; `sums` are end offsets if lags are to be those that were reported."""
     first = next(iter(members))
-    active = sorted({task for member in members for task in member.current.active})
-    standby = sorted({task for member in members for task in member.current.standby} - set(active))
-    warm = {task for member in members for task in member.current.warmup} - set(active)
+    active = sorted_tasks({task for member in members for task in member.current.active})
+    runs = set(active)
+    standby = sorted_tasks({t for member in members for t in member.current.standby} - runs)
+    warm = {task for member in members for task in member.current.warmup} - runs
     offsets = {task: at for member in members for task, at in member.task_offsets.items()}
-    lags: dict[str, Any] = {str(task): "unknown" for task in sorted(warm)}
+    lags: dict[str, Any] = {str(task): "unknown" for task in sorted_tasks(warm)}
     for task in standby:
         if sums is None:
             lags[str(task)] = 0

@@ -3,8 +3,9 @@
 Field names follow `StreamsGroupDescribeResponse` of Kafka 4.3.1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from encoding import TopicPartition
 
@@ -14,6 +15,7 @@ ASSIGNING = "Assigning"
 """State of a group whose target assignment is not computed yet."""
 RECONCILING = "Reconciling"
 """State of a group in which a member does not have its target assignment yet."""
+STABLE = "Stable"
 EMPTY = "Empty"
 
 
@@ -24,7 +26,7 @@ class StreamsTask:
     Tasks are ordered by subtopology; numbers are ordered as numbers and come before other texts.
     """
 
-    order: tuple[bool, int, str] = field(init=False, repr=False)
+    order: tuple[bool, int, str] = field(init=False, repr=False, hash=False)
     subtopology: str
     partition: int
 
@@ -37,6 +39,11 @@ class StreamsTask:
     def __str__(self) -> str:
         """Return the id as Kafka Streams writes it, such as `0_3`."""
         return f"{self.subtopology}_{self.partition}"
+
+
+def sorted_tasks(tasks: Iterable[StreamsTask]) -> list[StreamsTask]:
+    """Return tasks in their order, several times as fast as `sorted`."""
+    return sorted(tasks, key=attrgetter("order", "partition"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

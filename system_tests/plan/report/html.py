@@ -132,6 +132,7 @@ def write_html(path: Path, page: str) -> None:
         ReportError: the file cannot be written.
     """
     try:
-        path.write_text(page, encoding="utf-8")
+        # A name may have half a surrogate pair, which UTF-8 cannot encode.
+        path.write_bytes(page.encode("utf-8", errors="backslashreplace"))
     except OSError as error:
         raise ReportError(f"{error}; choose another file for --report") from error

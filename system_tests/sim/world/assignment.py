@@ -192,7 +192,7 @@ def _restore_limit_ms(world: WorldState, thread: StreamThread, task: TaskId) -> 
         end - world.disks[process].offset_sum(task, world.now_ms) <= acceptable
         for process in processes
     ):
-        lag = min(lag, acceptable + rates.growth * _JOINED_BEFORE_MS // 1000)
+        lag = min(lag, acceptable + rates.growth_of(task) * _JOINED_BEFORE_MS // 1000)
     return -(-lag * 1000 // rates.restore)
 
 

@@ -21,6 +21,8 @@ class StateRates:
         history: records in each changelog before the simulation begins.
         sizes: the same for each partition by its number, instead of `history`; empty: all alike.
         growth: records a second written to each changelog.
+        growths: the same for each partition by its number, instead of `growth`; 0 for a task
+            without changelog; empty: all alike.
         restore: records a second that a process reads of each.
         checkpoint_ms: how old a checkpoint is at most; a crash loses that much.
     """
@@ -30,11 +32,16 @@ class StateRates:
     restore: int = 50_000
     checkpoint_ms: int = 30_000
     sizes: tuple[int, ...] = ()
+    growths: tuple[int, ...] = ()
+
+    def growth_of(self, task: TaskId) -> int:
+        """Records a second written to a task's changelogs."""
+        return self.growths[task.partition] if self.growths else self.growth
 
     def end_offset_sum(self, task: TaskId, now_ms: int) -> int:
         """End offset sum of a task's changelogs."""
         history = self.sizes[task.partition] if self.sizes else self.history
-        return history + self.growth * max(0, now_ms) // 1000
+        return history + self.growth_of(task) * max(0, now_ms) // 1000
 
 
 class OpenCopy(NamedTuple):
@@ -75,6 +82,12 @@ class Disk:
             self.open_copies[task] = OpenCopy(self.at_rest.pop(task, 0), now_ms)
         lag = self.rates.end_offset_sum(task, now_ms) - self.offset_sum(task, now_ms)
         return lag, -(-lag * 1000 // self.rates.restore)
+
+    def fill(self, now_ms: int) -> None:
+        """Let all open copies be caught up, without that time passes."""
+        for task in self.open_copies:
+            end = self.rates.end_offset_sum(task, now_ms)
+            self.open_copies[task] = OpenCopy(end, now_ms)
 
     def close(self, task: TaskId, now_ms: int) -> None:
         """Close a copy where it stands; one that is not open stays as it is."""

@@ -13,6 +13,7 @@ from assignor.inspection import (
     StreamsSubtopology,
     StreamsTask,
     look_at_streams_group,
+    problem_of,
 )
 from encoding import TopicPartition
 from tests.assignor.inspection.streams_groups import ALL, PARTS, SIZES, facts, group, member, tasks
@@ -213,3 +214,42 @@ def test_subtopologies_are_ordered_as_numbers_and_foreign_ids_are_printable():
     look = look_at_streams_group(group(hostile), facts())
     assert "\x1b" not in text_of(look)
     assert document_of(look)["streams_group"]["members"][0]["client_id"] == "\x1b[2J"
+
+
+IMPOSSIBLE = {
+    "assignment epoch 9 above group epoch 3": group(member("a", ALL), assignment_epoch=9),
+    "assignment epoch -7": group(member("a", ALL), assignment_epoch=-7),
+    "group epoch 1 and the member epoch of a (3)": group(
+        member("a", ALL), group_epoch=1, assignment_epoch=1
+    ),
+    "state Stable and no members": group(),
+    "state Empty and 1 members": group(member("a", ALL), state="Empty"),
+    "state Stable and active tasks, but no topology": group(
+        member("a", ALL), topology_epoch=None, subtopologies=None
+    ),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_a_state_that_no_coordinator_has_is_a_finding(what):
+    found = look_at_streams_group(IMPOSSIBLE[what], facts()).findings
+    impossible = [finding.sentence for finding in found if finding.kind == "impossible"]
+    [sentence] = impossible
+    assert sentence.startswith(f"no coordinator has a group with {what}: inspect it again")
+    for fine in (group(state="Empty"), group(state="Dead", group_epoch=-1, assignment_epoch=-1)):
+        kinds = {finding.kind for finding in look_at_streams_group(fine, facts()).findings}
+        assert "impossible" not in kinds
+
+
+def test_tasks_are_compared_by_their_numbers_only_a_few_times(monkeypatch):
+    """Sorting with the comparison of dataclasses took most of the time of a large group."""
+    compared = []
+    before = StreamsTask.__lt__
+    monkeypatch.setattr(StreamsTask, "__lt__", lambda a, b: compared.append(a) or before(a, b))
+    many = " ".join(f"0_{number}" for number in range(3000))
+    look = look_at_streams_group(
+        group(member("a", many), subtopologies=PARTS[:1]), facts(partitions={"in": 3000})
+    )
+    document_of(look)
+    problem_of(look)
+    assert len(compared) < 100

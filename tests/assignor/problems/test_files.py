@@ -104,6 +104,9 @@ REFUSED = {
     "task 0_0 has end offset sum -1": problem(end_offset_sums={"0_0": -1}),
     "task 0_0 has weight 0.0": problem(weights={"0_0": 0}),
     "name is 7": problem(name=7),
+    "protocol is 'consumer'": problem(protocol="consumer"),
+    "protocol is 'Streams'": problem(protocol="Streams"),
+    "protocol is ['streams']": problem(protocol=["streams"]),
     "end_offset_sums names task 0_2, which does not exist: subtopology 0 has 2 tasks, 0_0 to 0_1; "
     "correct the name or leave it out": problem(end_offset_sums={"0_0": 500, "0_2": 500}),
     "weights names task 5_0, which does not exist: there is no subtopology 5; "

@@ -125,3 +125,37 @@ def test_inspect_saves_the_instance_ids_of_static_members():
     )
     known = [client.get("instance_ids") for client in found["clients"].values()]
     assert sorted(known, key=str) == [None, ["jvm-1"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"protocol": "consumer"}, "protocol is 'consumer'; give \"streams\""),
+        ({"versions": [{"releases": ["9.9.9"]}]}, "has releases ['9.9.9'], of which none is known"),
+        ({"records": 2**62}, "is 4,611,686,018,427,387,904 records; plan takes up to 10,000,000"),
+    ],
+)
+@pytest.mark.parametrize("to", ["4.1", "streams"])
+def test_hostile_files_get_a_sentence(saved, change, sentence, to):
+    file = saved("two-3.9.1")
+    data = json.loads(file.read_text())
+    for client in data["clients"].values():
+        client["versions"] = change.get("versions", client["versions"])
+    sums = data["end_offset_sums"]
+    sums[min(sums)] = change.get("records", sums[min(sums)])
+    data |= {"protocol": change.get("protocol")}
+    file.write_text(json.dumps(data))
+    brokers = ("--brokers", "4.3") if to == "streams" else ()
+    words = ["plan", "--problem", str(file), "--from", "3.9", "--to", to, *brokers]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert sentence in " ".join(done.stderr.split())
+
+
+def test_a_name_that_utf_8_cannot_encode_is_escaped_in_the_report(saved, tmp_path):
+    page = tmp_path / "plan.html"
+    file = saved("natives")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"name": "a\ud800b"}))
+    done = plan("--problem", file, "--to", "next", "--report", page)
+    assert done.exit_code == 0, done.output
+    assert "a\\ud800b" in page.read_text()

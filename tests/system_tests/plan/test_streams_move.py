@@ -6,9 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from assignor import read_problem
+from assignor.problems import ProblemError
 from probing import ReleaseError, find_release
 from system_tests.cli.main import main
-from system_tests.plan import Use, plan_streams_move, restored_by_chance
+from system_tests.plan import Use, plan_streams_move, restored_by_broker
 
 SAVED = {
     "name": "shop",
@@ -100,7 +101,7 @@ def test_a_saved_group_says_what_is_restored(tmp_path):
     file.write_text(json.dumps(SAVED))
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert done.exit_code == 0, done.output
-    assert "4 stateful tasks restore 2,000 records (0 to 4,000 in 5 to 95 %" in done.stdout
+    assert "4 stateful tasks restore 2,000 records (in 5 to 95 % of 200 draws" in done.stdout
     assert "4,000 if stores are in memory" in done.stdout
 
 
@@ -133,10 +134,10 @@ def test_unknown_sizes_are_not_zero_records(tmp_path):
 
 def test_what_is_restored_depends_on_the_copies():
     state = read_problem(SAVED).state
-    found = restored_by_chance(state)
+    found = restored_by_broker(state)
     assert (found.tasks, found.unknown, found.everything) == (4, 0, 4000)
-    # Two of four tasks per client: 0, 2 or 4 of them miss, with chances 1/6, 4/6, 1/6.
-    assert found.median == 2000
+    # Brokers deal the tasks in turn, and each client had two in a row: one of them misses.
+    assert (found.low, found.median, found.high) == (2000, 2000, 2000)
     both = {
         name: {
             **client,
@@ -145,10 +146,31 @@ def test_what_is_restored_depends_on_the_copies():
         }
         for name, client in SAVED["clients"].items()
     }
-    copied = restored_by_chance(read_problem(SAVED | {"clients": both}).state)
+    copied = restored_by_broker(read_problem(SAVED | {"clients": both}).state)
     assert copied.high <= 4 * 5
-    unknown = restored_by_chance(read_problem(SAVED | {"end_offset_sums": {}}).state)
+    unknown = restored_by_broker(read_problem(SAVED | {"end_offset_sums": {}}).state)
     assert (unknown.unknown, unknown.high) == (4, 0)
+
+
+def test_tasks_are_dealt_to_threads():
+    tasks = [f"0_{number}" for number in range(10)]
+    clients = {"a": (9, tasks[:9]), "b": (1, tasks[9:])}
+    data = SAVED | {
+        "topics": {"orders": {"partitions": 10}},
+        "end_offset_sums": dict.fromkeys(tasks, 1000),
+        "clients": {
+            name: {"threads": threads, "active": own, "lags": dict.fromkeys(own, "running")}
+            for name, (threads, own) in clients.items()
+        },
+    }
+    found = restored_by_broker(read_problem(data).state)
+    # The class of 4.3.1 gives b one of ten tasks: it swaps one with a, in 200 draws of ids.
+    assert (found.low, found.median, found.high) == (2000, 2000, 2000)
+    data["clients"]["a"]["threads"] = 1_000_000
+    with pytest.raises(
+        ProblemError, match="cannot be computed: the clients have 1,000,001 threads"
+    ):
+        restored_by_broker(read_problem(data).state)
 
 
 def test_members_of_4_2_can_move_and_native_ones_cannot():

@@ -140,3 +140,35 @@ def test_what_no_coordinator_sends_is_rejected_with_a_sentence(group, sentence):
     assert sentence in str(caught.value)
     assert "check what listens at the bootstrap server" in str(caught.value)
     assert "\x1b" not in str(caught.value)
+
+
+def with_null(path):
+    """A group in which one field is null, by its path."""
+    group = described(member("m", ("0", [1])))
+    *parents, last = path.split(".")
+    row = group
+    for name in parents:
+        row = getattr(row, name)
+        row = row[0] if isinstance(row, list) else row
+    setattr(row, last, None)
+    return group
+
+
+NULLS = {
+    "members": "members",
+    "members.member_id": "member_id of a member",
+    "members.process_id": "process_id of a member",
+    "members.client_tags": "client_tags of a member",
+    "members.task_offsets": "task_offsets of a member",
+    "members.assignment": "assignment of a member",
+    "members.target_assignment.standby_tasks": "standby tasks",
+    "members.assignment.active_tasks.partitions": "partitions of active tasks",
+    "topology.subtopologies.source_topics": "source_topics of subtopology 0",
+    "topology.subtopologies.state_changelog_topics.topic_configs": "configs of g-s-changelog",
+}
+
+
+@pytest.mark.parametrize("path", NULLS)
+def test_null_is_rejected_where_no_coordinator_sends_it(path):
+    with pytest.raises(InvalidDescription, match=f"with null as {NULLS[path]}: not a"):
+        read_streams_group(with_null(path), "")

@@ -49,3 +49,17 @@ def test_a_lost_disk_has_nothing_and_a_copy_goes_its_own_way():
     disk.lose()
     assert disk.report(1_000) == {}
     assert other.report(1_000) == {TASK: 1000}
+
+
+def test_a_task_without_changelog_has_nothing_to_restore():
+    disk = Disk(rates=StateRates(sizes=(500, 0), growths=(5, 0)))
+    assert disk.open(TASK, 1_000_000) == (0, 0)
+    assert disk.open(TaskId(0, 0), 10_000)[0] == 550
+
+
+def test_open_copies_can_be_filled_without_time():
+    disk = Disk(rates=RATES)
+    disk.open(TASK, 0)
+    disk.fill(1_000)
+    assert disk.offset_sum(TASK, 1_000) == 1_100
+    assert disk.offset_sum(TASK, 2_000) == 1_200
