@@ -34,8 +34,7 @@ class BounceOptions:
         seed: of everything that is drawn.
         old, new: releases; None: drawn among the paths that should work.
         members: processes; threads: in each; static: they carry instance ids.
-        partitions: of the source topic.
-        session_timeout_ms: of all members; None: the default of their release.
+        partitions: of the source topic; session_timeout_ms: of all members; None: the default of their release.
         rates: how state grows and is restored; None: those of the dimensions.
         faults: names out of `FAULTS`.
         offline: stop all, start all, no pin.
@@ -47,6 +46,7 @@ class BounceOptions:
         carries_both: new programs carry both topologies; drawn.
         followups_most: follow-up rebalances after the last bounce; None: until nothing warms up.
         restart_ms: how long a bounced member is down; None: drawn, see `RESTARTS`.
+        deletes_state: a process starts as `new` with an empty state directory.
     """
 
     seed: int = 0
@@ -68,6 +68,7 @@ class BounceOptions:
     carries_both: bool = False
     followups_most: int | None = None
     restart_ms: int | None = None
+    deletes_state: bool = False
 
     @property
     def change(self) -> TopologyChange | None:

@@ -113,10 +113,11 @@ V2 = "processing.guarantee=exactly_once_v2"
 def test_exactly_once_is_switched_where_both_versions_exist():
     assert switches("2.3.1", "4.3") == [
         ("3.9.2", "2.3"),
-        ("3.9.2", None),
         ("3.9.2", None, V2),
         ("4.3.1", None),
     ]
+    v1 = "processing.guarantee=exactly_once"
+    assert switches("3.9", "2.3.1") == [("3.9.2", "2.3", v1), ("2.3.1", None)]
     assert switches("3.9.1", "4.0") == [("3.9.1", None, V2), ("4.0.2", None)]
 
 
@@ -142,9 +143,8 @@ def test_a_rollback_switches_before_a_release_without_version_2():
     down, end = "3.9.2, upgrade.from=2.3", "2.3.1, no upgrade.from"
     only = "3.9.2, no upgrade.from"
     assert [step.back.sentence for step in after.steps[1:]] == [
-        "2 rolling bounces: (1) 3.9.2, upgrade.from=2.3; (2) 2.3.1, no upgrade.from",
-        f"3 rolling bounces: (1) 3.9.2, no upgrade.from, {v1}; (2) {down}, {v1}; (3) {end}, {v1}",
-        f"4 rolling bounces: (1) {only}, {V2}; (2) {only}, {v1}; (3) {down}, {v1}; (4) {end}, {v1}",
+        f"2 rolling bounces: (1) {down}, {v1}; (2) {end}, {v1}",
+        f"3 rolling bounces: (1) {only}, {V2}; (2) {down}, {v1}; (3) {end}, {v1}",
     ]
     assert plan("4.3", "2.5.1", Use.EOS).steps[-1].back.sentence == (
         f"3 rolling bounces: (1) 3.9.2, no upgrade.from, {v1}; (2) 3.9.2, no upgrade.from, {V2};"
