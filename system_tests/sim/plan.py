@@ -34,11 +34,11 @@ class BounceOptions:
         seed: of everything that is drawn.
         old, new: releases; None: drawn among the paths that should work.
         members: processes; threads: in each; static: they carry instance ids.
-        partitions: of the source topic; session_timeout_ms: of all members; None: the default of their release.
+        partitions: of the source topic.
+        session_timeout_ms: of all members; None: the default of their release.
         rates: how state grows and is restored; None: those of the dimensions.
         faults: names out of `FAULTS`.
-        offline: stop all, start all, no pin.
-        force: one bounce without a pin where there is no path.
+        offline: stop all, start all, no pin; force: one bounce, no pin where there is no path.
         dimensions: what else the group has.
         draw_all: dimensions are drawn, and whether members are static.
         topology: the topology changes in this way; None: it does not change, or it is drawn.
