@@ -104,8 +104,8 @@ def _section(when: When) -> str:
 
 def _row(change: ReleaseChange) -> str:
     cells = (
-        change.since,
-        change.until,
+        ", ".join(since for since, _ in change.ranges),
+        ", ".join(until for _, until in change.ranges if until),
         change.subject.value,
         change.what,
         change.action,

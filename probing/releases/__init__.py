@@ -17,6 +17,7 @@ from probing.releases.rows import (
     ONE_WAY_FORMATS,
     PIN_BY_LAST_SERIES,
     WITHOUT_EAGER,
+    OneWayFormat,
 )
 from probing.releases.upgrade_paths import (
     PATH_RULES,
@@ -42,6 +43,7 @@ __all__ = [
     "Direction",
     "LeaderModel",
     "MemberModel",
+    "OneWayFormat",
     "RebalanceProtocol",
     "Release",
     "ReleaseError",

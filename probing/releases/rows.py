@@ -166,13 +166,28 @@ FORMATS: Final = (
 )
 """Values up to ``last_old_series`` keep the old format, in releases from ``honoured_since`` on."""
 
+
+class OneWayFormat(NamedTuple):
+    """What a release writes that earlier ones cannot read, on disk (`is_state`) or in a topic."""
+
+    since: str
+    what: str
+    is_state: bool = True
+
+
 ONE_WAY_FORMATS: Final = (
-    ("3.0.0", "state stores are opened by a newer RocksDB"),
-    ("3.5.0", "KTable repartition topics may hold the format of KIP-904"),
-    ("4.0.0", "state stores are opened by a newer RocksDB"),
-    ("4.3.0", "state stores hold their offsets in a column family (KIP-1035)"),
+    OneWayFormat(
+        "2.3.0",
+        "state stores of DSL tables and windows hold timestamps in a column family (KIP-258)",
+    ),
+    OneWayFormat("3.0.0", "state stores are written by a newer RocksDB"),
+    OneWayFormat(
+        "3.5.0", "KTable repartition topics may hold the format of KIP-904", is_state=False
+    ),
+    OneWayFormat("4.0.0", "state stores are written by a newer RocksDB, in format version 6"),
+    OneWayFormat("4.3.0", "state stores hold their offsets in a column family (KIP-1035)"),
 )
-"""(release, what it writes to disk or to a topic that earlier releases may not read)."""
+"""What a group has to give up on the way back below a release, in order of release."""
 
 # (first patch, last patch, value, what happens): accepted by the config, fatal in the assignor.
 CRASHING_VALUES: Final = (

@@ -111,13 +111,14 @@ def _window_notes(old: Release, new: Release) -> list[str]:
 
 
 def _rollback_notes(old: Release, new: Release) -> list[str]:
-    """Return notes on data that the later release wrote and the earlier one may not read."""
+    """Return notes on data that the later release wrote and the earlier one cannot read."""
     if new.order >= old.order or old.is_native:
         return []
     return [
-        f"since {since} {what}: members of {new.name} may not read them, or must rebuild them"
-        for since, what in data.ONE_WAY_FORMATS
-        if new.order < _order(since) <= old.order
+        f"since {row.since} {row.what}: members of {new.name} cannot read them"
+        + ("; delete the state directories before you start them" if row.is_state else "")
+        for row in data.ONE_WAY_FORMATS
+        if new.order < _order(row.since) <= old.order
     ]
 
 

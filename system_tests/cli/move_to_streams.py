@@ -13,7 +13,13 @@ from assignor.cli import all_of
 from assignor.problems import ProblemError
 from encoding import shown
 from probing import ReleaseError, find_release
-from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, Decorator, refuse
+from system_tests.cli.options import (
+    EXIT_BAD,
+    EXIT_ENVIRONMENT,
+    Decorator,
+    refuse,
+    refuse_options,
+)
 from system_tests.plan import (
     STREAMS,
     WAY_BACK,
@@ -26,10 +32,17 @@ from system_tests.plan import (
 from system_tests.plan.report import write_move_report
 from system_tests.report import ReportError, check_report
 
-_UNUSED = {
-    "group_id": "save the group first (assignor inspect --save FILE) and give --problem FILE",
-    "seeds": "--to streams simulates no bounces; leave --seeds out",
-}
+_USED = (
+    "old",
+    "new",
+    "saved",
+    "uses",
+    "brokers",
+    "streams_version",
+    "session_timeout_ms",
+    "report",
+    "form",
+)
 move_options: Decorator = all_of(
     (
         click.option(
@@ -64,9 +77,12 @@ def refuse_from_streams(given: dict[str, Any]) -> None:
 
 def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
     """Print the plan, and end with 0, or with 1 if the group cannot move."""
-    for name, sentence in _UNUSED.items():
-        if given[name] is not None:
-            refuse(sentence)
+    if given["group_id"] is not None:
+        refuse(
+            "--to streams reads no live group with --group; save it first (assignor inspect --group"
+            " ID --save FILE) and give --problem FILE"
+        )
+    refuse_options("--to streams simulates no bounces; leave out", but=_USED)
     if given["brokers"] is None:
         refuse("give the release of the brokers, which assign the tasks: --brokers RELEASE")
     report: Path | None = given["report"]

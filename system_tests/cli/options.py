@@ -283,6 +283,27 @@ def given_here() -> frozenset[str]:
     )
 
 
+def refuse_options(
+    sentence: str, among: Collection[str] = (), *, but: Collection[str] = ()
+) -> None:
+    """End the command if options were given that a plan does not use.
+
+    Args:
+        sentence: what does not use them, before their names.
+        among: names of parameters that are not used; empty: all, save those in `but`.
+        but: names of parameters that are used.
+    """
+    given = given_here() - set(but)
+    unused = given & set(among) if among else given
+    names = [
+        option.opts[0]
+        for option in click.get_current_context().command.params
+        if option.name in unused
+    ]
+    if names:
+        refuse(f"{sentence} {', '.join(names)}")
+
+
 def given_again(*, without: Collection[str] = ()) -> str:
     """Return a command line with the same options, but for those in `without`."""
     context = click.get_current_context()

@@ -20,7 +20,7 @@ from system_tests.cli.move_to_streams import (
     refuse_from_streams,
     refuse_move_options,
 )
-from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
+from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse, refuse_options
 from system_tests.cli.planned_group import planned_group, planned_group_options
 from system_tests.cli.progress import counted
 from system_tests.plan import (
@@ -141,6 +141,7 @@ def plan(**given: Any) -> None:
     refuse_move_options(given)
     if given["no_costs"] and given["seeds"] is not None:
         refuse("--no-costs simulates nothing, so --seeds has no use; leave one of them out")
+    refuse_options("only a plan with --topology uses", ("application_id",))
     try:
         made = _print_plan(given, uses)
     except (ReleaseError, ProblemError, OptionError) as error:
@@ -187,11 +188,10 @@ def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCo
 
 def _plan_topologies(given: dict[str, Any]) -> NoReturn:
     """Print the plan of a change of the topology, and end."""
-    if any(given[name] is not None for name in ("new", "old", "saved", "group_id", "report")):
-        refuse(
-            "--topology plans a change of the application; leave out --from, --to, --problem,"
-            " --group and --report"
-        )
+    refuse_options(
+        "--topology plans a change of the application; leave out",
+        but=("topologies", "application_id", "form"),
+    )
     try:
         made = topology_plan(*_topologies(given["topologies"], given["application_id"]))
     except (ConfigError, ProblemError, TopologyError) as error:

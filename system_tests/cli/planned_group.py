@@ -19,6 +19,7 @@ from system_tests.cli.options import (
     group_options,
     partitions_option,
     refuse,
+    refuse_options,
 )
 from system_tests.plan import SavedGroup, SimulatedGroup, read_saved, saved_group, scaled
 from system_tests.sim.world import RESTARTS
@@ -75,6 +76,7 @@ planned_group_options: Decorator = all_of(
 """Releases and sizes of a group, a file with one, or a live one."""
 
 _SIZES = ("members", "threads", "partitions", "growth")
+_CONNECTING = ("bootstrap_server", "command_config", "timeout")
 
 
 def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release, SimulatedGroup]:
@@ -103,13 +105,10 @@ def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release
 def _saved(given: Mapping[str, Any]) -> SavedGroup | None:
     if given["saved"] is not None and given["group_id"] is not None:
         refuse("--problem is a saved group and --group a live one; give one of them")
-    if given["saved"] is not None:
-        return read_saved(given["saved"])
     if given["group_id"] is not None:
         return _live(given)
-    if given["bootstrap_server"] or given["command_config"]:
-        refuse("give the group of the cluster as well: --group ID")
-    return None
+    refuse_options("give the group of the cluster as well (--group ID), or leave out", _CONNECTING)
+    return None if given["saved"] is None else read_saved(given["saved"])
 
 
 def _live(given: Mapping[str, Any]) -> SavedGroup:

@@ -6,7 +6,7 @@ of members that stopped without leaving the group, state that is restored, and r
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median_low
 
@@ -129,10 +129,22 @@ def step_costs(
     results = run_jobs(run, jobs, size=group.members * group.threads, progress=progress)
     for (leg, _), stages in zip(jobs, results, strict=True):
         found[leg].append(stages)
-    return tuple(
+    costs = (
         StepCost(tuple(stages[_stage_of(plan, step)] for stages in found[_leg_of(plan, step)]))
         for step in plan.steps
     )
+    return tuple(
+        _with_rebuild(cost, group.all_records) if step.deletes_state else cost
+        for step, cost in zip(plan.steps, costs, strict=True)
+    )
+
+
+def _with_rebuild(cost: StepCost, records: int) -> StepCost:
+    """Return the cost of a step that deletes state, with what every copy reads at least.
+
+    The simulation counts what partitions wait for, and not what copies read while they warm up.
+    """
+    return StepCost(tuple(replace(run, restored=max(run.restored, records)) for run in cost.runs))
 
 
 def bounces_to_run(plan: UpgradePlan, seeds: int) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
+from probing import find_release
+from system_tests.plan.changes.formats import state_formats_between
 from system_tests.sim import BounceOptions, OptionError
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 
@@ -119,6 +121,11 @@ class SimulatedGroup:
         )
         return f"{usual}, and {slow} in {100 * RESTARTS.slow_share:g} % of restarts"
 
+    @property
+    def all_records(self) -> int:
+        """Changelog records that members with empty state directories read, standbys included."""
+        return sum(self.rates.sizes) * (1 + min(self.standbys, self.members - 1))
+
     def options(self, *, seed: int, old: str, new: str, offline: bool = False) -> BounceOptions:
         """Return the options of one simulated bounce."""
         return BounceOptions(
@@ -132,6 +139,7 @@ class SimulatedGroup:
             session_timeout_ms=self.session_timeout_ms,
             rates=self.rates,
             offline=offline,
+            deletes_state=bool(state_formats_between(find_release(new), find_release(old))),
             dimensions=Dimensions(standbys=self.standbys),
             followups_most=FOLLOWUPS,
             restart_ms=self.restart_ms,

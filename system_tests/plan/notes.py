@@ -11,11 +11,15 @@ from system_tests.sim.world import behaviour_of
 
 FATAL: Final = "!! "
 """Prefix of a warning about members that crash during the upgrade."""
-_FIRST_WITH_ENDPOINTS: Final = 2
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
 # Issue -> the feature that an application must use to be affected.
 _ISSUE_USES: Final = {"KAFKA-13769": "fk-join", "KAFKA-9525": "static", "KAFKA-9568": "static"}
-_COVERED_ELSEWHERE: Final = (" is open in ", " ends the group ", "hold the finalized level")
+_COVERED_ELSEWHERE: Final = (
+    " is open in ",
+    " ends the group ",
+    "hold the finalized level",
+    " cannot read them",
+)
 
 
 def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
@@ -107,19 +111,13 @@ def _probing_answer_notes(old: Release, new: Release) -> list[str]:
 def _query_notes(old: Release, new: Release) -> list[str]:
     lowest = min(old.latest_version, new.latest_version)
     highest = max(old.latest_version, new.latest_version)
-    rows = (
-        (_FIRST_WITH_ENDPOINTS, "no host map: interactive queries cannot be routed"),
-        (
-            _FIRST_WITH_STANDBY_HOSTS,
-            "no hosts of standby tasks: only active tasks can be queried",
-        ),
-    )
-    return [
+    if not lowest < _FIRST_WITH_STANDBY_HOSTS <= highest:
+        return []
+    sentence = (
         f"while members of {old.name} and {new.name} run side by side, the group uses version"
-        f" {lowest}, which has {what}"
-        for version, what in rows
-        if lowest < version <= highest
-    ]
+        f" {lowest}, which has no hosts of standby tasks: only active tasks can be queried"
+    )
+    return [sentence]
 
 
 def _static_notes(old: Release, new: Release) -> list[str]:

@@ -36,7 +36,7 @@ _FIRST_OF_NEW_BROKERS: Final = (2, 1, 0)
 def rehearsal_of(made: UpgradePlan, step: PlanStep) -> str:
     """Return the command that rehearses a step with its leg, or why it cannot be rehearsed."""
     if step.rolling and step.stage < 0:
-        return f"cannot be rehearsed: {_TRANSACTIONS}"
+        return f"cannot be rehearsed: {_FORMATS if step.upgrade_from else _TRANSACTIONS}"
     if step.rolling and step.stage >= made.bounces_by_leg[step.leg]:
         return f"cannot be rehearsed: {_FORMATS}"
     legs = (made.stops[step.leg], made.stops[step.leg + 1])

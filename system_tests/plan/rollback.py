@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from probing import Release, find_release, upgrade_path
-from probing import releases as data
 from system_tests.matrix import route
+from system_tests.plan.changes.formats import deletion, state_formats_between, topic_formats_between
 from system_tests.plan.exactly_once import Switch, crosses, has_both, with_switch
 
-_KTABLE_SINCE: Final = "3.5.0"
+_KTABLE: Final = "KIP-904"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,11 @@ def rollback_to(
         writes_ktables: the application has KTable repartition topics.
         switch: of processing.guarantee that the members have made; None if they made none.
     """
-    costs = tuple(_costs(first, now, upgrade_from, writes_ktables=writes_ktables))
     bounces = _bounces_back(first, now, upgrade_from, switch)
+    costs = (
+        *_deletions(first, now, bounces),
+        *(drains(first, now, upgrade_from) if writes_ktables else ()),
+    )
     if bounces:
         sentence = _sentence(first, now, upgrade_from, bounces)
     else:
@@ -92,15 +95,29 @@ def _bounces_back(
     has_to_switch = switch is not None and crosses(now, first)
     if has_to_switch:
         stops = with_switch(stops)
-    bounces, current = [], switch
+    bounces: list[_Bounce] = []
+    current = switch
     for old, new in pairwise(map(find_release, stops)):
         if has_to_switch and current == switch and undone is not None and has_both(old):
             current = undone
-            bounces.append(_Bounce(old.name, None, undone.named(old)))
+            _switch_back(bounces, old, new, undone.named(old))
         for bounce in upgrade_path(old, new).bounces:
             named = "" if current is None else current.named(find_release(bounce.release))
             bounces.append(_Bounce(bounce.release, bounce.upgrade_from, named))
     return bounces
+
+
+def _switch_back(bounces: list[_Bounce], at: Release, new: Release, guarantee: str) -> None:
+    """Add the bounce that sets the guarantee, if none on the same release can set it as well.
+
+    Such a bounce sets or removes `upgrade.from` only, so every member runs the release before it.
+    """
+    if upgrade_path(at, new).bounces[0].release == at.name:
+        return  # the next bounce, which is given the guarantee
+    if [bounce.release for bounce in bounces[-2:]] == [at.name] * 2:
+        bounces[-1] = bounces[-1]._replace(guarantee=guarantee)
+    else:
+        bounces.append(_Bounce(at.name, None, guarantee))
 
 
 def _sentence(
@@ -121,26 +138,31 @@ def _sentence(
     return f"one rolling bounce back to {first.name}, without upgrade.from{guarantee}"
 
 
-def _costs(
-    first: Release, now: Release, upgrade_from: str | None, *, writes_ktables: bool
-) -> list[str]:
-    """Return a sentence for each format that `now` writes and `first` may not read."""
-    if now.is_native or first.order >= now.order:
-        return []
+def _deletions(first: Release, now: Release, bounces: Sequence[_Bounce]) -> list[str]:
+    """Return why state is deleted on the way back, and before which release of that way."""
+    found = []
+    for row in state_formats_between(first, now):
+        since = find_release(row.since)
+        started = (find_release(bounce.release) for bounce in bounces)
+        found.append(deletion(row, next((r for r in started if r.order < since.order), first)))
+    return found
+
+
+def drains(first: Release, now: Release, upgrade_from: str | None) -> tuple[str, ...]:
+    """Return what `first` cannot read in repartition topics of KTables, and what to do about it.
+
+    Args:
+        first: release that the group returns to.
+        now: release that its members run.
+        upgrade_from: setting that its members run with.
+    """
     kept = () if upgrade_from is None else now.upgrade_from[upgrade_from].formats
-    costs = []
-    for since, what in data.ONE_WAY_FORMATS:
-        if not first.order < find_release(since).order <= now.order:
-            continue
-        if since == _KTABLE_SINCE:
-            if writes_ktables and not any("KIP-904" in name for name in kept):
-                costs.append(f"since {since} {what}: {_drain(first, now)}")
-        else:
-            costs.append(
-                f"since {since} {what}: delete the state directories before you start"
-                f" {first.name}; its members restore from the changelogs"
-            )
-    return costs
+    if any(_KTABLE in name for name in kept):
+        return ()
+    return tuple(
+        f"since {row.since} {row.what}: {_drain(first, now)}"
+        for row in topic_formats_between(first, now)
+    )
 
 
 def _drain(first: Release, now: Release) -> str:

@@ -6,21 +6,24 @@ interactive queries, static members. A plan combines both. Each step has a reaso
 roll back after it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
 from probing import (
-    RELEASES,
     Direction,
     Release,
-    Standing,
     find_release,
     upgrade_path,
 )
-from probing import releases as data
 from system_tests.matrix import route
 from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, changes_between
+from system_tests.plan.changes.formats import (
+    deletion,
+    formats_to_hold,
+    obstacles_of,
+    state_formats_between,
+)
 from system_tests.plan.exactly_once import (
     Switch,
     crosses,
@@ -30,10 +33,12 @@ from system_tests.plan.exactly_once import (
     with_switch,
 )
 from system_tests.plan.notes import bug_sentences, notes_of, window_sentences
-from system_tests.plan.rollback import Rollback, rollback_to
-from system_tests.plan.uses import Use
+from system_tests.plan.rollback import Rollback, drains, rollback_to
+from system_tests.plan.uses import Use, check_uses
 
-_FORMAT_BY_USE: Final = dict(zip((Use.FK_JOIN, Use.KTABLE), data.FORMATS, strict=True))
+_CONSUMED: Final = (
+    "all records have been consumed that members wrote to internal topics without this setting"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,9 @@ class PlanStep:
         stage: index of the bounce within its leg, from 0; -1 if only `settings` change.
         why: reasons, as sentences.
         back: how to return to the first release after this step.
+        deletes_state: each member starts with an empty state directory.
+        until: what has to be true before the next step, as a clause; often empty.
+        demands: what else the step takes, as sentences: state to delete, records to consume.
     """
 
     old: str
@@ -60,6 +68,9 @@ class PlanStep:
     why: tuple[str, ...]
     back: Rollback
     settings: tuple[str, ...] = ()
+    deletes_state: bool = False
+    until: str = ""
+    demands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +84,8 @@ class UpgradePlan:
         rolling: rolling bounces are enough; False: all members have to be stopped.
         stops: releases in order, the first and the last included.
         steps: in order; empty if there is nothing to do.
-        no_return: number of the step, from 1, after which a rollback rebuilds state or stops all
-            members; None if there is no such step.
+        no_return: number of the step, from 1, that deletes state, or after which a rollback
+            rebuilds state or stops all members; None if there is no such step.
         obstacles: why rolling bounces are not possible.
         alternatives: other target releases that rolling bounces can reach.
         warnings: settings to leave alone, traps, formats.
@@ -114,8 +125,12 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
         old: release that every member runs.
         new: target release.
         uses: features that the application uses.
+
+    Raises:
+        OptionError: one of the releases does not have a feature.
     """
-    obstacles, alternatives = _obstacles(old, new, uses)
+    check_uses((old, new), uses)
+    obstacles, alternatives = obstacles_of(old, new, uses)
     path = upgrade_path(old, new)
     through = () if path.possible else route(old, new)
     rolls = not obstacles and (path.possible or bool(through))
@@ -128,7 +143,7 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
         steps = _rolling_steps([find_release(stop) for stop in stops], uses)
     else:
         steps = (_offline_step(old, new, (*obstacles, *path.reasons[: not path.possible]), uses),)
-    closed = [number for number, step in enumerate(steps, 1) if not step.back.free]
+    closed = [number for number, step in enumerate(steps, 1) if _is_final(step)]
     found = [find_release(stop) for stop in stops]
     return UpgradePlan(
         old=old.name,
@@ -149,49 +164,107 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
     )
 
 
+def _is_final(step: PlanStep) -> bool:
+    """Whether a step loses state or records, or a rollback after it costs more than bounces."""
+    return bool(step.demands) or not step.back.free
+
+
 def _rolling_steps(stops: list[Release], uses: frozenset[Use]) -> tuple[PlanStep, ...]:
     steps: list[PlanStep] = []
     switch = switch_between(stops) if Use.EOS in uses else None
+    switched = None
     for leg, (old, new) in enumerate(pairwise(stops)):
-        if switch is not None and old.name == switch.release:
-            steps.append(_switch_step(switch, stops, leg, uses))
-        path = upgrade_path(old, new)
-        bounces = [(b.release, b.upgrade_from) for b in path.bounces]
-        why = [path.reasons[0]]
-        held = _formats_to_hold(old, new, uses)
-        if held and len(bounces) == 1:
-            higher = max(old, new, key=lambda release: release.order)
-            lower = min(old, new, key=lambda release: release.order)
-            bounces = [(higher.name, lower.series), (new.name, None)]
-        if held:
-            why.append(f"the pin also keeps the old format of {' and of '.join(held)}")
-        for stage, (release, upgrade_from) in enumerate(bounces):
-            before = find_release(steps[-1].release) if steps else stops[0]
-            steps.append(
-                PlanStep(
-                    old=before.name,
-                    release=release,
-                    upgrade_from=upgrade_from,
-                    rolling=True,
-                    leg=leg,
-                    stage=stage,
-                    why=tuple(why) if stage == 0 else (_second(old, new),),
-                    back=rollback_to(
-                        stops[0],
-                        find_release(release),
-                        upgrade_from,
-                        writes_ktables=Use.KTABLE in uses,
-                        switch=switch if any(step.stage < 0 for step in steps) else None,
-                    ),
-                    settings=renamed_guarantee(before, find_release(release))
-                    if Use.EOS in uses
-                    else (),
-                )
-            )
+        is_here = switch is not None and old.name == switch.release
+        switched = switch if is_here else switched
+        own = _leg_steps(leg, (old, new), stops[0], uses, switched)
+        if switch is not None and is_here:
+            _switch_at(switch, steps, own, uses)
+        steps += own
     return tuple(steps)
 
 
-def _switch_step(switch: Switch, stops: list[Release], leg: int, uses: frozenset[Use]) -> PlanStep:
+def _switch_at(
+    switch: Switch, before: list[PlanStep], after: list[PlanStep], uses: frozenset[Use]
+) -> None:
+    """Add a switch between two legs, to a bounce of the same release if there is one.
+
+    Such a bounce sets or removes `upgrade.from` only: every member runs the release already, so
+    members may differ in processing.guarantee. Kafka's guide has both in its second round.
+    """
+    first = find_release((before or after)[0].old)
+    if after[0].release == switch.release:
+        after[0] = _with_switch(after[0], switch, first, uses)
+    elif before and before[-1].old == before[-1].release == switch.release:
+        before[-1] = _with_switch(before[-1], switch, first, uses)
+    else:
+        before.append(_switch_step(switch, first, after[0].leg, uses))
+
+
+def _leg_steps(
+    leg: int,
+    ends: tuple[Release, Release],
+    first: Release,
+    uses: frozenset[Use],
+    switch: Switch | None,
+) -> list[PlanStep]:
+    """Return the bounces between two consecutive stops."""
+    old, new = ends
+    path = upgrade_path(old, new)
+    bounces = [(b.release, b.upgrade_from) for b in path.bounces]
+    why = [path.reasons[0]]
+    held = formats_to_hold(old, new, uses)
+    lower, higher = sorted((old, new), key=lambda release: release.order)
+    stages = range(len(bounces))
+    if held and len(bounces) == 1:
+        bounces = [(higher.name, lower.series), (new.name, None)]
+        # On the way back the path itself has the bounce that changes the release.
+        stages = range(2) if old is lower else range(-1, 1)
+    if held:
+        why.append(f"the pin also keeps the old format of {' and of '.join(held)}")
+    steps: list[PlanStep] = []
+    for stage, (release, upgrade_from) in zip(stages, bounces, strict=True):
+        before, after = (find_release(steps[-1].release) if steps else old), find_release(release)
+        renamed = renamed_guarantee(before, after) if Use.EOS in uses else ()
+        waits = held and old is higher and after is old
+        deleted = state_formats_between(after, before)
+        steps.append(
+            PlanStep(
+                old=before.name,
+                release=release,
+                upgrade_from=upgrade_from,
+                rolling=True,
+                leg=leg,
+                stage=stage,
+                why=(_second(old, new),) if steps else tuple(why),
+                back=rollback_to(
+                    first,
+                    after,
+                    upgrade_from,
+                    writes_ktables=Use.KTABLE in uses,
+                    switch=switch,
+                ),
+                settings=renamed,
+                deletes_state=bool(deleted),
+                until=_CONSUMED if waits else "",
+                demands=tuple(deletion(row, after) for row in deleted),
+            )
+        )
+    return steps
+
+
+def _with_switch(step: PlanStep, switch: Switch, first: Release, uses: frozenset[Use]) -> PlanStep:
+    """Return a step that also makes the switch."""
+    back = rollback_to(
+        first,
+        find_release(step.release),
+        step.upgrade_from,
+        writes_ktables=Use.KTABLE in uses,
+        switch=switch,
+    )
+    return replace(step, settings=(switch.setting,), why=(*step.why, *switch.why), back=back)
+
+
+def _switch_step(switch: Switch, first: Release, leg: int, uses: frozenset[Use]) -> PlanStep:
     """Return the step that changes processing.guarantee, on the release that has both values."""
     return PlanStep(
         old=switch.release,
@@ -202,7 +275,7 @@ def _switch_step(switch: Switch, stops: list[Release], leg: int, uses: frozenset
         stage=-1,
         why=switch.why,
         back=rollback_to(
-            stops[0],
+            first,
             find_release(switch.release),
             None,
             writes_ktables=Use.KTABLE in uses,
@@ -221,6 +294,8 @@ def _second(old: Release, new: Release) -> str:
 def _offline_step(
     old: Release, new: Release, why: tuple[str, ...], uses: frozenset[Use]
 ) -> PlanStep:
+    deleted = state_formats_between(new, old)
+    drained = drains(new, old, None) if Use.KTABLE in uses else ()
     return PlanStep(
         old=old.name,
         release=new.name,
@@ -229,70 +304,8 @@ def _offline_step(
         leg=0,
         stage=0,
         why=why,
+        deletes_state=bool(deleted),
+        demands=(*(deletion(row, new) for row in deleted), *drained),
         back=rollback_to(old, new, None, writes_ktables=Use.KTABLE in uses),
         settings=(guarantee_of(new),) if Use.EOS in uses and crosses(old, new) else (),
     )
-
-
-def _formats_to_hold(old: Release, new: Release, uses: frozenset[Use]) -> list[str]:
-    """Return the names of the application's formats that change between two releases."""
-    lower, higher = sorted((old, new), key=lambda release: release.order)
-    if higher.is_native:
-        return []
-    return [
-        row.name
-        for use, row in _FORMAT_BY_USE.items()
-        if use in uses and lower.order < _order(row.changed_in) <= higher.order
-    ]
-
-
-def _obstacles(
-    old: Release, new: Release, uses: frozenset[Use]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the formats that prevent rolling bounces, and the later patches that allow them."""
-    lower, higher = sorted((old, new), key=lambda release: release.order)
-    notes, instead = [], []
-    for name in _formats_to_hold(old, new, uses):
-        path = upgrade_path(old, new)
-        stops = (old.name, *(() if path.possible else route(old, new)), new.name)
-        if _holds(name, [find_release(stop) for stop in stops]):
-            continue
-        row = {row.value: row for row in higher.upgrade_from_rows}.get(lower.series)
-        what = (
-            f"upgrade.from={lower.series} is {row.why} in {higher.name}"
-            if row is not None and row.standing is Standing.CRASHES
-            else f"no setting makes {higher.name} keep the old format"
-        )
-        notes.append(
-            f"{name}: the format changes between {lower.name} and {higher.name}, and {what}"
-        )
-        instead += _later_holders(name, lower, higher)
-    return tuple(notes), tuple(dict.fromkeys(instead))
-
-
-def _holds(name: str, stops: list[Release]) -> bool:
-    """Whether `upgrade.from` keeps the old format on the leg on which the format changes."""
-    for earlier, other in pairwise(stops):
-        lower, higher = sorted((earlier, other), key=lambda release: release.order)
-        changed = next(_order(row.changed_in) for row in data.FORMATS if row.name == name)
-        if not lower.order < changed <= higher.order:
-            continue
-        value = higher.upgrade_from.get(lower.series)
-        if value is None or name not in value.formats:
-            return False
-    return True
-
-
-def _later_holders(name: str, lower: Release, higher: Release) -> list[str]:
-    """Return the first later release that accepts `upgrade.from` and keeps the old format."""
-    return [
-        release.name
-        for release in RELEASES
-        if release.order > higher.order
-        and lower.series in release.upgrade_from
-        and name in release.upgrade_from[lower.series].formats
-    ][:1]
-
-
-def _order(name: str) -> tuple[int, ...]:
-    return find_release(name).order

@@ -59,6 +59,7 @@ def plan_lines(made: UpgradePlan) -> Iterator[str]:
         yield ""
         yield f"step {number}: {step_text(step)}"
         yield from _titled("why:  ", step.why, again="why:  ")
+        yield from _titled("do:   ", step.demands, again="do:   ")
         yield from _titled("try:  ", (rehearsal_of(made, step),))
         yield from _titled("back: ", (step.back.sentence, *step.back.costs))
         if number == made.no_return:
@@ -118,6 +119,8 @@ def _no_return_meaning(step: PlanStep) -> str:
     """Return what going back means after the point of no return."""
     if not step.back.rolling:
         return "going back stops all members"
+    if step.deletes_state:
+        return "state is deleted and restored from the changelogs, also if you go back"
     if any("delete the state directories" in cost for cost in step.back.costs):
         return "going back deletes and restores state"
     return "going back needs what is said above: the former release cannot read what is written"
@@ -125,18 +128,22 @@ def _no_return_meaning(step: PlanStep) -> str:
 
 def step_text(step: PlanStep) -> str:
     """Return what an operator does in a step."""
+    deleting = "delete its state directories while it is stopped; " if step.deletes_state else ""
+    wait = "wait after each until it is stable"
+    wait += f", and at last until {step.until}" if step.until else ""
     if not step.rolling:
         setting = f" with {' and '.join(step.settings)}" if step.settings else ""
+        deleting = " delete all state directories," if step.deletes_state else ""
         return (
-            "stop all members, wait for their sessions to end, start all as"
+            f"stop all members, wait for their sessions to end,{deleting} start all as"
             f" {step.release}{setting}"
         )
-    if step.settings and step.old == step.release:
+    if step.stage < 0 and step.settings and not step.upgrade_from:
         setting = " and ".join(step.settings)
-        return f"bounce every member with {setting}; wait after each until it is stable"
+        return f"bounce every member with {setting}; {wait}"
     setting = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
     setting = ", ".join((setting, *step.settings))
-    return f"bounce every member to {step.release}, {setting}; wait after each until it is stable"
+    return f"bounce every member to {step.release}, {setting}; {deleting}{wait}"
 
 
 def _return_line(made: UpgradePlan) -> str:

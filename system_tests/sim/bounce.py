@@ -227,9 +227,10 @@ class Bounce:
 
     def _start(self, process: int, stage: Stage) -> None:
         """Start a process with what it runs after this stage."""
-        self.world.start(
-            process, stage.release, stage.upgrade_from, program=len(self.world.applications) - 1
-        )
+        if self.options.deletes_state and stage.release == self.plan.new:
+            self.world.lose_disk(process)
+        newest = len(self.world.applications) - 1
+        self.world.start(process, stage.release, stage.upgrade_from, program=newest)
 
     def _draw_faults(self, process: int) -> None:
         """Draw the faults of the next bounce."""

@@ -38,8 +38,7 @@ class BounceOptions:
         session_timeout_ms: of all members; None: the default of their release.
         rates: how state grows and is restored; None: those of the dimensions.
         faults: names out of `FAULTS`.
-        offline: stop all, start all, no pin.
-        force: one bounce without a pin where there is no path.
+        offline: stop all, start all, no pin; force: one bounce, no pin where there is no path.
         dimensions: what else the group has.
         draw_all: dimensions are drawn, and whether members are static.
         topology: the topology changes in this way; None: it does not change, or it is drawn.
@@ -47,6 +46,7 @@ class BounceOptions:
         carries_both: new programs carry both topologies; drawn.
         followups_most: follow-up rebalances after the last bounce; None: until nothing warms up.
         restart_ms: how long a bounced member is down; None: drawn, see `RESTARTS`.
+        deletes_state: a process starts as `new` with an empty state directory.
     """
 
     seed: int = 0
@@ -68,6 +68,7 @@ class BounceOptions:
     carries_both: bool = False
     followups_most: int | None = None
     restart_ms: int | None = None
+    deletes_state: bool = False
 
     @property
     def change(self) -> TopologyChange | None:

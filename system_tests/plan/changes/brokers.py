@@ -54,11 +54,11 @@ JAVA_AND_BROKERS: Final = (
         back_when=When.BEFORE,
     ),
     ReleaseChange(
-        since="3.0.1",
+        since="3.2.0",
+        also=(("3.0.1", "3.1.0"), ("3.1.1", "3.2.0")),
         subject=Subject.BROKERS,
-        what="producers are idempotent by default (in 3.0.1, 3.1.1, 3.2.0 and later; 3.0.0 and"
-        " 3.1.0 do not apply the default): brokers below 2.8 that check ACLs demand the permission"
-        " IDEMPOTENT_WRITE",
+        what="producers are idempotent by default (3.0.0 and 3.1.0 do not apply the default):"
+        " brokers below 2.8 that check ACLs demand the permission IDEMPOTENT_WRITE",
         action="grant it on the cluster, or set producer.enable.idempotence=false",
         source="KIP-679, KAFKA-13598, upgrade notes 3.0.1, 3.1.1 and 3.2.0",
         unless=(Use.EOS,),  # transactional producers are idempotent in every release

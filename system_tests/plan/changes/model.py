@@ -47,6 +47,7 @@ class ReleaseChange:
         source: KIP, issue, or the page of Kafka's documentation that says it.
         uses: features of the application that are concerned; empty: every application.
         unless: features with which the change has no effect.
+        also: other ranges of releases with the change, as (first, first later one without it).
         back: what changes when the group returns to a release without it; empty: nothing is said.
         back_action: what to do about `back`.
         back_when: when it is dealt with.
@@ -64,12 +65,24 @@ class ReleaseChange:
     back: str = ""
     back_action: str = ""
     back_when: When = When.AFTER
+    also: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def ranges(self) -> tuple[tuple[str, str], ...]:
+        """Every range of releases with the change, as in `also`, in order of release."""
+        return tuple(
+            sorted(
+                ((self.since, self.until), *self.also), key=lambda row: find_release(row[0]).order
+            )
+        )
 
     def is_in(self, release: Release) -> bool:
         """Whether a release has the change."""
-        if release.is_native or release.order < find_release(self.since).order:
-            return False
-        return not self.until or release.order < find_release(self.until).order
+        return not release.is_native and any(
+            find_release(since).order <= release.order
+            and (not until or release.order < find_release(until).order)
+            for since, until in self.ranges
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +138,7 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
         reached = [stop for stop in later if row.is_in(stop)]
         what, action = row.what, row.action
     elif is_known and not is_upgrade:
-        reached = [stop for stop in later if stop.order < find_release(row.since).order]
+        reached = [stop for stop in later if not row.is_in(stop)]
         what, action = row.back, row.back_action
     else:
         return []

@@ -7,6 +7,23 @@ from system_tests.plan.uses import Use
 
 REMOVED: Final = (
     ReleaseChange(
+        since="2.0.0",
+        subject=Subject.REMOVED,
+        what="KStreamBuilder, TopologyBuilder, Stores.create(), overloads that take serdes or a"
+        " StateStoreSupplier, and the settings key.serde, value.serde, timestamp.extractor and"
+        " zookeeper.connect",
+        action="move to StreamsBuilder or Topology, Consumed, Produced and Materialized, and to"
+        " default.key.serde, default.value.serde and default.timestamp.extractor",
+        source="Streams guide 2.0.0, StreamsConfig of 1.1.1 and 2.0.1",
+    ),
+    ReleaseChange(
+        since="3.0.0",
+        subject=Subject.REMOVED,
+        what="the value 0.10.0-2.4 of built.in.metrics.version: a member with it does not start",
+        action="remove the setting, and move dashboards to the metrics of 2.5",
+        source="KIP-743, KAFKA-12519, StreamsConfig of 2.8.2 and 3.0.0",
+    ),
+    ReleaseChange(
         since="3.0.0",
         subject=Subject.REMOVED,
         what="all Streams APIs that were deprecated in 2.5 or earlier, and the settings"
@@ -88,6 +105,15 @@ REMOVED: Final = (
 
 DEFAULTS: Final = (
     ReleaseChange(
+        since="2.3.0",
+        subject=Subject.DEFAULT,
+        what="max.poll.interval.ms is the consumer's default of 5 min; Streams no longer sets it to"
+        " Integer.MAX_VALUE: a member that processes longer between two polls is removed",
+        action="set consumer.max.poll.interval.ms if processing takes longer",
+        source="KIP-442, Streams guide 2.3.0, StreamsConfig of 2.2.2 and 2.3.1",
+        back="max.poll.interval.ms is Integer.MAX_VALUE (from 0.10.2.1 on) unless it is set",
+    ),
+    ReleaseChange(
         since="3.0.0",
         subject=Subject.DEFAULT,
         what="session.timeout.ms is 45 s instead of 10 s: a member that stops without leaving, as"
@@ -163,6 +189,15 @@ DEFAULTS: Final = (
 
 BEHAVIOUR: Final = (
     ReleaseChange(
+        since="2.8.0",
+        subject=Subject.BEHAVIOUR,
+        what="without an uncaught-exception handler, an exception in one thread closes the whole"
+        " client, and its state ERROR is final; a client whose threads all died stays out of ERROR",
+        action="set a StreamsUncaughtExceptionHandler that returns REPLACE_THREAD for errors that"
+        " may be retried, and check alarms on the state",
+        source="KIP-671, KIP-696, Streams guide 2.8.0, KafkaStreams of 2.7.2 and 2.8.2",
+    ),
+    ReleaseChange(
         since="2.4.0",
         subject=Subject.BEHAVIOUR,
         when=When.AFTER,
@@ -173,8 +208,8 @@ BEHAVIOUR: Final = (
     ReleaseChange(
         since="2.8.0",
         subject=Subject.BEHAVIOUR,
-        what="two processes on one host cannot share a state.dir: the second one does not start"
-        " (also in 2.6.2 and 2.7.1)",
+        also=(("2.6.2", "2.7.0"), ("2.7.1", "2.8.0")),
+        what="two processes on one host cannot share a state.dir: the second one does not start",
         action="give each process a state.dir of its own",
         source="Streams guide 2.8.0",
     ),

@@ -7,6 +7,17 @@ from system_tests.plan.uses import Use
 
 STORES: Final = (
     ReleaseChange(
+        since="2.0.0",
+        subject=Subject.STORES,
+        what="topology.optimization decides which changelog a table of StreamsBuilder.table() has:"
+        " all uses its source topic, as KStreamBuilder did; none, the default, a changelog of its"
+        " own, as StreamsBuilder did in 1.0 and 1.1",
+        action="set topology.optimization=all when you come from KStreamBuilder, and leave it at"
+        " none when you come from StreamsBuilder, or the state of such tables is restored from"
+        " another topic",
+        source="KIP-295, Streams guide, StreamsConfig of 2.0.1",
+    ),
+    ReleaseChange(
         since="2.3.0",
         subject=Subject.STORES,
         when=When.AFTER,
@@ -35,8 +46,11 @@ STORES: Final = (
         what="stores hold their changelog offsets, and .checkpoint files are converted at the first"
         " start; older releases crash when they open such a store. Offsets reach the disk when"
         " RocksDB flushes or closes, not with each commit: after a kill, a store with little"
-        " traffic may restore from the beginning",
-        source="KIP-1035, Streams guide 4.3.0",
+        " traffic may restore from the beginning. upgrade.from up to 4.2 makes tasks that close"
+        " write .checkpoint files, but leaves the offsets in the stores of RocksDB, so it does not"
+        " replace deleting the state directories on the way back",
+        source="KIP-1035, KAFKA-19710, Streams guide 4.3.0 and downgrading from 4.3,"
+        " ProcessorStateManager and RocksDBStore of 4.3.1",
     ),
     ReleaseChange(
         since="3.3.0",
@@ -93,13 +107,22 @@ DEFECTS: Final = (
     ),
     ReleaseChange(
         since="4.0.0",
+        until="4.0.1",
+        also=(("4.1.0", "4.1.1"),),
         subject=Subject.DEFECT,
         what="processValues() in place of the removed transformValues() or flatTransformValues()"
-        " may change a topology that merges repartition topics; 4.0.0 and 4.1.0 have no fix, and in"
-        " 4.0.1, 4.1.1 and later it is off until the internal setting"
+        " may change a topology that merges repartition topics, without a setting that prevents it",
+        action="take a later patch, 4.0.1 or 4.1.1 at least",
+        source="KAFKA-19668, upgrade notes 4.0.1",
+    ),
+    ReleaseChange(
+        since="4.1.1",
+        also=(("4.0.1", "4.1.0"),),
+        subject=Subject.DEFECT,
+        what="processValues() in place of the removed transformValues() or flatTransformValues()"
+        " may change a topology that merges repartition topics, until the internal setting"
         " __enable.process.processValue.fix__ is true",
-        action="do not take 4.0.0 or 4.1.0, follow the migration guide, and compare"
-        " Topology.describe() of both programs",
+        action="follow the migration guide, and compare Topology.describe() of both programs",
         source="KAFKA-19668, upgrade notes 4.0.1, guide to the DSL, Streams guide 4.0.0",
     ),
     ReleaseChange(

@@ -87,12 +87,12 @@ def patience(*, simulated: bool) -> str:
 def _sign_of_done(step: PlanStep) -> str:
     """Return what shows that a member runs as the step demands."""
     release = find_release(step.release)
-    if step.stage < 0:
-        # As Kafka logs its settings.
-        shown = " and ".join(setting.replace("=", " = ") for setting in step.settings)
-        return f"the log of the member shows {shown}"
     if step.old == step.release:
-        return "the log of the member shows upgrade.from = null"
+        # As Kafka logs its settings.
+        shown = [setting.replace("=", " = ") for setting in step.settings]
+        if step.stage >= 0 or step.upgrade_from:
+            shown.insert(0, f"upgrade.from = {step.upgrade_from or 'null'}")
+        return f"the log of the member shows {' and '.join(shown)}"
     if release.is_native:
         return f"release native v{_written(release)} in the row of the member"
     # Several releases write the same versions, so `inspect` shows a range of them.

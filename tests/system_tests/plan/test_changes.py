@@ -28,9 +28,11 @@ def has(old, new, words, *uses):
 
 def test_every_row_is_of_real_releases_and_names_a_source():
     for row in CHANGES:
-        since = find_release(row.since)
-        assert since.name == row.since
-        assert not row.until or since.order < find_release(row.until).order
+        ends = [name for span in row.ranges for name in span if name]
+        assert [find_release(name).name for name in ends] == ends
+        orders = [find_release(name).order for name in ends]
+        assert orders == sorted(orders)  # no range overlaps the next one
+        assert all(until for _, until in row.ranges[:-1])
         assert re.search(r"KIP-\d+|KAFKA-\d+|upgrade notes|Streams guide", row.source)
         assert not (row.what + row.action).endswith(".")
 
@@ -43,6 +45,44 @@ def test_a_row_concerns_paths_that_come_to_its_release_and_no_others():
     assert not has("3.9", "native", "Java")
     assert has("2.8", "3.0", "session.timeout.ms is 45 s")
     assert not has("3.1", "4.3", "session.timeout.ms")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "is_concerned"),
+    [
+        ("3.1.0", "3.1.2", "idempotent by default", True),
+        ("3.1.0", "3.9", "idempotent by default", True),
+        ("2.8", "3.1.0", "idempotent by default", False),
+        ("3.0.1", "3.2.0", "idempotent by default", False),
+        ("2.7.0", "2.7.2", "cannot share a state.dir", True),
+        ("2.6.1", "2.6.3", "cannot share a state.dir", True),
+        ("2.6.3", "2.8", "cannot share a state.dir", False),
+        ("4.0.2", "4.1.0", "take a later patch, 4.0.1 or 4.1.1", True),
+        ("4.0.2", "4.1.2", "KAFKA-19668", False),
+        ("3.9", "4.0.2", "until the internal setting", True),
+        ("3.9", "4.0.2", "take a later patch, 4.0.1 or 4.1.1", False),
+    ],
+)
+def test_a_row_of_several_ranges_concerns_the_paths_into_each(old, new, words, is_concerned):
+    assert has(old, new, words) is is_concerned
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "words"),
+    [
+        ("1.1.1", "2.0.1", "KStreamBuilder, TopologyBuilder"),
+        ("1.1.1", "2.0.1", "topology.optimization"),
+        ("2.2.2", "2.3.1", "max.poll.interval.ms"),
+        ("2.7.2", "2.8.2", "closes the whole client"),
+        ("2.8.2", "3.0.0", "built.in.metrics.version"),
+        ("4.2.0", "4.3.1", "does not replace deleting the state directories"),
+    ],
+)
+def test_changes_that_the_upgrade_notes_name_are_on_the_path_over_their_release(
+    before, since, words
+):
+    assert has(before, since, words)
+    assert not has(since, find_release("4.3").name if since != "4.3.1" else "4.3.1", words)
 
 
 def test_a_defect_concerns_only_the_releases_that_have_it():
@@ -113,10 +153,11 @@ V2 = "processing.guarantee=exactly_once_v2"
 def test_exactly_once_is_switched_where_both_versions_exist():
     assert switches("2.3.1", "4.3") == [
         ("3.9.2", "2.3"),
-        ("3.9.2", None),
         ("3.9.2", None, V2),
         ("4.3.1", None),
     ]
+    v1 = "processing.guarantee=exactly_once"
+    assert switches("3.9", "2.3.1") == [("3.9.2", "2.3", v1), ("2.3.1", None)]
     assert switches("3.9.1", "4.0") == [("3.9.1", None, V2), ("4.0.2", None)]
 
 
@@ -142,9 +183,8 @@ def test_a_rollback_switches_before_a_release_without_version_2():
     down, end = "3.9.2, upgrade.from=2.3", "2.3.1, no upgrade.from"
     only = "3.9.2, no upgrade.from"
     assert [step.back.sentence for step in after.steps[1:]] == [
-        "2 rolling bounces: (1) 3.9.2, upgrade.from=2.3; (2) 2.3.1, no upgrade.from",
-        f"3 rolling bounces: (1) 3.9.2, no upgrade.from, {v1}; (2) {down}, {v1}; (3) {end}, {v1}",
-        f"4 rolling bounces: (1) {only}, {V2}; (2) {only}, {v1}; (3) {down}, {v1}; (4) {end}, {v1}",
+        f"2 rolling bounces: (1) {down}, {v1}; (2) {end}, {v1}",
+        f"3 rolling bounces: (1) {only}, {V2}; (2) {down}, {v1}; (3) {end}, {v1}",
     ]
     assert plan("4.3", "2.5.1", Use.EOS).steps[-1].back.sentence == (
         f"3 rolling bounces: (1) 3.9.2, no upgrade.from, {v1}; (2) 3.9.2, no upgrade.from, {V2};"

@@ -83,7 +83,6 @@ def test_issues_of_other_uses_are_left_out():
 
 
 def test_queries_and_static_members_get_their_warnings():
-    assert any("no host map" in note for note in plan("0.10.0.1", "2.0", Use.IQ).warnings)
     assert any("standby" in note for note in plan("2.3.1", "3.9", Use.IQ).warnings)
     back = plan("3.2", "3.1", Use.STATIC).warnings
     assert any("former self" in note for note in back)

@@ -72,6 +72,41 @@ def test_wrong_usage_has_one_sentence(words, sentence):
     assert sentence in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--members", "3"),
+        ("--threads", "2"),
+        ("--partitions", "4"),
+        ("--restore-rate", "2000"),
+        ("--bootstrap-server", "localhost:9092"),
+        ("--timeout", "3"),
+        ("--application-id", "shop"),
+        ("--seeds", "2"),
+        ("--group", "shop"),
+    ],
+)
+def test_an_option_without_a_use_is_refused_by_its_name(words):
+    done = plan("--from", "4.3", "--brokers", "4.3", *words)
+    assert done.exit_code == 2
+    assert words[0] in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--from 3.9 --to 4.3 --application-id a", "--topology uses --application-id"),
+        ("--from 3.9 --to 4.3 --timeout 3", "(--group ID), or leave out --timeout"),
+        ("--from 3.9 --to 4.3 --problem g --timeout 3", "or leave out --timeout"),
+        ("--topology a:B a:C --members 3 --uses eos", "leave out --members, --uses"),
+    ],
+)
+def test_options_of_another_plan_are_refused(words, sentence):
+    done = CliRunner().invoke(main, ["plan", *words.split()])
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+
+
 def test_brokers_belong_to_the_move():
     done = CliRunner().invoke(main, ["plan", "--from", "3.9", "--to", "4.3", "--brokers", "4.3"])
     assert done.exit_code == 2

@@ -69,7 +69,7 @@ def test_the_same_version_is_an_obstacle():
         (["--topology", PAGE, PAGE], "give MODULE:NAME"),
         (["--topology", f"{PAGE}:NONE", f"{PAGE}:FIRST"], "is not an assignor.Topology"),
         (["--topology", "no_module:X", "no_module:X"], "no_module"),
-        (["--topology", f"{PAGE}:FIRST", f"{PAGE}:SECOND", "--to", "native"], "leave out --from"),
+        (["--topology", f"{PAGE}:FIRST", f"{PAGE}:SECOND", "--to", "native"], "leave out --to"),
         (["--from", "native"], "--to RELEASE, or --topology OLD NEW"),
     ],
 )
