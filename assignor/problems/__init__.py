@@ -9,7 +9,7 @@ from assignor.problems.files import (
     read_problem,
     result_of,
 )
-from assignor.problems.lines import parse_problem
+from assignor.problems.lines import line_text, parse_problem
 from assignor.problems.measures import (
     Measures,
     balance_of,
@@ -46,6 +46,7 @@ __all__ = [
     "balance_of",
     "clients_after",
     "lacking_records",
+    "line_text",
     "measures_of",
     "misplaced_tasks",
     "moves_of",
