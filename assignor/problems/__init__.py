@@ -25,10 +25,12 @@ from assignor.problems.schedule import Event, Schedule
 from assignor.problems.values import (
     INSTANCES_KEY,
     ProblemError,
+    checked_object,
     object_at,
     quoted,
     read_client,
     task_of,
+    texts_at,
 )
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "Round",
     "Schedule",
     "balance_of",
+    "checked_object",
     "clients_after",
     "lacking_records",
     "line_text",
@@ -61,6 +64,7 @@ __all__ = [
     "regroup",
     "result_of",
     "task_of",
+    "texts_at",
     "total_of",
     "totals",
     "worth_of",
