@@ -1,4 +1,4 @@
-"""Flat tables: one row per partition and member in, one row per placed task out.
+"""Flat tables: one row per partition and member becomes one row per group.
 
 This is the shape in which consumer groups are usually recorded. Every topic of a group is a
 subtopology of its own, numbered by name, unless the rows number them; rows of one subtopology and
@@ -6,7 +6,6 @@ partition are one task.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from types import MappingProxyType
 
 from pyspark.errors import AnalysisException
@@ -40,7 +39,6 @@ _FIELDS = (
     ("threads", IntegerType()),
     ("rack", StringType()),
 )
-_ROLES = ("active", "standby", "warmup")
 _REQUIRED = ("group", "topic", "partition", "member")
 _TASK = ("group", "subtopology", "partition")
 _OF_MEMBER = ("threads", "rack")
@@ -67,13 +65,11 @@ def from_rows(rows: DataFrame, columns: Mapping[str, str | Column] = _AS_THEY_AR
     - `stateful`: whether the task has state, false by default; a task with a standby has state.
     - `end_offset`: records of the state, which a client without it restores. `weight`: work.
     - `subtopology`: the number of the topic's subtopology; all rows have it or none. Offsets, lags
-      and weights of several topics of one task add up, whichever rows give them. An offset or a lag
-      that one of the topics does not have is unknown for the task.
+      and weights of the topics of a task add up; without that of a topic, a sum is unknown.
     - `threads`, `rack`: of the member, in any of its rows.
 
     `place` rejects a partition that two members run, rows of one partition or member with different
-    values, a topic with two subtopologies, and a row that is given twice. A null says nothing and
-    contradicts nothing.
+    values, a topic with two subtopologies, and a row that is given twice. A null says nothing.
 
     Args:
         rows: any table.
@@ -331,51 +327,3 @@ def _ranges(numbers: Column) -> Column:
     return f.zip_with(
         first, last, lambda low, high: f.struct(low.alias("first"), high.alias("last"))
     )
-
-
-def to_rows(placed: DataFrame) -> DataFrame:
-    """One row per placed copy: group, topic, subtopology, partition, member, role.
-
-    The role is active, standby or warmup. A member without tasks has one row, with nulls. The topic
-    is null unless `place` kept the column `topics` of `from_rows`; a task of several topics has a
-    row for each that has its partition.
-
-    Args:
-        placed: a result of `place`, or plans of `spark-assign batch`. Rejected groups have no rows.
-    """
-    has_topics = "topics" in placed.columns
-    roles = [f.transform(f.col(f"placed.{role}"), partial(_with_role, role)) for role in _ROLES]
-    kept = ["topics"] if has_topics else []
-    members = placed.select("name", *kept, f.explode("clients").alias("member", "placed"))
-    tasks = members.select(
-        "name", *kept, "member", f.explode_outer(f.concat(*roles)).alias("copy")
-    ).withColumns(
-        {
-            "subtopology": _part("copy.task", 1),
-            "partition": _part("copy.task", 2),
-            "role": f.col("copy.role"),
-        }
-    )
-    if has_topics:
-        own = f.try_element_at("topics", f.col("subtopology"))
-        read = f.filter(own, lambda topic: f.exists(topic["partitions"], _has_partition))
-        names = f.transform(read, lambda topic: topic["topic"])
-        tasks = tasks.withColumn("topic", f.explode_outer(names))
-    else:
-        tasks = tasks.withColumn("topic", f.lit(None).cast("string"))
-    return tasks.select(
-        f.col("name").alias("group"), "topic", "subtopology", "partition", "member", "role"
-    )
-
-
-def _has_partition(bounds: Column) -> Column:
-    return f.col("partition").between(bounds["first"], bounds["last"])
-
-
-def _with_role(role: str, task: Column) -> Column:
-    return f.struct(task.alias("task"), f.lit(role).alias("role"))
-
-
-def _part(task: str, number: int) -> Column:
-    """A number of a task such as 0_3, counted from 1."""
-    return f.split_part(task, f.lit("_"), f.lit(number)).cast("int")
