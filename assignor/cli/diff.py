@@ -12,6 +12,7 @@ from rich.text import Text
 
 from assignor.cli.assign.command import chosen_strategy, given_settings
 from assignor.cli.assign.lines import problem_lines
+from assignor.cli.assign.output import output_on_stderr
 from assignor.cli.assign.text import shortener, work_line
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
@@ -117,7 +118,9 @@ def diff(
         try:
             if b is None:
                 read = read_problem(data, settings=given)
-                state, (answer, trace) = read.state, run_with_trace(read.state, chosen)
+                state = read.state
+                with output_on_stderr():
+                    answer, trace = run_with_trace(state, chosen)
             else:
                 state, answer, trace = _two(label, data, after, groups, name=strategy, given=given)
         except RebalanceError as error:

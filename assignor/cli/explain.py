@@ -10,6 +10,7 @@ from rich.text import Text
 
 from assignor.cli.assign.command import chosen_strategy, given_settings
 from assignor.cli.assign.lines import line_error, problem_lines
+from assignor.cli.assign.output import output_on_stderr
 from assignor.cli.assign.text import shortener, work_line
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
@@ -98,14 +99,16 @@ def explain(
             seen += 1
             read = read_problem(data, settings=given)
             task = None if task_name is None else task_index(read, task_name)
-            answer, trace = run_with_trace(read.state, chosen)
+            with output_on_stderr():
+                answer, trace = run_with_trace(read.state, chosen)
             facts = facts_of(
                 read.state,
                 answer,
                 trace=trace,
                 name=shortener(read.state) if form == "text" else None,
             )
-            tried = [] if task is None else changes(facts, task, chosen)
+            with output_on_stderr():
+                tried = [] if task is None else changes(facts, task, chosen)
         except RebalanceError as error:
             failed = True
             say("assignor", line_error(number, error))

@@ -9,7 +9,7 @@ from assignor.problems.files import (
     read_problem,
     result_of,
 )
-from assignor.problems.lines import parse_problem
+from assignor.problems.lines import line_text, parse_problem
 from assignor.problems.measures import (
     Measures,
     balance_of,
@@ -25,10 +25,12 @@ from assignor.problems.schedule import Event, Schedule
 from assignor.problems.values import (
     INSTANCES_KEY,
     ProblemError,
+    checked_object,
     object_at,
     quoted,
     read_client,
     task_of,
+    texts_at,
 )
 
 __all__ = [
@@ -44,8 +46,10 @@ __all__ = [
     "Round",
     "Schedule",
     "balance_of",
+    "checked_object",
     "clients_after",
     "lacking_records",
+    "line_text",
     "measures_of",
     "misplaced_tasks",
     "moves_of",
@@ -60,6 +64,7 @@ __all__ = [
     "regroup",
     "result_of",
     "task_of",
+    "texts_at",
     "total_of",
     "totals",
     "worth_of",

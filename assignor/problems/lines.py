@@ -7,6 +7,8 @@ from typing import Any
 from assignor.problems.values import ProblemError
 from encoding import shown
 
+_BYTE_ORDER_MARK = "\ufeff"
+
 
 class _RepeatedKey(Exception):
     """A key is twice in an object; `json` would silently keep the last value."""
@@ -21,12 +23,30 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return data
 
 
-def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
+def line_text(line: bytes, *, number: int = 1) -> str:
+    """The text of a line, without the byte order mark that some programs begin a file with.
+
+    Raises:
+        ProblemError: the line is not UTF-8; names the first such byte, from 1.
+    """
+    try:
+        return line.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
+    except UnicodeDecodeError as error:
+        byte = line[error.start]
+        raise ProblemError(
+            f"line {number}, byte {error.start + 1}: 0x{byte:02x} is not UTF-8; write it as UTF-8"
+        ) from None
+
+
+def parse_problem(line: str | bytes, *, number: int = 1) -> dict[str, Any]:
     """The JSON object of a line.
 
     Raises:
-        ProblemError: broken JSON (line and column), a key twice in an object, or not an object.
+        ProblemError: bytes that are not UTF-8, broken JSON (line and column), a key twice in an
+            object, or not an object.
     """
+    if isinstance(line, bytes):
+        line = line_text(line, number=number)
     try:
         data = json.loads(line, object_pairs_hook=_unique)
     except _RepeatedKey as error:

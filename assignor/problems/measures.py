@@ -50,9 +50,10 @@ class Measures:
         handoffs, takeovers, stateless_moves, restores, cold, warmups: as in `Moves`.
         restored_records: records that the placed copies of stateful tasks lack, where known;
             copies that stay count too.
-        unknown_restores: placed copies that lack an unknown number of records.
-        balance_before, balance_after, balance_settled: work of the busiest thread over the average,
-            which counts as at least one task; 1 is even. Before: of the tasks that run.
+        unknown_restores: placed copies that lack an unknown number of records, because their lag is
+            unknown, or the end offset sum of a task without state there.
+        balance_before, balance_after, balance_settled: work of the busiest thread over the average
+            of the tasks that run, which counts as at least one task; 1 is even, 0 if none runs.
         gained: defects of the group now, minus those once it has settled.
         touched: hand-offs, stateless moves and restores until the group has settled.
         worth: `gained`, times `gained / touched` if that is below 1; `gained` itself if it is not
@@ -155,54 +156,68 @@ def _touched(state: GroupState, active: IntArray, pairs: IntArray) -> int:
 def balance(state: GroupState, active: IntArray) -> float:
     """Work of the busiest thread over the average; 1 is even.
 
-    The average is over all tasks of the group, and counts as at least one task.
+    The average is over the tasks that threads run, and counts as at least one task.
 
     Args:
         state: the group.
-        active: int [T], the client of each task; tasks on NOBODY add no work to a client.
+        active: int [T], the client of each task; a task on NOBODY does not run.
     """
+    capacity = state.capacity()
+    is_run = (active != NOBODY) & (capacity[active] > 0)
+    if not is_run.any():
+        return 0.0
     _, most = busiest(state, active)
-    count = len(state.tasks)
-    total = float(count if state.weights is None else state.weights.sum())
-    average = max(total / int(state.capacity().sum()), total / count if count else 1.0)
+    count = int(is_run.sum())
+    total = float(count if state.weights is None else state.weights[is_run].sum())
+    average = max(total / int(capacity.sum()), total / count)
     return round(most / average, _DIGITS)
 
 
-def balance_of(capacity: IntArray, held: IntArray, tasks: int) -> float:
+def balance_of(capacity: IntArray, held: IntArray) -> float:
     """As `balance`, of equal tasks by their numbers.
 
     Args:
         capacity: int [C], threads.
         held: int [C], tasks that each client runs.
-        tasks: of the group.
     """
-    most = np.where(capacity > 0, held / np.maximum(capacity, 1), 0.0).max(initial=0.0)
-    return round(float(most) / max(tasks / int(capacity.sum()), 1.0), _DIGITS)
+    run = np.where(capacity > 0, held, 0)
+    most = (run / np.maximum(capacity, 1)).max(initial=0.0)
+    return round(float(most) / max(int(run.sum()) / int(capacity.sum()), 1.0), _DIGITS)
 
 
 def lacking_records(state: GroupState, task: IntArray, client: IntArray) -> IntArray:
-    """Int [P]: records that each (task, client) lacks; LAG_UNKNOWN where that is not known.
+    """Int [P]: records that each (task, client) lacks at most; LAG_UNKNOWN where there is no bound.
 
     A client without state lacks the end offset sum of the task, as does one whose lag is unknown.
     """
+    ends: IntArray = state.end_offset_sums[task]
+    lag = _reported_lags(state, task, client)
+    return np.maximum(np.where(lag == LAG_UNKNOWN, ends, lag), 0)
+
+
+def _reported_lags(state: GroupState, task: IntArray, client: IntArray) -> IntArray:
+    """Int [P]: the lag of each (task, client); the end offset sum where there is no state."""
     width = len(state.clients)
     keys = state.copy_task() * width + state.copy_client
     wanted = task * width + client
     lag: IntArray = state.end_offset_sums[task]
     if len(keys):
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        reported = state.copy_lag[place]
-        lag = np.where((keys[place] == wanted) & (reported != LAG_UNKNOWN), reported, lag)
-    return np.maximum(lag, 0)
+        lag = np.where(keys[place] == wanted, state.copy_lag[place], lag)
+    return lag
 
 
 def records_to_restore(state: GroupState, assignment: TaskAssignment) -> tuple[int, int]:
-    """Records that the placed copies of stateful tasks lack, and copies of which it is unknown."""
+    """Records that the placed copies of stateful tasks lack, and copies of which it is unknown.
+
+    A copy with an unknown lag may lack any number up to the end offset sum, 0 if that is 0.
+    """
     stateful, pairs = np.flatnonzero(state.stateful), assignment.standby_table()
     task = np.concatenate([stateful, pairs[:, 0]])
     client = np.concatenate([assignment.active[stateful], pairs[:, 1]])
-    lacking = lacking_records(state, task, client)
-    is_known = lacking != LAG_UNKNOWN
+    lag = _reported_lags(state, task, client)
+    is_known = (lag != LAG_UNKNOWN) | (state.end_offset_sums[task] == 0)
+    lacking = np.where(lag == LAG_UNKNOWN, 0, np.maximum(lag, 0))
     return total_of(lacking[is_known]), int((~is_known).sum())
 
 

@@ -82,7 +82,8 @@ def moves_of(state: GroupState, assignment: TaskAssignment) -> Moves:
     placed = np.concatenate([active_keys, pairs[:, 0] * width + pairs[:, 1]])
     is_hot: BoolArray = is_among(active_keys, keys[hot])
     is_hot |= anywhere[chosen] & ~is_among(active_keys, keys)
-    could_be_hot = anywhere.copy()
+    # A client without a copy is caught up with a small task, a copy that is behind is not.
+    could_be_hot = anywhere & (np.diff(state.copy_start) < width)
     could_be_hot[task[hot]] = True
     extra = np.bincount(pairs[:, 0], minlength=len(active)) - state.config.num_standby_replicas
     return Moves(

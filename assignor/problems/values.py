@@ -191,7 +191,7 @@ def _lag(value: object, where: str, task: str) -> int:
         )
     if not 0 <= value < LAG_UNKNOWN:
         raise ProblemError(
-            f"{where} reports lag {quoted(value)} for task {task}; lags are 0 or more"
+            f"{where} reports lag {quoted(value)} for task {task}; lags are 0 to {LAG_UNKNOWN - 1}"
         )
     return value
 
@@ -203,5 +203,7 @@ def records_behind(value: object, where: str) -> int:
         ProblemError: it is not a whole number, or below 0; the message starts with `where`.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LAG_UNKNOWN:
-        raise ProblemError(f"{where} has lag {quoted(value)}; give a whole number, 0 or more")
+        raise ProblemError(
+            f"{where} has lag {quoted(value)}; give a whole number, 0 to {LAG_UNKNOWN - 1}"
+        )
     return value

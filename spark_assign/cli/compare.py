@@ -1,30 +1,63 @@
 """``spark-assign compare``: compare plans with other answers, group by group."""
 
 import json
+import re
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
 
 from assignor.cli import complete_path, format_option
+from assignor.problems import (
+    ProblemError,
+    checked_object,
+    object_at,
+    parse_problem,
+    quoted,
+    texts_at,
+)
 from encoding import shown
 from spark_assign.cli.options import job, spark_options, subcommand
-from spark_assign.tables import RESULT, fitted, form_of
+from spark_assign.tables import (
+    POSITION_TYPE,
+    RESULT,
+    BadTable,
+    fitted,
+    form_of,
+    read_groups,
+    with_places,
+)
 
 _SHOWN = 5
+_KINDS = ("active", "standby", "warmup")
+# Every line is parsed as the first one; `with_places` knows its number.
+_LINE_NUMBER = r"^line 1(?:, |: | )"
 _HELP = """Compare plans with answers of `assignor assign --format json`, group by group.
 
 Two answers are equal if every client has the same active, standby and warm-up tasks, and both or
-none ask for a probing rebalance. The order of tasks does not matter.
+none ask for a probing rebalance. The order of tasks does not matter. An answer with `error` has no
+plan and equals none; so does a name that an input gives twice.
 """
 _EXAMPLES = """
 assignor assign --problem groups.jsonl --format json > answers.jsonl
 PROGRAM batch --in groups.jsonl --out plans/
 PROGRAM compare plans/ answers.jsonl
 """
-_EXITS = {0: "all groups are equal", 1: "groups differ, or are in one input only"}
+_EXITS = {
+    0: "all groups are equal",
+    1: "groups differ, have no plan, or are not once in each input",
+    2: "a line is no answer; the message names it",
+}
+_ANSWER = StructType(
+    [RESULT["name"], RESULT["probing"], RESULT["clients"], StructField("problem", StringType())]
+)
+_ARROW = to_arrow_schema(StructType([*_ANSWER, StructField("position", POSITION_TYPE)]))
 
 
 @subcommand(
@@ -54,10 +87,10 @@ def read_results(spark: SparkSession, path: str) -> DataFrame:
     """Results under a path, Parquet or JSON lines.
 
     Raises:
-        BadTable: nothing is there, or a column is missing.
+        BadTable: nothing is there, a column is missing, or a line is no answer.
     """
     if form_of(spark, path) == "jsonl":
-        return spark.read.schema(RESULT).json(path)
+        return _read_lines(spark, path)
     return fitted(spark.read.parquet(path), RESULT, what=path)
 
 
@@ -65,16 +98,19 @@ def compared(left: DataFrame, right: DataFrame) -> dict[str, Any]:
     """Compare two tables of results: number of groups, of equal groups, names of some others.
 
     Args:
-        left: a table in the schema `schemas.RESULT`.
+        left: a table with columns `name`, `probing` and `clients` of `schemas.RESULT`; clients are
+            null where there is no plan.
         right: another.
     """
     left, right = (
-        frame.select("name", _comparable().alias(side))
+        frame.select("name", f.when(f.col("clients").isNotNull(), _comparable()).alias("answer"))
+        .groupBy("name")
+        # Null if the name is given twice, too.
+        .agg(f.when(f.count("*") == 1, f.max("answer")).alias(side))
         for frame, side in ((left, "left"), (right, "right"))
     )
-    pairs = left.join(right, "name", "full_outer").withColumn(
-        "same", f.col("left").eqNullSafe(f.col("right"))
-    )
+    is_same = f.coalesce(f.col("left") == f.col("right"), f.lit(False))  # noqa: FBT003 a value
+    pairs = left.join(right, "name", "full_outer").withColumn("same", is_same)
     [counts] = pairs.agg(
         f.count("*").alias("total"),
         f.coalesce(f.sum(f.col("same").cast("int")), f.lit(0)).alias("equal"),
@@ -92,11 +128,68 @@ def _comparable() -> Column:
     none = f.array().cast("array<string>")
 
     def sorted_entry(pair: Column) -> Column:
-        kinds = [
-            f.sort_array(f.coalesce(pair["value"][kind], none)).alias(kind)
-            for kind in ("active", "standby", "warmup")
-        ]
+        kinds = [f.sort_array(f.coalesce(pair["value"][kind], none)).alias(kind) for kind in _KINDS]
         return f.struct(pair["key"].alias("client"), *kinds)
 
     clients = f.sort_array(f.transform(f.map_entries("clients"), sorted_entry))
-    return f.to_json(f.struct("probing", clients.alias("clients")))
+    probing = f.coalesce("probing", f.lit(False))  # noqa: FBT003 a value, no switch
+    return f.to_json(f.struct(probing.alias("probing"), clients.alias("clients")))
+
+
+def _read_lines(spark: SparkSession, path: str) -> DataFrame:
+    """The answers of JSON lines, in three columns of `RESULT`.
+
+    Raises:
+        BadTable: a line is no answer; names the first by file and line.
+    """
+    source = read_groups(spark, path, form="jsonl").frame
+    schema = StructType([*_ANSWER, StructField("position", POSITION_TYPE)])
+    answers = source.select("value", "position").mapInArrow(_answers, schema)
+    wrong = answers.where("problem is not null").select("problem", "position").limit(_SHOWN)
+    [*found] = with_places(wrong, source, is_text=True).collect()
+    if found:
+        raise BadTable("; ".join(sorted(f"{row.place}: {row.problem}" for row in found)))
+    return answers
+
+
+def _answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The answers of lines; blank lines are left out."""
+    for batch in batches:
+        lines = batch.column("value").cast(pa.binary()).to_pylist()
+        rows = [
+            _answer(line) | {"position": position}
+            for line, position in zip(lines, batch.column("position").to_pylist(), strict=True)
+            if line.strip()
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+
+
+def _answer(line: bytes) -> dict[str, Any]:
+    """Name, probing and clients of an answer, or the problem with it."""
+    try:
+        return _read_answer(line)
+    except ProblemError as error:
+        return {"problem": re.sub(_LINE_NUMBER, "", str(error))}
+
+
+def _read_answer(line: bytes) -> dict[str, Any]:
+    """Name, probing and clients of an answer; the name only if it is an error.
+
+    Raises:
+        ProblemError: the line is no answer.
+    """
+    data = parse_problem(line)
+    name, probing = data.get("name"), data.get("probing")
+    if not isinstance(name, str):
+        raise ProblemError(f"name is {quoted(name)}; give text")
+    if "error" in data and "clients" not in data:
+        return {"name": name}
+    if not isinstance(probing, bool | None):
+        raise ProblemError(f"probing is {quoted(probing)}; give true or false")
+    if "clients" not in data:
+        raise ProblemError("there is neither clients nor error; give an answer of `assign`")
+    clients = {
+        client: {kind: texts_at(checked_object(given, client), kind, client) for kind in _KINDS}
+        for client, given in object_at(data, "clients").items()
+    }
+    return {"name": name, "probing": probing, "clients": list(clients.items())}

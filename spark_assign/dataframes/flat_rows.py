@@ -1,4 +1,4 @@
-"""Flat tables: one row per partition and member in, one row per placed task out.
+"""Flat tables: one row per partition and member becomes one row per group.
 
 This is the shape in which consumer groups are usually recorded. Every topic of a group is a
 subtopology of its own, numbered by name, unless the rows number them; rows of one subtopology and
@@ -6,7 +6,6 @@ partition are one task.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from types import MappingProxyType
 
 from pyspark.errors import AnalysisException
@@ -22,7 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from assignor.placement import LAG_RUNNING
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
 from spark_assign.dataframes.placed_groups import CONFLICT
 from spark_assign.tables import CLIENT, GROUP, TASK, BadTable, fitted
 
@@ -40,12 +39,14 @@ _FIELDS = (
     ("threads", IntegerType()),
     ("rack", StringType()),
 )
-_ROLES = ("active", "standby", "warmup")
 _REQUIRED = ("group", "topic", "partition", "member")
 _TASK = ("group", "subtopology", "partition")
 _OF_MEMBER = ("threads", "rack")
-_OF_PARTITION = ("stateful", "end_offset", "weight")
+_OF_TASK = ("end_offset", "weight")
+_OF_PARTITION = ("stateful", *_OF_TASK)
 _PAIR = "a row has topic and partition, or neither"
+_EXACT = "decimal(38,0)"  # a sum of any 64-bit numbers
+_LARGEST = 2**31 - 1
 _AS_THEY_ARE: Mapping[str, str | Column] = MappingProxyType({})
 
 
@@ -64,11 +65,11 @@ def from_rows(rows: DataFrame, columns: Mapping[str, str | Column] = _AS_THEY_AR
     - `stateful`: whether the task has state, false by default; a task with a standby has state.
     - `end_offset`: records of the state, which a client without it restores. `weight`: work.
     - `subtopology`: the number of the topic's subtopology; all rows have it or none. Offsets, lags
-      and weights of several topics of one task add up.
+      and weights of the topics of a task add up; without that of a topic, a sum is unknown.
     - `threads`, `rack`: of the member, in any of its rows.
 
     `place` rejects a partition that two members run, rows of one partition or member with different
-    values, and a row that is given twice. A null says nothing and contradicts nothing.
+    values, a topic with two subtopologies, and a row that is given twice. A null says nothing.
 
     Args:
         rows: any table.
@@ -76,8 +77,8 @@ def from_rows(rows: DataFrame, columns: Mapping[str, str | Column] = _AS_THEY_AR
             fields that are not listed are columns of that name, if there are any.
 
     Returns:
-        Columns of `group_schema`, `config` null, `topics`: subtopology -> topics with their numbers
-        of partitions, for `to_rows` (pass keep=["topics"] to `place`), and `conflict`: what is
+        Columns of `group_schema`, `config` null, `topics`: subtopology -> topics with the ranges of
+        their partitions, for `to_rows` (pass keep=["topics"] to `place`), and `conflict`: what is
         wrong with the rows of the group, or null.
 
     Raises:
@@ -88,14 +89,21 @@ def from_rows(rows: DataFrame, columns: Mapping[str, str | Column] = _AS_THEY_AR
     flat = _numbered(given)
     read = flat.where("topic is not null or partition is not null")
     clients = _clients(flat)
-    tasks = _tasks(read).groupBy("group").agg(f.collect_list(f.struct(*TASK.names)).alias("tasks"))
+    tasks = (
+        _tasks(read)
+        .groupBy("group")
+        .agg(
+            f.collect_list(f.struct(*TASK.names)).alias("tasks"),
+            f.min("_sum").alias("_sum_conflict"),
+        )
+    )
     # Every group is placed or rejected: without members, without partitions, and without both.
     whole = flat.select("group").distinct()
     for part in (tasks, clients, _topics(read), _conflicts(read)):
         other = part.withColumnRenamed("group", "_group")
         same = f.col("group").eqNullSafe(f.col("_group"))
         whole = whole.join(other, same, "left").drop("_group")
-    conflict = f.coalesce("_conflict", "_client_conflict")
+    conflict = f.coalesce("_conflict", "_client_conflict", "_sum_conflict")
     # Without a list of tasks, other readers reject the group too.
     none = f.array().cast(tasks.schema["tasks"].dataType)
     listed = f.when(conflict.isNull(), f.coalesce("tasks", none))
@@ -168,7 +176,13 @@ def _conflicts(read: DataFrame) -> DataFrame:
         *[_differing(name, what) for name in _OF_PARTITION],
         f.col("repeated"),
     )
-    return partitions.groupBy("group").agg(f.min(conflict).alias("_conflict"))
+    topics = partitions.groupBy("group", "topic").agg(
+        f.min(conflict).alias("of_partition"),
+        f.collect_set("subtopology").alias("subtopologys"),
+    )
+    has_two = _differing("subtopology", f.concat(f.lit("topic "), "topic"))
+    of_topic = f.coalesce("of_partition", f.when(f.col("topic").isNotNull(), has_two))
+    return topics.groupBy("group").agg(f.min(of_topic).alias("_conflict"))
 
 
 def _merged(name: str) -> Column:
@@ -201,6 +215,12 @@ def _renamed(rows: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
     try:
         return rows.select(*[column.alias(name) for name, column in given.items()])
     except AnalysisException as error:
+        if error.getCondition() == "AMBIGUOUS_REFERENCE":
+            name = (error.getMessageParameters() or {}).get("name", "")
+            raise BadTable(
+                f"the rows have several columns {name}; rename or drop all but one (their columns: "
+                f"{', '.join(rows.columns)})"
+            ) from None
         named = ", ".join(f"{name}: {c}" for name, c in columns.items() if isinstance(c, str))
         raise BadTable(
             f"columns: a name or an expression is wrong ({named}); the rows have the columns "
@@ -210,26 +230,36 @@ def _renamed(rows: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
 
 
 def _tasks(read: DataFrame) -> DataFrame:
-    """One row per task (`TASK`) with its group; two for a task that two members run."""
+    """One row per task (`TASK`) with its group, and `_sum`, the conflict of a sum, or null.
+
+    A task that two members run has two rows.
+    """
     is_standby = f.coalesce("standby", f.lit(False))  # noqa: FBT003 a value, no switch
     copies = read.groupBy(*_TASK, "member", is_standby.alias("standby")).agg(
         _sum_if_known("lag"),
-        _sum_if_known("end_offset"),
-        f.sum("weight").alias("weight"),
+        f.collect_set(f.struct("topic")).alias("topics"),
+        *[_values_of_topics(name) for name in _OF_TASK],
         f.coalesce(f.bool_or("stateful"), f.lit(False)).alias("stateful"),  # noqa: FBT003 as above
     )
     tasks = copies.groupBy(*_TASK).agg(
         f.collect_set(f.when(~f.col("standby"), f.col("member"))).alias("owners"),
         f.collect_list(f.struct("member", "standby", "lag")).alias("held"),
         (f.bool_or("stateful") | f.bool_or("standby")).alias("stateful"),
-        f.max("end_offset").alias("end_offset_sum"),
-        f.max("weight").alias("weight"),
+        *[_merged(name) for name in ("topics", *_OF_TASK)],
     )
+    end = f.when(f.size("end_offset") == f.size("topics"), _sum_of("end_offset", _EXACT))
+    lag = f.array_max(f.transform("held", lambda copy: copy["lag"]))
+    too_large = f.coalesce(_too_large("end_offset", end), _too_large("lag", lag))
     held = f.filter("held", lambda copy: copy["member"].isNotNull() & f.col("stateful"))
     with_owners = tasks.select("*", f.explode_outer("owners").alias("owner"))
     none = {name: f.lit(None).cast(TASK[name].dataType) for name in TASK.names if "_racks" in name}
-    columns = {"copies": f.transform(held, _copy).cast(TASK["copies"].dataType)} | none
-    return with_owners.withColumns(columns).select("group", *TASK.names)
+    columns = {
+        "copies": f.transform(held, _copy).cast(TASK["copies"].dataType),
+        "end_offset_sum": end.try_cast("bigint"),
+        "weight": f.when(f.size("weight") > 0, _sum_of("weight", "double")),
+        "_sum": too_large,
+    } | none
+    return with_owners.withColumns(columns).select("group", *TASK.names, "_sum")
 
 
 def _copy(held: Column) -> Column:
@@ -237,69 +267,63 @@ def _copy(held: Column) -> Column:
     running = f.when(~held["standby"], f.lit(LAG_RUNNING))
     return f.struct(
         held["member"].alias("client"),
-        f.coalesce(held["lag"], running).alias("lag"),
+        f.coalesce(held["lag"].try_cast("bigint"), running).alias("lag"),
         f.lit(None).cast("boolean").alias("stalled"),
     )
 
 
 def _sum_if_known(name: str) -> Column:
-    """The sum of a column; null if any value is null."""
-    return f.when(f.count_if(f.col(name).isNull()) == 0, f.sum(name)).alias(name)
+    """The exact sum of a column; null if any value is null."""
+    is_known = f.count_if(f.col(name).isNull()) == 0
+    return f.when(is_known, f.sum(f.col(name).cast(_EXACT))).alias(name)
+
+
+def _values_of_topics(name: str) -> Column:
+    """Each topic with its value of a column, without null."""
+    pair = f.struct("topic", f.col(name).alias("value"))
+    return f.collect_set(f.when(f.col(name).isNotNull(), pair)).alias(name)
+
+
+def _sum_of(name: str, kind: str) -> Column:
+    """The sum of `_values_of_topics`, which does not depend on the order of the rows."""
+    values = f.transform(f.sort_array(name), lambda pair: pair["value"].cast(kind))
+    return f.aggregate(values, f.lit(0).cast(kind), lambda total, value: (total + value).cast(kind))
+
+
+def _too_large(name: str, total: Column) -> Column:
+    """The conflict of a sum that is no valid number; null without one."""
+    most = LAG_UNKNOWN - 1
+    task = f.concat(f.col("subtopology"), f.lit("_"), f.col("partition"))
+    reason = f.concat(
+        f.lit("the values of task "), task, f.lit(f" add up to more than {most}; correct them")
+    )
+    return f.when(total > most, _conflict(f.lit(name), total.cast("string"), reason))
 
 
 def _topics(read: DataFrame) -> DataFrame:
-    """Subtopology -> topics with their numbers of partitions, of each group."""
+    """Subtopology -> topics with the ranges of their partitions, of each group."""
     sizes = (
         read.where("topic is not null and subtopology is not null")
+        .where(f.col("partition").between(0, _LARGEST))
         .groupBy("group", "subtopology", "topic")
-        .agg((f.max("partition") + 1).alias("partitions"))
+        .agg(f.sort_array(f.collect_set(f.col("partition").cast("bigint"))).alias("numbers"))
     )
-    by_subtopology = sizes.groupBy("group", "subtopology").agg(
+    ranges = sizes.withColumn("partitions", _ranges(f.col("numbers")))
+    by_subtopology = ranges.groupBy("group", "subtopology").agg(
         f.sort_array(f.collect_list(f.struct("topic", "partitions"))).alias("topics")
     )
     entries = f.map_from_entries(f.collect_list(f.struct("subtopology", "topics")))
     return by_subtopology.groupBy("group").agg(entries.alias("topics"))
 
 
-def to_rows(placed: DataFrame) -> DataFrame:
-    """One row per placed copy: group, topic, subtopology, partition, member, role.
+def _ranges(numbers: Column) -> Column:
+    """First and last of each run of sorted numbers that follow one another."""
 
-    The role is active, standby or warmup. A member without tasks has one row, with nulls. The topic
-    is null unless `place` kept the column `topics` of `from_rows`; a task of several topics has a
-    row for each that has its partition.
+    def has(place: Column, number: Column) -> Column:
+        return f.coalesce(f.get(numbers, place) == number, f.lit(False))  # noqa: FBT003 a value
 
-    Args:
-        placed: a result of `place`, or plans of `spark-assign batch`. Rejected groups have no rows.
-    """
-    has_topics = "topics" in placed.columns
-    roles = [f.transform(f.col(f"placed.{role}"), partial(_with_role, role)) for role in _ROLES]
-    kept = ["topics"] if has_topics else []
-    members = placed.select("name", *kept, f.explode("clients").alias("member", "placed"))
-    tasks = members.select(
-        "name", *kept, "member", f.explode_outer(f.concat(*roles)).alias("copy")
-    ).withColumns(
-        {
-            "subtopology": _part("copy.task", 1),
-            "partition": _part("copy.task", 2),
-            "role": f.col("copy.role"),
-        }
+    first = f.filter(numbers, lambda number, place: ~has(place - 1, number - 1))
+    last = f.filter(numbers, lambda number, place: ~has(place + 1, number + 1))
+    return f.zip_with(
+        first, last, lambda low, high: f.struct(low.alias("first"), high.alias("last"))
     )
-    if has_topics:
-        own = f.try_element_at("topics", f.col("subtopology"))
-        read = f.filter(own, lambda topic: f.col("partition") < topic["partitions"])
-        names = f.transform(read, lambda topic: topic["topic"])
-        tasks = tasks.withColumn("topic", f.explode_outer(names))
-    else:
-        tasks = tasks.withColumn("topic", f.lit(None).cast("string"))
-    return tasks.select(
-        f.col("name").alias("group"), "topic", "subtopology", "partition", "member", "role"
-    )
-
-
-def _with_role(role: str, task: Column) -> Column:
-    return f.struct(task.alias("task"), f.lit(role).alias("role"))
-
-
-def _part(task: str, number: int) -> Column:
-    """A number of a task such as 0_3, counted from 1."""
-    return f.split_part(task, f.lit("_"), f.lit(number)).cast("int")

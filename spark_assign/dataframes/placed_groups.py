@@ -97,11 +97,12 @@ def place(
     options = Options(strategy=strategy, settings=_frozen(config), stop_at_reject=False)
     key = name_key(groups.sparkSession)
     kept = check_kept(groups.schema, keep, what=_TABLE, key=key)
-    rows = _readable(groups, kept, problem)
+    own = _own_names(groups.columns, len(kept))
+    rows = _readable(groups, dict(zip(own, kept, strict=True)), problem)
     group = f.col("name" if problem is None else _PROBLEM)
     spread = rows.repartition(group) if partitions is None else rows.repartition(partitions, group)
     schema = StructType([*kept, *place_schema()])
-    names = tuple(field.name for field in kept)
+    names = dict(zip(own, [field.name for field in kept], strict=True))
     has_conflicts = CONFLICT.name in rows.columns
     kernel = _kernel(options, names, problem, on_error, has_conflicts=has_conflicts)
     return spread.mapInArrow(kernel, schema)
@@ -132,13 +133,17 @@ def _frozen(config: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
     )
 
 
-def _readable(groups: DataFrame, kept: Sequence[StructField], problem: str | None) -> DataFrame:
+def _readable(groups: DataFrame, own: Mapping[str, StructField], problem: str | None) -> DataFrame:
     """The columns that workers read, and those to keep under names that mean nothing to a reader.
+
+    Args:
+        groups: the table.
+        own: such a name -> column to keep.
+        problem: the column of problems, if they are read.
 
     Raises:
         BadTable: a column is missing or of another type.
     """
-    own = dict(zip(_own_names(len(kept)), kept, strict=True))
     aliases = [f.col(quoted(field.name)).alias(name) for name, field in own.items()]
     if problem is None:
         fields = [StructField(name, field.dataType) for name, field in own.items()]
@@ -156,21 +161,28 @@ def _readable(groups: DataFrame, kept: Sequence[StructField], problem: str | Non
     return groups.select(*aliases, f.col(quoted(problem)).alias(_PROBLEM))
 
 
-def _own_names(count: int) -> list[str]:
-    return [f"_kept_{number}" for number in range(count)]
+def _own_names(taken: Sequence[str], count: int) -> list[str]:
+    """Names that no column of a table has, capitals or not."""
+    prefix = "_kept_"
+    while any(name.lower().startswith(prefix) for name in taken):
+        prefix = f"_{prefix}"
+    return [f"{prefix}{number}" for number in range(count)]
 
 
 def _kernel(
     options: Options,
-    kept: tuple[str, ...],
+    kept: Mapping[str, str],
     problem: str | None,
     on_error: str,
     *,
     has_conflicts: bool,
 ) -> Kernel:
-    """The function for `mapInArrow`; every row of a batch yields one row."""
+    """The function for `mapInArrow`; every row of a batch yields one row.
+
+    `kept` has the names of columns to keep, by those under which they are read.
+    """
     read = table_reader(options) if problem is None else problem_reader(options)
-    own = _own_names(len(kept))
+    own, names = list(kept), [*kept.values(), *RESULT.names, "reject"]
     read_too = [*own, *[CONFLICT.name] * has_conflicts]
 
     def place_rows(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -182,7 +194,6 @@ def _kernel(
             if on_error == "fail":
                 _raise_first(answers.column("name"), rejects)
             found = [answers.column(name) for name in (*own, *RESULT.names)]
-            names = [*kept, *RESULT.names, "reject"]
             yield pa.RecordBatch.from_arrays([*found, rejects], names)
 
     return place_rows

@@ -189,7 +189,7 @@ def snapshot_groups(spark: SparkSession, store: str) -> Groups:
 
 
 def _problem(line: bytes, settings: tuple[tuple[str, object], ...]) -> pa.RecordBatch:
-    data = parse_problem(line.decode("utf-8", errors="replace"))
+    data = parse_problem(line)
     problem = read_problem(data, settings=dict(settings))
     return group_batch([(problem.name, problem.state)])
 

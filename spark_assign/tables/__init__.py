@@ -13,7 +13,7 @@ from spark_assign.tables.inputs import (
     read_table,
 )
 from spark_assign.tables.output import Stage, staged
-from spark_assign.tables.places import POSITION, SkippedLine, file_of
+from spark_assign.tables.places import POSITION, SkippedLine, file_of, with_places
 from spark_assign.tables.reject_rows import (
     REJECTS,
     first_sentences,
@@ -21,7 +21,7 @@ from spark_assign.tables.reject_rows import (
     rejects_with_places,
     write_rejects,
 )
-from spark_assign.tables.rejects import REJECT, Position, Reject, printable_name
+from spark_assign.tables.rejects import POSITION_TYPE, REJECT, Position, Reject, printable_name
 from spark_assign.tables.repeats import repeated_names, repeated_rejects, without
 from spark_assign.tables.results import (
     ANSWER,
@@ -55,6 +55,7 @@ __all__ = [
     "MEASURES",
     "PLACEMENT",
     "POSITION",
+    "POSITION_TYPE",
     "REJECT",
     "REJECTS",
     "RESULT",
@@ -94,6 +95,7 @@ __all__ = [
     "states_of",
     "step",
     "total",
+    "with_places",
     "without",
     "write_rejects",
 ]

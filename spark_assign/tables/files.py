@@ -11,6 +11,7 @@ _SIZED = 5_000
 _DEPTH = 8
 _BUFFER = 1 << 16
 _LONGEST = 2**31 - 1
+_BREAK = b"\n"
 
 
 class Files:
@@ -118,7 +119,7 @@ class Lines:
         """
         self._stream.seek(at)
         hadoop = self._jvm.org.apache.hadoop
-        reader = hadoop.util.LineReader(self._stream, _BUFFER)
+        reader = hadoop.util.LineReader(self._stream, _BUFFER, bytearray(_BREAK))
         return at + int(reader.readLine(hadoop.io.Text(), 0, most))
 
     def start(self, at: int) -> int:
@@ -127,7 +128,7 @@ class Lines:
             low = max(0, at - _BUFFER)
             self._stream.seek(low)
             before = bytes(self._stream.readNBytes(at - low))
-            found = max(before.rfind(b"\n"), before.rfind(b"\r"))
+            found = before.rfind(_BREAK)
             if found >= 0:
                 return low + found + 1
             at = low

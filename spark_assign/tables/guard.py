@@ -30,11 +30,11 @@ def guarded(name: str, step: Callable[[], _T], *, column: str = "", value: str =
             f"group {shown(name) or 'without a name'} needs more memory than a worker has; give "
             "fewer --cores, or a --huge-tasks below its number of tasks"
         ) from None
-    except Exception as error:  # noqa: BLE001 any error is a reject
+    except (Exception, GeneratorExit) as error:  # noqa: BLE001 any error is a reject
         return Reject(name=name, column=column, value=value, reason=reason_of(error))
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """The reason of a reject: the message of a RebalanceError, else the error with its type."""
     if isinstance(error, RebalanceError):
         return str(error)

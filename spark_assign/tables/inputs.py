@@ -109,7 +109,8 @@ def _lines(
 ) -> Groups:
     sizes = Files(spark, path).data_sizes(path)
     is_packed = any(name.endswith(_PACKED) for name in sizes)
-    reader = spark.read
+    # By default a carriage return within a line ends it, too.
+    reader = spark.read.option("lineSep", "\n")
     if line_limit is not None and not is_packed:
         reader = reader.option("mapreduce.input.linerecordreader.line.maxlength", line_limit)
     lines = reader.text(path)

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
+from assignor.problems import ProblemError, parse_problem
 from spark_assign.tables.inputs import Groups
 from spark_assign.tables.places import POSITION, with_places
 from spark_assign.tables.reject_rows import SENTENCES
-from spark_assign.tables.rejects import POSITION_TYPE, REJECT
+from spark_assign.tables.rejects import POSITION_TYPE, REJECT, printable_name
 
-_REPEATED = "_repeated"
+_REPEATED, _OWN = "_repeated", "_own_name"
 _PLACED = StructType([REJECT["name"], StructField(POSITION, POSITION_TYPE), REJECT["place"]])
 
 
@@ -26,7 +27,8 @@ def repeated_names(groups: Groups) -> DataFrame:
 
 def without(groups: Groups, names: DataFrame) -> Groups:
     """The groups with other names."""
-    frame = groups.frame.join(names, _name(groups).eqNullSafe(f.col(_REPEATED)), "left_anti")
+    named = groups.frame.withColumn(_OWN, _name(groups))
+    frame = named.join(names, f.col(_OWN) == f.col(_REPEATED), "left_anti").drop(_OWN)
     return replace(groups, frame=frame)
 
 
@@ -63,4 +65,15 @@ def repeated_rejects(groups: Groups, names: DataFrame) -> DataFrame:
 
 
 def _name(groups: Groups) -> Column:
-    return f.get_json_object("value", "$.name") if groups.is_text else f.col("name")
+    # Not `get_json_object`, for which 5 and "5" are one name.
+    return _name_of_line(f.col("value").cast("binary")) if groups.is_text else f.col("name")
+
+
+@f.udf(returnType=StringType(), useArrow=False)
+def _name_of_line(line: bytearray | None) -> str | None:
+    """The name of the group of a line; null if the line or the name is invalid."""
+    try:
+        name = parse_problem(bytes(line or b"")).get("name")
+    except ProblemError:
+        return None
+    return name if isinstance(name, str) and printable_name(name) == name else None

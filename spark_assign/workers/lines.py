@@ -1,6 +1,5 @@
 """Read lines of text, one problem each; note what the driver must know of all lines."""
 
-import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from spark_assign.workers.kernel import Options, Read, ReadSome
 from spark_assign.workers.problem_columns import quick_state
 
 _SHOWN = 80
+_BYTES = 4  # of a character in UTF-8, at most
 _NO_TEXT = "the name has half a surrogate pair, which UTF-8 cannot encode; give a valid text"
 _HASH_BYTES = 8
 _LINE_NUMBER = re.compile(r"^line 1(?:, |: | )")
@@ -88,7 +88,7 @@ def problem_reader(options: Options) -> Read:
 
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
         for line in _lines(batch):
-            name, state, _ = _read_line(_text(line), settings)
+            name, state, _ = _read_line(line, settings)
             yield name, state
 
     return read
@@ -104,7 +104,7 @@ def noting_reader(options: Options, notes: Notes) -> ReadSome:
             if not line.strip():
                 yield "", None
                 continue
-            name, state, key = _read_line(_text(line), settings)
+            name, state, key = _read_line(line, settings)
             if key is not None:
                 names.append(_hash(key))
             if isinstance(state, Reject) or len(state.tasks) <= notes.huge_tasks:
@@ -123,32 +123,27 @@ def _lines(batch: pa.RecordBatch) -> Iterator[bytes]:
         yield line or b""
 
 
-def _text(line: bytes) -> str:
-    """A line as text; bytes that are not UTF-8 must fail their own line only."""
-    return line.decode("utf-8", errors="replace")
-
-
 def _read_line(
-    text: str, settings: Mapping[str, object]
+    line: bytes, settings: Mapping[str, object]
 ) -> tuple[str, GroupState | Reject, str | None]:
     """Name and state of the group of a line, and the text that must not be the name of another."""
-    value = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    data = guarded("", lambda: parse_problem(text), column="value", value=value)
+    head = line[: _BYTES * (_SHOWN + 1)].decode("utf-8", errors="replace").rstrip("\r")
+    value = head if len(head) <= _SHOWN else f"{head[:_SHOWN]}..."
+    data = guarded("", lambda: parse_problem(line), column="value", value=value)
     if isinstance(data, Reject):
         return "", _unnumbered(data), None
     given = data.get("name")
     name = given if isinstance(given, str) else ""
     if printable_name(name) != name:
         shown_name = printable_name(name)
-        return name, Reject(name=name, column="name", value=shown_name, reason=_NO_TEXT), name
+        return name, Reject(name=name, column="name", value=shown_name, reason=_NO_TEXT), None
     state = guarded(
         name,
         lambda: quick_state(data, settings) or read_problem(data, settings=settings).state,
         column="" if name else "value",
         value=value,
     )
-    key = given if given is None or isinstance(given, str) else json.dumps(given)
-    return name, state, key
+    return name, state, given if isinstance(given, str) else None
 
 
 def _hash(key: str) -> int:

@@ -234,7 +234,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Problem]:
     if len(raw) > _FILE_LIMIT:
         raise ProblemError(f"{path} has more than {_FILE_LIMIT} bytes; this is not a saved group")
     try:
-        data = parse_problem(raw.decode("utf-8", errors="replace"))
+        data = parse_problem(raw)
         problem = read_problem(data)
         _check_sizes(data.get("end_offset_sums") or {})
     except RebalanceError as error:

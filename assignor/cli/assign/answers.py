@@ -18,8 +18,16 @@ from typing import Any
 import numpy as np
 
 from assignor.cli.assign.lines import line_error
+from assignor.cli.assign.output import output_on_stderr
 from assignor.cli.assign.text import print_answer, print_rounds
-from assignor.placement import LAG_UNKNOWN, GroupState, Strategy, named_strategy, run_with_trace
+from assignor.placement import (
+    LAG_UNKNOWN,
+    GroupState,
+    Strategy,
+    error_line,
+    named_strategy,
+    run_with_trace,
+)
 from assignor.problems import (
     LagMemory,
     Problem,
@@ -100,10 +108,11 @@ class Assigner:
             ConfigError: no strategy has this name.
         """
         self._options = options
-        self._strategy = named_strategy(options.strategy)
+        with output_on_stderr():
+            self._strategy = named_strategy(options.strategy)
 
-    def answer(self, number: int, line: str, memory: LagMemory) -> Answer:
-        """Return what is printed for a line; an invalid group becomes an error.
+    def answer(self, number: int, line: bytes, memory: LagMemory) -> Answer:
+        """Return what is printed for a line; a group that cannot be assigned becomes an error.
 
         Args:
             number: of the line, from 1.
@@ -120,14 +129,24 @@ class Assigner:
             with redirect_stdout(caught):
                 answer = _simulate if given.simulate else _answer
                 is_settled = answer(problem, self._strategy, given.strategy, given.form)
-        except RebalanceError as error:
+        except (Exception, GeneratorExit) as error:
+            if not isinstance(error, RebalanceError | MemoryError | GeneratorExit):
+                raise
+            why = str(error) if isinstance(error, RebalanceError) else _failed(error)
             group = f"group {shown(label)}" if label else "group without a name"
             if given.form == "json":
                 with redirect_stdout(caught):
-                    _emit({"name": label, "error": str(error)})
-            sentence = line_error(number, error, group)
+                    _emit({"name": label, "error": why})
+            sentence = line_error(number, why, group)
             return Answer(text=caught.getvalue(), error=sentence, name=name)
         return Answer(text=caught.getvalue(), name=name, is_endless=not is_settled)
+
+
+def _failed(error: BaseException) -> str:
+    """Return why a group cannot be assigned whose strategy or size raised this."""
+    if isinstance(error, MemoryError):
+        return f"the group needs more memory than the process has, {error_line(error)}"
+    return f"the strategy failed, {error_line(error)}"
 
 
 @contextmanager
@@ -146,7 +165,8 @@ def rare_collections() -> Iterator[None]:
 def _answer(problem: Problem, strategy: Strategy, name: str, form: str) -> bool:
     """Print the assignment of a group; True."""
     started = time.perf_counter()
-    assignment, trace = run_with_trace(problem.state, strategy)
+    with output_on_stderr():
+        assignment, trace = run_with_trace(problem.state, strategy)
     millis = (time.perf_counter() - started) * 1000
     found = measures_of(problem.state, assignment, trace)
     if form == "json":
@@ -159,7 +179,8 @@ def _answer(problem: Problem, strategy: Strategy, name: str, form: str) -> bool:
 def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> bool:
     """Simulate a problem and print the result; False if it never settled."""
     started = time.perf_counter()
-    phases = list(play_problem(problem, strategy))
+    with output_on_stderr():
+        phases = list(play_problem(problem, strategy))
     millis = (time.perf_counter() - started) * 1000
     is_settled = all(not rounds[-1].assignment.followup for _, rounds in phases)
     last = phases[-1][1][-1]

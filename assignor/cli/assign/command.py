@@ -13,6 +13,7 @@ import click
 
 from assignor.cli.assign.answers import Answer, Assigner, Options, rare_collections
 from assignor.cli.assign.lines import problem_lines
+from assignor.cli.assign.output import output_on_stderr
 from assignor.cli.assign.workers import answers_of_workers
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
@@ -126,7 +127,8 @@ def chosen_strategy(name: str) -> Strategy:
         BadInput: no strategy has this name.
     """
     try:
-        return named_strategy(name)
+        with output_on_stderr():
+            return named_strategy(name)
     except ConfigError as error:
         raise BadInput(str(error)) from None
 

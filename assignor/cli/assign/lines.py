@@ -10,7 +10,7 @@ LINE_LIMIT = 1 << 30
 _BLOCK = 1 << 18
 
 
-def problem_lines(stream: IO[bytes]) -> Iterator[str]:
+def problem_lines(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines that are not blank.
 
     Raises:
@@ -19,7 +19,7 @@ def problem_lines(stream: IO[bytes]) -> Iterator[str]:
     while line := stream.readline(LINE_LIMIT):
         _check(len(line))
         if line.strip():
-            yield text_of(line)
+            yield line
 
 
 def line_blocks(stream: IO[bytes]) -> Iterator[list[bytes]]:
@@ -58,12 +58,7 @@ def _check(size: int) -> None:
         raise BadInput(f"a line is longer than {LINE_LIMIT} bytes; split the groups")
 
 
-def text_of(line: bytes) -> str:
-    """Return a line as text; bytes that are not UTF-8 become replacement characters."""
-    return line.decode("utf-8", errors="replace")
-
-
-def line_error(number: int, error: RebalanceError, group: str = "") -> str:
+def line_error(number: int, error: RebalanceError | str, group: str = "") -> str:
     """Return the message for an invalid line, which names its number once.
 
     Args:

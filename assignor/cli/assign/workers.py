@@ -24,7 +24,7 @@ from queue import SimpleQueue
 from typing import IO
 
 from assignor.cli.assign.answers import GARBAGE, Answer, Assigner, Options, rare_collections
-from assignor.cli.assign.lines import line_blocks, text_of
+from assignor.cli.assign.lines import line_blocks
 from assignor.cli.toolkit.exit_status import EnvironmentFailed
 from assignor.problems import LagMemory
 
@@ -150,7 +150,7 @@ def _answer_block(options: Options, block: _Block) -> _Answers:
     """Answer a block in a worker."""
     assigner, memory = Assigner(options), LagMemory()
     numbered = enumerate(block.lines, start=block.first)
-    answers = [assigner.answer(number, text_of(line), memory) for number, line in numbered]
+    answers = [assigner.answer(number, line, memory) for number, line in numbered]
     return _Answers(answers=answers, memory=memory)
 
 
@@ -185,6 +185,5 @@ def _in_sequence(
             continue
         if not answer.name or answer.name != memory.name:
             return answers, answered.memory
-        line = text_of(block.lines[index])
-        answers[index] = assigner.answer(block.first + index, line, memory)
+        answers[index] = assigner.answer(block.first + index, block.lines[index], memory)
     return answers, memory

@@ -45,8 +45,8 @@ class GroupGain:
             for counts in (running, settled)
         )
         return cls(
-            balance_before=balance_of(capacity, running[1], tasks),
-            balance_settled=balance_of(capacity, settled[1], tasks),
+            balance_before=balance_of(capacity, running[1]),
+            balance_settled=balance_of(capacity, settled[1]),
             evened=before - after,
             threads=int(capacity.sum()),
         )

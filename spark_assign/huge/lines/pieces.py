@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
 
+from assignor.problems import line_text
 from spark_assign.huge.lines.problem import read_long_problem
 from spark_assign.huge.lines.rows import client_array, task_batches
 from spark_assign.tables import CLIENT, TASK, Reject, guarded
@@ -118,9 +119,10 @@ def _found(chunks: Iterable[bytes], line: LongLine) -> tuple[bytes, int, int] | 
 def _rows(text: bytes, number: int, before: int) -> Iterator[pa.RecordBatch]:
     """The rows of a group."""
     start = text[:_SHOWN].decode("utf-8", errors="replace")
-    decoded = text.decode("utf-8", errors="replace")
     head = {"line": number, "before": before}
-    read = guarded("", lambda: read_long_problem(decoded), column="value", value=f"{start}...")
+    read = guarded(
+        "", lambda: read_long_problem(line_text(text)), column="value", value=f"{start}..."
+    )
     if isinstance(read, Reject):
         rejected = {"column": read.column, "value": read.value, "reason": read.reason}
         yield _batch("head", pa.array([head | rejected], _ARROW.field("head").type))

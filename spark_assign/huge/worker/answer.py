@@ -126,12 +126,14 @@ def _gains(rows: Rows, group: Group, active: Ints, standbys: Ints) -> list[int]:
 
 def _lacking(rows: Rows, index: Ints, client: Ints) -> tuple[int, int]:
     """Records that the copies of stateful tasks lack, where known; copies of which it is not."""
-    lag = rows.ends[index]
+    ends = rows.ends[index]
+    lag = ends
     for column in range(rows.copy_client.shape[1]):
         reported = rows.copy_lag[:, column][index]
-        same = (rows.copy_client[:, column][index] == client) & (reported != LAG_UNKNOWN)
+        same = rows.copy_client[:, column][index] == client
         lag = np.where(same, np.maximum(reported, 0), lag)
-    lag = lag[rows.stateful[index]]
+    # As `records_to_restore`: nothing is lacking where there is nothing to restore.
+    lag = np.where((lag == LAG_UNKNOWN) & (ends == 0), 0, lag)[rows.stateful[index]]
     is_known = lag != LAG_UNKNOWN
     return total_of(lag[is_known]), int((~is_known).sum())
 
@@ -141,7 +143,9 @@ def _restores(
 ) -> tuple[Bools, Bools]:
     """Bool, Bool: copies on clients without state; active tasks behind a caught-up copy."""
     hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
-    has_hot = anywhere | hot.any(axis=1)
+    # As `moves_of`: the client that is caught up is another one.
+    has_other = (rows.copy_client != NOBODY).sum(axis=1) < len(group.clients)
+    has_hot = (anywhere & has_other) | hot.any(axis=1)
     found, is_hot = np.zeros(len(index), np.bool_), np.zeros(len(index), np.bool_)
     for column in range(rows.copy_client.shape[1]):
         same = rows.copy_client[:, column][index] == client

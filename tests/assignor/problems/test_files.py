@@ -76,7 +76,10 @@ REFUSED = {
     'task 0_1 runs on a, and c reports lag "running"': problem(
         clients={name: {"lags": {"0_1": "running"}} for name in ("c", "a")}
     ),
-    "client a reports lag -3 for task 0_0; lags are 0 or more": client(lags={"0_0": -3}),
+    f"client a reports lag -3 for task 0_0; lags are 0 to {2**63 - 2}": client(lags={"0_0": -3}),
+    f"client a reports lag {2**63 - 1} for task 0_0; lags are 0 to {2**63 - 2}": client(
+        lags={"0_0": 2**63 - 1}
+    ),
     "client a reports lag 'soon' for task 0_0": client(lags={"0_0": "soon"}),
     "no clients": problem(clients={}),
     "client a has threads -1": client(threads=-1),
@@ -135,6 +138,8 @@ def test_an_unknown_setting_is_refused_with_the_nearest_known_one():
         ('{"name": }', "line 3, column 10: broken JSON"),
         ('{"a": {"b": 1, "c": 2, "b": 1}}', "line 3: key b is given twice in one object; give it"),
         ("[1]", "line 3 is not a JSON object"),
+        (b"\xef\xbb\xbf[1]", "line 3 is not a JSON object"),
+        (b'{"name": "bad\xfe"}', "line 3, byte 14: 0xfe is not UTF-8; write it as UTF-8"),
         ("[" * 100_000, "line 3: broken JSON, nested too deeply"),
         ('{"a": 1' + "0" * 5000 + "}", "line 3, a number: broken JSON"),
     ],

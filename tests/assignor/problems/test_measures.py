@@ -58,7 +58,10 @@ def test_tasks_that_do_not_run_are_gained_by_starting_them_where_their_state_is(
     assert (found.takeovers, found.restores) == (2, 1)
     # Of the four tasks of its share, `a` may have three: one goes to `c`, which restores it.
     assert (found.gained, found.touched, found.worth) == (2, 1, 2.0)
-    assert found.balance_before == round(2 / 3, 3)
+    # Of the tasks that run; those that nobody runs are no load.
+    assert found.balance_before == 1.0
+    assert measured(state("aa----", clients="ab")).balance_before == 2.0
+    assert measured(state("------", clients="ab")).balance_before == 0.0
 
 
 def test_missing_standbys_are_gained_by_restoring_them():
@@ -105,6 +108,21 @@ def test_unknown_sizes_are_counted_and_huge_ones_add_up():
     found = measured(group, "sticky")
     assert (found.restored_records, found.unknown_restores) == (LAG_UNKNOWN, 0)
     assert total_of(np.array([2**62, 2**61, 5])) == 2**62 + 2**61 + 5
+
+
+def test_copy_with_an_unknown_lag_lacks_an_unknown_number_of_records():
+    lags = {"a": {TaskId(0, 0): LAG_UNKNOWN, TaskId(0, 1): 7}}
+    found = measured(state("a-----", clients="a", lags=lags), "sticky")
+    assert (found.restored_records, found.unknown_restores) == (4 * 1_000_000 + 7, 1)
+
+
+def test_start_is_cold_only_if_another_client_is_caught_up():
+    lags = {"a": {TaskId(0, 0): 20_000}}
+    for clients, cold in (("a", 0), ("ab", 1)):
+        group = state("------", clients=clients, lags=lags)
+        group = replace(group, end_offset_sums=np.zeros(6, dtype=np.int64))
+        on_a = TaskAssignment(active=np.zeros(6, dtype=np.int64))
+        assert measures_of(group, on_a).cold == cold
 
 
 def test_weights_count_work_and_not_tasks():
@@ -159,14 +177,16 @@ def random_groups(draw):
 def test_records_are_those_that_each_copy_lacks(group, strategy):
     assignment, _ = run_with_trace(group, named_strategy(strategy))
     placed = [(t, int(assignment.active[t])) for t in np.flatnonzero(group.stateful).tolist()]
-    expected = []
+    expected, known, unknown = [], 0, 0
     for task, client in [*placed, *assignment.standbys]:
-        lag = dict(group.copies(task)).get(client, LAG_UNKNOWN)
         end = int(group.end_offset_sums[task])
+        lag = dict(group.copies(task)).get(client, end)
         expected.append(end if lag == LAG_UNKNOWN else max(lag, 0))
+        known += 0 if lag == LAG_UNKNOWN else max(lag, 0)
+        unknown += lag == LAG_UNKNOWN and end > 0
     pairs = np.array([*placed, *assignment.standbys], dtype=np.int64).reshape(-1, 2)
     assert lacking_records(group, pairs[:, 0], pairs[:, 1]).tolist() == expected
-    assert records_to_restore(group, assignment) == (sum(expected), 0)
+    assert records_to_restore(group, assignment) == (known, unknown)
 
 
 def defects(group, active, standbys):

@@ -31,6 +31,9 @@ REPEATED = [
     json.dumps({"name": "group-011"}).encode(),
     json.dumps({"name": 5}).encode(),
     json.dumps({"name": 5}).encode(),
+    json.dumps(PROBLEMS[0] | {"name": "5"}).encode(),
+    b'{"name": "no text \xfe"}',
+    b'{"name": "no text \xff"}',
 ]
 
 
@@ -47,6 +50,8 @@ def parts(spark, monkeypatch):
 def write(path, more):
     """Valid groups with others between them."""
     lines = [json.dumps(problem).encode() for problem in PROBLEMS]
+    # A byte order mark, and carriage returns, which are blanks in JSON.
+    lines[0] = b"\xef\xbb\xbf" + lines[0].replace(b", ", b",\r")
     for number, line in enumerate(more):
         lines.insert(20 + 9 * number, line)
     path.write_bytes(b"\n".join(lines) + b"\n")
@@ -84,12 +89,14 @@ def test_the_output_is_that_of_groups_that_are_distributed_first(spark, tmp_path
     assert found == expected
     plans, rejects, summary = found
     repeated = sum("the name is given twice" in reject.reason for reject in rejects)
-    assert (len(plans), len(rejects), repeated) == (98, 14, 6)
-    assert summary.groups == 112
+    assert (len(plans), len(rejects), repeated) == (99, 16, 4)
+    assert summary.groups == 115
     reasons = {int(reject.place.rpartition(" ")[2]): reject.reason for reject in rejects}
     assert {21, 30, 39, 48, 57, 66, 75, 84} < set(reasons)
     assert reasons[66].startswith("the name has half a surrogate pair")
     assert reasons[75] == "broken JSON, nested too deeply"
+    assert sum("name is 5; give text" in reject.reason for reject in rejects) == 2
+    assert sum("is not UTF-8; write it as UTF-8" in reject.reason for reject in rejects) == 3
     assert reasons[84] == "key a is given twice in one object; give it once"
     first = [int(re.search(r", line (\d+)\)", text)[1]) for text in summary.first_rejects]
     assert first == sorted(reasons)[: len(first)]

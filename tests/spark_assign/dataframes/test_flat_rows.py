@@ -143,4 +143,72 @@ def test_missing_columns_and_unknown_fields_are_named(spark):
         from_rows(rows, {"owner": "topic"})
     with pytest.raises(BadTable, match=r"partition: upper\(topic\).*; give an expression as a"):
         from_rows(rows, {"partition": "upper(topic)", "member": "topic"})
+    twice = spark.createDataFrame(
+        [("g", "t", 0, "a", "b")],
+        "group string, topic string, partition int, member string, Member string",
+    )
+    with pytest.raises(BadTable, match="the rows have several columns `member`; rename or drop"):
+        from_rows(twice)
     assert ddl_of(row_schema()).startswith("group string,\ntopic string,\npartition int,\n")
+
+
+ONE_TASK = "group string, topic string, partition long, member string, standby boolean, lag long, "
+ONE_TASK += "stateful boolean, end_offset long, weight double, subtopology int"
+
+
+def table(spark, *rows):
+    names = [field.split()[0] for field in ONE_TASK.split(", ")]
+    empty = dict.fromkeys(names) | {"subtopology": 0, "stateful": True}
+    head = ("group", "topic", "partition", "member")
+    filled = [empty | dict(zip(head, row[:4], strict=True)) | row[4] for row in rows]
+    return spark.createDataFrame([tuple(row[name] for name in names) for row in filled], ONE_TASK)
+
+
+def test_values_of_a_task_add_up_whichever_rows_give_them_and_never_overflow(spark):
+    half, copy = 2**62, {"standby": True}
+    rows = table(
+        spark,
+        ("split", "t1", 0, "A", {"end_offset": 10, "weight": 5.0}),
+        ("split", "t2", 0, "A", {}),
+        ("split", "t1", 0, "B", copy),
+        ("split", "t2", 0, "B", copy | {"end_offset": 20, "weight": 7.0}),
+        ("part", "t1", 0, "A", {"end_offset": 10}),
+        ("part", "t2", 0, "A", {}),
+        ("two", "t", 0, "A", {}),
+        ("two", "t", 0, "B", {"subtopology": 1}),
+        *[("ends", f"t{n}", 0, "A", {"end_offset": half}) for n in range(4)],
+        *[("lags", f"t{n}", 0, "B", copy | {"lag": half}) for n in range(4)],
+        ("last", "t", 2**31 - 1, "A", {}),
+        ("beyond", "t", 2**63 - 1, "A", {}),
+    )
+    whole = "; correct them"
+    expected = {
+        "two": ("subtopology", "0 and 1", "rows of topic t have different values; give one"),
+        "beyond": ("tasks.partition", str(2**63 - 1), "numbers end at 2147483647"),
+    }
+    for column, group in (("end_offset", "ends"), ("lag", "lags")):
+        reason = f"the values of task 0_0 add up to more than {2**63 - 2}{whole}"
+        expected[group] = (column, str(4 * half), reason)
+    for mode in ("true", "false"):
+        spark.conf.set("spark.sql.ansi.enabled", mode)
+        try:
+            groups = from_rows(rows)
+            found = {row.name: row.tasks for row in groups.collect()}
+            placed = place(groups, keep=["topics"], on_error="reject").localCheckpoint()
+            out = to_rows(placed).collect()
+        finally:
+            spark.conf.unset("spark.sql.ansi.enabled")
+        assert (found["split"][0].end_offset_sum, found["split"][0].weight) == (30, 12.0)
+        assert found["part"][0].end_offset_sum is None
+        rejects = {r.name: tuple(r.reject) for r in placed.where("reject is not null").collect()}
+        assert rejects == expected
+        [last] = [row for row in out if row.group == "last"]
+        assert (last.topic, last.partition) == ("t", 2**31 - 1)
+
+
+def test_topics_come_back_with_the_partitions_that_the_rows_have(spark):
+    given = [("g", "t1", n, "a", {}) for n in (5, 6)] + [("g", "t2", n, "a", {}) for n in (0, 1, 3)]
+    # A name that `place` could use for a column to keep.
+    groups = from_rows(table(spark, *given)).selectExpr("*", "1 as _KEPT_0")
+    found = to_rows(place(groups, keep=["topics"])).collect()
+    assert sorted((r.topic, r.partition) for r in found) == [row[1:3] for row in given]

@@ -22,6 +22,13 @@ from assignor import find_strategy
 def of_client(state):
     if "killed" in state.clients:
         os.kill(os.getpid(), signal.SIGKILL)
+    if "memory" in state.clients:
+        raise MemoryError("Unable to allocate 7 PiB")
+    if "exits" in state.clients:
+        raise GeneratorExit
+    if "prints" in state.clients:
+        print("a forgotten line")
+        os.write(1, b"a line of C code\\n")
     if "waits" in state.clients:
         with open(f"waits-{os.getpid()}", "w"):
             time.sleep(600)
@@ -111,6 +118,7 @@ def test_wrong_options_are_found_before_workers_start():
 def run(tmp_path):
     """Start the command in a folder with a strategy that kills or delays its process."""
     (tmp_path / "own.py").write_text(STRATEGY)
+    (tmp_path / "loud.py").write_text(f"{STRATEGY}\nprint('while it is imported')\n")
     started = []
 
     def start(*arguments, strategy="own:of_client", problem="-"):
@@ -195,3 +203,23 @@ def test_a_reader_that_leaves_ends_the_command(run, tmp_path):
     process.stdout.close()
     assert process.wait(timeout=60) == 141
     assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_strategy_can_neither_end_the_command_nor_write_into_the_answers(run, workers):
+    names = ("first", "memory", "exits", "prints", "last")
+    given = "\n".join(json.dumps(group(name, client=name)) for name in names)
+    process = run("--format", "json", "--workers", workers, strategy="loud:of_client")
+    stdout, stderr = process.communicate("\ufeff" + given, timeout=120)
+    answers = {answer["name"]: answer for answer in map(json.loads, stdout.splitlines())}
+    errors = {name: answer["error"] for name, answer in answers.items() if "error" in answer}
+    assert tuple(answers) == names
+    assert errors == {
+        "memory": "the group needs more memory than the process has, "
+        "MemoryError: Unable to allocate 7 PiB",
+        "exits": "the strategy failed, GeneratorExit",
+    }
+    assert process.returncode == 2
+    for text in ("while it is imported", "a forgotten line", "a line of C code"):
+        assert text in stderr
+    assert "Traceback" not in stderr
