@@ -30,8 +30,8 @@ FEATURES: Final = {
 """Each feature in Kafka's words."""
 
 SIGNS: Final = {
-    Use.FK_JOIN: "joins of KTables over a foreign key; their subscriptions change in 3.3",
-    Use.KTABLE: "groupBy and aggregations of KTables; their repartition topics change in 3.5",
+    Use.FK_JOIN: "foreign-key joins of KTables; subscriptions change in 3.3",
+    Use.KTABLE: "aggregations of KTables; repartition topics change in 3.5",
     Use.STATIC: "members have group.instance.id",
     Use.IQ: "stores are queried, or application.server is set",
     Use.EOS: "processing.guarantee is not at_least_once",

@@ -13,6 +13,7 @@ from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
 from assignor.adapters.kafka_python.port import make_readable
 from assignor.adapters.membership import readable_metadata
 from assignor.rebalance import read_consumer_subscription, safe_consumer_subscription
+from tests.assignor.adapters.members import consumer_with
 
 VALID = bytes(
     ConsumerProtocolSubscription(
@@ -80,7 +81,7 @@ def test_aiokafkas_leader_sees_decodable_metadata_only(data):
         )
 
     coordinator = SimpleNamespace(_perform_assignment=perform, _on_join_complete=None)
-    hooks = CoordinatorHooks(AiokafkaPort(SimpleNamespace(_coordinator=coordinator)), print)
+    hooks = CoordinatorHooks(AiokafkaPort(consumer_with(coordinator)), print)
     hooks.install()
     response = SimpleNamespace(members=[("a", None, VALID), ("x", None, data)])
     asyncio.run(coordinator._perform_assignment(response))

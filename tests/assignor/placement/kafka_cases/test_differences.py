@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -25,6 +26,7 @@ def names():
     collected = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", FOLDER],
         cwd=ROOT,
+        env=os.environ | {"NIGHTLY": "1"},
         capture_output=True,
         text=True,
         check=True,
