@@ -8,7 +8,6 @@ from probing.leader import next_version
 from system_tests.sim import BounceOptions, run_bounce
 from system_tests.sim.events import Happened, Settled, Started
 from system_tests.sim.world import behaviour_of
-from tests.rotation import share
 
 
 def bounce(old, new, seed=0, **options):
@@ -48,7 +47,7 @@ def test_the_last_rebalance_is_forced_and_ends_at_the_version_that_all_members_k
 
 def test_a_pause_lasts_longer_than_the_session_of_the_member_that_is_paused():
     paused = set()
-    for seed in share(range(12), parts=3):
+    for seed in range(12):
         outcome = bounce("2.8.2", "3.9.1", seed, faults=frozenset({"pause"}), force=True)
         release = {}
         for event in outcome.trace:
