@@ -56,7 +56,7 @@ LINES = {
         "event 1, leave: clients has entry [[1]]",
     ),
     "broken JSON": (b"{broken", "broken JSON"),
-    "no UTF-8": (b"\xff\xfe", "broken JSON"),
+    "no UTF-8": (b"\xff\xfe", "0xff is not UTF-8"),
 }
 
 
