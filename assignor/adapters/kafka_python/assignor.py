@@ -99,7 +99,8 @@ class StreamsAssignor(EmbeddedMember):
 
         Raises:
             ConfigError: no consumer is attached, or another one.
-            MemberRefused: this member cannot go by the group's levels; it does not join.
+            MemberRefused: this member cannot go by the group's levels, or its subscription cannot
+                be written; it does not join.
         """
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
         user_data, core = self._membership.join(), self._membership.core

@@ -187,6 +187,8 @@ class MembershipCore:
     ) -> Subscription:
         """Write the next subscription into `last_bytes`, and return it as a value.
 
+        If it fails, `last_bytes` and `owned` stay those of the subscription before.
+
         Args:
             offset_sums: task -> sum of changelog offsets of the state on this member.
             owned: partitions that a cooperative member has not given up; none of an eager one.
@@ -196,14 +198,15 @@ class MembershipCore:
             MemberRefused: this member cannot write the version or meet the level that it has to.
             EncodeError: a value does not fit on the wire.
         """
-        self.owned = tuple(sorted(owned))
-        value, self.last_bytes = self.member.subscription(
+        owned_partitions = tuple(sorted(owned))
+        value, data = self.member.subscription(
             offset_sums,
             restoring=restoring,
             error_code=self._error_code,
-            owned_partitions=self.owned,
+            owned_partitions=owned_partitions,
             owned_generation=self._generation,
         )
+        self.owned, self.last_bytes = owned_partitions, data
         return value
 
     # Leading
@@ -279,6 +282,8 @@ class MembershipCore:
         """
         self.memory = replace(self.memory, claims=self._sent_claims)
         self._sent_claims = NO_CLAIMS
+        if not self.leads:
+            self.memory = self.memory.of_a_follower()
         used_before = self.member.state.used_version
         received = self._received(partitions, user_data, now_ms)
         self._generation = generation

@@ -125,7 +125,9 @@ class Membership:
         """Return the subscription for the next JoinGroup; `core.owned` is what it names as owned.
 
         Raises:
-            MemberRefused: this member cannot go by the group's levels; it does not join.
+            MemberRefused: this member cannot go by the group's levels, or its subscription cannot
+                be written; it does not join. A member with the rules of a Kafka release repeats
+                its last subscription instead, with the same owned partitions.
         """
         self.resources.cluster.join()
         self.followups.joined()
@@ -134,10 +136,17 @@ class Membership:
         self.core.begin_join()
         self._poll_levels()
         self.reporter.guarded(self._give_up)
+        before = self.core.last_bytes
         self.reporter.guarded(self._write_subscription)
         refusal = self.core.refusal
         if refusal is not None and self.core.is_native:
             raise MemberRefused(refusal.why)
+        # Two subscriptions in a row are never equal.
+        if self.core.last_bytes == before and self.core.is_native:
+            raise MemberRefused(
+                f"the subscription cannot be written: {self.reporter.failures[-1]}; this member"
+                " does not join"
+            )
         return self.core.last_bytes
 
     def _poll_levels(self) -> None:

@@ -154,7 +154,14 @@ def _usable(
     own = settings.subtopologies
     if topologies.numbering[: len(own)] == own:
         return knowledge.without_subtopologies(topologies.reused)
-    return replace(knowledge, waits={}, end_offset_sums=None, claims=NO_CLAIMS, lags_before={})
+    return replace(
+        knowledge,
+        waits={},
+        end_offset_sums=None,
+        claims=NO_CLAIMS,
+        lags_before={},
+        stalled=replace(knowledge.stalled, copies=frozenset()),
+    )
 
 
 def _topologies(
@@ -217,6 +224,8 @@ def _answer(request: GroupRequest, ignored: Mapping[str, str]) -> GroupAnswer:
         if not request.settings.release.is_native:
             raise
         why = str(error)
+    warning = f"{why}; nothing of it was sent, and tasks stay where they ran"
+    generation = replace(generation, warnings=(*generation.warnings, warning))
     return _kept(generation, shares, why)
 
 
