@@ -162,7 +162,7 @@ class MembershipCore:
         self._sent_claims = NO_CLAIMS
 
     def give_up(self, *, is_lost: bool) -> GivenUp | None:
-        """Return the tasks to give up before a join, or None where there are none.
+        """Return the tasks to give up before a join, or None; if they are lost, forget them.
 
         Everything under the eager protocol, or if its tasks were lost.
 
@@ -270,6 +270,8 @@ class MembershipCore:
         now_ms: int,
     ) -> Taken:
         """Take the leader's answer; an answer that cannot be taken leaves no tasks.
+
+        An answer whose tasks probing ignores (`IgnoreTasks`) leaves those of before.
 
         Args:
             partitions: what the consumer protocol assigned, as (topic, partition).

@@ -224,7 +224,7 @@ class EmbeddedMember:
         self._membership.request_shutdown()
 
     def close(self) -> None:
-        """End threads and timers and give the state directory free; after the consumer's close.
+        """End threads and timers and release the state directory; after the consumer's close.
 
         Nothing is done in a forked process: all of that belongs to its parent.
         """

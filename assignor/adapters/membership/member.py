@@ -1,8 +1,8 @@
-"""One member of a group beside any client: the order of a rebalance, and what happens in it.
+"""One member of a group, independent of its client: the order and the steps of a rebalance.
 
 A client has its assignor write a subscription for each JoinGroup, decide when it leads, and take an
-answer: `Membership.join`, `decide` and `take`. Each calls the membership core, then the application
-and the client, in that order. Nothing is raised into a client but from `join` by a refused member
+answer: `Membership.join`, `decide` and `take`. `take` calls the membership core, then the
+application, then the client. Nothing is raised into a client but from `join` by a refused member
 and from `decide`, where no valid answer exists: then nothing must be sent.
 """
 
@@ -114,7 +114,7 @@ class Membership:
         self.followups.request_rejoin()
 
     def close(self) -> None:
-        """End threads and timers and give the state directory free."""
+        """End threads and timers and release the state directory."""
         self._warnings.close()
         self.followups.close()
         self.resources.close()
@@ -334,7 +334,7 @@ class Membership:
             self._remember(taken)
 
     def _remember(self, taken: Taken) -> None:
-        """Keep the version that the group agreed on, and the format, in the state directory."""
+        """Keep version, reached versions and format in the directory; a leader also in levels."""
         assignment, directory = taken.received.assignment, self.resources.directory
         if assignment is None or taken.received.failure:
             return
@@ -343,7 +343,7 @@ class Membership:
             self.resources.levels.keep(reached)
         if directory is None:
             return
-        # Written when the version changes only, so that a restart costs no rebalance for it.
+        # Written only when the version changes; a restart then needs no rebalance for it.
         self.reporter.guarded(lambda: directory.remember(taken.used_after))
         self.reporter.guarded(lambda: directory.remember_reached(reached))
         level = self.core.levels.level_of(PERSISTENT_METADATA)

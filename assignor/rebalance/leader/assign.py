@@ -1,11 +1,11 @@
 """The group leader's half of a rebalance: subscriptions in, one answer per member out.
 
 A pure function: metadata, end offsets and settings are handed in. `assign_group` decodes, admits
-topologies and plans tasks; `_answer` has the steps from there to the answers. No member's bytes
-harm another member: values are restricted to what the group can contain (`boundary`), a member
-whose bytes cannot be decoded is quarantined and reported, claims of ownership are believed for a
-few rebalances (`claims`), and any other failure is traced to the member that causes it
-(`quarantine`).
+topologies and plans tasks; `_answer` and `_written` have the steps from there to the answers. No
+member's bytes harm another member: values are restricted to what the group can contain
+(`boundary`), a member whose bytes cannot be decoded is quarantined and reported, claims of
+ownership are believed for a few rebalances (`claims`), and any other failure is traced to the
+member that causes it (`quarantine`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class GroupAnswer:
     Attributes:
         answers: member id -> partitions and user data; one entry for every member.
         decision: the versions, and the rule that fired.
-        quarantined: member id -> why its bytes could not be read.
+        quarantined: member id -> why its bytes are not used.
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: for the operator.
         transient: those of the warnings that are normal while a group starts: topics that are not
@@ -60,11 +60,11 @@ class GroupAnswer:
         waiting_tasks: number of those partitions.
         missing_topics: warning -> the source topic whose partition count is not known.
         topologies: the next `LeaderKnowledge.topologies`.
-        lags: process id -> least lags; the next `LeaderKnowledge.lags_before`.
+        lags: process id -> `least_lags`; the next `LeaderKnowledge.lags_before`.
         failures, stalled: of the strategy, and copies whose lag did not shrink; the next fields of
             the same name in `LeaderKnowledge`.
-        claims: the next `LeaderKnowledge.claims`, if this answer was delivered and this leader
-            leads the next generation, too.
+        claims: the next `LeaderKnowledge.claims`, once this answer has arrived at the leader
+            itself, if it leads the next generation, too.
     """
 
     answers: Mapping[str, MemberAnswer]
@@ -86,7 +86,7 @@ class GroupAnswer:
     topologies: TopologyMemory = NO_TOPOLOGIES
 
     def remembered(self) -> LeaderKnowledge:
-        """What this leader keeps for the next rebalance, if this answer is delivered."""
+        """What this leader keeps for the next rebalance; claims count once the answer arrived."""
         return LeaderKnowledge(
             lags_before=self.lags,
             failures=self.failures,
@@ -115,7 +115,8 @@ def assign_group(
 
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
-        TaskAssignmentError: the topology does not fit the partition counts.
+        TaskAssignmentError: the topology does not fit the partition counts, or no answers pass
+            the checks.
     """
     is_native = settings.release.is_native
     decoded = decode_members(members, settings.release)
