@@ -105,7 +105,7 @@ class StreamsAssignor(EmbeddedMember):
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
         user_data, core = self._membership.join(), self._membership.core
         return ConsumerProtocolSubscription(
-            version=consumer_version(core.leader.release),
+            version=consumer_version(core.leader_settings.release),
             topics=sorted(topics),
             user_data=user_data,
             owned_partitions=owned_entries(core.owned),

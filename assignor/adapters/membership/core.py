@@ -83,7 +83,7 @@ class MembershipCore:
     Attributes:
         setup: as given.
         member: as given.
-        leader: what this member leads by; `follow_lags` changes the strategy.
+        leader_settings: what this member leads by; `follow_lags` changes the strategy.
         memory: what it keeps as leader; its claims are those of the last answers that arrived.
         owned: partitions that the last subscription named as owned; empty for an eager member.
         last_bytes: the last subscription.
@@ -94,7 +94,7 @@ class MembershipCore:
     def __init__(self, setup: MemberSetup, member: StreamsMember) -> None:
         self.setup = setup
         self.member = member
-        self.leader = setup.leader
+        self.leader_settings = setup.leader
         self.memory = self._led_with = LeaderKnowledge()
         # Of answers that were decided and have not arrived yet.
         self._sent_claims: ClaimMemory = NO_CLAIMS
@@ -111,7 +111,7 @@ class MembershipCore:
     @property
     def is_native(self) -> bool:
         """Whether this member follows this package's rules, not those of a Kafka release."""
-        return self.leader.release.is_native
+        return self.leader_settings.release.is_native
 
     @property
     def is_cooperative(self) -> bool:
@@ -131,7 +131,7 @@ class MembershipCore:
     @property
     def known_subtopologies(self) -> tuple[Subtopology, ...]:
         """Its own subtopologies, and those of other members, as it numbers them when it leads."""
-        return (*self.leader.subtopologies, *self.memory.topologies.appended)
+        return (*self.leader_settings.subtopologies, *self.memory.topologies.appended)
 
     def become_static(self, group_instance_id: str) -> None:
         """Take the identity of a static member (KIP-345).
@@ -148,7 +148,7 @@ class MembershipCore:
     def follow_lags(self) -> None:
         """Place tasks by lags from now on, unless the user chose a strategy."""
         if self.setup.strategy_is_default:
-            self.leader = replace(self.leader, strategy=lags_or_prior)
+            self.leader_settings = replace(self.leader_settings, strategy=lags_or_prior)
 
     def request_shutdown(self) -> None:
         """Have the next subscription ask the whole group to stop (KIP-671)."""
@@ -239,7 +239,7 @@ class MembershipCore:
         """
         own_ids = [each.member_id for each in group if each.user_data == self.last_bytes]
         answer = assign_group(
-            self.leader,
+            self.leader_settings,
             group,
             at_hand.partition_counts,
             knowledge=replace(

@@ -151,7 +151,7 @@ class EmbeddedMember:
     @property
     def source_topics(self) -> tuple[str, ...]:
         """Topics that the consumer subscribes to, of all versions of the topology, sorted."""
-        parts = self._membership.core.leader.subtopologies
+        parts = self._membership.core.leader_settings.subtopologies
         return tuple(sorted({topic for part in parts for topic in part.source_topics}))
 
     @property

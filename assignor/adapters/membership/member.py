@@ -248,11 +248,11 @@ class Membership:
     ) -> GroupAnswer:
         try:
             known = self.core.known_subtopologies
-            answer = self._decide_once(cluster, group)
+            answer = self._decide_with_present_facts(cluster, group)
             self.resources.cluster.know(self.core.known_subtopologies)
             # Members may have brought subtopologies whose topics were not looked at yet.
             is_complete = self.core.known_subtopologies == known
-            return answer if is_complete else self._decide_once(cluster, group)
+            return answer if is_complete else self._decide_with_present_facts(cluster, group)
         except LeaderRefused as error:
             self.reporter.fail(str(error))
             raise
@@ -269,7 +269,9 @@ class Membership:
             self._report_no_answer(why)
             raise TaskAssignmentError(why) from error
 
-    def _decide_once(self, cluster: ClusterMetadata, group: Sequence[GroupMember]) -> GroupAnswer:
+    def _decide_with_present_facts(
+        self, cluster: ClusterMetadata, group: Sequence[GroupMember]
+    ) -> GroupAnswer:
         client, directory = self.followups.client, self.resources.directory
         topics = {t for part in self.core.known_subtopologies for t in part.source_topics}
         return self.core.decide(

@@ -5,7 +5,7 @@ topologies and plans tasks; `_answer` and `_written` have the steps from there t
 member's bytes harm another member: values are restricted to what the group can contain
 (`boundary`), a member whose bytes cannot be decoded is quarantined and reported, claims of
 ownership are believed for a few rebalances (`claims`), and any other failure is traced to the
-member that causes it (`quarantine`).
+member that causes it (`fault_isolation`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
 from assignor.rebalance.leader.boundary import Decoded, decode_members
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
+from assignor.rebalance.leader.fault_isolation import answer_with_quarantine
 from assignor.rebalance.leader.generation import Generation, GroupRequest, read_generation
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
 from assignor.rebalance.leader.members import GroupMember
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
-from assignor.rebalance.leader.quarantine import answer_with_quarantine
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
 from assignor.rebalance.leader.withholding import withhold

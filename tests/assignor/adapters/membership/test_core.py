@@ -280,6 +280,6 @@ def test_a_static_member_has_a_process_id_by_its_names_unless_one_is_given():
 )
 def test_lags_are_followed_unless_the_user_chose_a_strategy(chosen, before, after):
     core = core_of(strategy=chosen)
-    assert core.leader.strategy is before
+    assert core.leader_settings.strategy is before
     core.follow_lags()
-    assert core.leader.strategy is after
+    assert core.leader_settings.strategy is after

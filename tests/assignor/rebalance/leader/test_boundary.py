@@ -14,8 +14,8 @@ from assignor.rebalance.leader.claims import (
     Claims,
     check_claims,
 )
+from assignor.rebalance.leader.fault_isolation import MOST_ATTEMPTS, answer_with_quarantine
 from assignor.rebalance.leader.placements import Placement
-from assignor.rebalance.leader.quarantine import MOST_ATTEMPTS, answer_with_quarantine
 from assignor.rebalance.leader.withholding import withhold
 from assignor.rebalance.reported_levels import HIGHEST_EPOCH, reported_levels
 from assignor.topology import plan_tasks
