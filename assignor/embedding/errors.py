@@ -68,7 +68,8 @@ _FATAL = MappingProxyType(
         "InvalidGroupIdError": "the broker rejects this group id; choose another",
         "InvalidSessionTimeoutError": "the broker rejects session_timeout_ms; choose a value "
         "between group.min.session.timeout.ms and group.max.session.timeout.ms",
-        "MemberRefused": "start it with a release that supports the group's levels, or lower them",
+        "MemberRefused": "start it with a release that supports the group's levels, or lower them; "
+        "if its subscription cannot be written, correct what the message names",
         "SaslAuthenticationFailed": "the user name or the password is wrong; correct it",
         "SaslAuthenticationFailedError": "the user name or the password is wrong; correct it",
         "TopicAuthorizationFailedError": "this user has no right to a topic; grant READ on it, "

@@ -286,7 +286,7 @@ class StreamsMember:
         self.state, _ = member_step(self.state, LevelsPolled(polled=polled))
 
     def forget_tasks(self) -> None:
-        """Stop claiming tasks: the group removed this member, so other members run them now."""
+        """Hold no tasks: the group removed this member, or its answer cannot be followed."""
         self.held = TasksHeld()
 
     def _take_routing(self, assignment: Assignment) -> Routing:

@@ -89,7 +89,8 @@ class StreamsAssignor(EmbeddedMember):
 
         Raises:
             ConfigError: no consumer is attached, or another one.
-            MemberRefused: this member cannot go by the group's levels; it does not join.
+            MemberRefused: this member cannot go by the group's levels, or its subscription cannot
+                be written; it does not join.
         """
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
         if self._port is not None and self._hooks is not None:
@@ -122,7 +123,7 @@ class StreamsAssignor(EmbeddedMember):
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Take the answer of the leader; never raises."""
+        """Take the answer of the leader; raises only MemoryError and KeyboardInterrupt."""
         generation = UNKNOWN_GENERATION if self._port is None else self._port.generation()
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
 

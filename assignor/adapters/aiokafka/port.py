@@ -22,7 +22,7 @@ from assignor.adapters.membership import Cancellable, readable_metadata, unusabl
 from assignor.rebalance import read_consumer_subscription
 from encoding import DecodeError, TopicPartition
 
-# aiokafka's generation of a member that the group removed.
+# aiokafka's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
 _NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
 

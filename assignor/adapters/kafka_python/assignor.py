@@ -1,7 +1,7 @@
 """The assignor inside a kafka-python (3.0 or newer) consumer.
 
 kafka-python calls `metadata`, `assign` and `on_assignment` on the consumer's I/O thread, while the
-application waits in `poll`. None of them waits for anything.
+application waits in `poll`. None of them waits for the cluster.
 """
 
 from typing import Any
@@ -43,8 +43,8 @@ class StreamsAssignor(EmbeddedMember):
     def attach(self, consumer: Any) -> None:
         """Connect to the consumer that this instance was given to, for rejoins and follow-ups.
 
-        A static member is known by the consumer's `group_instance_id`. An admin client that reaches
-        the cluster as the consumer does reads the cluster. A second call for the same consumer does
+        A static member is known by the consumer's `group_instance_id`. An admin client with the
+        consumer's connection settings reads the cluster. A second call for the same consumer does
         nothing.
 
         Raises:
@@ -99,12 +99,13 @@ class StreamsAssignor(EmbeddedMember):
 
         Raises:
             ConfigError: no consumer is attached, or another one.
-            MemberRefused: this member cannot go by the group's levels; it does not join.
+            MemberRefused: this member cannot go by the group's levels, or its subscription cannot
+                be written; it does not join.
         """
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
         user_data, core = self._membership.join(), self._membership.core
         return ConsumerProtocolSubscription(
-            version=consumer_version(core.leader.release),
+            version=consumer_version(core.leader_settings.release),
             topics=sorted(topics),
             user_data=user_data,
             owned_partitions=owned_entries(core.owned),
@@ -122,7 +123,7 @@ class StreamsAssignor(EmbeddedMember):
         return {member_id: to_wire(answer) for member_id, answer in answers.items()}
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Take the answer of the leader; never raises."""
+        """Take the answer of the leader; raises only MemoryError and KeyboardInterrupt."""
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
 
     def _follow_choice(self, protocol: str) -> None:

@@ -1,4 +1,4 @@
-"""What a member asks of a kafka-python consumer, and two defects of that client, worked around.
+"""What a member asks of a kafka-python consumer, guards of that client, and workarounds.
 
 kafka-python 3.0 discards a JoinGroup response that arrives between two calls of `poll`, and joins
 anew; `keep_joins` has it kept for the next `poll`. kafka-python raises out of `poll` for bytes that
@@ -28,7 +28,7 @@ from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
 _JOINING: ContextVar[Any] = ContextVar("joining", default=None)
-# kafka-python's generation of a member that the group removed.
+# kafka-python's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
 _NO_ANSWER: bytes = ConsumerProtocolAssignment(
     version=0, assigned_partitions=[], user_data=b""
@@ -150,10 +150,10 @@ def keep_joins(
 ) -> None:
     """Have a JoinGroup response that arrives between two calls of `poll` taken by the next one.
 
-    kafka-python discards it and joins anew, which costs the whole group a rebalance, and a member
-    that always works between its polls all of them. As in the Java client, an answer is kept as
-    long as the member is in the generation of that answer, and the session cannot have ended. The
-    next `poll` looks for it whatever the join was for.
+    kafka-python discards it and joins anew, which costs the whole group a rebalance, and all
+    rebalances of a member that always works between its polls. As in the Java client, an answer is
+    kept as long as the member is in the generation of that answer, and the session cannot have
+    ended. The next `poll` looks for it whatever the join was for.
 
     An answer that kafka-python cannot take becomes one without partitions and user data, and
     `report` is called with the reason. `on_choice` is called with the name of the assignor that
@@ -170,8 +170,8 @@ def keep_joins(
     async def join_or_take() -> bytes:
         nonlocal kept
         last, kept = kept, None
-        # Where changed metadata or topics are the reason, nothing else has the next `poll` take the
-        # answer: the reason is gone once the leader has decided, and the member hangs in the join.
+        # If metadata or topics changed, that reason is gone once the leader has decided. Without
+        # this call the next `poll` would not take the answer.
         coordinator.request_rejoin()
         if last is not None:
             generation, answer, since = last

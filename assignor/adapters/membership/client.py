@@ -24,7 +24,7 @@ class ClientPort(Protocol):
         """Whether a rebalance is running, in which a request to rejoin would be lost."""
 
     def has_lost_membership(self) -> bool:
-        """Whether the group removed this member."""
+        """Whether this member is in no generation: not yet, or the group removed it."""
 
     def generation(self) -> int:
         """Generation of the last join, also while the leader still decides; -1 if unknown."""

@@ -83,7 +83,7 @@ class MembershipCore:
     Attributes:
         setup: as given.
         member: as given.
-        leader: what this member leads by; `follow_lags` changes the strategy.
+        leader_settings: what this member leads by; `follow_lags` changes the strategy.
         memory: what it keeps as leader; its claims are those of the last answers that arrived.
         owned: partitions that the last subscription named as owned; empty for an eager member.
         last_bytes: the last subscription.
@@ -94,7 +94,7 @@ class MembershipCore:
     def __init__(self, setup: MemberSetup, member: StreamsMember) -> None:
         self.setup = setup
         self.member = member
-        self.leader = setup.leader
+        self.leader_settings = setup.leader
         self.memory = self._led_with = LeaderKnowledge()
         # Of answers that were decided and have not arrived yet.
         self._sent_claims: ClaimMemory = NO_CLAIMS
@@ -111,7 +111,7 @@ class MembershipCore:
     @property
     def is_native(self) -> bool:
         """Whether this member follows this package's rules, not those of a Kafka release."""
-        return self.leader.release.is_native
+        return self.leader_settings.release.is_native
 
     @property
     def is_cooperative(self) -> bool:
@@ -131,7 +131,7 @@ class MembershipCore:
     @property
     def known_subtopologies(self) -> tuple[Subtopology, ...]:
         """Its own subtopologies, and those of other members, as it numbers them when it leads."""
-        return (*self.leader.subtopologies, *self.memory.topologies.appended)
+        return (*self.leader_settings.subtopologies, *self.memory.topologies.appended)
 
     def become_static(self, group_instance_id: str) -> None:
         """Take the identity of a static member (KIP-345).
@@ -148,7 +148,7 @@ class MembershipCore:
     def follow_lags(self) -> None:
         """Place tasks by lags from now on, unless the user chose a strategy."""
         if self.setup.strategy_is_default:
-            self.leader = replace(self.leader, strategy=lags_or_prior)
+            self.leader_settings = replace(self.leader_settings, strategy=lags_or_prior)
 
     def request_shutdown(self) -> None:
         """Have the next subscription ask the whole group to stop (KIP-671)."""
@@ -162,7 +162,7 @@ class MembershipCore:
         self._sent_claims = NO_CLAIMS
 
     def give_up(self, *, is_lost: bool) -> GivenUp | None:
-        """Return the tasks to give up before a join, or None where there are none.
+        """Return the tasks to give up before a join, or None; if they are lost, forget them.
 
         Everything under the eager protocol, or if its tasks were lost.
 
@@ -187,6 +187,8 @@ class MembershipCore:
     ) -> Subscription:
         """Write the next subscription into `last_bytes`, and return it as a value.
 
+        If it fails, `last_bytes` and `owned` stay those of the subscription before.
+
         Args:
             offset_sums: task -> sum of changelog offsets of the state on this member.
             owned: partitions that a cooperative member has not given up; none of an eager one.
@@ -196,14 +198,15 @@ class MembershipCore:
             MemberRefused: this member cannot write the version or meet the level that it has to.
             EncodeError: a value does not fit on the wire.
         """
-        self.owned = tuple(sorted(owned))
-        value, self.last_bytes = self.member.subscription(
+        owned_partitions = tuple(sorted(owned))
+        value, data = self.member.subscription(
             offset_sums,
             restoring=restoring,
             error_code=self._error_code,
-            owned_partitions=self.owned,
+            owned_partitions=owned_partitions,
             owned_generation=self._generation,
         )
+        self.owned, self.last_bytes = owned_partitions, data
         return value
 
     # Leading
@@ -236,7 +239,7 @@ class MembershipCore:
         """
         own_ids = [each.member_id for each in group if each.user_data == self.last_bytes]
         answer = assign_group(
-            self.leader,
+            self.leader_settings,
             group,
             at_hand.partition_counts,
             knowledge=replace(
@@ -268,6 +271,8 @@ class MembershipCore:
     ) -> Taken:
         """Take the leader's answer; an answer that cannot be taken leaves no tasks.
 
+        An answer whose tasks probing ignores (`IgnoreTasks`) leaves those of before.
+
         Args:
             partitions: what the consumer protocol assigned, as (topic, partition).
             user_data: the assignment.
@@ -279,6 +284,8 @@ class MembershipCore:
         """
         self.memory = replace(self.memory, claims=self._sent_claims)
         self._sent_claims = NO_CLAIMS
+        if not self.leads:
+            self.memory = self.memory.of_a_follower()
         used_before = self.member.state.used_version
         received = self._received(partitions, user_data, now_ms)
         self._generation = generation

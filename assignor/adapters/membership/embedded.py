@@ -151,7 +151,7 @@ class EmbeddedMember:
     @property
     def source_topics(self) -> tuple[str, ...]:
         """Topics that the consumer subscribes to, of all versions of the topology, sorted."""
-        parts = self._membership.core.leader.subtopologies
+        parts = self._membership.core.leader_settings.subtopologies
         return tuple(sorted({topic for part in parts for topic in part.source_topics}))
 
     @property
@@ -224,7 +224,7 @@ class EmbeddedMember:
         self._membership.request_shutdown()
 
     def close(self) -> None:
-        """End threads and timers and give the state directory free; after the consumer's close.
+        """End threads and timers and release the state directory; after the consumer's close.
 
         Nothing is done in a forked process: all of that belongs to its parent.
         """

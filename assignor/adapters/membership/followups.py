@@ -9,14 +9,16 @@ from assignor.rebalance import AskAgain, DropRejoin, End, Rejoin, RejoinLater, R
 
 
 class Followups:
-    """Carries out the steps that follow an answer. Without a client, a due rejoin is reported.
+    """Carries out the steps that follow an answer.
+
+    Without a client, a rejoin that is due now is reported; later ones are dropped.
 
     Args:
         reporter: where refused answers and repeated rejoins are reported.
 
     Attributes:
         client: port of the attached consumer; None before `connect`.
-        timer: the pending rejoin, if any; None before `connect`.
+        timer: schedules rejoins; None before `connect`.
     """
 
     def __init__(self, reporter: Reporter) -> None:

@@ -1,8 +1,8 @@
-"""One member of a group beside any client: the order of a rebalance, and what happens in it.
+"""One member of a group, independent of its client: the order and the steps of a rebalance.
 
 A client has its assignor write a subscription for each JoinGroup, decide when it leads, and take an
-answer: `Membership.join`, `decide` and `take`. Each calls the membership core, then the application
-and the client, in that order. Nothing is raised into a client but from `join` by a refused member
+answer: `Membership.join`, `decide` and `take`. `take` calls the membership core, then the
+application, then the client. Nothing is raised into a client but from `join` by a refused member
 and from `decide`, where no valid answer exists: then nothing must be sent.
 """
 
@@ -114,7 +114,7 @@ class Membership:
         self.followups.request_rejoin()
 
     def close(self) -> None:
-        """End threads and timers and give the state directory free."""
+        """End threads and timers and release the state directory."""
         self._warnings.close()
         self.followups.close()
         self.resources.close()
@@ -125,7 +125,9 @@ class Membership:
         """Return the subscription for the next JoinGroup; `core.owned` is what it names as owned.
 
         Raises:
-            MemberRefused: this member cannot go by the group's levels; it does not join.
+            MemberRefused: this member cannot go by the group's levels, or its subscription cannot
+                be written; it does not join. A member with the rules of a Kafka release repeats
+                its last subscription instead, with the same owned partitions.
         """
         self.resources.cluster.join()
         self.followups.joined()
@@ -134,10 +136,17 @@ class Membership:
         self.core.begin_join()
         self._poll_levels()
         self.reporter.guarded(self._give_up)
+        before = self.core.last_bytes
         self.reporter.guarded(self._write_subscription)
         refusal = self.core.refusal
         if refusal is not None and self.core.is_native:
             raise MemberRefused(refusal.why)
+        # Two subscriptions in a row are never equal.
+        if self.core.last_bytes == before and self.core.is_native:
+            raise MemberRefused(
+                f"the subscription cannot be written: {self.reporter.failures[-1]}; this member"
+                " does not join"
+            )
         return self.core.last_bytes
 
     def _poll_levels(self) -> None:
@@ -239,11 +248,11 @@ class Membership:
     ) -> GroupAnswer:
         try:
             known = self.core.known_subtopologies
-            answer = self._decide_once(cluster, group)
+            answer = self._decide_with_present_facts(cluster, group)
             self.resources.cluster.know(self.core.known_subtopologies)
             # Members may have brought subtopologies whose topics were not looked at yet.
             is_complete = self.core.known_subtopologies == known
-            return answer if is_complete else self._decide_once(cluster, group)
+            return answer if is_complete else self._decide_with_present_facts(cluster, group)
         except LeaderRefused as error:
             self.reporter.fail(str(error))
             raise
@@ -260,7 +269,9 @@ class Membership:
             self._report_no_answer(why)
             raise TaskAssignmentError(why) from error
 
-    def _decide_once(self, cluster: ClusterMetadata, group: Sequence[GroupMember]) -> GroupAnswer:
+    def _decide_with_present_facts(
+        self, cluster: ClusterMetadata, group: Sequence[GroupMember]
+    ) -> GroupAnswer:
         client, directory = self.followups.client, self.resources.directory
         topics = {t for part in self.core.known_subtopologies for t in part.source_topics}
         return self.core.decide(
@@ -325,7 +336,7 @@ class Membership:
             self._remember(taken)
 
     def _remember(self, taken: Taken) -> None:
-        """Keep the version that the group agreed on, and the format, in the state directory."""
+        """Keep version, reached versions and format in the directory; a leader also in levels."""
         assignment, directory = taken.received.assignment, self.resources.directory
         if assignment is None or taken.received.failure:
             return
@@ -334,7 +345,7 @@ class Membership:
             self.resources.levels.keep(reached)
         if directory is None:
             return
-        # Written when the version changes only, so that a restart costs no rebalance for it.
+        # Written only when the version changes; a restart then needs no rebalance for it.
         self.reporter.guarded(lambda: directory.remember(taken.used_after))
         self.reporter.guarded(lambda: directory.remember_reached(reached))
         level = self.core.levels.level_of(PERSISTENT_METADATA)

@@ -52,7 +52,7 @@ class Reporter:
         self._waits: frozenset[str] = frozenset()
 
     def fail(self, why: str) -> None:
-        """End the member: keep and report why."""
+        """Keep and report why the member ends: `failed` tells whoever polls."""
         self.failed = why
         self.observe(MemberFailed(why=why))
         self.report(why)

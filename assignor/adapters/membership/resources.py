@@ -21,7 +21,7 @@ class Resources:
     directory: ProcessDirectory | None = None
 
     def close(self) -> None:
-        """End the threads and give the state directory free."""
+        """End the threads and release the state directory."""
         self.levels.close()
         self.cluster.close()
         if self.directory is not None:

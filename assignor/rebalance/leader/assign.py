@@ -1,11 +1,11 @@
 """The group leader's half of a rebalance: subscriptions in, one answer per member out.
 
 A pure function: metadata, end offsets and settings are handed in. `assign_group` decodes, admits
-topologies and plans tasks; `_answer` has the steps from there to the answers. No member's bytes
-harm another member: values are restricted to what the group can contain (`boundary`), a member
-whose bytes cannot be decoded is quarantined and reported, claims of ownership are believed for a
-few rebalances (`claims`), and any other failure is traced to the member that causes it
-(`quarantine`).
+topologies and plans tasks; `_answer` and `_written` have the steps from there to the answers. No
+member's bytes harm another member: values are restricted to what the group can contain
+(`boundary`), a member whose bytes cannot be decoded is quarantined and reported, claims of
+ownership are believed for a few rebalances (`claims`), and any other failure is traced to the
+member that causes it (`fault_isolation`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
 from assignor.rebalance.leader.boundary import Decoded, decode_members
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
+from assignor.rebalance.leader.fault_isolation import answer_with_quarantine
 from assignor.rebalance.leader.generation import Generation, GroupRequest, read_generation
 from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
 from assignor.rebalance.leader.members import GroupMember
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
-from assignor.rebalance.leader.quarantine import answer_with_quarantine
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
 from assignor.rebalance.leader.withholding import withhold
@@ -47,7 +47,7 @@ class GroupAnswer:
     Attributes:
         answers: member id -> partitions and user data; one entry for every member.
         decision: the versions, and the rule that fired.
-        quarantined: member id -> why its bytes could not be read.
+        quarantined: member id -> why its bytes are not used.
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: for the operator.
         transient: those of the warnings that are normal while a group starts: topics that are not
@@ -60,11 +60,11 @@ class GroupAnswer:
         waiting_tasks: number of those partitions.
         missing_topics: warning -> the source topic whose partition count is not known.
         topologies: the next `LeaderKnowledge.topologies`.
-        lags: process id -> least lags; the next `LeaderKnowledge.lags_before`.
+        lags: process id -> `least_lags`; the next `LeaderKnowledge.lags_before`.
         failures, stalled: of the strategy, and copies whose lag did not shrink; the next fields of
             the same name in `LeaderKnowledge`.
-        claims: the next `LeaderKnowledge.claims`, if this answer was delivered and this leader
-            leads the next generation, too.
+        claims: the next `LeaderKnowledge.claims`, once this answer has arrived at the leader
+            itself, if it leads the next generation, too.
     """
 
     answers: Mapping[str, MemberAnswer]
@@ -86,7 +86,7 @@ class GroupAnswer:
     topologies: TopologyMemory = NO_TOPOLOGIES
 
     def remembered(self) -> LeaderKnowledge:
-        """What this leader keeps for the next rebalance, if this answer is delivered."""
+        """What this leader keeps for the next rebalance; claims count once the answer arrived."""
         return LeaderKnowledge(
             lags_before=self.lags,
             failures=self.failures,
@@ -115,7 +115,8 @@ def assign_group(
 
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
-        TaskAssignmentError: the topology does not fit the partition counts.
+        TaskAssignmentError: the topology does not fit the partition counts, or no answers pass
+            the checks.
     """
     is_native = settings.release.is_native
     decoded = decode_members(members, settings.release)
@@ -154,7 +155,14 @@ def _usable(
     own = settings.subtopologies
     if topologies.numbering[: len(own)] == own:
         return knowledge.without_subtopologies(topologies.reused)
-    return replace(knowledge, waits={}, end_offset_sums=None, claims=NO_CLAIMS, lags_before={})
+    return replace(
+        knowledge,
+        waits={},
+        end_offset_sums=None,
+        claims=NO_CLAIMS,
+        lags_before={},
+        stalled=replace(knowledge.stalled, copies=frozenset()),
+    )
 
 
 def _topologies(
@@ -217,6 +225,8 @@ def _answer(request: GroupRequest, ignored: Mapping[str, str]) -> GroupAnswer:
         if not request.settings.release.is_native:
             raise
         why = str(error)
+    warning = f"{why}; nothing of it was sent, and tasks stay where they ran"
+    generation = replace(generation, warnings=(*generation.warnings, warning))
     return _kept(generation, shares, why)
 
 

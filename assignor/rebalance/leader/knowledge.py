@@ -111,6 +111,7 @@ class LeaderKnowledge:
             waits={number: why for number, why in self.waits.items() if number not in numbers},
             end_offset_sums=None if sums is None else kept(sums),
             lags_before={process: kept(lags) for process, lags in self.lags_before.items()},
+            stalled=self.stalled.without_subtopologies(numbers),
             claims=replace(
                 claims,
                 given=kept(claims.given),
@@ -118,6 +119,14 @@ class LeaderKnowledge:
                 waited=kept(claims.waited),
             ),
         )
+
+    def of_a_follower(self) -> "LeaderKnowledge":
+        """Return this memory after an answer of another leader: without what is of the past.
+
+        Lags, failures of the strategy and stalled copies are compared with those of the previous
+        rebalance, which the other leader has decided.
+        """
+        return replace(self, lags_before={}, failures=NO_FAILURES, stalled=NONE_STALLED)
 
     def with_new_topologies(self, decided: "LeaderKnowledge") -> "LeaderKnowledge":
         """Return this memory for a second decision of the same rebalance.

@@ -237,7 +237,7 @@ def clients_of(
         members: those that can be given tasks.
         end_offset_sums: of the tasks; a lag is the distance to it.
         lags_before: process id -> least lags up to the previous rebalance.
-        ignored: member id -> tasks that it reports and that another member runs now.
+        ignored: member id -> tasks that it reports and that are not believed any more (`claims`).
     """
     threads: dict[str, list[ReadMember]] = {}
     for member in members:

@@ -241,7 +241,7 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
 
     Args:
         generation: the group.
-        why: why there is no placement by the strategy; a warning repeats it.
+        why: why there is no placement by the strategy; the caller reports it.
     """
     plan, claims, knowledge = generation.plan, generation.claims, generation.knowledge
     kept = held_by_quarantined(generation)
@@ -273,7 +273,7 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         endpoint_by_member=endpoints_of(able),
         next_rebalance_ms=next_ms,
         unassigned=kept.tasks,
-        warnings=(f"{why}; nothing of it was sent, and tasks stay where they ran", *kept.warnings),
+        warnings=kept.warnings,
         failures=failures,
         stalled=knowledge.stalled,
     )

@@ -14,6 +14,8 @@ from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.setup import member_setup, new_member
 from assignor.embedding import AtHand, lags_or_prior
 from assignor.rebalance import NO_CLAIMS, AskAgain, End, GroupMember, RejoinLater
+from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
+from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
 from encoding import (
     Assignment,
     AssignorError,
@@ -192,6 +194,27 @@ def test_a_leader_remembers_the_claims_of_answers_that_arrived():
     assert leader.memory.claims == NO_CLAIMS, "another member leads"
 
 
+def test_a_member_forgets_lags_failures_and_stalled_copies_when_another_one_leads():
+    group = {"m1": core_of(1), "m2": core_of(2)}
+    first, second = group.values()
+    old = {
+        "lags_before": {"p": {TASKS[0]: 7}},
+        "failures": StrategyFailures(count=2, retry_at_ms=9),
+        "stalled": StalledCopies(looks=3),
+    }
+    first.memory = replace(first.memory, **old)
+    answers = decide(second, {name: core for name, core in group.items() if not join(core)})
+    take(first, answers["m1"])
+    assert {name: getattr(first.memory, name) for name in old} == {
+        "lags_before": {},
+        "failures": NO_FAILURES,
+        "stalled": NONE_STALLED,
+    }
+    second.memory = replace(second.memory, **old)
+    take(second, answers["m2"])
+    assert second.memory.stalled == old["stalled"], "it leads"
+
+
 def test_a_rebalance_that_is_decided_twice_has_the_memory_of_the_one_before():
     """New subtopologies are looked up between two decisions of one rebalance."""
     leader, other = core_of(1), core_of(2)
@@ -257,6 +280,6 @@ def test_a_static_member_has_a_process_id_by_its_names_unless_one_is_given():
 )
 def test_lags_are_followed_unless_the_user_chose_a_strategy(chosen, before, after):
     core = core_of(strategy=chosen)
-    assert core.leader.strategy is before
+    assert core.leader_settings.strategy is before
     core.follow_lags()
-    assert core.leader.strategy is after
+    assert core.leader_settings.strategy is after

@@ -96,7 +96,7 @@ def assignor_of(**settings):
 
 @pytest.mark.parametrize("given", ["sticky", "assignor:sticky", sticky])
 def test_a_strategy_is_a_name_or_a_function(given):
-    assert assignor_of(strategy=given)._membership.core.leader.strategy is sticky
+    assert assignor_of(strategy=given)._membership.core.leader_settings.strategy is sticky
 
 
 @pytest.mark.parametrize(("given", "why"), [("stiky", "did you mean sticky"), (7, "refused")])

@@ -6,7 +6,7 @@ import pytest
 
 from assignor import MemberRefused, sticky
 from assignor.rebalance import GroupMember
-from encoding import TaskId, TopicPartition, decode_subscription
+from encoding import EncodeError, TaskId, TopicPartition, decode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
 from tests.assignor.adapters.members import Listener, cluster
 from tests.assignor.adapters.membership.clients import FakeClient, connected
@@ -88,6 +88,32 @@ def test_a_member_refused_by_the_levels_raises_where_it_would_join():
     with pytest.raises(MemberRefused, match=r"assignment\.protocol=10000"):
         member.membership.join()
     assert "assignment.protocol=10000" in member.membership.reporter.failed
+
+
+def does_not_fit(*_, **__):
+    raise EncodeError("endpoint", value="h", version=11, reason="does not fit")
+
+
+def gone():
+    raise RuntimeError("the consumer is closed")
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"), [("value", "does not fit"), ("client", "consumer is closed")]
+)
+def test_a_subscription_that_cannot_be_written_is_replaced_by_no_older_one(broken, sentence):
+    member = member_of(rebalance_protocol="cooperative")
+    rebalance(member, {"m1": member})
+    member.client.owned = [TopicPartition("lines", 3)]
+    if broken == "value":
+        member.membership.core.member.subscription = does_not_fit
+    else:
+        member.client.owned_partitions = gone
+    with pytest.raises(MemberRefused, match=sentence):
+        member.membership.join()
+    core = member.membership.core
+    assert core.owned == (), "the partitions of the subscription in last_bytes"
+    assert decode_subscription(core.last_bytes).native.owned_partitions == ()
 
 
 def test_a_request_to_shut_down_reaches_every_member_once():

@@ -14,8 +14,8 @@ from assignor.rebalance.leader.claims import (
     Claims,
     check_claims,
 )
+from assignor.rebalance.leader.fault_isolation import MOST_ATTEMPTS, answer_with_quarantine
 from assignor.rebalance.leader.placements import Placement
-from assignor.rebalance.leader.quarantine import MOST_ATTEMPTS, answer_with_quarantine
 from assignor.rebalance.leader.withholding import withhold
 from assignor.rebalance.reported_levels import HIGHEST_EPOCH, reported_levels
 from assignor.topology import plan_tasks
@@ -290,5 +290,8 @@ def test_the_leader_does_not_quarantine_itself(monkeypatch):
     knowledge = LeaderKnowledge(leader_id="m0")
     answer = assign_group(settings(), members, {"lines": 6}, knowledge=knowledge)
     assert answer.quarantined == {}
-    assert "OverflowError" in answer.faults[0]
+    (fault,) = answer.faults
+    assert "OverflowError" in fault
+    assert "tasks stay where they ran" in fault
+    assert not [warning for warning in answer.warnings if "OverflowError" in warning], "said twice"
     assert sorted(t for a in answer.answers.values() for t in a.assignment.active_tasks) == TASKS

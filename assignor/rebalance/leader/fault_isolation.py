@@ -62,7 +62,7 @@ def answer_with_quarantine(
         raise first
     fault = f"the leader failed ({failure}): this is a defect, please report it"
     try:
-        return otherwise(fault), fault
+        return otherwise(fault), f"{fault}; tasks stay where they ran"
     except (LeaderRefused, MemoryError):
         raise
     except Exception:  # noqa: BLE001 the first error is the cause
