@@ -37,6 +37,7 @@ from assignor.rebalance.leader import (
     fit_group,
     protocol_bytes,
 )
+from assignor.rebalance.level_reports import reported_levels
 from assignor.rebalance.member import StreamsMember
 from assignor.rebalance.member_facts import MemberIdentity, Received, answered_persistent_version
 from assignor.rebalance.rejoin_backoff import (
@@ -51,7 +52,6 @@ from assignor.rebalance.rejoin_backoff import (
     Step,
     steps_after,
 )
-from assignor.rebalance.reported_levels import reported_levels
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
 from assignor.rebalance.threads import assign_threads
 

@@ -23,6 +23,7 @@ from assignor.rebalance.held_tasks import (
     view_after,
     view_routing,
 )
+from assignor.rebalance.level_reports import supported_ranges
 from assignor.rebalance.member_facts import (
     MemberIdentity,
     Received,
@@ -32,7 +33,6 @@ from assignor.rebalance.member_facts import (
     read_native_answer,
     seen_by_jvm_leaders,
 )
-from assignor.rebalance.reported_levels import supported_ranges
 from assignor.rebalance.routing_view import Routing, routing_of
 from assignor.topology import CarriedTopologies, Subtopology
 from encoding import (

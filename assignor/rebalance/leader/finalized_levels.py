@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.rebalance.leader.members import ReadMember
-from assignor.rebalance.reported_levels import reported_levels
+from assignor.rebalance.level_reports import reported_levels
 from encoding import NativeSubscription, shown
 from probing import Content, LeaderDecision, Release
 from probing.features import (

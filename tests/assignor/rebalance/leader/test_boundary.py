@@ -17,7 +17,7 @@ from assignor.rebalance.leader.claims import (
 from assignor.rebalance.leader.fault_isolation import MOST_ATTEMPTS, answer_with_quarantine
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.withholding import withhold
-from assignor.rebalance.reported_levels import HIGHEST_EPOCH, reported_levels
+from assignor.rebalance.level_reports import HIGHEST_EPOCH, reported_levels
 from assignor.topology import plan_tasks
 from encoding import RUNNING, PartitionRange, TaskId, TaskOffsetSums, encode_subscription
 from probing import find_release
