@@ -185,9 +185,7 @@ class MembershipCore:
         owned: Iterable[TopicPartition],
         restoring: Collection[TaskId] = (),
     ) -> Subscription:
-        """Write the next subscription into `last_bytes`, and return it as a value.
-
-        If it fails, `last_bytes` and `owned` stay those of the subscription before.
+        """Write the next subscription into `last_bytes` and `owned`, and return it as a value.
 
         Args:
             offset_sums: task -> sum of changelog offsets of the state on this member.
@@ -331,10 +329,6 @@ class MembershipCore:
             )
 
     # Finalized levels
-
-    def poll_levels(self, found: FinalizedLevels) -> None:
-        """Go by finalized levels that were found, if they are newer."""
-        self.member.levels_polled(found)
 
     def why_rejoin_for(self, found: FinalizedLevels) -> str:
         """Return why this member has to ask for a rebalance for new levels, or "".

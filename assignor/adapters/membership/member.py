@@ -26,12 +26,7 @@ from assignor.embedding import ClusterAccess
 from assignor.errors import LeaderRefused, MemberRefused, TaskAssignmentError
 from assignor.logs import line_logger
 from assignor.observe import AnswerHandled, AssignmentFailed, MembershipLost, SubscriptionWritten
-from assignor.rebalance import (
-    GroupAnswer,
-    GroupMember,
-    MemberAnswer,
-    answered_persistent_version,
-)
+from assignor.rebalance import GroupAnswer, GroupMember, MemberAnswer, answered_persistent_version
 from encoding import RebalanceError, TaskId, TopicPartition, shown, task_order
 from probing.features import PERSISTENT_METADATA, FinalizedLevels
 from probing.topologies import Reached
@@ -138,20 +133,17 @@ class Membership:
         self.reporter.guarded(self._give_up)
         before = self.core.last_bytes
         self.reporter.guarded(self._write_subscription)
-        refusal = self.core.refusal
-        if refusal is not None and self.core.is_native:
-            raise MemberRefused(refusal.why)
-        # Two subscriptions in a row are never equal.
-        if self.core.last_bytes == before and self.core.is_native:
-            raise MemberRefused(
-                f"the subscription cannot be written: {self.reporter.failures[-1]}; this member"
-                " does not join"
-            )
+        if self.core.is_native:
+            if self.core.refusal is not None:
+                raise MemberRefused(self.core.refusal.why)
+            if self.core.last_bytes == before:  # two in a row are never equal
+                why = self.reporter.failures[-1]
+                raise MemberRefused(f"no join: the subscription cannot be written: {why}")
         return self.core.last_bytes
 
     def _poll_levels(self) -> None:
         if self.resources.levels.is_on:
-            self.core.poll_levels(self.resources.levels.found)
+            self.core.member.levels_polled(self.resources.levels.found)
             self.core.member.topology.adopt(self.resources.levels.reached)
 
     def _give_up(self) -> None:
@@ -248,11 +240,11 @@ class Membership:
     ) -> GroupAnswer:
         try:
             known = self.core.known_subtopologies
-            answer = self._decide_with_present_facts(cluster, group)
+            answer = self._decide_now(cluster, group)
             self.resources.cluster.know(self.core.known_subtopologies)
             # Members may have brought subtopologies whose topics were not looked at yet.
             is_complete = self.core.known_subtopologies == known
-            return answer if is_complete else self._decide_with_present_facts(cluster, group)
+            return answer if is_complete else self._decide_now(cluster, group)
         except LeaderRefused as error:
             self.reporter.fail(str(error))
             raise
@@ -269,9 +261,7 @@ class Membership:
             self._report_no_answer(why)
             raise TaskAssignmentError(why) from error
 
-    def _decide_with_present_facts(
-        self, cluster: ClusterMetadata, group: Sequence[GroupMember]
-    ) -> GroupAnswer:
+    def _decide_now(self, cluster: ClusterMetadata, group: Sequence[GroupMember]) -> GroupAnswer:
         client, directory = self.followups.client, self.resources.directory
         topics = {t for part in self.core.known_subtopologies for t in part.source_topics}
         return self.core.decide(

@@ -52,7 +52,7 @@ class Reporter:
         self._waits: frozenset[str] = frozenset()
 
     def fail(self, why: str) -> None:
-        """Keep and report why the member ends: `failed` tells whoever polls."""
+        """Keep and report why the member ends: `failed` has the reason."""
         self.failed = why
         self.observe(MemberFailed(why=why))
         self.report(why)

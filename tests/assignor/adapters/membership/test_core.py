@@ -248,7 +248,7 @@ def test_the_leader_asks_for_a_rebalance_for_newer_levels_and_a_follower_does_no
     rebalance(group)
     assert group["m1"].why_rejoin_for(at(11, 1))
     assert not group["m2"].why_rejoin_for(at(11, 1))
-    group["m1"].poll_levels(at(11, 1))
+    group["m1"].member.levels_polled(at(11, 1))
     assert not group["m1"].why_rejoin_for(at(11, 1)), "it goes by them already"
     group["m1"].begin_join()
     assert not group["m1"].why_rejoin_for(at(101, 2)), "no member leads yet"

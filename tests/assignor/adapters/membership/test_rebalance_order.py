@@ -84,7 +84,7 @@ def test_the_client_s_instance_id_makes_a_static_member():
 def test_a_member_refused_by_the_levels_raises_where_it_would_join():
     member = member_of()
     levels = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: 10_000}, epoch=1)
-    member.membership.core.poll_levels(levels)
+    member.membership.core.member.levels_polled(levels)
     with pytest.raises(MemberRefused, match=r"assignment\.protocol=10000"):
         member.membership.join()
     assert "assignment.protocol=10000" in member.membership.reporter.failed
