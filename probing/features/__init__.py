@@ -52,9 +52,9 @@ from probing.features.native_table import (
     native_features,
 )
 from probing.features.table import Feature, FeatureTable, Level
-from probing.features.updates.decide import REQUEST_RULES, decide_update
-from probing.features.updates.rules import UPDATE_RULES
-from probing.features.updates.values import (
+from probing.features.updates import (
+    REQUEST_RULES,
+    UPDATE_RULES,
     Change,
     ControllerView,
     FeatureUpdate,
@@ -67,6 +67,7 @@ from probing.features.updates.values import (
     UpdateOutcome,
     UpdateRequest,
     UpdateResult,
+    decide_update,
 )
 
 __all__ = [

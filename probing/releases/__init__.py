@@ -19,6 +19,7 @@ from probing.releases.rows import (
     WITHOUT_EAGER,
     OneWayFormat,
 )
+from probing.releases.upgrade_notes import one_way_formats_between
 from probing.releases.upgrade_paths import (
     PATH_RULES,
     Bounce,
@@ -51,6 +52,7 @@ __all__ = [
     "UpgradeFrom",
     "UpgradePath",
     "find_release",
+    "one_way_formats_between",
     "upgrade_from_value",
     "upgrade_path",
 ]

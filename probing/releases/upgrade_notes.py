@@ -21,6 +21,19 @@ def notes_for(old: Release, new: Release) -> tuple[str, ...]:
     )
 
 
+def one_way_formats_between(lower: Release, higher: Release) -> tuple[data.OneWayFormat, ...]:
+    """Return what `higher` writes and `lower` cannot read; often nothing.
+
+    Empty if `lower` is not the earlier of the two, and if `higher` is native: native members have
+    no state stores of Kafka's.
+    """
+    if higher.is_native:
+        return ()
+    return tuple(
+        row for row in data.ONE_WAY_FORMATS if lower.order < _order(row.since) <= higher.order
+    )
+
+
 def _order(name: str) -> tuple[int, ...]:
     return parse_order(name) or ()
 
@@ -112,13 +125,10 @@ def _window_notes(old: Release, new: Release) -> list[str]:
 
 def _rollback_notes(old: Release, new: Release) -> list[str]:
     """Return notes on data that the later release wrote and the earlier one cannot read."""
-    if new.order >= old.order or old.is_native:
-        return []
     return [
         f"since {row.since} {row.what}: members of {new.name} cannot read them"
         + ("; delete the state directories before you start them" if row.is_state else "")
-        for row in data.ONE_WAY_FORMATS
-        if new.order < _order(row.since) <= old.order
+        for row in one_way_formats_between(new, old)
     ]
 
 

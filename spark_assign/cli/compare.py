@@ -57,7 +57,8 @@ _EXITS = {
 _ANSWER = StructType(
     [RESULT["name"], RESULT["probing"], RESULT["clients"], StructField("problem", StringType())]
 )
-_ARROW = to_arrow_schema(StructType([*_ANSWER, StructField("position", POSITION_TYPE)]))
+_READ = StructType([*_ANSWER, StructField("position", POSITION_TYPE)])
+_ARROW = to_arrow_schema(_READ)
 
 
 @subcommand(
@@ -143,8 +144,7 @@ def _read_lines(spark: SparkSession, path: str) -> DataFrame:
         BadTable: a line is no answer; names the first by file and line.
     """
     source = read_groups(spark, path, form="jsonl").frame
-    schema = StructType([*_ANSWER, StructField("position", POSITION_TYPE)])
-    answers = source.select("value", "position").mapInArrow(_answers, schema)
+    answers = source.select("value", "position").mapInArrow(_answers, _READ)
     wrong = answers.where("problem is not null").select("problem", "position").limit(_SHOWN)
     [*found] = with_places(wrong, source, is_text=True).collect()
     if found:

@@ -86,12 +86,11 @@ class SimulatedGroup:
         usual = StateRates()
         stateful = self.stateful or (True,) * self.partitions
         sizes = self.sizes or tuple(usual.history * has_state for has_state in stateful)
-        if self.growth is not None:
-            growths = tuple(self.growth * has_state for has_state in stateful)
-        elif self.sizes:
+        if self.growth is None and self.sizes:
             growths = tuple(min(usual.growth, size // GROWTH_SHARE) for size in self.sizes)
         else:
-            growths = tuple(usual.growth * has_state for has_state in stateful)
+            growth = usual.growth if self.growth is None else self.growth
+            growths = tuple(growth * has_state for has_state in stateful)
         return StateRates(sizes=sizes, growths=growths, restore=self.restore)
 
     @property

@@ -35,7 +35,7 @@ def consumer_version(release: Release) -> int:
     """Return the version of the consumer protocol that a member writes.
 
     A member that emulates 3.4 or later writes version 3 (KIP-881), as those releases do, so that it
-    can be told from older ones. All others write version 1, which has the owned partitions.
+    differs from older ones. All others write version 1, which has the owned partitions.
     """
     writes_racks = not release.is_native and release.order >= _RACKS_SINCE
     return _WITH_RACK if writes_racks else _WITH_OWNED

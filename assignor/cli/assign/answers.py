@@ -129,9 +129,7 @@ class Assigner:
             with redirect_stdout(caught):
                 answer = _simulate if given.simulate else _answer
                 is_settled = answer(problem, self._strategy, given.strategy, given.form)
-        except (Exception, GeneratorExit) as error:
-            if not isinstance(error, RebalanceError | MemoryError | GeneratorExit):
-                raise
+        except (RebalanceError, MemoryError, GeneratorExit) as error:
             why = str(error) if isinstance(error, RebalanceError) else _failed(error)
             group = f"group {shown(label)}" if label else "group without a name"
             if given.form == "json":

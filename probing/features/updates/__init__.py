@@ -1,6 +1,37 @@
 """Updates of finalized levels: requests, the rules that allow or refuse them, and the outcome."""
 
-from probing.features.updates.decide import decide_update
+from probing.features.updates.decide import REQUEST_RULES, decide_update
 from probing.features.updates.rules import UPDATE_RULES, UpdateRule
+from probing.features.updates.values import (
+    Change,
+    ControllerView,
+    FeatureUpdate,
+    LevelRecord,
+    NodeSupport,
+    Role,
+    UpdateError,
+    UpdateKind,
+    UpdateModel,
+    UpdateOutcome,
+    UpdateRequest,
+    UpdateResult,
+)
 
-__all__ = ["UPDATE_RULES", "UpdateRule", "decide_update"]
+__all__ = [
+    "REQUEST_RULES",
+    "UPDATE_RULES",
+    "Change",
+    "ControllerView",
+    "FeatureUpdate",
+    "LevelRecord",
+    "NodeSupport",
+    "Role",
+    "UpdateError",
+    "UpdateKind",
+    "UpdateModel",
+    "UpdateOutcome",
+    "UpdateRequest",
+    "UpdateResult",
+    "UpdateRule",
+    "decide_update",
+]

@@ -16,17 +16,13 @@ _FORMAT_BY_USE: Final = dict(zip((Use.FK_JOIN, Use.KTABLE), data.FORMATS, strict
 
 
 def state_formats_between(lower: Release, higher: Release) -> tuple[data.OneWayFormat, ...]:
-    """Return the formats of state that `higher` writes and `lower` cannot read; often none.
-
-    Empty if `lower` is not the earlier of the two, and if `higher` is native: native members have
-    no state stores of Kafka's.
-    """
-    return tuple(row for row in _formats_between(lower, higher) if row.is_state)
+    """Return the formats of state that `higher` writes and `lower` cannot read; often none."""
+    return tuple(row for row in data.one_way_formats_between(lower, higher) if row.is_state)
 
 
 def topic_formats_between(lower: Release, higher: Release) -> tuple[data.OneWayFormat, ...]:
     """Return the formats of records in topics that `higher` writes and `lower` cannot read."""
-    return tuple(row for row in _formats_between(lower, higher) if not row.is_state)
+    return tuple(row for row in data.one_way_formats_between(lower, higher) if not row.is_state)
 
 
 def deletion(row: data.OneWayFormat, release: Release) -> str:
@@ -34,16 +30,6 @@ def deletion(row: data.OneWayFormat, release: Release) -> str:
     return (
         f"since {row.since} {row.what}: delete the state directories before you start"
         f" {release.name}; its members restore from the changelogs"
-    )
-
-
-def _formats_between(lower: Release, higher: Release) -> tuple[data.OneWayFormat, ...]:
-    if higher.is_native:
-        return ()
-    return tuple(
-        row
-        for row in data.ONE_WAY_FORMATS
-        if lower.order < find_release(row.since).order <= higher.order
     )
 
 

@@ -1,4 +1,4 @@
-"""Rollbacks: what every pair of releases demands on the way back, said up and down alike."""
+"""Rollbacks: what every pair of releases demands on the way back, the same in plans up and down."""
 
 import json
 from functools import cache

@@ -293,5 +293,7 @@ def test_the_leader_does_not_quarantine_itself(monkeypatch):
     (fault,) = answer.faults
     assert "OverflowError" in fault
     assert "tasks stay where they ran" in fault
-    assert not [warning for warning in answer.warnings if "OverflowError" in warning], "said twice"
+    assert not [warning for warning in answer.warnings if "OverflowError" in warning], (
+        "reported twice"
+    )
     assert sorted(t for a in answer.answers.values() for t in a.assignment.active_tasks) == TASKS
