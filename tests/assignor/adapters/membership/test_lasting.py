@@ -51,7 +51,11 @@ def warnings(clock):
 @pytest.fixture
 def lines(caplog):
     caplog.set_level(logging.INFO, "assignor.adapters.membership.lasting")
-    return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
+    return lambda: [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if record.name.startswith("assignor")
+    ]
 
 
 def decide(warnings, clock, *sentences, transient=(NOTE,)):
