@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from assignor.errors import ConfigError
 from assignor.topology import Subtopology, TaskPlan
-from encoding import TopicPartition
+from encoding import TopicPartition, shown
 
 _CHANGELOG = MappingProxyType({"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"})
 # Kafka Streams' windowstore.changelog.additional.retention.ms: one day.
@@ -27,6 +27,8 @@ CHECKED_SETTINGS: Final = (_POLICY, _DELETE_RETENTION, _MAX_BYTES)
 """Settings of internal topics that are compared with what state stores need."""
 
 _LEAST_DELETE_RETENTION_MS: Final = 3600 * 1000
+_MOST_REPLICAS: Final = 2**15 - 1  # an int16 in CreateTopics
+_MOST_MS: Final = 2**63 - 1  # Java's long
 # Records are kept until the application deletes them after processing.
 _REPARTITION = MappingProxyType(
     {
@@ -47,7 +49,8 @@ class InternalTopicSettings:
         configs: settings of all internal topics; they override the defaults (Kafka's `topic.`).
 
     Raises:
-        ConfigError: `delete.retention.ms` is no number, or so low that deletions would be missed.
+        ConfigError: a value that no broker takes, a clean-up policy without `compact`, or a
+            `delete.retention.ms` so low that deletions would be missed.
     """
 
     replication_factor: int = -1
@@ -55,12 +58,32 @@ class InternalTopicSettings:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        given = self.configs.get(_DELETE_RETENTION, str(_LEAST_DELETE_RETENTION_MS))
-        if not str(given).isdecimal() or int(given) < _LEAST_DELETE_RETENTION_MS:
+        factor = self.replication_factor
+        if type(factor) is not int or not (factor == -1 or 1 <= factor <= _MOST_REPLICAS):
             raise ConfigError(
-                f"{_DELETE_RETENTION}={given}: brokers would remove deletions before every copy "
-                "has read them, and the copies would keep deleted keys; give a number of at least "
-                f"{_LEAST_DELETE_RETENTION_MS} (an hour)"
+                f"replication_factor={shown(repr(factor), limit=80)} is refused; give the number "
+                "of copies of each internal topic, or -1 for the default of the brokers"
+            )
+        if not isinstance(self.configs, Mapping) or not all(
+            isinstance(each, str) for pair in self.configs.items() for each in pair
+        ):
+            raise ConfigError(
+                f"configs={shown(repr(self.configs), limit=80)} is refused; give settings of "
+                'topics and their values, all as strings, such as {"min.insync.replicas": "2"}'
+            )
+        policy = self.configs.get(_POLICY, "compact")
+        if "compact" not in map(str.strip, policy.split(",")):
+            raise ConfigError(
+                f"{_POLICY}={shown(policy, limit=80)}: changelogs must be compacted; leave it out, "
+                'or give "compact,delete"'
+            )
+        given = self.configs.get(_DELETE_RETENTION, str(_LEAST_DELETE_RETENTION_MS))
+        is_number = given.isascii() and given.isdecimal() and len(given) <= len(str(_MOST_MS))
+        if not is_number or not _LEAST_DELETE_RETENTION_MS <= int(given) <= _MOST_MS:
+            raise ConfigError(
+                f"{_DELETE_RETENTION}={shown(given, limit=80)}: brokers would remove deletions "
+                "before every copy has read them, and the copies would keep deleted keys; give a "
+                f"number of at least {_LEAST_DELETE_RETENTION_MS} (an hour)"
             )
 
     @property

@@ -58,7 +58,12 @@ def partition_for_key(key: bytes, partitions: int) -> int:
 
     >>> partition_for_key(b"hello", 4)
     1
+
+    Raises:
+        ValueError: the number of partitions is below 1.
     """
+    if partitions < 1:
+        raise ValueError(f"partitions={partitions}: a topic has one partition or more")
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 

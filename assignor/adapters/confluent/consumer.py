@@ -188,19 +188,17 @@ class Consumer(CheckedReader):
     def assign(self, partitions: list[Position]) -> None:
         """Read these partitions only; refused while a cooperative group assigns partitions."""
         self._check_not_cooperative("assign")
-        self._serving.assigns += 1
         wanted = frozenset(map(partition_of, partitions))
-        self._serving.remove(self, self._serving.read - wanted)
-        super().assign(list(map(self._commits.stored.begin, partitions)))
+        with self._serving.removing(self, self._serving.read - wanted):
+            super().assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.add(partitions)
 
     @in_turn
     def unassign(self) -> None:
         """Read nothing; refused while a cooperative group assigns partitions."""
         self._check_not_cooperative("unassign")
-        self._serving.assigns += 1
-        self._serving.remove(self, self._serving.read)
-        super().unassign()
+        with self._serving.removing(self, self._serving.read):
+            super().unassign()
 
     @in_turn
     def incremental_assign(self, partitions: list[Position]) -> None:
@@ -212,9 +210,8 @@ class Consumer(CheckedReader):
     @in_turn
     def incremental_unassign(self, partitions: list[Position]) -> None:
         """Stop reading these partitions."""
-        self._serving.assigns += 1
-        self._serving.remove(self, map(partition_of, partitions))
-        super().incremental_unassign(partitions)
+        with self._serving.removing(self, map(partition_of, partitions)):
+            super().incremental_unassign(partitions)
 
     @in_turn
     def seek(self, partition: Position) -> None:
@@ -270,7 +267,10 @@ class Consumer(CheckedReader):
 
         Raises:
             KafkaException: nothing was committed.
+            TypeError: an unknown keyword.
         """
+        if unknown := sorted(renamed.keys() - {"async"}):
+            raise TypeError(f"{unknown[0]!r} is an invalid keyword argument for this function")
         self._check_open()
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")

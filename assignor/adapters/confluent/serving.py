@@ -3,7 +3,8 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
@@ -319,16 +320,19 @@ class Serving:
         """Note that librdkafka reads these, too."""
         self.read |= frozenset(map(partition_of, partitions))
 
-    def remove(self, consumer: Reader, partitions: Iterable[TopicPartition]) -> None:
-        """Note that librdkafka is about to stop reading these, and commit what is stored of them.
+    @contextmanager
+    def removing(self, consumer: Reader, partitions: Iterable[TopicPartition]) -> Iterator[None]:
+        """Commit what is stored of these once librdkafka has stopped reading them in the block.
 
-        As in librdkafka nothing is committed here without `enable.auto.commit`.
+        If the block raises, they are still read. As in librdkafka nothing is committed here without
+        `enable.auto.commit`.
         """
         given_up = sorted(self.read & frozenset(partitions))
-        if not given_up:
-            return
         if self._settings.auto_commit:
             self.store_positions(consumer, given_up)
+        yield
+        self.assigns += 1
+        if self._settings.auto_commit:
             newer = self._commits.stored.newer(given_up)
             if newer:
                 self._commits.submit(newer, is_async=True)

@@ -255,7 +255,10 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
         "an assignor.InternalTopicSettings, or None",
         lambda value: value is None or isinstance(value, InternalTopicSettings),
     ),
-    "state_dir": ("a path", lambda value: value is None or isinstance(value, str | Path)),
+    "state_dir": (
+        "a path that is not empty, or None",
+        lambda value: value is None or (isinstance(value, str | Path) and str(value) != ""),
+    ),
     "level_source": (
         "a function without arguments that returns the finalized levels, such as GroupLevels",
         lambda value: value is None or takes(value, 0),

@@ -201,6 +201,28 @@ def test_ends_add_up_by_task_and_a_missing_one_stays_unknown():
     assert knowledge(topics=READY).end_offset_sums is None
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"replication_factor": 0}, "replication_factor=0 is refused; give the number"),
+        ({"replication_factor": -7}, "replication_factor=-7 is refused"),
+        ({"replication_factor": 2**15}, "replication_factor=32768 is refused"),
+        ({"replication_factor": "3"}, "replication_factor='3' is refused"),
+        ({"configs": None}, "configs=None is refused; give settings of topics"),
+        ({"configs": "a=b"}, "configs='a=b' is refused"),
+        ({"configs": {"retention.ms": None}}, "configs=.*None.* is refused"),
+        ({"configs": {"cleanup.policy": "delete"}}, "cleanup.policy=delete: changelogs must be"),
+        ({"configs": {"delete.retention.ms": "9" * 5000}}, "delete.retention.ms=999.*at least"),
+        ({"configs": {"delete.retention.ms": str(2**63)}}, "delete.retention.ms=92.*at least"),
+    ],
+)
+def test_settings_that_no_broker_takes_are_refused(settings, why):
+    with pytest.raises(ConfigError, match=why) as raised:
+        InternalTopicSettings(**settings)
+    assert len(str(raised.value)) < 400
+    InternalTopicSettings(replication_factor=3, configs={"cleanup.policy": "compact,delete"})
+
+
 @pytest.mark.parametrize("value", ["1000", "3599999", "-1", "a day"])
 def test_tombstones_that_brokers_remove_before_copies_have_read_them_are_refused(value):
     with pytest.raises(ConfigError, match=f"delete.retention.ms={value}: .* at least 3600000"):

@@ -70,3 +70,8 @@ def test_without_a_partition_count_there_is_no_answer():
 def test_a_key_that_is_not_serialised_is_refused():
     with pytest.raises(TypeError, match=r"key='x' is of type str; give it serialised, as bytes"):
         key_hosts(Routing(), ["words"], {"words": 4}, "x")
+
+
+def test_a_topic_without_partitions_is_refused():
+    with pytest.raises(ValueError, match="partitions=0: a topic has one"):
+        partition_for_key(b"k", 0)

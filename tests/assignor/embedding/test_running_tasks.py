@@ -2,6 +2,9 @@
 
 import threading
 
+import pytest
+
+from assignor import ConfigError
 from assignor.embedding import RunningTasks
 from encoding import TaskId
 
@@ -78,3 +81,8 @@ def test_the_text_names_running_tasks_and_errors():
     tasks.on_tasks_assigned({TASK_2: (), TASK_1: ()}, {})
     tasks.on_error("no broker; start one")
     assert sentences == ["active tasks: 0_1 0_2; standby tasks: none", "no broker; start one"]
+
+
+def test_what_is_told_needs_a_function():
+    with pytest.raises(ConfigError, match="tell=3 is refused; give a function of a sentence"):
+        RunningTasks(3)

@@ -164,6 +164,24 @@ def test_partitions_beside_the_groups_own_stay_through_rebalances(broker, consum
     assert numbers(member.assignment()) == calls.owned
 
 
+def test_a_refused_unassignment_changes_nothing(broker, consumer):
+    first, second = Calls(), Calls()
+    member = consumer()
+    member.subscribe(["words"], **first.callbacks)
+    poll_until(lambda: first.owned == [0, 1, 2, 3], member)
+    known = [TopicPartition("words", number) for number in range(4)]
+    with pytest.raises(KafkaException, match="assignment"):
+        member.incremental_unassign([*known, TopicPartition("other", 1)])
+    fill(broker)
+    read(member, 40)
+    member.commit(asynchronous=False)
+    assert committed(broker) == dict.fromkeys(range(4), 10)
+    other = consumer()
+    other.subscribe(["words"], **second.callbacks)
+    poll_until(lambda: len(first.owned) == len(second.owned) == 2, member, other)
+    assert numbers(member.assignment()) == first.owned
+
+
 def test_on_revoke_keeps_the_partition_until_it_returns_and_may_commit(broker, consumer):
     fill(broker)
     events = []

@@ -237,6 +237,8 @@ def test_errors_are_not_committed(broker, consumer):
     assert raised.value.args[0].code() == KafkaError._INVALID_ARG
     with pytest.raises(TypeError, match="expected"):
         member.commit(message="a record")
+    with pytest.raises(TypeError, match="'asynchonous' is an invalid keyword argument"):
+        member.commit(asynchonous=False)
     with pytest.raises(ValueError, match="mutually exclusive"):
         member.commit(message=error, offsets=[])
 

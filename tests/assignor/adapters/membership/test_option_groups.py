@@ -99,6 +99,7 @@ def test_every_option_is_in_signature_and_help_with_text_and_default(kind):
         ({"internal_topics": {"replication_factor": 3}}, "assignor.InternalTopicSettings"),
         ({"internal_topics": True}, "assignor.InternalTopicSettings"),
         ({"state_dir": 7}, "a path"),
+        ({"state_dir": ""}, "a path that is not empty"),
         ({"level_poll_s": 0}, "seconds, above 0"),
         ({"level_poll_s": float("nan")}, "seconds, above 0"),
         ({"hold_back": "yes"}, "True or False"),
