@@ -1,11 +1,11 @@
 """Parts for an application that uses the assignor: topics, lags, process id, state, queries.
 
 The package is independent of the Kafka client: `ClusterAccess` is the interface, implemented in
-`assignor.adapters`. Blocking calls run on the thread of `LeaderProvider`, never on the client's.
+`assignor.adapters`. Blocking calls run on the thread of `InternalTopicManager`, never on the
+client's.
 """
 
-from assignor.embedding.cluster_thread import LeaderProvider
-from assignor.embedding.cluster_view import AtHand, ClusterWatch, lags_or_prior
+from assignor.embedding.cluster_view import ClusterKnowledge, ClusterWatch, lags_or_prior
 from assignor.embedding.errors import (
     LEFT_GROUP,
     ClusterUnavailable,
@@ -18,6 +18,7 @@ from assignor.embedding.errors import (
     error_text,
     fatal_reason,
 )
+from assignor.embedding.internal_topic_manager import InternalTopicManager
 from assignor.embedding.internal_topics import (
     CHECKED_SETTINGS,
     ClusterAccess,
@@ -62,10 +63,10 @@ __all__ = [
     "JSON",
     "LEFT_GROUP",
     "TEXT",
-    "AtHand",
     "ChangelogAccess",
     "ChangelogRecord",
     "ClusterAccess",
+    "ClusterKnowledge",
     "ClusterUnavailable",
     "ClusterWatch",
     "DictStore",
@@ -74,11 +75,11 @@ __all__ = [
     "FollowedStore",
     "Handler",
     "InternalTopic",
+    "InternalTopicManager",
     "InternalTopicSettings",
     "InternalTopicStatus",
     "KeyHosts",
     "LeaderFacts",
-    "LeaderProvider",
     "MemberStopped",
     "NewRecord",
     "Partitioner",

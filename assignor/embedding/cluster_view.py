@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from assignor.embedding.cluster_thread import LeaderProvider
+from assignor.embedding.internal_topic_manager import InternalTopicManager
 from assignor.embedding.internal_topics import ClusterAccess, InternalTopicSettings
 from assignor.embedding.leader_facts import NOTHING_FOUND, LeaderFacts, knowledge_of
 from assignor.errors import TaskAssignmentError
@@ -35,7 +35,7 @@ def lags_or_prior(state: GroupState) -> TaskAssignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtHand:
+class ClusterKnowledge:
     """What is known at the moment when the leader has to answer.
 
     Attributes:
@@ -62,7 +62,7 @@ class ClusterWatch:
     ) -> None:
         self._subtopologies = self._own = tuple(subtopologies)
         self._settings = settings
-        self._provider: LeaderProvider | None = None
+        self._provider: InternalTopicManager | None = None
         self._used = NOTHING_FOUND
         self._waits = False
         self._begin: Callable[[], None] | None = None
@@ -92,7 +92,7 @@ class ClusterWatch:
         """
         self._begin = partial(self.begin, connect, on_ready=on_ready, on_error=on_error)
         if self.is_wanted and self._provider is None:
-            self._provider = LeaderProvider(
+            self._provider = InternalTopicManager(
                 connect,
                 self._subtopologies,
                 settings=self._settings,
@@ -116,7 +116,7 @@ class ClusterWatch:
         elif self._begin is not None:
             self._begin()
 
-    def at_hand(self, partition_counts: Mapping[str, int]) -> AtHand:
+    def knowledge(self, partition_counts: Mapping[str, int]) -> ClusterKnowledge:
         """Return what this leader knows now.
 
         Args:
@@ -127,7 +127,9 @@ class ClusterWatch:
             TaskAssignmentError: the partition counts do not fit the topology.
         """
         if self._provider is None:
-            return AtHand(partition_counts=partition_counts, waits={}, end_offset_sums=None)
+            return ClusterKnowledge(
+                partition_counts=partition_counts, waits={}, end_offset_sums=None
+            )
         self._used = facts = self._provider.facts()
         counts = {t: n or facts.partition_counts.get(t, 0) for t, n in partition_counts.items()}
         try:
@@ -137,12 +139,12 @@ class ClusterWatch:
             parts, plan = self._own, plan_tasks(self._own, counts)
         known = knowledge_of(facts, parts, plan)
         self._waits = bool(known.waits)
-        return AtHand(
+        return ClusterKnowledge(
             partition_counts=counts, waits=known.waits, end_offset_sums=known.end_offset_sums
         )
 
     def led(self) -> None:
-        """Note that this leader has answered the group with the last result of `at_hand`."""
+        """Note that this leader has answered the group with the last result of `knowledge`."""
         if self._provider is not None:
             self._provider.lead(self._used, waits=self._waits)
 

@@ -123,7 +123,7 @@ class ExistingTopic:
 
 
 class ClusterAccess(Protocol):
-    """Requests of `LeaderProvider` to a Kafka cluster; every call has its own deadline.
+    """Requests of `InternalTopicManager` to a Kafka cluster; every call has its own deadline.
 
     Every method may raise `ClusterUnavailable`. An error of a single topic is part of the result.
     """

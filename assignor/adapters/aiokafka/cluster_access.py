@@ -1,7 +1,7 @@
 """`ClusterAccess` by aiokafka: clients of its own, on an event loop of the reading thread.
 
-Used by the thread of `LeaderProvider` only, never on the application's event loop. The clients
-rebootstrap as the consumer does under a supervisor (KIP-1102).
+Used by the thread of `InternalTopicManager` only, never on the application's event loop. The
+clients rebootstrap as the consumer does under a supervisor (KIP-1102).
 """
 
 import asyncio

@@ -71,7 +71,7 @@ class StreamsAssignor(EmbeddedMember):
         self._attach_to(consumer, group_id=group_id, listed=listed)
         if isinstance(consumer, KafkaConsumer):
             guard_threads(consumer)
-        keep_joins(coordinator, self._membership.reporter.report, self._follow_choice)
+        keep_joins(coordinator, self._membership.reporter.report, self._membership.assignor_chosen)
         make_readable(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)
         self._membership.connect(self._port)
@@ -125,11 +125,6 @@ class StreamsAssignor(EmbeddedMember):
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Take the answer of the leader; raises only MemoryError and KeyboardInterrupt."""
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
-
-    def _follow_choice(self, protocol: str) -> None:
-        """Note which of the consumer's assignors the group chose."""
-        if protocol != self.name:
-            self._membership.other_chosen(protocol)
 
 
 # Not a base class: type checkers would accept any attribute of a class with an untyped base.

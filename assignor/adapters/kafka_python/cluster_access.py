@@ -1,7 +1,8 @@
 """`ClusterAccess` by kafka-python: an admin client of its own, with a deadline for every call.
 
-Used by the thread of `LeaderProvider` only. The admin client gives up after 10 s: a leader answers
-without these facts, too. It rebootstraps as the consumer does under a supervisor (KIP-1102).
+Used by the thread of `InternalTopicManager` only. The admin client gives up after 10 s: a leader
+answers without these facts, too. It rebootstraps as the consumer does under a supervisor
+(KIP-1102).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from assignor.adapters.membership.client import UNKNOWN_GENERATION
 from assignor.adapters.membership.setup import MemberSetup
 from assignor.adapters.membership.static_membership import static_identity
-from assignor.embedding import AtHand, lags_or_prior
+from assignor.embedding import ClusterKnowledge, lags_or_prior
 from assignor.logs import line_logger
 from assignor.rebalance import (
     NEW_PACE,
@@ -95,8 +95,8 @@ class MembershipCore:
         self.setup = setup
         self.member = member
         self.leader_settings = setup.leader
-        self.memory = self._led_with = LeaderKnowledge()
-        # Of answers that were decided and have not arrived yet.
+        self.memory = self._memory_before = LeaderKnowledge()
+        # Claims of answers that were decided and have not arrived yet.
         self._sent_claims: ClaimMemory = NO_CLAIMS
         self.owned: tuple[TopicPartition, ...] = ()
         self.last_bytes = b""
@@ -211,12 +211,12 @@ class MembershipCore:
 
     def begin_lead(self) -> None:
         """Lead this generation; all its decisions start from the `memory` of this moment."""
-        self.leads, self._led_with = True, self.memory
+        self.leads, self._memory_before = True, self.memory
 
     def decide(
         self,
         group: Sequence[GroupMember],
-        at_hand: AtHand,
+        cluster: ClusterKnowledge,
         *,
         persistent_version: int,
         generation: int,
@@ -226,7 +226,7 @@ class MembershipCore:
 
         Args:
             group: every member of the generation, with its bytes.
-            at_hand: partition counts and lags.
+            cluster: partition counts, end offsets, and subtopologies that wait.
             persistent_version: what this member's own stores are written in; 0: it has none.
             generation: of this rebalance; -1 if unknown.
             now_ms: epoch milliseconds.
@@ -239,17 +239,17 @@ class MembershipCore:
         answer = assign_group(
             self.leader_settings,
             group,
-            at_hand.partition_counts,
+            cluster.partition_counts,
             knowledge=replace(
-                self._led_with.with_new_topologies(self.memory),
+                self._memory_before.with_new_topologies(self.memory),
                 generation=generation,
                 leader_id=own_ids[0] if own_ids else None,
                 now_ms=now_ms,
                 levels=self.member.state.known_levels,
                 reached=self.member.topology.known,
                 persistent_version=persistent_version,
-                waits=at_hand.waits,
-                end_offset_sums=at_hand.end_offset_sums,
+                waits=cluster.waits,
+                end_offset_sums=cluster.end_offset_sums,
             ),
             held_view=self.member.view,
         )
@@ -301,15 +301,6 @@ class MembershipCore:
             held=self.member.held,
         )
 
-    def steps(self, taken: Taken, *, now_ms: float) -> tuple[Step, ...]:
-        """Return what to do after an answer, in order."""
-        # A native member ends as well if it cannot meet the group's level.
-        survives = self.is_native and self.refusal is None
-        self._pace, steps = steps_after(
-            taken.received, self._pace, now_ms=now_ms, survives=survives
-        )
-        return steps
-
     def _received(
         self, partitions: Iterable[tuple[str, int]], user_data: bytes | None, now_ms: int
     ) -> Received:
@@ -327,6 +318,15 @@ class MembershipCore:
                 assignment=None,
                 failure=f"the leader's answer caused an unexpected error ({what})",
             )
+
+    def steps(self, taken: Taken, *, now_ms: float) -> tuple[Step, ...]:
+        """Return what to do after an answer, in order."""
+        # A native member ends as well if it cannot meet the group's level.
+        survives = self.is_native and self.refusal is None
+        self._pace, steps = steps_after(
+            taken.received, self._pace, now_ms=now_ms, survives=survives
+        )
+        return steps
 
     # Finalized levels
 

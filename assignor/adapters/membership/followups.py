@@ -49,7 +49,7 @@ class Followups:
         if self.timer is not None:
             self.timer.schedule(0)
 
-    def joined(self) -> None:
+    def begin_join(self) -> None:
         """Note that the member joins: the next answer is decided after every change so far."""
         self._needs_new_answer = False
 

@@ -52,7 +52,7 @@ class LastingWarnings:
         self._timer: Cancellable | None = None
         self._joins = 0
 
-    def joined(self) -> None:
+    def begin_join(self) -> None:
         """Note that a rebalance begins, which another member may lead."""
         with self._lock:
             self._joins += 1

@@ -59,10 +59,14 @@ class LevelPolling:
         """Have minimums raised that all members of this generation have reached.
 
         Args:
-            group: the generation that this member leads; empty: it leads none.
+            group: the generation that this member leads.
         """
         if self._watch is not None:
             self._watch.leads(generation_support(group))
+
+    def stop_leading(self) -> None:
+        """Raise no minimums: this member leads no generation now."""
+        self.lead(())
 
     def keep(self, memory: Mapping[bytes, Reached]) -> None:
         """Have the source keep the reached versions that this leader's answers named."""

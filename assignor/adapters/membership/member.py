@@ -125,9 +125,9 @@ class Membership:
                 its last subscription instead, with the same owned partitions.
         """
         self.resources.cluster.join()
-        self.followups.joined()
-        self._warnings.joined()
-        self.resources.levels.lead(())
+        self.followups.begin_join()
+        self._warnings.begin_join()
+        self.resources.levels.stop_leading()
         self.core.begin_join()
         self._poll_levels()
         self.reporter.guarded(self._give_up)
@@ -184,12 +184,14 @@ class Membership:
             )
         )
 
-    def other_chosen(self, protocol: str) -> None:
-        """Give up all tasks: the group chose another assignor, which the log says once.
+    def assignor_chosen(self, protocol: str) -> None:
+        """Give up all tasks if the group chose another assignor, which the log says once.
 
         Args:
             protocol: name of the assignor that was chosen.
         """
+        if protocol == STREAMS_PROTOCOL:
+            return
         if protocol != self._other:
             self._other = protocol
             _log.warning(
@@ -266,7 +268,7 @@ class Membership:
         topics = {t for part in self.core.known_subtopologies for t in part.source_topics}
         return self.core.decide(
             group,
-            self.resources.cluster.at_hand(partition_counts(cluster, topics)),
+            self.resources.cluster.knowledge(partition_counts(cluster, topics)),
             persistent_version=0 if directory is None else directory.stores.version,
             generation=UNKNOWN_GENERATION if client is None else client.generation(),
             now_ms=_now_ms(),

@@ -159,7 +159,7 @@ class Replica:
             if record.offset < position or record.key is None:
                 continue
             position = record.offset + 1
-            found = self._owner_of(record, after=owner)
+            found = self._fencing_owner(record, after=owner)
             if found < owner:
                 unowned.add(record.key)
                 continue
@@ -241,7 +241,8 @@ class Replica:
             ),
         )
 
-    def _owner_of(self, record: ChangelogRecord, *, after: Owner) -> Owner:
+    def _fencing_owner(self, record: ChangelogRecord, *, after: Owner) -> Owner:
+        """The owner that wrote a record: it fences earlier ones; `NOBODY` if implausible."""
         found = owner_of(record.headers)
         if is_plausible(found, after=after):
             return found

@@ -5,7 +5,7 @@ does, and appends those that only other members have, in the order in which it f
 Beside JVM members all members must have one topology, whose numbers hold.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from assignor.rebalance.forms.admission import Admission
@@ -80,15 +80,14 @@ class GroupTopologies:
         return bool(self.asked) and self.memory.asks <= ASKS_MOST
 
     def asked_after(
-        self, tasks: Callable[[str], tuple[TaskId, ...]], generation: int
+        self, ran: Mapping[str, tuple[TaskId, ...]], generation: int
     ) -> "GroupTopologies":
         """Return this with a memory of what the asked members ran.
 
         Args:
-            tasks: member id -> tasks that it reports as running, by its own numbers.
+            ran: asked member -> tasks that it reports as running, by its own numbers.
             generation: of this rebalance; -1 if unknown.
         """
-        ran = {member: tasks(member) for member in sorted(self.asked)}
         return replace(self, memory=replace(self.memory, ran=ran, asked_in=generation))
 
     @property

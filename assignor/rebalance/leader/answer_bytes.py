@@ -63,7 +63,7 @@ def write_answers(
     Raises:
         TaskAssignmentError: bytes do not decode to what was decided (a defect; nothing is sent).
     """
-    shared = _share(generation, placement)
+    shared = _common_fields(generation, placement)
     drafts = {
         answer.member_id: _draft(generation, placement, answer, shared)
         for answer in generation.decision.answers
@@ -97,7 +97,7 @@ def _with_routing(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Shared:
+class _CommonFields:
     """Values that many answers contain, made once."""
 
     hosts: PartitionsByHost
@@ -122,13 +122,14 @@ class _Shared:
         return self.saved_by_version[version]
 
 
-def _share(generation: Generation, placement: Placement) -> _Shared:
+def _common_fields(generation: Generation, placement: Placement) -> _CommonFields:
+    """The host maps, the routing view and what else is equal in many answers."""
     plan = generation.plan
     inputs = plan.partitions_by_task
     topics = tuple(sorted({p.topic for partitions in inputs.values() for p in partitions}))
     sizes = task_sizes(inputs)
     endpoints = placement.endpoint_by_member
-    return _Shared(
+    return _CommonFields(
         hosts=host_map(endpoints, placement.active_by_member, inputs),
         standby_hosts=host_map(endpoints, placement.standby_by_member, inputs),
         forms=_view_forms(generation, placement, sizes),
@@ -166,7 +167,7 @@ def _view_forms(
 
 
 def _draft(
-    generation: Generation, placement: Placement, answer: AnswerDecision, shared: _Shared
+    generation: Generation, placement: Placement, answer: AnswerDecision, shared: _CommonFields
 ) -> MemberAnswer:
     """An answer without a view."""
     member = answer.member_id
@@ -203,7 +204,7 @@ def _draft(
 
 
 def _native_part(
-    answer: AnswerDecision, native: NativeMember, warmups: tuple[TaskId, ...], shared: _Shared
+    answer: AnswerDecision, native: NativeMember, warmups: tuple[TaskId, ...], shared: _CommonFields
 ) -> NativeAssignment:
     return NativeAssignment(
         version=answer.version if answer.version >= EARLIEST_NATIVE_VERSION else native.version,
@@ -226,7 +227,7 @@ def _bytes_of(
     subscription_bytes: int,
     draft: MemberAnswer,
     member_id: str,
-    shared: _Shared,
+    shared: _CommonFields,
 ) -> MemberBytes:
     """What a member costs the group's record, with each form of the view that it can use."""
     size = len(draft.user_data)

@@ -1,16 +1,17 @@
 """The group leader's half of a rebalance: subscriptions in, one answer per member out.
 
-A pure function: metadata, end offsets and settings are handed in. `assign_group` decodes, admits
-topologies and plans tasks; `_answer` and `_written` have the steps from there to the answers. No
-member's bytes harm another member: values are restricted to what the group can contain
-(`boundary`), a member whose bytes cannot be decoded is quarantined and reported, claims of
-ownership are believed for a few rebalances (`claims`), and any other failure is traced to the
+A pure function: metadata, end offsets and settings are arguments. `assign_group` decodes, admits
+topologies and plans tasks; `read_generation` decides versions and claims; `_answer` places,
+withholds and writes. No member's bytes harm another member: values are restricted to what the group
+can contain (`boundary`), a member whose bytes cannot be decoded is quarantined and reported, claims
+of ownership are believed for a few rebalances (`claims`), and any other failure is traced to the
 member that causes it (`fault_isolation`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.forms import (
@@ -35,7 +36,7 @@ from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFai
 from assignor.rebalance.leader.withholding import withhold
 from assignor.topology import Subtopology, TaskPlan, plan_tasks
 from encoding import Subscription, TaskId, TopicPartition, View
-from probing import LeaderDecision, RebalanceProtocol, Release
+from probing import LeaderDecision, RebalanceProtocol
 
 NOTHING_KNOWN = LeaderKnowledge()
 
@@ -118,51 +119,29 @@ def assign_group(
         TaskAssignmentError: the topology does not fit the partition counts, or no answers pass
             the checks.
     """
-    is_native = settings.release.is_native
     decoded = decode_members(members, settings.release)
-    topologies = _topologies(settings, decoded, knowledge, partition_counts) if is_native else None
+    topologies = None  # a leader of Kafka's knows its own topology only
+    if settings.release.is_native:
+        topologies = _topologies(settings, decoded, knowledge, partition_counts)
     plan, plan_warnings = _plan(settings.subtopologies, topologies, partition_counts)
     request = GroupRequest(
         settings=settings,
-        members=tuple(sorted(members, key=_by_id)),
+        members=tuple(sorted(members, key=attrgetter("member_id"))),
         plan=plan,
-        knowledge=_usable(knowledge, settings, topologies),
+        knowledge=_usable(knowledge, settings.subtopologies, topologies),
         held_view=held_view,
         decoded=decoded,
         topologies=topologies,
         plan_warnings=plan_warnings,
     )
-    if not is_native:
-        return _answer(request, {})
+    if topologies is None:  # it sends its answers unchecked: up to 2.3 it assigned tasks twice
+        return _answer(read_generation(request, {}), place_tasks)
     answer, fault = answer_with_quarantine(
-        partial(_answer, request),
+        partial(_answer_or_keep, request),
         [m.member_id for m in request.members if m.member_id != knowledge.leader_id],
         otherwise=partial(_keep, request),
     )
     return replace(answer, faults=(fault,)) if fault else answer
-
-
-def _usable(
-    knowledge: LeaderKnowledge, settings: LeaderSettings, topologies: GroupTopologies | None
-) -> LeaderKnowledge:
-    """What a leader's memory says about this group's tasks; one of Kafka's remembers no claims.
-
-    Beside JVM members, tasks are numbered by their topology, and all that is kept by the numbers of
-    the leader's own one would be about other tasks.
-    """
-    if topologies is None:
-        return replace(knowledge, claims=NO_CLAIMS)
-    own = settings.subtopologies
-    if topologies.numbering[: len(own)] == own:
-        return knowledge.without_subtopologies(topologies.reused)
-    return replace(
-        knowledge,
-        waits={},
-        end_offset_sums=None,
-        claims=NO_CLAIMS,
-        lags_before={},
-        stalled=replace(knowledge.stalled, copies=frozenset()),
-    )
 
 
 def _topologies(
@@ -172,14 +151,10 @@ def _topologies(
     partition_counts: Mapping[str, int],
 ) -> GroupTopologies:
     """Which subtopologies each member can run, and how this leader numbers them."""
-    reports = [
-        report_of(member, value)
-        for member, value in decoded.items()
-        if isinstance(value, Subscription)
-    ]
+    subscriptions = {m: value for m, value in decoded.items() if isinstance(value, Subscription)}
     topologies = read_topologies(
         settings.carried,
-        reports,
+        [report_of(member, value) for member, value in subscriptions.items()],
         knowledge.topologies,
         leader_id=knowledge.leader_id,
         partition_counts=partition_counts,
@@ -188,12 +163,8 @@ def _topologies(
     )
     if not topologies.asked:
         return topologies
-
-    def tasks(member: str) -> tuple[TaskId, ...]:
-        value = decoded[member]
-        return value.prev_tasks if isinstance(value, Subscription) else ()
-
-    return topologies.asked_after(tasks, knowledge.generation)
+    ran = {member: subscriptions[member].prev_tasks for member in sorted(topologies.asked)}
+    return topologies.asked_after(ran, knowledge.generation)
 
 
 def _plan(
@@ -213,47 +184,67 @@ def _plan(
     return plan_tasks(own, partition_counts), (*topologies.warnings, why)
 
 
-def _answer(request: GroupRequest, ignored: Mapping[str, str]) -> GroupAnswer:
-    """Read the group, place its tasks, write the answers; if that fails, keep tasks in place."""
+def _usable(
+    knowledge: LeaderKnowledge, own: tuple[Subtopology, ...], topologies: GroupTopologies | None
+) -> LeaderKnowledge:
+    """What a leader's memory says about this group's tasks; one of Kafka's remembers no claims.
+
+    Beside JVM members, tasks are numbered by their topology: what the leader remembers by the
+    numbers of its own topology would be about other tasks.
+    """
+    if topologies is None:
+        return replace(knowledge, claims=NO_CLAIMS)
+    if topologies.numbering[: len(own)] == own:
+        return knowledge.without_subtopologies(topologies.reused)
+    return replace(
+        knowledge,
+        waits={},
+        end_offset_sums=None,
+        claims=NO_CLAIMS,
+        lags_before={},
+        stalled=replace(knowledge.stalled, copies=frozenset()),
+    )
+
+
+def _answer_or_keep(request: GroupRequest, ignored: Mapping[str, str]) -> GroupAnswer:
+    """Answer the group; without a valid placement, every task stays on the member that ran it.
+
+    Args:
+        request: the group.
+        ignored: member id -> why its bytes are not used.
+    """
     generation = read_generation(request, ignored)
-    shares = generation.shares()
     try:
-        return _written(
-            generation, generation.joined_placement([place_tasks(share) for share in shares])
-        )
+        return _checked_answer(generation, place_tasks)
     except TaskAssignmentError as error:
-        if not request.settings.release.is_native:
-            raise
         why = str(error)
     warning = f"{why}; nothing of it was sent, and tasks stay where they ran"
     generation = replace(generation, warnings=(*generation.warnings, warning))
-    return _kept(generation, shares, why)
+    return _checked_answer(generation, partial(keep_tasks, why=why))
 
 
 def _keep(request: GroupRequest, why: str) -> GroupAnswer:
     """Answer without a strategy: every task stays on the member that ran it."""
-    generation = read_generation(request, {})
-    return _kept(generation, generation.shares(), why)
+    return _checked_answer(read_generation(request, {}), partial(keep_tasks, why=why))
 
 
-def _kept(generation: Generation, shares: Sequence[Generation], why: str) -> GroupAnswer:
-    placements = [keep_tasks(share, why) for share in shares]
-    return _written(generation, generation.joined_placement(placements))
+def _checked_answer(
+    generation: Generation, place: Callable[[Generation], Placement]
+) -> GroupAnswer:
+    """Answer the group; a TaskAssignmentError if the answers contradict each other or the plan."""
+    answer = _answer(generation, place)
+    check_answers(answer.answers, generation.plan)
+    return answer
 
 
-def _written(generation: Generation, placement: Placement) -> GroupAnswer:
-    """Withhold what other members still own, write the answers, check them together."""
-    plan, claims = generation.plan, generation.claims
-    selection, topologies = generation.selection, generation.request.topologies
-    safe = placement
-    if _withholds(generation.settings.release):
-        safe = withhold(
-            generation.members, plan, placement, claims=claims, now_ms=generation.knowledge.now_ms
-        )
+def _answer(generation: Generation, place: Callable[[Generation], Placement]) -> GroupAnswer:
+    """Place the tasks, withhold those that other members still own, write the answers."""
+    plan, selection = generation.plan, generation.selection
+    placement = generation.joined_placement([place(share) for share in generation.shares()])
+    safe = _without_owned(generation, placement)
     answers, budget = write_answers(generation, safe)
-    if generation.settings.release.is_native:  # leaders up to 2.3 assigned tasks twice
-        check_answers(answers, plan)
     given = {task: member for member in answers for task in tasks_of(answers[member], plan)}
+    topologies = generation.request.topologies
     return GroupAnswer(
         answers=answers,
         decision=generation.decision,
@@ -266,7 +257,7 @@ def _written(generation: Generation, placement: Placement) -> GroupAnswer:
         stalled=safe.stalled,
         transient=generation.transient | safe.transient,
         moved_tasks=_moved(generation, placement),
-        claims=claims.remembered(given, safe.unassigned, plan),
+        claims=generation.claims.remembered(given, safe.unassigned, plan),
         waiting=() if selection is None else selection.waiting,
         waiting_tasks=0 if selection is None else selection.waiting_tasks,
         missing_topics={unknown_topic(topic): topic for topic in plan.unknown_topics},
@@ -274,9 +265,18 @@ def _written(generation: Generation, placement: Placement) -> GroupAnswer:
     )
 
 
-def _withholds(release: Release) -> bool:
-    """Leaders since 2.4 and native ones wait for cooperative owners; eager members own nothing."""
-    return release.is_native or release.rebalance_protocol is RebalanceProtocol.COOPERATIVE
+def _without_owned(generation: Generation, placement: Placement) -> Placement:
+    """The placement without tasks that a cooperative member still owns; leaders do it since 2.4."""
+    release = generation.settings.release
+    if not release.is_native and release.rebalance_protocol is RebalanceProtocol.EAGER:
+        return placement
+    return withhold(
+        generation.members,
+        generation.plan,
+        placement,
+        claims=generation.claims,
+        now_ms=generation.knowledge.now_ms,
+    )
 
 
 def _moved(generation: Generation, placement: Placement) -> int:
@@ -290,7 +290,3 @@ def _moved(generation: Generation, placement: Placement) -> int:
         for member in generation.members
         for task in placement.active_by_member.get(member.id, ())
     )
-
-
-def _by_id(member: GroupMember) -> str:
-    return member.member_id

@@ -97,13 +97,17 @@ def read_member(member: GroupMember, bounds: Bounds) -> ReadMember:
     member = replace(member, owned_partitions=_known(member.owned_partitions, bounds.plan))
     why = bounds.ignored.get(member.member_id)
     if why is not None:
-        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=why)
+        return _quarantined(member, why, bounds)
     value = bounds.decoded[member.member_id]
     if isinstance(value, DecodeError):
-        return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=str(value))
+        return _quarantined(member, str(value), bounds)
     if not isinstance(value, Subscription):
         return ReadMember(member=member, plan=bounds.plan, subscription=value)
     return _bounded(member, value, bounds)
+
+
+def _quarantined(member: GroupMember, why: str, bounds: Bounds) -> ReadMember:
+    return ReadMember(member=member, plan=bounds.plan, subscription=None, why_quarantined=why)
 
 
 def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMember:
@@ -135,7 +139,7 @@ def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMe
                 f" {len(both)} are in both"
             )
             member = replace(member, owned_partitions=both)
-            return ReadMember(member=member, plan=bounds.plan, subscription=None, unreadable=why)
+            return _quarantined(member, why, bounds)
     return ReadMember(member=member, plan=bounds.plan, subscription=value, warnings=warnings)
 
 

@@ -210,12 +210,14 @@ def _losers(task: TaskId, claimants: Sequence[ReadMember], memory: ClaimMemory) 
     given = memory.given.get(task)
     if any(member.id == given for member in claimants):
         return [member.id for member in claimants if member.id != given]
-    has_owner = any(not member.unreadable and task in member.owned_tasks for member in claimants)
+    has_owner = any(
+        not member.why_quarantined and task in member.owned_tasks for member in claimants
+    )
     latest = max(member.owned_generation for member in claimants)
     return [
         member.id
         for member in claimants
-        if (member.unreadable and has_owner)
+        if (member.why_quarantined and has_owner)
         or UNKNOWN_GENERATION < member.owned_generation < latest
     ]
 

@@ -232,7 +232,9 @@ def read_generation(request: GroupRequest, ignored: Mapping[str, str]) -> Genera
     plan = plan if selection is None else selected_plan(plan, selection)
     if plan is not request.plan:
         members = tuple(of_plan(member, plan) for member in members)
-    quarantined = {member.id: member.unreadable for member in members if member.unreadable}
+    quarantined = {
+        member.id: member.why_quarantined for member in members if member.why_quarantined
+    }
     claims = check_claims(members, knowledge.claims, generation=knowledge.generation)
     waits, transient = _waits(plan, waiting, knowledge)
     return Generation(

@@ -66,7 +66,7 @@ class ReadMember:
     member: GroupMember
     subscription: Subscription | FutureSubscription | None
     plan: TaskPlan = field(repr=False)
-    unreadable: str = ""
+    why_quarantined: str = ""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -177,7 +177,7 @@ def selection_of(
         return None
     if not topologies.is_mixed and not any(carrier.reached for carrier in topologies.carriers):
         return None
-    able = {member.id for member in members if not member.unreadable}
+    able = {member.id for member in members if not member.why_quarantined}
     return select_tasks(topologies, plan, running(), able=able, level=level)
 
 
@@ -252,7 +252,7 @@ def clients_of(
             if isinstance(member.subscription, Subscription):
                 tags = tags or tuple(member.subscription.client_tags.items())
                 for task, offset_sum in member.subscription.task_offset_sums:
-                    lags[task] = copy_lag(offset_sum, end_offset_sums.get(task))
+                    lags[task] = task_lag(offset_sum, end_offset_sums.get(task))
         clients.append(
             ClientInput(
                 process_id=process_id,
@@ -305,7 +305,7 @@ def kept_copies(
     return {member_id: tuple(tasks) for member_id, tasks in sorted(kept.items())}
 
 
-def copy_lag(offset_sum: int, end: int | None) -> int:
+def task_lag(offset_sum: int, end: int | None) -> int:
     """Return the lag of a copy from its reported offset sum and the end of its changelog."""
     if offset_sum == RUNNING:
         return LAG_RUNNING

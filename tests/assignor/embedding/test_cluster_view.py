@@ -24,8 +24,8 @@ def begun(cluster, settings=SETTINGS, parts=PARTS):
 def test_nothing_waits_where_nobody_looks(settings, parts):
     watch, _, _ = begun(Cluster(words=2), settings, parts)
     assert not watch.is_on
-    at_hand = watch.at_hand({"words": 2})
-    assert (dict(at_hand.waits), at_hand.end_offset_sums) == ({}, None)
+    knowledge = watch.knowledge({"words": 2})
+    assert (dict(knowledge.waits), knowledge.end_offset_sums) == ({}, None)
     watch.join()
     watch.led()
     assert watch.partition_counts() == {}
@@ -34,13 +34,13 @@ def test_nothing_waits_where_nobody_looks(settings, parts):
 
 def test_before_the_first_look_tasks_wait_and_after_it_they_do_not():
     watch, ready, _ = begun(Cluster(words=2))
-    assert list(watch.at_hand({"words": 2}).waits) == [0]
+    assert list(watch.knowledge({"words": 2}).waits) == [0]
     watch.join()
     watch.led()
     until(lambda: ready)
-    at_hand = watch.at_hand({"words": 2})
-    assert not at_hand.waits
-    assert at_hand.end_offset_sums == {TaskId(0, 0): 5, TaskId(0, 1): 5}
+    knowledge = watch.knowledge({"words": 2})
+    assert not knowledge.waits
+    assert knowledge.end_offset_sums == {TaskId(0, 0): 5, TaskId(0, 1): 5}
     assert watch.partition_counts() == {"words": 2, CHANGELOG: 2}
     watch.close()
 
@@ -48,8 +48,8 @@ def test_before_the_first_look_tasks_wait_and_after_it_they_do_not():
 def test_a_count_that_the_client_does_not_know_is_filled_in():
     watch, _, _ = begun(Cluster(words=3))
     watch.join()
-    until(lambda: watch.at_hand({"words": 0}).partition_counts == {"words": 3})
-    assert watch.at_hand({"words": 4}).partition_counts == {"words": 4}
+    until(lambda: watch.knowledge({"words": 0}).partition_counts == {"words": 3})
+    assert watch.knowledge({"words": 4}).partition_counts == {"words": 4}
     watch.close()
 
 
@@ -67,7 +67,7 @@ def test_topics_that_do_not_fit_are_the_leaders_error_and_no_querys():
     until(lambda: errors)
     assert "a has 1, b has 2" in errors[0]
     with pytest.raises(CopartitionMismatch):
-        watch.at_hand({"a": 1, "b": 2})
+        watch.knowledge({"a": 1, "b": 2})
     watch.close()
 
 

@@ -12,7 +12,7 @@ from assignor.adapters.membership import core as core_module
 from assignor.adapters.membership import member_options
 from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.setup import member_setup, new_member
-from assignor.embedding import AtHand, lags_or_prior
+from assignor.embedding import ClusterKnowledge, lags_or_prior
 from assignor.rebalance import NO_CLAIMS, AskAgain, End, GroupMember, RejoinLater
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
@@ -52,8 +52,8 @@ def decide(leader, group):
     """The leader's answers to the joined cores, by member id."""
     leader.begin_lead()
     members = [GroupMember(member_id=name, user_data=c.last_bytes) for name, c in group.items()]
-    at_hand = AtHand(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
-    return leader.decide(members, at_hand, persistent_version=0, generation=1, now_ms=0).answers
+    knowledge = ClusterKnowledge(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
+    return leader.decide(members, knowledge, persistent_version=0, generation=1, now_ms=0).answers
 
 
 def take(core, answer, generation=1):
@@ -225,7 +225,7 @@ def test_a_rebalance_that_is_decided_twice_has_the_memory_of_the_one_before():
         GroupMember(member_id=name, user_data=c.last_bytes)
         for name, c in (("a", leader), ("b", other))
     ]
-    at_hand = AtHand(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
+    knowledge = ClusterKnowledge(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
     seen = []
 
     def remembering(settings, group, counts, *, knowledge, held_view):
@@ -238,7 +238,7 @@ def test_a_rebalance_that_is_decided_twice_has_the_memory_of_the_one_before():
         for _ in range(2):
             # As if copies had been followed since.
             leader.memory = replace(leader.memory, lags_before={"now": {TASKS[0]: 7}})
-            leader.decide(members, at_hand, persistent_version=0, generation=2, now_ms=0)
+            leader.decide(members, knowledge, persistent_version=0, generation=2, now_ms=0)
     assert [known.lags_before for known in seen] == [before.lags_before] * 2
     assert [known.stalled for known in seen] == [before.stalled] * 2
 

@@ -128,7 +128,7 @@ def test_a_new_answer_is_requested_after_every_answer_until_the_next_join():
     member.client.busy = False
     member.client.fire()
     assert member.client.rejoins == 1
-    member.followups.joined()
+    member.followups.begin_join()
     member.followups.answered()
     assert member.client.pending == []
 

@@ -59,7 +59,7 @@ def lines(caplog):
 
 
 def decide(warnings, clock, *sentences, transient=(NOTE,)):
-    warnings.joined()
+    warnings.begin_join()
     warnings.decided(sentences, frozenset(transient), clock.start)
 
 
@@ -101,7 +101,7 @@ def test_what_has_passed_begins_anew(warnings, clock, lines):
 
 def test_a_member_that_leads_no_more_warns_of_nothing(warnings, clock, lines):
     decide(warnings, clock, NOTE)
-    warnings.joined()
+    warnings.begin_join()
     clock.pass_s(60)
     assert len(lines()) == 1
     decide(warnings, clock, NOTE)
@@ -130,7 +130,7 @@ def test_two_sentences_are_due_at_their_own_times(warnings, clock, lines):
 
 def test_a_missing_source_topic_is_reported_once_after_ten_seconds(warnings, clock, lines):
     for wait_s in (5, 4):
-        warnings.joined()
+        warnings.begin_join()
         warnings.decided([NOTE], {NOTE}, clock.start, missing_topics={NOTE: "words"})
         clock.pass_s(wait_s)
     assert clock.reports == []

@@ -44,7 +44,7 @@ def test_a_defect_of_the_leader_reaches_the_application_and_not_the_client(monke
 
     def fails(read, *arguments):
         if any(
-            read_member.member.member_id == "m2" and not read_member.unreadable
+            read_member.member.member_id == "m2" and not read_member.why_quarantined
             for read_member in read
         ):
             raise OverflowError("too large")

@@ -33,10 +33,10 @@ def member(listener, number=1, *, topology=TOPOLOGY, **options):
     membership.connect(FakeClient())
     # As the thread that reads the cluster would: the end of each changelog.
     cluster = membership.resources.cluster
-    at_hand = cluster.at_hand
+    knowledge = cluster.knowledge
     ends = dict.fromkeys(TASKS, END) if topology is TOPOLOGY else {}
-    cluster.at_hand = lambda counts: SimpleNamespace(
-        partition_counts=at_hand(counts).partition_counts, waits={}, end_offset_sums=ends
+    cluster.knowledge = lambda counts: SimpleNamespace(
+        partition_counts=knowledge(counts).partition_counts, waits={}, end_offset_sums=ends
     )
     return membership
 

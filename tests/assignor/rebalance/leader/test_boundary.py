@@ -281,7 +281,7 @@ def test_the_leader_does_not_quarantine_itself(monkeypatch):
     real = placing.clients_of
 
     def fails_of_the_leader(members, *arguments):
-        if any(member.id == "m0" and not member.unreadable for member in members):
+        if any(member.id == "m0" and not member.why_quarantined for member in members):
             raise OverflowError("mine")
         return real(members, *arguments)
 

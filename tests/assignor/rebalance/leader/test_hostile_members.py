@@ -137,7 +137,7 @@ def broken_for(*names):
     """A step of the leader that fails for these members."""
 
     def fails(read, *arguments, **options):
-        if any(member.id in names and not member.unreadable for member in read):
+        if any(member.id in names and not member.why_quarantined for member in read):
             raise ValueError("no such thing\nas this")
         return real(read, *arguments, **options)
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from assignor import Topology
-from assignor.embedding import ClusterUnavailable, LeaderProvider
+from assignor.embedding import ClusterUnavailable, InternalTopicManager
 from tests.assignor.embedding.clusters import CHANGELOG, LIMIT_S, PARTS, Cluster, until
 
 
@@ -14,7 +14,7 @@ def provider_of():
     made = []
 
     def make(cluster, parts=PARTS, **options):
-        provider = LeaderProvider(lambda: cluster, parts, **options)
+        provider = InternalTopicManager(lambda: cluster, parts, **options)
         provider.start()
         made.append(provider)
         return provider

@@ -39,8 +39,8 @@ _OFFSETS_MAX_AGE_S = 30.0
 _LEADER_EVERY_S = 10.0
 
 
-class LeaderProvider:
-    """A background thread that keeps `LeaderFacts` up to date; no method waits for the cluster.
+class InternalTopicManager:
+    """A thread that creates internal topics and updates `LeaderFacts`; no method waits for it.
 
     Args:
         connect: opens a connection; called on the thread, and again after a failure.
