@@ -26,18 +26,23 @@ WORDS = TopicPartition("words", 0)
 @contextmanager
 def polled_elsewhere(member, timeout=1.0):
     """Poll on another thread until it is closed; yield what its poll raised."""
-    raised, stop = [], threading.Event()
+    raised, stop, polled = [], threading.Event(), threading.Event()
 
     def run():
         try:
             while not stop.is_set():
                 member.poll(timeout)
+                polled.set()
         except RuntimeError as error:
             raised.append(str(error))
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    until(lambda: member._polling.is_busy)
+    # A poll without a timeout is too short to be seen: a look at it finds one after many seconds.
+    if timeout == 0:
+        assert polled.wait(LIMIT_S)
+    else:
+        until(lambda: member._polling.is_busy)
     try:
         yield raised
     finally:
