@@ -4,11 +4,12 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import click
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
@@ -35,6 +36,7 @@ from spark_assign.tables import (
 )
 
 _SHOWN = 5
+_WRONG = "wrong"
 _KINDS = ("active", "standby", "warmup")
 # Every line is parsed as the first one; `with_places` knows its number.
 _LINE_NUMBER = r"^line 1(?:, |: | )"
@@ -71,7 +73,10 @@ _ARROW = to_arrow_schema(_READ)
 def compare(**given: Any) -> None:
     """Run the subcommand."""
     with job("compare", given) as spark:
-        counted = compared(*(read_results(spark, given[side]) for side in ("plans", "answers")))
+        sides = [read_results(spark, given[side]) for side in ("plans", "answers")]
+        counted = compared(*(side.frame for side in sides))
+        for side in sides:
+            side.check()
     if given["form"] == "json":
         click.echo(json.dumps(counted))
     else:
@@ -84,15 +89,47 @@ def compare(**given: Any) -> None:
     sys.exit(0 if counted["equal"] == counted["total"] else 1)
 
 
-def read_results(spark: SparkSession, path: str) -> DataFrame:
-    """Results under a path, Parquet or JSON lines.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Results of one input.
+
+    Attributes:
+        frame: columns `name`, `probing` and `clients` of `schemas.RESULT`, among others.
+        source: the lines of the input, or None for Parquet.
+        wrong: has the number of lines that are no answers once all of `frame` has been read.
+    """
+
+    frame: DataFrame
+    source: DataFrame | None = None
+    wrong: Observation | None = None
+
+    def check(self) -> None:
+        """Check the lines that a job has read; they are parsed again only to name wrong ones.
+
+        Raises:
+            BadTable: a line is no answer; names the first by file and line.
+        """
+        if self.source is None or self.wrong is None or self.wrong.get.get(_WRONG) == 0:
+            return
+        problems = self.frame.where("problem is not null").select("problem", "position")
+        rows = with_places(problems.limit(_SHOWN), self.source, is_text=True).collect()
+        if rows:
+            raise BadTable("; ".join(sorted(f"{row.place}: {row.problem}" for row in rows)))
+
+
+def read_results(spark: SparkSession, path: str) -> Results:
+    """Results under a path, Parquet or JSON lines; call `check` once they have been compared.
 
     Raises:
-        BadTable: nothing is there, a column is missing, or a line is no answer.
+        BadTable: nothing is there, or a column is missing.
     """
-    if form_of(spark, path) == "jsonl":
-        return _read_lines(spark, path)
-    return fitted(spark.read.parquet(path), RESULT, what=path)
+    if form_of(spark, path) == "parquet":
+        return Results(frame=fitted(spark.read.parquet(path), RESULT, what=path))
+    source = read_groups(spark, path, form="jsonl").frame
+    answers = source.select("value", "position").mapInArrow(_answers, _READ)
+    wrong = Observation()
+    count = f.count_if(f.col("problem").isNotNull()).alias(_WRONG)
+    return Results(frame=answers.observe(wrong, count), source=source, wrong=wrong)
 
 
 def compared(left: DataFrame, right: DataFrame) -> dict[str, Any]:
@@ -111,12 +148,16 @@ def compared(left: DataFrame, right: DataFrame) -> dict[str, Any]:
         for frame, side in ((left, "left"), (right, "right"))
     )
     is_same = f.coalesce(f.col("left") == f.col("right"), f.lit(False))  # noqa: FBT003 a value
-    pairs = left.join(right, "name", "full_outer").withColumn("same", is_same)
-    [counts] = pairs.agg(
-        f.count("*").alias("total"),
-        f.coalesce(f.sum(f.col("same").cast("int")), f.lit(0)).alias("equal"),
-    ).collect()
-    rows = pairs.where(~f.col("same")).orderBy("name").select("name").limit(_SHOWN).collect()
+    # Stored, because two jobs read it, and the inputs are to be read once.
+    pairs = left.join(right, "name", "full_outer").select("name", is_same.alias("same")).persist()
+    try:
+        [counts] = pairs.agg(
+            f.count("*").alias("total"),
+            f.coalesce(f.sum(f.col("same").cast("int")), f.lit(0)).alias("equal"),
+        ).collect()
+        rows = pairs.where(~f.col("same")).orderBy("name").select("name").limit(_SHOWN).collect()
+    finally:
+        pairs.unpersist()
     return {
         "total": counts.total,
         "equal": counts.equal,
@@ -135,21 +176,6 @@ def _comparable() -> Column:
     clients = f.sort_array(f.transform(f.map_entries("clients"), sorted_entry))
     probing = f.coalesce("probing", f.lit(False))  # noqa: FBT003 a value, no switch
     return f.to_json(f.struct(probing.alias("probing"), clients.alias("clients")))
-
-
-def _read_lines(spark: SparkSession, path: str) -> DataFrame:
-    """The answers of JSON lines, in three columns of `RESULT`.
-
-    Raises:
-        BadTable: a line is no answer; names the first by file and line.
-    """
-    source = read_groups(spark, path, form="jsonl").frame
-    answers = source.select("value", "position").mapInArrow(_answers, _READ)
-    wrong = answers.where("problem is not null").select("problem", "position").limit(_SHOWN)
-    [*found] = with_places(wrong, source, is_text=True).collect()
-    if found:
-        raise BadTable("; ".join(sorted(f"{row.place}: {row.problem}" for row in found)))
-    return answers
 
 
 def _answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -42,6 +42,18 @@ from spark_assign.tables import (
 )
 
 _WIDTH = 400
+_ENVIRONMENT_FAULTS = {
+    ("No space left on device", "File too large", "Disk quota exceeded"): (
+        "the disk of --out, or that of spark.local.dir, is full, or a quota or a limit of file "
+        "sizes is reached; free space, raise the limit, or give another disk"
+    ),
+    ("Python worker exited unexpectedly",): (
+        "a Python worker was killed, or crashed in a strategy; if the system had too little "
+        "memory, give fewer --cores, or a --huge-tasks below the largest number of tasks"
+    ),
+}
+# Of a Java stack trace; the last one is what happened first.
+_CAUSE = re.compile(r"^Caused by: (.+)", re.MULTILINE)
 # Errors that workers raise for invalid input.
 _INVALID_INPUT = {"ProblemError", "ConfigError", "TaskAssignmentError", "BadTable", "StoreError"}
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -219,6 +231,11 @@ def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[
         raise failure(*sentence_of(str(error))) from None
     except BrokenPipeError:  # the reader of stdout has closed it
         raise
+    except ConnectionError as error:
+        raise EnvironmentFailed(
+            f"the JVM of Spark has ended ({error.strerror}); if it had too little memory, give a "
+            "larger --driver-memory"
+        ) from None
     except OSError as error:
         where = error.filename or "the disk"
         raise EnvironmentFailed(f"{where}: {error.strerror}") from None
@@ -275,17 +292,16 @@ def sentence_of(text: str) -> tuple[str, int]:
             found = _PATH.search(text)
             path = re.sub(r"^file:/+", "/", found[0]).rstrip(".") if found else "the input"
             return sentence.format(path=path), EXIT_USAGE
-    if "No space left on device" in text:
-        return (
-            "the disk of --out, or that of spark.local.dir, is full; free space, or give another",
-            EXIT_ENVIRONMENT,
-        )
+    for conditions, sentence in _ENVIRONMENT_FAULTS.items():
+        if any(condition in text for condition in conditions):
+            return sentence, EXIT_ENVIRONMENT
     raised = _TASK_ERROR.findall(text)
     if raised and raised[-1][0] in _INVALID_INPUT:
         return raised[-1][1], EXIT_USAGE
     if raised and raised[-1][0] == "MemoryError":
         return raised[-1][1], EXIT_ENVIRONMENT
-    first = ": ".join(raised[-1]) if raised else text.strip().split("\n", maxsplit=1)[0]
+    causes = _CAUSE.findall(text)
+    first = ": ".join(raised[-1]) if raised else (*text.strip().splitlines()[:1], *causes)[-1]
     return f"Spark failed: {first[:_WIDTH]}", EXIT_ENVIRONMENT
 
 

@@ -1,10 +1,14 @@
 """File operations on any Hadoop file system, for reading inputs and committing outputs."""
 
+from collections.abc import Iterable
+from glob import iglob
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_assign.tables.errors import OutputInTheWay
+from encoding import shown
+from spark_assign.tables.errors import BadTable, OutputInTheWay
 
 _LISTED = 1_000
 _SIZED = 5_000
@@ -44,16 +48,28 @@ class Files:
         """Sorted names of data files under a path or glob, about 1,000 at most.
 
         Files and directories whose names start with `_` or `.` are skipped.
+
+        Raises:
+            BadTable: there is a link to a file that does not exist.
         """
         return sorted(str(status.getPath().getName()) for status in self._data(path, _LISTED))
 
     def data_sizes(self, path: str) -> dict[str, int]:
-        """Bytes of the data files under a path or glob, by their paths; about 5,000 at most."""
+        """Bytes of the data files under a path or glob, by their paths; about 5,000 at most.
+
+        Raises:
+            BadTable: there is a link to a file that does not exist.
+        """
         found = self._data(path, _SIZED)
         return {str(status.getPath()): int(status.getLen()) for status in found}
 
     def _data(self, path: str, most: int) -> list[Any]:
         found: list[Any] = []
+        is_local = str(self._fs.getUri().getScheme()) == "file"
+        if is_local:
+            own_path = str(self._path(path).toUri().getPath())
+            # `Path.glob` takes no absolute pattern.
+            _check_links(map(Path, iglob(own_path)))  # noqa: PTH207 see above
         todo = [(status, 0) for status in self._fs.globStatus(self._path(path)) or ()]
         while todo and len(found) < most:
             status, depth = todo.pop()
@@ -62,6 +78,9 @@ class Files:
             if status.isFile():
                 found.append(status)
             elif depth < _DEPTH:
+                if is_local:
+                    folder = Path(str(status.getPath().toUri().getPath()))
+                    _check_links(sorted(folder.iterdir()))
                 todo += [(inner, depth + 1) for inner in self._fs.listStatus(status.getPath())]
         return found
 
@@ -92,9 +111,13 @@ class Files:
 
     def read(self, path: str, limit: int = 1 << 16) -> str:
         """The start of a small text file, `limit` bytes at most."""
+        return self.head(path, limit).decode("utf-8", errors="replace")
+
+    def head(self, path: str, size: int) -> bytes:
+        """The first bytes of a file, at most `size`."""
         stream = self._fs.open(self._path(path))
         try:
-            return bytes(stream.readNBytes(limit)).decode("utf-8", errors="replace")
+            return bytes(stream.readNBytes(size))
         finally:
             stream.close()
 
@@ -137,3 +160,19 @@ class Lines:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+
+
+def _check_links(paths: Iterable[Path]) -> None:
+    """Refuse a local link to a file that does not exist: Hadoop lists a directory without it.
+
+    Raises:
+        BadTable: a path is such a link.
+    """
+    for path in paths:
+        is_data = not path.name.startswith(("_", "."))
+        if is_data and path.is_symlink() and not path.exists():
+            raise BadTable(
+                f"{shown(str(path), limit=None)} is a link to "
+                f"{shown(str(path.readlink()), limit=None)}, which does not exist; "
+                "restore that file, or delete the link"
+            )

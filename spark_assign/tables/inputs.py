@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from encoding import shown
 from spark_assign.tables.errors import BadTable
 from spark_assign.tables.files import Files
-from spark_assign.tables.places import SkippedLine, with_lines, with_rows
+from spark_assign.tables.places import SkippedLine, file_of, with_lines, with_rows
 from spark_assign.tables.schemas import (
     ANSWER_NAMES,
     CLIENT,
@@ -30,6 +30,9 @@ from spark_assign.tables.schemas import (
 Form = Literal["auto", "parquet", "jsonl"]
 _ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
+# How files of the usual tools begin. Hadoop has formats of its own with these endings, and reads
+# other bytes as sizes that no memory has.
+_FRAMES = {".lz4": b"\x04\x22\x4d\x18", ".snappy": b"\xff\x06\x00\x00sNaPpY"}
 # Estimate of a problem's text for each task, to distribute lines by their work.
 _BYTES_PER_TASK = 64
 
@@ -89,8 +92,8 @@ def read_groups(
             file with such lines must be read by one Spark task.
 
     Raises:
-        BadTable: there is no file with rows, there are files of two formats, or a column is missing
-            or of another type.
+        BadTable: there is no file with rows, there are files of two formats, a link leads to no
+            file, or a column is missing or of another type.
     """
     files = Files(spark, path)
     if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
@@ -100,6 +103,8 @@ def read_groups(
         )
     if (form_of(spark, path) if form == "auto" else form) == "jsonl":
         return _lines(spark, path, keep=keep, line_limit=line_limit)
+    if form == "parquet":
+        files.data_files(path)
     table, kept = _with_kept(spark.read.parquet(path), keep, what=path)
     return Groups(frame=with_rows(table), is_text=False, keep=kept)
 
@@ -107,7 +112,10 @@ def read_groups(
 def _lines(
     spark: SparkSession, path: str, *, keep: Sequence[str], line_limit: int | None
 ) -> Groups:
-    sizes = Files(spark, path).data_sizes(path)
+    files = Files(spark, path)
+    sizes = files.data_sizes(path)
+    for name in sizes:
+        _check_frame(files, name)
     is_packed = any(name.endswith(_PACKED) for name in sizes)
     # By default a carriage return within a line ends it, too.
     reader = spark.read.option("lineSep", "\n")
@@ -124,6 +132,20 @@ def _lines(
         sizes=None if is_packed else sizes,
         line_limit=None if is_packed else line_limit,
     )
+
+
+def _check_frame(files: Files, path: str) -> None:
+    """Refuse a compressed file that Spark reads as another format.
+
+    Raises:
+        BadTable: the file begins as those of the tools `lz4` and `snzip`.
+    """
+    for ending, frame in _FRAMES.items():
+        if path.endswith(ending) and files.head(path, len(frame)) == frame:
+            raise BadTable(
+                f"{file_of(path)} is compressed as by the tool {ending[1:]}, but Spark reads only "
+                f"Hadoop's own {ending} files; compress it as .zst, .gz or .bz2"
+            )
 
 
 def read_table(spark: SparkSession, name: str, *, keep: Sequence[str] = ()) -> Groups:

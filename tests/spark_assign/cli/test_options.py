@@ -57,7 +57,10 @@ MESSAGES = {
         2,
     ),
     "java.io.IOException: No space left on device": (
-        "the disk of --out, or that of spark.local.dir, is full; free space, or give another",
+        (
+            "the disk of --out, or that of spark.local.dir, is full, or a quota or a limit of file "
+            "sizes is reached; free space, raise the limit, or give another disk"
+        ),
         3,
     ),
     "[PYTHON] Traceback:\n  File x\nassignor.problem.ProblemError: name is 3; give text\n": (
@@ -65,6 +68,10 @@ MESSAGES = {
         2,
     ),
     "[PYTHON] Traceback:\n  File x\nKeyError: 'x'\n": ("Spark failed: KeyError: 'x'", 3),
+    "An error occurred while calling o3.save.\n: A: b\nCaused by: C: d\nCaused by: E: f\n\tat g": (
+        "Spark failed: E: f",
+        3,
+    ),
     "something new\nwith a second line": ("Spark failed: something new", 3),
 }
 
