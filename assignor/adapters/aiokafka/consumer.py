@@ -58,6 +58,7 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
         self._source_topics = tuple(topics)
         assignor.attach(self)
         self._started: list[Any] = []
+        self._stopping: asyncio.Future[None] | None = None
         self._dropped = release_if_dropped(
             self, _release, self._loop, self._client, self._started, assignor, is_reported=True
         )
@@ -81,12 +82,24 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
 
         aiokafka's own method waits for as long as the coordinator does not answer, and raises a
         `CancelledError` if a broker has gone. This one returns after `request_timeout_ms`, and the
-        time that the assignor needs.
+        time that the assignor needs. If the caller is cancelled, it goes on, and another `stop`
+        waits for its end.
+
+        Raises:
+            RuntimeError: this is not the event loop that the consumer was made on.
         """
-        self._dropped.detach()
-        if getattr(self, "_closed", True):
-            return
-        self._closed = True
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError(
+                "stop was called on another event loop than the one that the consumer was made on; "
+                "its connections and tasks belong to that one: call stop there, before it ends"
+            )
+        if self._stopping is None:
+            self._dropped.detach()
+            self._closed = True
+            self._stopping = asyncio.ensure_future(self._end())
+        await asyncio.shield(self._stopping)
+
+    async def _end(self) -> None:
         try:
             await _close_parts(self._started, self._client)
         finally:

@@ -30,6 +30,7 @@ _log = line_logger(__name__)
 POLL_MS = 1000
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
+_REQUEST_MS = 40_000  # aiokafka's default
 
 
 async def polled(
@@ -96,7 +97,8 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
     """Commit what is processed; return False if other members own some of the partitions now.
 
     They process again what was not committed. aiokafka rebalances while the application works, so
-    this may happen at every commit.
+    this may happen at every commit. It also returns False if no broker has answered within
+    `request_timeout_ms`; aiokafka's own `commit` would wait on.
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
@@ -106,11 +108,20 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
     if not (consumer.assignment() if next_offsets is None else next_offsets):
         return True
     try:
-        await consumer.commit(next_offsets)
+        async with asyncio.timeout(_request_limit_s(consumer)):
+            await consumer.commit(next_offsets)
+    except TimeoutError:
+        _log.warning("not committed: no broker has answered within request_timeout_ms")
+        return False
     except (CommitFailedError, IllegalStateError) as error:
         _log.info("not committed: %s", " ".join(str(error).split()))
         return False
     return True
+
+
+def _request_limit_s(consumer: Any) -> float:
+    client = getattr(consumer, "_client", None)
+    return float(getattr(client, "_request_timeout_ms", _REQUEST_MS)) / 1000
 
 
 def _patience_s(consumer: Any) -> float:

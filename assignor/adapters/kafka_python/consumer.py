@@ -13,6 +13,7 @@ from assignor.adapters.connecting import network_client
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.bounded import BoundedConsumer
+from assignor.adapters.kafka_python.port import check_may_close
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
 from assignor.adapters.threads import OneThread
@@ -91,9 +92,14 @@ class StreamsConsumer(BoundedConsumer):
         return super().commit(*arguments, **options)
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # noqa: FBT001, FBT002 the client's own signature
-        """Leave the group, then close the assignor; as `KafkaConsumer.close`."""
+        """Leave the group, then close the assignor; as `KafkaConsumer.close`.
+
+        Raises:
+            RuntimeError: this is a listener; nothing has been closed.
+        """
         if self._polling.is_forked:
             return
+        check_may_close(self)
         self._dropped.detach()
         try:
             super().close(autocommit=autocommit, timeout_ms=timeout_ms)

@@ -5,6 +5,7 @@ anew; `keep_joins` has it kept for the next `poll`. kafka-python raises out of `
 it cannot decode; `keep_joins` and `make_readable` replace them before it does.
 """
 
+import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
@@ -139,10 +140,26 @@ def guard_threads(consumer: Any) -> None:
 
     def close(*arguments: Any, **options: Any) -> None:
         if not polling.is_forked:
+            check_may_close(consumer)
             unguarded_close(*arguments, **options)
 
     consumer._polling = polling  # noqa: SLF001 as `streams_consumer` keeps it
     consumer.poll, consumer.commit, consumer.close = poll, commit, close
+
+
+def check_may_close(consumer: Any) -> None:
+    """Check that this is not the client's I/O thread, on which listeners run.
+
+    kafka-python cannot close there: it would be half closed, and stay in the group.
+
+    Raises:
+        RuntimeError: it is.
+    """
+    if threading.current_thread() is getattr(consumer._net, "_io_thread", None):  # noqa: SLF001
+        raise RuntimeError(
+            "close was called in a listener, an observer or a hook, on the client's I/O thread, "
+            "where it would wait for itself; call it where poll is called"
+        )
 
 
 def keep_joins(

@@ -156,6 +156,17 @@ def test_what_is_processed_is_committed_unless_others_own_it_now(offsets):
         asyncio.run(commit_next(Committer(kafka_errors.KafkaConnectionError()), offsets))
 
 
+def test_a_commit_that_no_broker_answers_ends_with_its_request(caplog):
+    class Silent(Committer):
+        _client = SimpleNamespace(_request_timeout_ms=20)
+
+        async def commit(self, offsets):
+            await asyncio.Event().wait()
+
+    assert not asyncio.run(asyncio.wait_for(commit_next(Silent(), {"p": 7}), 60))
+    assert "no broker has answered within request_timeout_ms" in caplog.text
+
+
 def test_nothing_to_commit_asks_nobody():
     assert asyncio.run(commit_next(None, {}))
     consumer = Committer(assigned=())
