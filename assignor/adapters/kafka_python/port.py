@@ -155,7 +155,8 @@ def check_may_close(consumer: Any) -> None:
     Raises:
         RuntimeError: it is.
     """
-    if threading.current_thread() is getattr(consumer._net, "_io_thread", None):  # noqa: SLF001
+    net = consumer._net  # noqa: SLF001 no public way
+    if threading.current_thread() is getattr(net, "_io_thread", None):
         raise RuntimeError(
             "close was called in a listener, an observer or a hook, on the client's I/O thread, "
             "where it would wait for itself; call it where poll is called"
