@@ -147,6 +147,11 @@ def takes(value: object, count: int) -> bool:
     return True
 
 
+def refused(name: str, value: object, wanted: str) -> ConfigError:
+    """Return the error of an option or setting that has a wrong value, with what to give."""
+    return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}")
+
+
 def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
     """Return the settings in a mapping with Kafka's names (dots) or Python's (underscores).
 

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 from weakref import WeakSet
 
 _Result = TypeVar("_Result")
@@ -16,6 +16,16 @@ FORKED: Final = (
     "this consumer was made before this process was forked, and its threads are in the parent "
     "process; make it in the child process"
 )
+
+
+def runs_on_io_thread(consumer: Any) -> bool:
+    """Return whether this is the I/O thread of a kafka-python client, on which listeners run.
+
+    Args:
+        consumer: a `KafkaConsumer`, or None while there is none.
+    """
+    net = getattr(consumer, "_net", None)
+    return threading.current_thread() is getattr(net, "_io_thread", None)
 
 
 class OneThread:

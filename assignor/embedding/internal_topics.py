@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Protocol
 
+from assignor.config import refused
 from assignor.errors import ConfigError
 from assignor.topology import Subtopology, TaskPlan
 from encoding import TopicPartition, shown
@@ -60,17 +61,14 @@ class InternalTopicSettings:
         """Check the settings."""
         factor = self.replication_factor
         if type(factor) is not int or not (factor == -1 or 1 <= factor <= _MOST_REPLICAS):
-            raise ConfigError(
-                f"replication_factor={shown(repr(factor), limit=80)} is refused; give the number "
-                "of copies of each internal topic, or -1 for the default of the brokers"
-            )
+            wanted = "the number of copies of each internal topic, or -1 for the brokers' default"
+            raise refused("replication_factor", factor, wanted)
         if not isinstance(self.configs, Mapping) or not all(
             isinstance(each, str) for pair in self.configs.items() for each in pair
         ):
-            raise ConfigError(
-                f"configs={shown(repr(self.configs), limit=80)} is refused; give settings of "
-                'topics and their values, all as strings, such as {"min.insync.replicas": "2"}'
-            )
+            example = '{"min.insync.replicas": "2"}'
+            wanted = f"settings of topics and their values, all as strings, such as {example}"
+            raise refused("configs", self.configs, wanted)
         policy = self.configs.get(_POLICY, "compact")
         if "compact" not in map(str.strip, policy.split(",")):
             raise ConfigError(

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
-from assignor.config import takes
-from assignor.errors import ConfigError
+from assignor.config import refused, takes
 from assignor.rebalance import PartitionsByTask, TasksListener
-from encoding import TaskId, shown, task_order
+from encoding import TaskId, task_order
 
 _NONE: AbstractSet[TaskId] = frozenset()
 
@@ -31,9 +30,7 @@ class RunningTasks(TasksListener):
 
     def __init__(self, tell: Callable[[str], object] = lambda _: None) -> None:
         if not takes(tell, 1):
-            raise ConfigError(
-                f"tell={shown(repr(tell), limit=80)} is refused; give a function of a sentence"
-            )
+            raise refused("tell", tell, "a function of a sentence")
         self._tell = tell
         self._lock = threading.Lock()
         self.active = self.standby = self.fresh = _NONE

@@ -30,7 +30,6 @@ _log = line_logger(__name__)
 POLL_MS = 1000
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
-_REQUEST_MS = 40_000  # aiokafka's default
 
 
 async def polled(
@@ -108,7 +107,8 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
     if not (consumer.assignment() if next_offsets is None else next_offsets):
         return True
     try:
-        async with asyncio.timeout(_request_limit_s(consumer)):
+        limit_ms = consumer._client._request_timeout_ms  # noqa: SLF001 no public way
+        async with asyncio.timeout(limit_ms / 1000):
             await consumer.commit(next_offsets)
     except TimeoutError:
         _log.warning("not committed: no broker has answered within request_timeout_ms")
@@ -117,11 +117,6 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
         _log.info("not committed: %s", " ".join(str(error).split()))
         return False
     return True
-
-
-def _request_limit_s(consumer: Any) -> float:
-    client = getattr(consumer, "_client", None)
-    return float(getattr(client, "_request_timeout_ms", _REQUEST_MS)) / 1000
 
 
 def _patience_s(consumer: Any) -> float:

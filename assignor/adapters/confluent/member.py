@@ -28,6 +28,7 @@ from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.connecting import NetworkClient, network_client
 from assignor.adapters.kafka_python import SilenceWatch, StreamsAssignor
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
+from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors
 from assignor.logs import line_logger
 from encoding import RebalanceError
@@ -141,8 +142,7 @@ class ConfluentMember:
         Raises:
             RuntimeError: it is.
         """
-        io_thread = None if self._consumer is None else self._consumer._net._io_thread
-        if threading.current_thread() in {self._thread, io_thread}:
+        if runs_on_io_thread(self._consumer) or threading.current_thread() is self._thread:
             raise RuntimeError(
                 "close was called on a thread of the group member (in task_offsets, on_error, an "
                 "observer or a hook), where it would wait for itself; call it where poll is called"

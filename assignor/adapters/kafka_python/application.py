@@ -17,7 +17,7 @@ from assignor.adapters.kafka_python.consumer import (
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.membership import documented
 from assignor.adapters.threads import OneThread
-from assignor.config import takes
+from assignor.config import refused, takes
 from assignor.embedding import (
     InternalTopicSettings,
     StateStore,
@@ -28,7 +28,6 @@ from assignor.embedding import (
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
-from encoding import shown
 
 
 class StreamsApplication:
@@ -84,10 +83,7 @@ class StreamsApplication:
             raise ConfigError(COMMITS_ITSELF)
         _check_stores(topology, stores)
         if not takes(handle, 2):
-            raise ConfigError(
-                f"handle={shown(repr(handle), limit=80)} is refused; give a function of a record "
-                "and the stores of its task"
-            )
+            raise refused("handle", handle, "a function of a record and the stores of its task")
         self._handle = handle
         internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
         self._endpoint = given.member.get("endpoint")

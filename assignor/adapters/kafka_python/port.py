@@ -5,7 +5,6 @@ anew; `keep_joins` has it kept for the next `poll`. kafka-python raises out of `
 it cannot decode; `keep_joins` and `make_readable` replace them before it does.
 """
 
-import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
@@ -24,7 +23,7 @@ from assignor.adapters.membership import (
     readable_metadata,
     unusable_answer,
 )
-from assignor.adapters.threads import OneThread
+from assignor.adapters.threads import OneThread, runs_on_io_thread
 from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
@@ -155,8 +154,7 @@ def check_may_close(consumer: Any) -> None:
     Raises:
         RuntimeError: it is.
     """
-    net = consumer._net  # noqa: SLF001 no public way
-    if threading.current_thread() is getattr(net, "_io_thread", None):
+    if runs_on_io_thread(consumer):
         raise RuntimeError(
             "close was called in a listener, an observer or a hook, on the client's I/O thread, "
             "where it would wait for itself; call it where poll is called"

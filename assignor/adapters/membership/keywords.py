@@ -13,8 +13,8 @@ from types import MappingProxyType, UnionType
 from typing import Any, Final, Literal, TypedDict, Union, cast, get_args, get_origin
 from uuid import UUID
 
-from assignor.adapters.membership.options import option_fields, refused
-from assignor.config import unknown_setting
+from assignor.adapters.membership.options import option_fields
+from assignor.config import refused, unknown_setting
 from assignor.embedding import InternalTopicSettings
 from assignor.errors import ConfigError
 from assignor.levels import LevelSource

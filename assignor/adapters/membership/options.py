@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from assignor.config import AssignmentConfig, takes, unknown_setting
+from assignor.config import AssignmentConfig, refused, takes, unknown_setting
 from assignor.embedding import InternalTopicSettings
 from assignor.errors import ConfigError
 from assignor.levels import DEFAULT_EVERY_S, LevelSource
@@ -20,7 +20,6 @@ from assignor.observe import Observer, RebalanceHook
 from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
-from encoding import shown
 
 KAFKA_STREAMS_TOPICS: Final = InternalTopicSettings()
 _MOST_STANDBYS: Final = 10_000
@@ -286,8 +285,3 @@ def _check_kind(name: str, value: object) -> None:
     wanted, is_kind = _KINDS.get(name, ("", lambda _: True))
     if not is_kind(value):
         raise refused(name, value, wanted)
-
-
-def refused(name: str, value: object, wanted: str) -> ConfigError:
-    """Return the error of an option or setting that has a wrong value, with what to give."""
-    return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}")

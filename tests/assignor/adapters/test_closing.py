@@ -23,7 +23,7 @@ def broker():
 
 
 class ClosesItself(TasksListener):
-    """Calls `close` of the consumer on which it is told of its tasks."""
+    """Calls `close` of the consumer as soon as it has tasks."""
 
     def __init__(self):
         self.consumer, self.raised = None, None
@@ -92,7 +92,7 @@ def test_a_cancelled_stop_goes_on_and_another_waits_for_its_end(broker, pause_s)
             await stopping
         await consumer.stop()
         assert broker.groups()["aio"].members == ()
-        while asyncio.all_tasks() > before:  # noqa: ASYNC110
+        while asyncio.all_tasks() > before:  # noqa: ASYNC110 no event tells it
             await asyncio.sleep(0.01)
 
     asyncio.run(asyncio.wait_for(work(), LIMIT_S))

@@ -7,6 +7,7 @@ import pytest
 from assignor import Topology
 from assignor.embedding import ClusterUnavailable, InternalTopicManager
 from tests.assignor.embedding.clusters import CHANGELOG, LIMIT_S, PARTS, Cluster, until
+from tests.log_records import records_of
 
 
 @pytest.fixture
@@ -83,10 +84,7 @@ def test_a_changelog_that_forgets_deletions_is_a_warning_once_and_again_after_a_
         before = provider._looked
         provider.join()
         until(lambda: provider._looked > before)
-        return sum(
-            each.levelname == "WARNING" and each.name.startswith("assignor")
-            for each in caplog.records
-        )
+        return sum(each.levelname == "WARNING" for each in records_of(caplog))
 
     assert (look(), look()) == (1, 1)
     assert f"changelog {CHANGELOG} has delete.retention.ms=1000" in caplog.text

@@ -83,6 +83,6 @@ def test_the_text_names_running_tasks_and_errors():
     assert sentences == ["active tasks: 0_1 0_2; standby tasks: none", "no broker; start one"]
 
 
-def test_what_is_told_needs_a_function():
+def test_tell_has_to_be_a_function():
     with pytest.raises(ConfigError, match="tell=3 is refused; give a function of a sentence"):
         RunningTasks(3)

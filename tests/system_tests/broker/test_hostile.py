@@ -13,6 +13,7 @@ from kafka.record.util import calc_crc32c
 from system_tests.broker import BrokerConfig, node
 from system_tests.broker.partition_log import PartitionLog
 from system_tests.broker.wire import APIS
+from tests.log_records import records_of
 from tests.system_tests.broker.wire_client import on_broker
 
 lz4 = pytest.importorskip("lz4.frame")
@@ -95,8 +96,7 @@ def test_undecodable_records_do_not_stop_a_search_by_time(records):
 
 
 def lines(caplog):
-    # A client of an earlier test may still log while it is collected.
-    ours = [each for each in caplog.records if each.name.startswith("system_tests")]
+    ours = records_of(caplog, "system_tests")
     assert all(each.exc_info is None for each in ours if each.levelno > logging.DEBUG)
     return [each.getMessage() for each in ours if each.levelno >= logging.WARNING]
 

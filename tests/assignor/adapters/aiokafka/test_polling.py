@@ -12,6 +12,7 @@ from assignor.adapters.aiokafka.polling import commit_next, polled
 from assignor.embedding import MemberStopped, RunningTasks
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
+from tests.log_records import records_of
 
 FENCED = 82
 
@@ -99,7 +100,7 @@ def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog):
                 break
 
     asyncio.run(collect())
-    [line] = [each.getMessage() for each in caplog.records if each.name.startswith("assignor")]
+    [line] = [each.getMessage() for each in records_of(caplog)]
     assert "s passed between two polls, above max_poll_interval_ms=10: " in line
 
 
@@ -132,6 +133,8 @@ def test_a_refused_member_leaves_the_group_before_the_loop_ends():
 
 class Committer:
     """Commits, or raises what is given."""
+
+    _client = SimpleNamespace(_request_timeout_ms=40_000)
 
     def __init__(self, error=None, assigned=("p",)):
         self.error, self.assigned, self.commits = error, assigned, []

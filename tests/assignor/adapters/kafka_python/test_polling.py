@@ -12,6 +12,7 @@ from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
 from assignor.embedding import MemberStopped
 from assignor.errors import MemberRefused
+from tests.log_records import records_of
 
 
 class Consumer:
@@ -65,7 +66,7 @@ def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog):
             stop.wait(0.05)
         if number == 3:
             stop.set()
-    [line] = [each.getMessage() for each in caplog.records if each.name.startswith("assignor")]
+    [line] = [each.getMessage() for each in records_of(caplog)]
     assert "s passed between two polls, above session_timeout_ms=10: " in line
 
 

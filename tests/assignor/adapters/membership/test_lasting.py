@@ -9,6 +9,7 @@ from assignor.adapters.membership.lasting import TOPIC_AFTER_S, LastingWarnings
 from assignor.rebalance import GroupMember
 from tests.assignor.adapters.members import Listener, cluster
 from tests.assignor.adapters.membership.clients import connected
+from tests.log_records import records_of
 
 NOTE, FAULT = "topic words is not known yet", "a member is quarantined"
 
@@ -51,11 +52,7 @@ def warnings(clock):
 @pytest.fixture
 def lines(caplog):
     caplog.set_level(logging.INFO, "assignor.adapters.membership.lasting")
-    return lambda: [
-        (record.levelname, record.getMessage())
-        for record in caplog.records
-        if record.name.startswith("assignor")
-    ]
+    return lambda: [(each.levelname, each.getMessage()) for each in records_of(caplog)]
 
 
 def decide(warnings, clock, *sentences, transient=(NOTE,)):

@@ -9,6 +9,7 @@ from assignor import Outcome, RebalanceHook
 from encoding import TaskId, decode_subscription
 from probing import ReleaseError
 from tests.assignor.adapters.membership.cooperative import Member, rebalance
+from tests.log_records import records_of
 
 TASKS = [TaskId(0, number) for number in range(4)]
 
@@ -95,7 +96,7 @@ def test_without_hooks_each_rebalance_is_a_line_in_the_log(caplog):
     with caplog.at_level(logging.INFO, "assignor.observe.log_lines"):
         first = Member(1)
         rebalance(first, {"m1": first}, 1)
-    lines = [each.getMessage() for each in caplog.records if each.name.startswith("assignor")]
+    lines = [each.getMessage() for each in records_of(caplog)]
     assert [line.split()[0] for line in lines] == ["leader", "generation=1"]
 
 

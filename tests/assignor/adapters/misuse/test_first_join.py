@@ -10,6 +10,7 @@ import pytest
 from assignor.adapters import aiokafka, kafka_python
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
+from tests.log_records import records_of
 
 pytestmark = pytest.mark.loop
 LIMIT_S = 120
@@ -25,7 +26,7 @@ def servers():
 @pytest.fixture
 def records(caplog):
     caplog.set_level(logging.INFO, "assignor")
-    return lambda: [each for each in caplog.records if each.name.startswith("assignor")]
+    return lambda: records_of(caplog)
 
 
 def settings(servers):
