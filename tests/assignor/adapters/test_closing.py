@@ -9,7 +9,7 @@ from kafka import KafkaConsumer
 from assignor import TasksListener, Topology
 from assignor.adapters import aiokafka
 from assignor.adapters.kafka_python import StreamsAssignor, streams_consumer
-from system_tests.broker import BrokerConfig, running_broker
+from system_tests.broker import BrokerConfig, Fault, running_broker
 
 pytestmark = pytest.mark.loop
 TOPOLOGY = Topology().add_source("read", topics=["words"])
@@ -85,6 +85,8 @@ def test_a_cancelled_stop_goes_on_and_another_waits_for_its_end(broker, pause_s)
     async def work():
         before = asyncio.all_tasks()
         consumer = await started(broker.bootstrap_servers)
+        # Without a delay a fast machine stops within the pause, and nothing is left to cancel.
+        broker.inject(Fault(api="LeaveGroup", delay_ms=200))
         stopping = asyncio.create_task(consumer.stop())
         await asyncio.sleep(pause_s)
         stopping.cancel()
