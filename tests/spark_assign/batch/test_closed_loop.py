@@ -17,6 +17,7 @@ from assignor.cli import main as assignor
 from assignor.stores import OffloadedPlans, PlanStore
 from spark_assign.cli.main import main
 from system_tests.broker import BrokerConfig, running_broker
+from system_tests.coordinator import GroupState
 
 pytestmark = [
     pytest.mark.loop,
@@ -100,6 +101,7 @@ def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp
         wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member runs everything")
         with closing(Member(broker, 2, store)) as second:
             wait_for(lambda: snapshot_clients(store) == 2, "the leader wants a plan for two")
+            wait_for(lambda: is_stable(broker), "every member has its answer")
             # The group keeps its assignment until the plan is there.
             wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member goes on")
             assert second.tasks() == []
@@ -147,6 +149,10 @@ def assert_worth_touching(broker, folder):
     half = PARTITIONS // 2
     assert (listed["name"], listed["gained"], listed["touched"]) == (GROUP, half, 2 * half)
     assert (listed["balance_before"], listed["balance_settled"]) == (2.0, 1.0)
+
+
+def is_stable(broker):
+    return broker.groups()[GROUP].state is GroupState.STABLE
 
 
 def snapshot_clients(store):
