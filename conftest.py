@@ -122,18 +122,34 @@ def pytest_collection_finish():
 
 
 def of_other_days(items):
-    """Tests marked `rotated` that this run leaves out; of each group at least one remains."""
+    """Tests that take turns and that this run leaves out; of each group at least one remains."""
     groups = {}
     for item in items:
-        if has(item, "rotated") and not has(item, "nightly"):
-            parts, *name = item.get_closest_marker("rotated").args
-            test = item.nodeid.partition("[")[0]
-            groups.setdefault((*name, parts) if name else (test, parts), []).append(item)
+        turn = turn_of(item)
+        if turn is not None:
+            groups.setdefault(turn, []).append(item)
     left_out = []
     for (name, parts), tests in groups.items():
         taken = set(rotation.share(tests, parts=parts, name=name))
         left_out += [item for item in tests if item not in taken]
     return left_out
+
+
+def turn_of(item):
+    """The tests that this one takes turns with, and the days that all take; None: every day.
+
+    Slow tests that prove no row of the ledger take turns with each other.
+    """
+    if has(item, "nightly"):
+        return None
+    test = item.nodeid.partition("[")[0]
+    mark = item.get_closest_marker("rotated")
+    if mark is not None:
+        parts, *group = mark.args
+        return (*group, parts) if group else (test, parts)
+    if has(item, "slow") and not has(item, "kip"):
+        return ("slow tests", rotation.SLOW_PARTS)
+    return None
 
 
 def is_in_part(item):

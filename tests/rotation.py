@@ -1,8 +1,8 @@
-"""Which part of the nightly and rotated tests a run takes: all with NIGHTLY=1.
+"""Which part of the nightly, slow and rotated tests a run takes: all with NIGHTLY=1.
 
-The part changes with the day: ten days take each nightly test, and `parts` days each parameter of a
-test marked `rotated(parts)`. ROTATION=DAY, a number of days that the
-header of a run prints, repeats the choice of another day.
+The part changes with the day: ten days take each nightly test, three days each slow test that
+proves no row of the ledger, and `parts` days each parameter of a test marked `rotated(parts)`.
+ROTATION=DAY, a number of days that the header of a run prints, repeats the choice of another day.
 """
 
 import os
@@ -13,6 +13,9 @@ from typing import Final, TypeVar
 
 Part = TypeVar("Part")
 PARTS: Final = 10
+# Days that take all slow tests; those that prove a row of the ledger run every day. A slow test
+# that shares out values by `share` does so among a number of days that this one does not divide.
+SLOW_PARTS: Final = 3
 _DAY_S: Final = 86_400
 
 
@@ -69,8 +72,8 @@ def examples(count: int) -> int:
 def describe() -> str:
     """One line for the header of a run."""
     if is_nightly():
-        return "nightly and rotated tests: all"
+        return "nightly, slow and rotated tests: all"
     return (
-        "nightly tests: one tenth of them; rotated tests: a part of their parameters"
+        "nightly tests: a tenth; slow tests: a third; rotated tests: a part of their parameters"
         f" (ROTATION={rotation()} repeats it; NIGHTLY=1: all)"
     )

@@ -218,9 +218,9 @@ def application(tmp_path):
 
 
 def steps_of_this_run():
-    """A sixth of the pairs of steps, others each day; at night all of them."""
+    """A fifth of the pairs of steps, others each day; at night all of them."""
     numbered = list(enumerate(STEPS))
-    pairs = share([numbered[at : at + 2] for at in range(0, len(numbered), 2)], parts=6)
+    pairs = share([numbered[at : at + 2] for at in range(0, len(numbered), 2)], parts=5)
     return [step for pair in pairs for step in pair]
 
 

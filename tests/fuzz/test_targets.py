@@ -52,6 +52,7 @@ def run(*arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_kept_input_is_run_again_by_one_command(tmp_path):
     path = tmp_path / "input"
     path.write_bytes(b"\0" + CORPUS[0].data)

@@ -195,6 +195,28 @@ def test_rotated_tests_take_turns_and_one_of_each_remains(monkeypatch, request):
     assert conftest.of_other_days(items) == []
 
 
+def test_slow_tests_that_prove_no_row_take_turns(monkeypatch, request):
+    (conftest,) = [
+        plugin
+        for plugin in request.config.pluginmanager.get_plugins()
+        if hasattr(plugin, "of_other_days")
+    ]
+    slow, proof = pytest.mark.slow, pytest.mark.kip("268-10", "sim")
+    taking_turns = [Item(f"test_{name}.py::test_it", slow) for name in "abcdef"]
+    row = Item("test_a.py::test_row", slow, proof)
+    every_day = Item("test_b.py::test_fault", slow, pytest.mark.rotated(1))
+    monkeypatch.delenv("NIGHTLY", raising=False)
+    days = []
+    for day in range(3):
+        monkeypatch.setenv("ROTATION", str(day))
+        left_out = conftest.of_other_days([*taking_turns, row, every_day])
+        assert not {row, every_day} & set(left_out)
+        days.append(set(taking_turns) - set(left_out))
+        assert len(days[-1]) == 2
+        assert conftest.of_other_days(taking_turns[:1]) == [], "a test that is asked for runs"
+    assert set.union(*days) == set(taking_turns)
+
+
 def session(folder, *options, **environment):
     (folder / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     (folder / "test_it.py").write_text(NIGHTLY_PROOF)
@@ -238,7 +260,7 @@ def test_a_night_takes_everything_and_few_values_are_never_none(monkeypatch):
     monkeypatch.setenv("NIGHTLY", "1")
     assert rotation.share("abc") == list("abc")
     assert rotation.is_taken("anything")
-    assert rotation.describe() == "nightly and rotated tests: all"
+    assert rotation.describe() == "nightly, slow and rotated tests: all"
 
 
 def test_the_day_is_the_same_in_every_process_of_a_run(monkeypatch):

@@ -77,6 +77,7 @@ def aiokafka_member(servers, has_tasks, closes, took):
     asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.loop
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
 def test_close_returns_while_no_broker_answers(broker, how):

@@ -93,6 +93,7 @@ def poll_until(poll, condition):
         poll()
 
 
+@pytest.mark.slow
 @pytest.mark.loop
 @pytest.mark.parametrize(
     ("drop", "name"),

@@ -125,6 +125,7 @@ def test_a_broken_file_is_one_sentence(what, more):
     assert sentence in one_sentence(call("--format", "json", *more, line=line))
 
 
+@pytest.mark.slow
 def test_the_groups_beside_a_broken_one_are_answered():
     invalid = [json.dumps(line) for line, _ in FILES.values() if not isinstance(line, str)]
     valid = json.dumps(GROUP | {"name": "good"})

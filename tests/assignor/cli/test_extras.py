@@ -58,6 +58,7 @@ def test_a_missing_library_is_one_sentence_that_names_its_extra(absent, module, 
     assert f"pip install 'streams-rebalance[{extra}]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_reports_of_bounces_need_no_extra(tmp_path):
     file = tmp_path / "x.html"
     words = ["simulate", "--seed", "7", "--report", str(file)]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,6 +92,7 @@ def facts(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25), deadline=None)
 @given(hostile=hostile_members(), facts=facts(), protocol=st.sampled_from(["stream", "range"]))
 def test_a_member_with_any_values_forges_no_line_and_hides_no_member(hostile, facts, protocol):

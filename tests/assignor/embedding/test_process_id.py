@@ -63,6 +63,7 @@ def test_two_directories_are_two_processes(tmp_path):
     second.close()
 
 
+@pytest.mark.slow
 def test_another_process_is_refused_until_the_last_consumer_is_closed(tmp_path):
     first, second = ProcessDirectory(tmp_path), ProcessDirectory(tmp_path)
     assert first.process_id == second.process_id

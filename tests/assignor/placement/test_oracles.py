@@ -52,6 +52,7 @@ def test_the_groups_are_of_many_kinds():
     assert any(least_restores(g) for g in groups)
 
 
+@pytest.mark.slow
 def test_restores_are_within_five_percent_of_the_least_there_are():
     cost, least, groups, beside = compare(range(250))
     assert groups >= 200
@@ -59,6 +60,7 @@ def test_restores_are_within_five_percent_of_the_least_there_are():
     assert least <= cost <= 1.05 * least
 
 
+@pytest.mark.slow
 def test_handoffs_are_the_least_there_are():
     groups = [small_group(seed) for seed in range(300)]
     least = [least_handoffs(group) for group in groups]

@@ -201,6 +201,7 @@ def test_a_group_with_zones_settles_with_its_copies_in_different_zones(scenario)
             assert len(holders[task]) == min(1 + wanted, len(set(zones)))
 
 
+@pytest.mark.slow
 @given(lives(racks=True, tags=True, costs=True))
 @settings(max_examples=examples(30), deadline=None)
 def test_a_group_with_zones_and_rack_costs_settles_too(scenario):

@@ -69,6 +69,7 @@ def cost_of_answer(data):
     return cost_of(lambda: start(endpoint="h:1").receive((), data, now_ms=0), limit=UNITS)
 
 
+@pytest.mark.slow
 def test_no_view_costs_a_member_more_than_its_bytes_are_worth(monkeypatch):
     for name, (view, count) in hostile_views(monkeypatch).items():
         data = answer(view, count)

@@ -38,6 +38,7 @@ def leftovers(folder):
     return sorted(path.name for path in folder.iterdir() if path.name.endswith(".partial"))
 
 
+@pytest.mark.slow
 def test_processes_with_one_process_id_write_the_same_file(tmp_path):
     command = [sys.executable, "-c", _WRITER, str(tmp_path / "file")]
     writers = [

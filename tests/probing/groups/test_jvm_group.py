@@ -73,6 +73,7 @@ def test_a_possible_path_settles_at_the_new_latest_and_a_closed_one_can_fail(old
         assert walk(old, one_bounce(new)).failures
 
 
+@pytest.mark.slow
 def test_current_releases_settle_within_two_rebalances_of_each_restart():
     current = [r for r in REPRESENTATIVES if r.order >= (2, 4)]
     for old, new in itertools.permutations(current, 2):

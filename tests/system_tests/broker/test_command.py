@@ -42,6 +42,7 @@ def test_prints_its_address_serves_and_ends_cleanly_after_a_signal(number):
         admin.close()
 
 
+@pytest.mark.slow
 @pytest.mark.loop
 def test_address_as_json_names_every_node():
     with start("--port", "0", "--nodes", "2", "--format", "json") as process:

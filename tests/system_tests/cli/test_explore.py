@@ -25,6 +25,7 @@ def found():
     return run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
 
 
+@pytest.mark.slow
 def test_a_finding_is_a_runbook_a_trace_and_status_1(found):
     assert found.exit_code == 1
     assert "sets what it speaks: b set its version to v4" in found.stdout
@@ -35,6 +36,7 @@ def test_a_finding_is_a_runbook_a_trace_and_status_1(found):
     assert found.stdout.endswith("bad, introduced by the upgrade: 2.0.1 -> 2.3.0\n")
 
 
+@pytest.mark.slow
 def test_json_has_stable_names():
     done = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --format json")
     assert done.exit_code == 1
@@ -64,6 +66,7 @@ def test_an_incomplete_search_is_reported_as_incomplete():
     assert json.loads(late.stdout)["complete"] is False
 
 
+@pytest.mark.slow
 def test_a_search_that_found_something_names_what_it_did_not_search(found):
     assert "transitions: search complete, except states after a broken rule" in found.stdout
     asked = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --issue KAFKA-8649")
@@ -110,6 +113,7 @@ def explore_with_stderr(descriptor, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not():
     arguments = "--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"
     own_end, terminal = pty.openpty()
@@ -126,6 +130,7 @@ def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not():
     assert b"waiting" not in done.stdout
 
 
+@pytest.mark.slow
 def test_without_a_terminal_no_line_is_drawn_over():
     arguments = f"--from 3.9.1 --to native --workers 1 {SMALL}".split()
     stderr = explore_with_stderr(subprocess.PIPE, *arguments).stderr.decode()

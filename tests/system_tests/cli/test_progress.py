@@ -42,6 +42,7 @@ def test_a_terminal_sees_a_bar(monkeypatch):
     assert "100%" in terminal.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [3, 30])  # in this process, and in workers
 def test_the_costs_of_a_plan_count_every_bounce(members):
     made = make_plan(find_release("3.9"), find_release("4.3"))

@@ -39,6 +39,7 @@ def test_kafka_8649_is_gone_where_it_was_fixed(new):
     assert issues == set()
 
 
+@pytest.mark.slow
 def test_kafka_9821_is_found_when_the_member_that_gives_up_restarts():
     _, issues = explored("2.4.1", "2.5.1", static=True, issue="KAFKA-9821")
     assert "KAFKA-9821" in issues

@@ -98,6 +98,7 @@ def test_a_module_reads_prints_and_ends_with_its_status(server):
     closed(process)
 
 
+@pytest.mark.slow
 def test_a_module_that_was_not_imported_before_runs_as_main(server):
     process = ForkedProcess(server, ["this"])
     assert "Zen of Python" in process.stdout.read()
@@ -105,6 +106,7 @@ def test_a_module_that_was_not_imported_before_runs_as_main(server):
     closed(process)
 
 
+@pytest.mark.slow
 def test_a_killed_process_has_its_signal_as_status(server):
     process = ForkedProcess(server, ["system_tests.live.members.kafka_python"])
     with pytest.raises(subprocess.TimeoutExpired):
@@ -115,6 +117,7 @@ def test_a_killed_process_has_its_signal_as_status(server):
     closed(process)
 
 
+@pytest.mark.slow
 def test_an_error_is_printed_and_is_status_1(server):
     process = ForkedProcess(server, ["no_such_module"])
     assert "no_such_module" in process.stderr.read()
@@ -136,6 +139,7 @@ def test_it_ends_as_an_interpreter_does(server, name):
         closed(process)
 
 
+@pytest.mark.slow
 def test_a_thread_that_does_not_end_keeps_the_process(server):
     process = ForkedProcess(server, ["has_a_thread_that_does_not_end"])
     assert process.stdout.readline() == "main has ended\n"
@@ -146,6 +150,7 @@ def test_a_thread_that_does_not_end_keeps_the_process(server):
     closed(process)
 
 
+@pytest.mark.slow
 def test_output_that_nobody_reads_is_a_status_as_of_an_interpreter(server):
     for process in (interpreter("prints_late"), ForkedProcess(server, ["prints_late"])):
         process.stdout.close()

@@ -141,6 +141,7 @@ def test_the_command_prints_one_pair_with_its_reason():
     assert "one bounce without a setting breaks" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_1_where_the_simulation_disagrees(monkeypatch):
     wrong = replace(expected("3.8", "3.9"), outcome=CellOutcome.TWO_BOUNCES)
     monkeypatch.setattr(matrix_evidence, "expect", lambda *_: wrong)

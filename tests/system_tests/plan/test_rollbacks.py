@@ -36,6 +36,7 @@ def demanded(made):
     return {demand for step in made.steps for demand in step.demands}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uses", [(), (Use.EOS,)], ids=["plain", "eos"])
 def test_a_plan_downwards_deletes_the_state_that_the_way_back_of_the_plan_upwards_deletes(uses):
     earliest = find_release("0.11.0.0").order if uses else KAFKA[0].order

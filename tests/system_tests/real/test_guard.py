@@ -39,6 +39,7 @@ def is_gone(pid):
     return False
 
 
+@pytest.mark.slow
 def test_the_end_of_its_input_ends_the_command_and_removes_the_folder(guard):
     process, child, folder = guard
     process.stdin.close()
@@ -47,6 +48,7 @@ def test_the_end_of_its_input_ends_the_command_and_removes_the_folder(guard):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_stop_reaches_the_command_and_the_folder_stays(guard):
     process, child, folder = guard
     process.terminate()

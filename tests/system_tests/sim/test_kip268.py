@@ -161,7 +161,7 @@ def test_one_bounce_without_a_setting_is_enough_under_any_leader():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("members", "parts"), [(3, 36), (4, 90)])
+@pytest.mark.parametrize(("members", "parts"), [(3, 35), (4, 91)])
 def test_one_bounce_is_enough_among_more_members(members, parts):
     """A small part of the pairs, another one each day; at night all of them."""
     check_one_bounce(share(plain_pairs(), parts=parts), members=members, ways=members)

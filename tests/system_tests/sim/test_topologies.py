@@ -21,6 +21,7 @@ def broken(**options):
     return [(replay_command(outcome), rule.rule, rule.sentence) for rule in outcome.broken]
 
 
+@pytest.mark.slow
 def test_every_kind_of_change_is_drawn_and_breaks_no_rule():
     outcomes = [run_bounce(BounceOptions(seed=n, draw_topology=True)) for n in range(40)]
     assert [replay_command(each) for each in outcomes if not each.ok] == []
@@ -39,6 +40,7 @@ def test_changes_break_no_rule(faults, threads):
         assert broken(seed=seed, faults=faults, threads=threads) == []
 
 
+@pytest.mark.slow
 def test_crashes_break_no_rule():
     for seed in share(range(300)):
         assert broken(seed=seed, faults=FAULTS) == []

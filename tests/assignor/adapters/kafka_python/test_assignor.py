@@ -295,6 +295,7 @@ def test_a_follow_up_that_was_replaced_or_dropped_never_asks_even_if_it_fires():
     assert coordinator.requests == 1
 
 
+@pytest.mark.slow
 def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_off():
     asked = []
 

@@ -100,6 +100,7 @@ def test_the_text_is_that_of_one_process(arguments):
     assert alone.stdout.count("follow-up rebalance") == 4
 
 
+@pytest.mark.slow
 def test_a_line_that_is_too_long_is_an_error_after_the_answers_before_it(monkeypatch):
     monkeypatch.setattr(lines, "LINE_LIMIT", 2_000)
     for workers in ("1", "2"):
@@ -205,6 +206,7 @@ def test_a_reader_that_leaves_ends_the_command(run, tmp_path):
     assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_strategy_can_neither_end_the_command_nor_write_into_the_answers(run, workers):
     names = ("first", "memory", "exits", "prints", "last")

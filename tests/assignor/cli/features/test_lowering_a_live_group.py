@@ -157,6 +157,7 @@ def test_a_group_that_does_not_look_and_one_that_reached_nothing_are_named(membe
     assert downgrade(servers="127.0.0.1:1").exit_code == 3
 
 
+@pytest.mark.slow
 def test_programs_with_both_versions_follow_the_level_of_topology_version(broker, member):
     def features(command, *options):
         where = ["--bootstrap-server", broker.bootstrap_servers[0], "--group", "g"]

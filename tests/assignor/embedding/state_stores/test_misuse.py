@@ -146,6 +146,7 @@ def test_a_state_that_is_kept_beyond_its_record_is_refused(cluster, member):
     assert state[owner.words].get("one") is None
 
 
+@pytest.mark.slow
 def test_the_state_directory_is_shared_with_the_assignor_and_with_no_other_process(
     tmp_path, member
 ):

@@ -84,6 +84,7 @@ def test_after_any_power_cut_the_log_goes_on():
         assert not any(name.endswith(".partial") for name in disk.files)
 
 
+@pytest.mark.slow
 def test_a_power_cut_while_a_log_is_put_in_order_loses_nothing_either():
     cases = 0
     for files, acknowledged, in_flight in cuts_of_history():

@@ -82,6 +82,7 @@ def test_a_value_a_client_or_a_huge_client_takes_no_more_steps(feature, shape, s
     assert growth(shape, standbys=standbys, feature=feature, tasks=TASKS_WITH_VALUES) <= GROWTH
 
 
+@pytest.mark.slow
 def test_a_huge_client_that_many_tasks_are_handed_over_is_not_sorted_each_time():
     small, large = (
         steps(

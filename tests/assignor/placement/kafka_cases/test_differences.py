@@ -34,6 +34,7 @@ def names():
     return [found[1] for line in collected.splitlines() if (found := NAME.search(line))]
 
 
+@pytest.mark.slow
 def test_three_hundred_cases_of_kafka_s_tests_are_held(names):
     by_class = Counter(name.partition(".")[0] for name in set(names))
     assert sum(by_class.values()) >= 300

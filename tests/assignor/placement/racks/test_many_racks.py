@@ -76,6 +76,7 @@ def test_who_wants_to_go_where_a_task_is_is_found_among_many():
     assert exchange.client == [1, *([1] * everyone), 0]
 
 
+@pytest.mark.slow
 def test_a_task_asks_no_more_others_in_a_larger_group(monkeypatch):
     asked, lost = [], many_racks.Exchange._lost
     monkeypatch.setattr(
