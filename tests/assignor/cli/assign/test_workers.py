@@ -165,13 +165,13 @@ def test_an_open_stream_is_answered_while_it_is_open(run):
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["name"] == name
     process.stdin.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=240) == 0
 
 
 def test_a_worker_that_is_killed_ends_the_command_with_a_sentence(run):
     given = [group("first"), group("second", client="killed"), group("third")]
     process = run("--workers", "2", "--format", "json")
-    output, errors = process.communicate("\n".join(map(json.dumps, given)), timeout=60)
+    output, errors = process.communicate("\n".join(map(json.dumps, given)), timeout=240)
     assert process.returncode == 3
     assert errors.startswith("assignor: a worker process ended early, at line 1 or behind it")
     assert errors.count("\n") == 1
@@ -189,7 +189,7 @@ def test_no_worker_is_left_when_the_command_is_ended(run, tmp_path, number):
     worker = int(found.name.partition("-")[2])
     assert worker != process.pid
     process.send_signal(number)
-    process.wait(timeout=60)
+    process.wait(timeout=240)
     wait_for(lambda: not is_running(worker), "the worker has ended")
     if number == signal.SIGINT:
         assert process.returncode == 130
@@ -202,7 +202,7 @@ def test_a_reader_that_leaves_ends_the_command(run, tmp_path):
     process = run("--workers", "2", "--format", "json", strategy="sticky", problem=str(path))
     assert process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=240) == 141
     assert process.stderr.read() == ""
 
 
@@ -212,7 +212,7 @@ def test_a_strategy_can_neither_end_the_command_nor_write_into_the_answers(run, 
     names = ("first", "memory", "exits", "prints", "last")
     given = "\n".join(json.dumps(group(name, client=name)) for name in names)
     process = run("--format", "json", "--workers", workers, strategy="loud:of_client")
-    stdout, stderr = process.communicate("\ufeff" + given, timeout=120)
+    stdout, stderr = process.communicate("\ufeff" + given, timeout=240)
     answers = {answer["name"]: answer for answer in map(json.loads, stdout.splitlines())}
     errors = {name: answer["error"] for name, answer in answers.items() if "error" in answer}
     assert tuple(answers) == names
