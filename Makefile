@@ -107,8 +107,8 @@ PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -r
 test: lint
 	$(PYTEST) -m "not real" --ledger
 
-# Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars. Other files are
-# not collected, which takes each worker seconds.
+# Real Kafka brokers and Kafka Streams members. Their jars are fetched once, for all checkouts
+# (docs/interop.md). Other files are not collected, which takes each worker seconds.
 REAL_TESTS = $(shell grep -rl 'mark\.real\b' --include='test_*.py' tests system_tests)
 
 test-real: $(READY) test-quix

@@ -156,13 +156,10 @@ def streams_jars(release: str) -> tuple[Path, ...]:
 
 
 def jar_folder() -> Path:
-    """Return the folder of the jars: that of the variable, the checkout's `.jars`, or the cache."""
+    """Return the folder of the jars: that of the variable, or one in the user's cache."""
     given = os.environ.get(FOLDER_VARIABLE)
     if given:
         return Path(given)
-    checkout = Path(__file__).parents[2]
-    if (checkout / "pyproject.toml").is_file():
-        return checkout / ".jars"
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "streams-rebalance" / "jars"
 

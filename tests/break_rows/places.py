@@ -111,7 +111,7 @@ def _names(node: ast.AST) -> tuple[str, ...]:
 
 
 def copy_sources(to: Path) -> None:
-    """Copy all files that git tracks, and link the folder of downloaded jars."""
+    """Copy all files that git tracks."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -121,6 +121,3 @@ def copy_sources(to: Path) -> None:
             target = to / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
-    for name in (".jars",):
-        if (ROOT / name).exists():
-            (to / name).symlink_to((ROOT / name).resolve())
