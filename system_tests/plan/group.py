@@ -142,6 +142,7 @@ class SimulatedGroup:
             dimensions=Dimensions(standbys=self.standbys),
             followups_most=FOLLOWUPS,
             restart_ms=self.restart_ms,
+            waits_for_restores=True,
         )
 
     def __str__(self) -> str:

@@ -46,7 +46,7 @@ from system_tests.sim.plan import (
 from system_tests.sim.topology_checkers import check_topologies
 from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.sim.world.behaviour import find_program
-from system_tests.sim.world.observing import next_followup_ms, rested
+from system_tests.sim.world.observing import next_followup_ms, rested, restoring_ms
 from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.setup import RESTARTS, Network, WorldSetup
 from system_tests.sim.world.simulation import World
@@ -214,7 +214,11 @@ class Bounce:
         if self.options.faults and scheduler.happens(0.3):
             world.run_for(scheduler.delay(0, 20_000))  # an operator who does not wait
             return False
-        return self.settle()
+        rests = self.settle()
+        while rests and self.options.waits_for_restores and (wait_ms := restoring_ms(world)):
+            world.run_for(wait_ms)
+            rests = self.settle()
+        return rests
 
     def _offline(self) -> bool:
         stage = self.plan.stages[-1]
@@ -340,9 +344,5 @@ def _safety(options: BounceOptions) -> tuple[SafetyRule, ...]:
 
 
 def run_bounce(options: BounceOptions) -> Outcome:
-    """Run one experiment to its end.
-
-    Raises:
-        ReleaseError, OptionError: the options name something that does not exist or fit.
-    """
+    """Run one experiment to its end; raises ReleaseError and OptionError as `Bounce` does."""
     return Bounce(options).run()

@@ -33,8 +33,7 @@ class BounceOptions:
     Attributes:
         seed: of everything that is drawn.
         old, new: releases; None: drawn among the paths that should work.
-        members: processes; threads: in each; static: they carry instance ids.
-        partitions: of the source topic.
+        members: processes; threads: in each; static: with instance ids; partitions: of the topic.
         session_timeout_ms: of all members; None: the default of their release.
         rates: how state grows and is restored; None: those of the dimensions.
         faults: names out of `FAULTS`.
@@ -47,6 +46,7 @@ class BounceOptions:
         followups_most: follow-up rebalances after the last bounce; None: until nothing warms up.
         restart_ms: how long a bounced member is down; None: drawn, see `RESTARTS`.
         deletes_state: a process starts as `new` with an empty state directory.
+        waits_for_restores: the next member is stopped when no task restores, not when all joined.
     """
 
     seed: int = 0
@@ -69,6 +69,7 @@ class BounceOptions:
     followups_most: int | None = None
     restart_ms: int | None = None
     deletes_state: bool = False
+    waits_for_restores: bool = False
 
     @property
     def change(self) -> TopologyChange | None:
@@ -342,9 +343,8 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
     )
     if options.topology is not None or options.draw_topology:
         _check_change(options, draw=given["draw"])
-    for name in (options.old, options.new):
-        if name is not None:
-            find_program(name)
+    for name in filter(None, (options.old, options.new)):
+        find_program(name)
     if options.old is not None and options.new is not None:
         plan_bounce(options)
     return options

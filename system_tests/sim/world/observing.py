@@ -30,6 +30,7 @@ from system_tests.sim.events import (
     Hosts,
     Partitions,
     Rested,
+    Took,
     hosts_of,
 )
 from system_tests.sim.world.state import WorldState
@@ -246,3 +247,9 @@ def next_followup_ms(world: WorldState) -> int | None:
         ),
         default=None,
     )
+
+
+def restoring_ms(world: WorldState) -> int:
+    """Return how long members still restore state of active tasks that they took; 0: not at all."""
+    took = (event for event in world.trace if isinstance(event, Took))
+    return max(0, max((event.at_ms + event.restore_ms for event in took), default=0) - world.now_ms)

@@ -57,6 +57,13 @@ def test_pauses_follow_the_session_timeout_of_the_members_that_stop():
     assert shorter.usual("longest_pause_ms") < 20_000
 
 
+@pytest.mark.parametrize("growth", [0, 10, 100])
+def test_the_longest_pause_does_not_jump_with_a_tiny_restore(growth):
+    # The next member is stopped when all partitions run: no pause lasts two sessions of 45 s.
+    _, (_, second) = cost("2.3.1", "3.9", growth=growth)
+    assert 45_000 <= second.usual("longest_pause_ms") < 50_000
+
+
 def test_a_slow_restore_is_named_as_the_cause():
     group = SimulatedGroup(sizes=(200_000,) * 6, restore=1_000, session_timeout_ms=6_000)
     made = plan("2.3.1", "2.5")
