@@ -165,7 +165,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> UpgradePlan:
         _print_lines(plan_lines(made))
     costs = None if given["no_costs"] else _costs(made, group, given["seeds"] or group.seeds)
     if is_text and costs:
-        _print_lines(("", *costs_lines(made.steps, costs, group)))
+        _print_lines(("", *costs_lines(made.steps, costs, group, made.uses)))
     elif not is_text:
         click.echo(json.dumps(plan_document(made, costs, group), indent=2))
     if report is not None:

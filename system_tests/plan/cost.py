@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median_low
+from typing import Final
 
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.steps import PlanStep, UpgradePlan
@@ -24,6 +25,8 @@ from system_tests.sim import (
 )
 
 _LOW, _HIGH = 0.05, 0.95
+FEWEST_FOR_PERCENTILES: Final = 20
+"""Of fewer values none lies below 5 % and none above 95 %."""
 Leg = tuple[str, str, bool]
 """Releases between which the members are bounced, and whether all are stopped."""
 
@@ -82,7 +85,10 @@ class StepCost:
         return median_low(self._values(name))
 
     def spread(self, name: str) -> tuple[int, int]:
-        """Return the range from 5 % to 95 % of a field of `StepRun`, by nearest rank."""
+        """Return the range from 5 % to 95 % of a field of `StepRun`, by nearest rank.
+
+        Of fewer runs than `FEWEST_FOR_PERCENTILES` it is from the smallest to the largest value.
+        """
         values = sorted(self._values(name))
         low, high = (
             values[min(len(values) - 1, int(share * len(values)))] for share in (_LOW, _HIGH)

@@ -1,11 +1,12 @@
 """Costs of a plan as text and as plain values: counts, pauses with their ranges, causes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from system_tests.plan.cost import StepCost
+from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.steps import PlanStep
+from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
 LEFT_OUT: Final = (
@@ -13,15 +14,34 @@ LEFT_OUT: Final = (
     " new one takes from its assignment until its tasks run: some seconds on a JVM"
 )
 """What the ranges of pauses do not contain, as a sentence without a full stop."""
+_DEFINITIONS: Final = (
+    (
+        "a pause of a partition: from the stop of its member until a member processes it again; the"
+        " next member is stopped when all partitions run, or 5 min after the group is Stable;"
+        " stopped sooner, two pauses follow each other with no record processed between them"
+    ),
+    (
+        "records to restore: read by members that get a task of another member, or bring their own"
+        " copy up to date; the rest of a restore that a rebalance interrupts counts again; a thread"
+        " reads its changelogs in parallel, and all partitions that it gets wait for the largest"
+    ),
+)
+_EOS_LEFT_OUT: Final = (
+    "exactly-once: the figures are the same with and without it; left out: a member that crashes"
+    " deletes its state and restores all of it, and read_committed consumers wait for its open"
+    " transactions until transaction.timeout.ms"
+)
+_WORTH_AN_ACTION: Final = 0.1
 _WORTH_NAMING: Final = 0.01
 _FIELDS: Final = ("rebalances", "pause_ms", "longest_pause_ms", "restored")
 _WAITS: Final = ("session_ms", "restore_ms", "rebalance_ms")
 
 
 class Cause(NamedTuple):
-    """What pauses of a step wait for: its share of them, in words, and what shortens it."""
+    """What pauses of a step wait for: its share of their sum, in words, and what shortens it."""
 
     share: float
+    kind: str
     what: str
     setting: str
 
@@ -43,17 +63,21 @@ def causes_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> list[Cau
     else:
         stopped = f"members stop without leaving the group; their sessions last {session_s:g} s"
         setting = (
-            "set a shorter consumer.session.timeout.ms, or group.instance.id and restart within it"
+            "set a shorter consumer.session.timeout.ms, or group.instance.id and restart within it;"
+            " a member has it from its next start on: set it in a bounce before the first step, or"
+            " in that step for the later ones"
         )
     found = (
-        Cause(cost.share("session_ms"), stopped, setting),
+        Cause(cost.share("session_ms"), "waits for stopped members", stopped, setting),
         Cause(
             cost.share("restore_ms"),
+            "restores",
             f"state is restored, {group.restore:,} records a second from each changelog",
             f"raise num.standby.replicas above {group.standbys}",
         ),
         Cause(
             cost.share("rebalance_ms"),
+            "rebalances",
             "rebalances, which a member learns of with its next heartbeat",
             "set a shorter consumer.heartbeat.interval.ms",
         ),
@@ -61,18 +85,47 @@ def causes_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> list[Cau
     return sorted((c for c in found if c.share >= _WORTH_NAMING), key=lambda c: -c.share)
 
 
-def costs_lines(
+def definitions(uses: Collection[Use]) -> tuple[str, ...]:
+    """Return what the figures are and what they leave out, as sentences with a title."""
+    return (LEFT_OUT, *_DEFINITIONS, *((_EOS_LEFT_OUT,) if Use.EOS in uses else ()))
+
+
+def actions_before(
     steps: Sequence[PlanStep], costs: Sequence[StepCost], group: SimulatedGroup
+) -> list[tuple[str, str]]:
+    """Return what pauses wait for, with shares, and what shortens them, the largest share first."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for step, cost in zip(steps, costs, strict=True):
+        for cause in causes_of(step, cost, group):
+            if cause.share >= _WORTH_AN_ACTION:
+                found.setdefault((cause.kind, cause.setting), []).append(cause.share)
+    actions = []
+    for (kind, setting), shares in sorted(found.items(), key=lambda row: -max(row[1])):
+        low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+        percent = low if low == high else f"{low} to {high}"
+        which = f" in {len(shares)} of {len(steps)} steps" if len(shares) < len(steps) else ""
+        actions.append((f"{percent} % of all pauses together are {kind}{which}", setting))
+    return actions
+
+
+def costs_lines(
+    steps: Sequence[PlanStep],
+    costs: Sequence[StepCost],
+    group: SimulatedGroup,
+    uses: Collection[Use] = (),
 ) -> Iterator[str]:
     """Yield the costs of all steps, with the group that they are simulated with."""
     assumed = "" if group.is_real else "an assumed group (--problem or --group gives yours): "
     yield f"Costs, simulated with {assumed}{group}; {simulated_text(costs[0])}"
-    yield f"       {LEFT_OUT}"
-    for note in group.notes:
-        yield f"       {note}"
+    for line in (*definitions(uses), *group.notes):
+        yield f"       {line}"
     for number, (step, cost) in enumerate(zip(steps, costs, strict=True), 1):
         for at, line in enumerate(cost_lines(step, cost, group)):
             yield f"  {' ' * len(f'step {number}:') if at else f'step {number}:'} {line}"
+    actions = actions_before(steps, costs, group)
+    if actions:
+        yield "  before you start, to shorten the pauses:"
+        yield from (f"  - {what}: {setting}" for what, setting in actions)
 
 
 def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
@@ -89,25 +142,39 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
     )
     yield from restored_lines(cost, group)
     for cause in causes_of(step, cost, group):
-        yield f"{100 * cause.share:.0f} % of the pauses: {cause.what}; {cause.setting}"
+        yield f"{100 * cause.share:.0f} % of all pauses together: {cause.what}"
+    yield from price_of_return(step, group)
+
+
+def price_of_return(step: PlanStep, group: SimulatedGroup) -> tuple[str, ...]:
+    """Return what the way back after a step restores, as a sentence if it deletes state."""
+    largest, times = max(group.rates.sizes, default=0), step.back.deletions
+    if not times or not largest:
+        return ()
+    often = f", {times} times" if times > 1 else ""
+    each = "each time" if times > 1 else "takes"
+    sentence = (
+        f"the way back restores all state{often}: {rounded(times * group.all_records):,} records,"
+        f" and {each} at least {restore_text(largest, group.restore)} for the largest changelog"
+    )
+    return (sentence,)
+
+
+def restore_text(records: int, rate: int) -> str:
+    """Return how long records of one changelog are restored, as arithmetic with rounded numbers."""
+    about = rounded(records)
+    return f"{about:,} / {rate:,} a second = {_spoken(about * 1000 // rate)} s"
 
 
 def restored_lines(cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
     """Yield how many records a step restores and why, and the arithmetic of the time."""
-    yield (
-        f"{count_text(cost, 'restored')} records to restore, by members that get a task of another"
-        " one or bring their own copy up to date; the rest of a restore that a rebalance interrupts"
-        " counts again"
-    )
+    yield f"{count_text(cost, 'restored')} records to restore"
     middle = cost.middle("restore_ms")
     if middle.largest:
-        longest_ms = -(-middle.largest * 1000 // group.restore)
         yield (
-            "in the median bounce a partition waits at most until"
-            f" {middle.largest:,} records are read: {middle.largest:,} / {group.restore:,} a second"
-            f" = {_spoken(longest_ms)} s; a thread reads its changelogs in parallel, and all"
-            " partitions that it gets wait for the largest:"
-            f" {middle.waiting:,} pauses wait {_spoken(middle.restore_ms)} s together"
+            f"in the median bounce a partition waits for {rounded(middle.largest):,} records at"
+            f" most: {restore_text(middle.largest, group.restore)};"
+            f" {middle.waiting:,} pauses wait {_spoken(middle.restore_ms)} s together for state"
         )
 
 
@@ -120,9 +187,18 @@ def seconds_text(cost: StepCost, name: str) -> str:
 
 def count_text(cost: StepCost, name: str) -> str:
     """Return a number of a step with its range."""
-    low, high = cost.spread(name)
-    usual = cost.usual(name)
+    low, high = map(rounded, cost.spread(name))
+    usual = rounded(cost.usual(name))
     return f"{usual:,}" if low == high == usual else f"{usual:,} ({low:,} to {high:,})"
+
+
+def rounded(number: float) -> int:
+    """Return a number with two significant digits, and numbers below 100 as they are.
+
+    >>> [rounded(number) for number in (0, 7, 99, 104_650, 217_353)]
+    [0, 7, 99, 100000, 220000]
+    """
+    return round(float(f"{number:.2g}"))
 
 
 def _spoken(ms: int) -> str:
@@ -137,9 +213,12 @@ def _spoken(ms: int) -> str:
 
 def simulated_text(cost: StepCost) -> str:
     """Return how many bounces a cost is from, and what its ranges are."""
-    if len(cost.runs) == 1:
+    count = len(cost.runs)
+    if count == 1:
         return "1 bounce, so without ranges (--seeds)"
-    return f"{len(cost.runs)} bounces; in brackets: 5 % to 95 % of them; compare paths with them"
+    if count < FEWEST_FOR_PERCENTILES:
+        return f"{count} bounces; in brackets: smallest to largest (--seeds for more)"
+    return f"{count} bounces; in brackets: 5 % to 95 % of them"
 
 
 def cost_document(cost: StepCost) -> dict[str, object]:

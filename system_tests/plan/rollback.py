@@ -26,13 +26,16 @@ class Rollback:
         rolling: rolling bounces are enough; False: all members have to be stopped.
         free: rolling, and no state has to be rebuilt or discarded.
         sentence: what to do.
-        costs: data that the first release cannot read, and what to do about it, as sentences.
+        costs: data that the first release cannot read, and what to do about it, as sentences, in
+            the order of the way back.
+        deletions: how many times each member deletes its state directory on the way.
     """
 
     rolling: bool
     free: bool
     sentence: str
     costs: tuple[str, ...]
+    deletions: int = 0
 
 
 def rollback_to(
@@ -53,8 +56,9 @@ def rollback_to(
         switch: of processing.guarantee that the members have made; None if they made none.
     """
     bounces = _bounces_back(first, now, upgrade_from, switch)
+    deletions = _deletions(first, now, bounces)
     costs = (
-        *_deletions(first, now, bounces),
+        *(sentence for _, sentence in deletions),
         *(drains(first, now, upgrade_from) if writes_ktables else ()),
     )
     if bounces:
@@ -63,7 +67,13 @@ def rollback_to(
         reason = upgrade_path(now, first).reasons[0]
         sentence = f"stop all members and start them on {first.name}: {reason}"
     rolling = bool(bounces)
-    return Rollback(rolling=rolling, free=rolling and not costs, sentence=sentence, costs=costs)
+    return Rollback(
+        rolling=rolling,
+        free=rolling and not costs,
+        sentence=sentence,
+        costs=costs,
+        deletions=len({started for started, _ in deletions}),
+    )
 
 
 class _Bounce(NamedTuple):
@@ -138,13 +148,14 @@ def _sentence(
     return f"one rolling bounce back to {first.name}, without upgrade.from{guarantee}"
 
 
-def _deletions(first: Release, now: Release, bounces: Sequence[_Bounce]) -> list[str]:
-    """Return why state is deleted on the way back, and before which release of that way."""
+def _deletions(first: Release, now: Release, bounces: Sequence[_Bounce]) -> list[tuple[str, str]]:
+    """Return before which release of the way back state is deleted, and why, in its order."""
     found = []
-    for row in state_formats_between(first, now):
+    for row in reversed(state_formats_between(first, now)):
         since = find_release(row.since)
-        started = (find_release(bounce.release) for bounce in bounces)
-        found.append(deletion(row, next((r for r in started if r.order < since.order), first)))
+        releases = (find_release(bounce.release) for bounce in bounces)
+        started = next((r for r in releases if r.order < since.order), first)
+        found.append((started.name, deletion(row, started)))
     return found
 
 

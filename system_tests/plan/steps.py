@@ -145,6 +145,7 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
         steps = (_offline_step(old, new, (*obstacles, *path.reasons[: not path.possible]), uses),)
     closed = [number for number, step in enumerate(steps, 1) if _is_final(step)]
     found = [find_release(stop) for stop in stops]
+    switch = switch_between(found) if rolls and Use.EOS in uses else None
     return UpgradePlan(
         old=old.name,
         new=new.name,
@@ -159,7 +160,9 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
         warnings=notes_of(found, frozenset(uses)),
         windows=window_sentences(old, new),
         bugs=bug_sentences(found, frozenset(uses)),
-        changes=changes_between(found, uses, CHANGES),
+        changes=changes_between(
+            found, uses, CHANGES, switched_on=switch.release if switch is not None else ""
+        ),
         not_checked=NOT_CHECKED,
     )
 

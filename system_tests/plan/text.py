@@ -108,11 +108,12 @@ def headline(made: UpgradePlan) -> str:
 
 
 def assumptions(made: UpgradePlan) -> tuple[str, ...]:
-    """Return what a plan assumes of an application of which no feature is named, as sentences."""
-    if made.uses or not made.steps:
+    """Return what a plan assumes of features that are not named, as sentences."""
+    unnamed = [use for use in FEATURES if use not in made.uses and use is not Use.REGEX]
+    if not unnamed or not made.steps:
         return ()
-    named = ", ".join(f"{use} ({what})" for use, what in FEATURES.items() if use != Use.REGEX)
-    return (f"the application uses none of {named}; name those that it uses with --uses",)
+    named = ", ".join(f"{use} ({FEATURES[use]})" for use in unnamed)
+    return (f"the application does not use {named}; name what it uses with --uses",)
 
 
 def _no_return_meaning(step: PlanStep) -> str:
@@ -121,7 +122,7 @@ def _no_return_meaning(step: PlanStep) -> str:
         return "going back stops all members"
     if step.deletes_state:
         return "state is deleted and restored from the changelogs, also if you go back"
-    if any("delete the state directories" in cost for cost in step.back.costs):
+    if step.back.deletions:
         return "going back deletes and restores state"
     return "going back needs what is said above: the former release cannot read what is written"
 
@@ -129,7 +130,7 @@ def _no_return_meaning(step: PlanStep) -> str:
 def step_text(step: PlanStep) -> str:
     """Return what an operator does in a step."""
     deleting = "delete its state directories while it is stopped; " if step.deletes_state else ""
-    wait = "wait after each until it is stable"
+    wait = "wait after each until the group is Stable and its lag has fallen"
     wait += f", and at last until {step.until}" if step.until else ""
     if not step.rolling:
         setting = f" with {' and '.join(step.settings)}" if step.settings else ""

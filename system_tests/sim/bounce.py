@@ -52,6 +52,7 @@ from system_tests.sim.world.setup import RESTARTS, Network, WorldSetup
 from system_tests.sim.world.simulation import World
 
 _SETTLE_MS = 1_200_000
+_RESTORE_WAIT_MS = 300_000  # longer restores go on during the next bounce
 _FAULT_CHANCE = 0.3
 # Faults under which every live member gets its answer in time.
 _RELIABLE = frozenset({"crash", "leader", "disk", "duplicate"})
@@ -215,7 +216,8 @@ class Bounce:
             world.run_for(scheduler.delay(0, 20_000))  # an operator who does not wait
             return False
         rests = self.settle()
-        while rests and self.options.waits_for_restores and (wait_ms := restoring_ms(world)):
+        most_ms = world.now_ms + _RESTORE_WAIT_MS * self.options.waits_for_restores
+        while rests and (wait_ms := min(restoring_ms(world), most_ms - world.now_ms)) > 0:
             world.run_for(wait_ms)
             rests = self.settle()
         return rests

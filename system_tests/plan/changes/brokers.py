@@ -80,8 +80,7 @@ EXACTLY_ONCE: Final = (
         since="4.0.0",
         subject=Subject.EXACTLY_ONCE,
         when=When.STEP,
-        what="exactly_once and exactly_once_beta are removed; only exactly_once_v2 is accepted, and"
-        " it needs brokers of 2.5 or later",
+        what="exactly_once and exactly_once_beta are removed; only exactly_once_v2 is accepted",
         action="switch every member to exactly_once_v2 before (a step of this plan)",
         source="KIP-732, KAFKA-12822, Streams guide 4.0.0",
         uses=(Use.EOS,),
@@ -117,6 +116,16 @@ EXACTLY_ONCE: Final = (
         " application.id (kafka-acls.sh --resource-pattern-type prefixed)",
         source="KIP-447, KIP-732, StreamsProducer and ActiveTaskCreator of Kafka Streams",
         uses=(Use.EOS,),
+        at_switch=True,
+    ),
+    ReleaseChange(
+        since="4.0.0",
+        subject=Subject.EXACTLY_ONCE,
+        what="exactly_once_v2 needs brokers of 2.5 or later",
+        action="upgrade the brokers before the switch",
+        source="KIP-447, KIP-732, Streams guide 4.0.0",
+        uses=(Use.EOS,),
+        at_switch=True,
     ),
     ReleaseChange(
         since="2.6.0",

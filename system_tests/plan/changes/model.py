@@ -6,7 +6,7 @@ selects them itself.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from probing import Release, find_release
@@ -47,6 +47,7 @@ class ReleaseChange:
         source: KIP, issue, or the page of Kafka's documentation that says it.
         uses: features of the application that are concerned; empty: every application.
         unless: features with which the change has no effect.
+        at_switch: it is due at the step that switches processing.guarantee, if the path has one.
         also: other ranges of releases with the change, as (first, first later one without it).
         back: what changes when the group returns to a release without it; empty: nothing is said.
         back_action: what to do about `back`.
@@ -62,6 +63,7 @@ class ReleaseChange:
     source: str
     uses: tuple[Use, ...] = ()
     unless: tuple[Use, ...] = ()
+    at_switch: bool = False
     back: str = ""
     back_action: str = ""
     back_when: When = When.AFTER
@@ -91,7 +93,7 @@ class PathChange:
 
     Attributes:
         release: the first release of the path that has the change; on the way back, the first one
-            that does not.
+            that does not; of a change that is due at a switch, the release that members run then.
         subject, when, what, action, source: as in `ReleaseChange`.
     """
 
@@ -109,7 +111,11 @@ class PathChange:
 
 
 def changes_between(
-    stops: Sequence[Release], uses: Iterable[Use], rows: Iterable[ReleaseChange]
+    stops: Sequence[Release],
+    uses: Iterable[Use],
+    rows: Iterable[ReleaseChange],
+    *,
+    switched_on: str = "",
 ) -> tuple[PathChange, ...]:
     """Return the changes that concern a path, by subject and then in the order of the rows.
 
@@ -117,10 +123,11 @@ def changes_between(
         stops: releases in the order in which the group runs them, the first included.
         uses: features that the application uses.
         rows: the changes to select from.
+        switched_on: release on which the path switches processing.guarantee; empty: nowhere.
     """
     known = frozenset(uses)
     found = [
-        change
+        replace(change, release=switched_on) if row.at_switch and switched_on else change
         for row in rows
         if (not row.uses or known & set(row.uses)) and not known & set(row.unless)
         for change in _on_path(row, stops)

@@ -41,13 +41,17 @@ class Decision(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A row of the table of what has to be done or known: about what, since which release, what."""
+    """A row of the table of what has to be done or known: about what, since which release, what.
+
+    `is_to_do`: it has a box to tick, also without an action.
+    """
 
     about: str
     release: str
     what: str
     action: str
     source: str
+    is_to_do: bool = False
 
 
 def page_html(title: str, decision: Decision, body: str) -> str:
@@ -110,8 +114,8 @@ def conditions_html(found: Sequence[Condition], fatal: str) -> str:
     """
     if not found:
         return "<p>Nothing is known.</p>"
-    todo = [condition for condition in found if condition.action]
-    rest = [condition for condition in found if not condition.action]
+    todo = [condition for condition in found if condition.action or condition.is_to_do]
+    rest = [condition for condition in found if condition not in todo]
     heads = ("", "about", "release", "what", "what to do", "source")
     head = "".join(f"<th>{name}</th>" for name in heads)
     body = "".join(_condition(condition, fatal) for condition in (*todo, *rest))
@@ -119,8 +123,9 @@ def conditions_html(found: Sequence[Condition], fatal: str) -> str:
 
 
 def _condition(condition: Condition, fatal: str) -> str:
-    box = "&#9744;" if condition.action else ""
-    cells = "".join(f"<td>{escape(cell)}</td>" for cell in condition)
+    *texts, is_to_do = condition
+    box = "&#9744;" if condition.action or is_to_do else ""
+    cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
     kind = ' class="fatal"' if condition.what.startswith(fatal) else ""
     return f'<tr{kind}><td class="box">{box}</td>{cells}</tr>'
 

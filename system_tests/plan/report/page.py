@@ -10,7 +10,12 @@ from pathlib import Path
 
 from system_tests.plan.changes import PathChange, When
 from system_tests.plan.cost import Leg, StepCost, legs_of
-from system_tests.plan.cost_text import LEFT_OUT, seconds_text, simulated_text
+from system_tests.plan.cost_text import (
+    actions_before,
+    definitions,
+    seconds_text,
+    simulated_text,
+)
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed
@@ -56,6 +61,7 @@ def plan_page(
     title = f"{made.old} to {made.new}" + (f", group {group.name}" if group.name else "")
     watch, stop = always(group)
     left_out = "; ".join(not_rehearsed(made))
+    actions = actions_before(made.steps, costs, group) if costs else []
     return page_html(
         title,
         _decision(made, group),
@@ -69,7 +75,7 @@ def plan_page(
             if costs is None
             else f"<h2>One simulated run</h2>\n{_charts(made, group, progress)}\n"
         )
-        + f"{SIGNATURES}{_conditions(made)}"
+        + f"{SIGNATURES}{_conditions(made, actions)}"
         + (f'<h2>Not rehearsed</h2>\n<p class="small">{escape(left_out)}</p>\n' if left_out else "")
         + f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n',
     )
@@ -112,11 +118,17 @@ def _facts(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGroup) 
     ]
     if worst is not None:
         facts.insert(1, ("longest pause of a partition", seconds_text(worst, "longest_pause_ms")))
-        facts += [("simulated", simulated_text(worst)), ("left out", LEFT_OUT.split(": ")[1])]
+        facts += [("simulated", simulated_text(worst)), *map(_fact, definitions(made.uses))]
     facts += [("assumed", assumption) for assumption in assumptions(made)]
     facts += [("note", note) for note in group.notes]
     facts += [("obstacle", obstacle) for obstacle in made.obstacles]
     return facts_html(facts)
+
+
+def _fact(line: str) -> tuple[str, str]:
+    """Return a sentence with its title, which is before its first colon."""
+    title, _, text = line.partition(": ")
+    return title, text
 
 
 def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
@@ -146,11 +158,18 @@ def _is_to_do(change: PathChange) -> bool:
     return change.when is When.BEFORE and bool(change.action)
 
 
-def _conditions(made: UpgradePlan) -> str:
-    """Return what has to be done or known, by the time at which it is dealt with."""
+def _conditions(made: UpgradePlan, actions: Sequence[tuple[str, str]]) -> str:
+    """Return what has to be done or known, by the time at which it is dealt with.
+
+    Args:
+        made: the plan.
+        actions: what shortens pauses, as from `actions_before`.
+    """
     ordered = sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL))
     known = [
-        Condition("protocol", "", text, "", "") for text in (*ordered, *made.windows, *made.bugs)
+        *(Condition("protocol", "", text, "", "", is_to_do=True) for text in ordered),
+        *(Condition("pauses", "", what, setting, "the costs above") for what, setting in actions),
+        *(Condition("protocol", "", text, "", "") for text in (*made.windows, *made.bugs)),
     ]
     parts = []
     for when in When:

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 from probing import Release, find_release
 from system_tests.plan.cost import StepCost
-from system_tests.plan.cost_text import causes_of, count_text, seconds_text, session_timeout_s
+from system_tests.plan.cost_text import (
+    causes_of,
+    count_text,
+    price_of_return,
+    seconds_text,
+    session_timeout_s,
+)
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.rehearsal import rehearsal_of
 from system_tests.plan.steps import PlanStep, UpgradePlan
@@ -49,15 +55,23 @@ def signs_of(
             f"not Stable {wait_s:.0f} s after a start",
             f"lag that grows {wait_s:.0f} s after Stable",
         ),
-        back=(step.back.sentence, *step.back.costs),
+        back=(
+            step.back.sentence,
+            *step.back.costs,
+            *(() if cost is None else price_of_return(step, group)),
+        ),
     )
 
 
 def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, ...]:
-    mostly = [f"mostly: {cause.what}" for cause in causes_of(step, cost, group)[:1]]
+    mostly = [
+        f"{100 * cause.share:.0f} % of all pauses together: {cause.what}"
+        for cause in causes_of(step, cost, group)[:1]
+    ]
     return (
         f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
-        f"a partition pauses {seconds_text(cost, 'longest_pause_ms')}",
+        f"a partition pauses {seconds_text(cost, 'longest_pause_ms')} at most",
+        f"all partitions together pause {seconds_text(cost, 'pause_ms')}",
         *mostly,
     )
 
@@ -107,8 +121,8 @@ def always(group: SimulatedGroup) -> tuple[str, str]:
         " lag that falls again; the log of the bounced member: RUNNING, no ERROR"
     )
     stop = (
-        "a member ends or restarts by itself; inspect prints a line with ! that names another"
-        " member than those still to be bounced"
+        "a member ends or restarts by itself; a line with ! of inspect that names another member"
+        f" than those still to be bounced stays {_LEAST_WAIT_MS / 1000:g} s after Stable"
     )
     return watch, stop
 

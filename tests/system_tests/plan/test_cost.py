@@ -18,7 +18,7 @@ from system_tests.plan import (
     step_costs,
 )
 from system_tests.plan import group as model
-from system_tests.plan.cost_text import causes_of
+from system_tests.plan.cost_text import causes_of, simulated_text
 
 
 def plan(old, new, *uses):
@@ -62,6 +62,14 @@ def test_the_longest_pause_does_not_jump_with_a_tiny_restore(growth):
     # The next member is stopped when all partitions run: no pause lasts two sessions of 45 s.
     _, (_, second) = cost("2.3.1", "3.9", growth=growth)
     assert 45_000 <= second.usual("longest_pause_ms") < 50_000
+
+
+def test_few_bounces_have_their_smallest_and_largest_value_in_brackets():
+    few, enough = (StepCost(tuple(run(ms) for ms in range(count))) for count in (19, 20))
+    assert few.spread("pause_ms") == (0, 18)
+    assert "19 bounces; in brackets: smallest to largest" in simulated_text(few)
+    assert enough.spread("pause_ms") == (1, 19)
+    assert "20 bounces; in brackets: 5 % to 95 % of them" in simulated_text(enough)
 
 
 def test_a_slow_restore_is_named_as_the_cause():
@@ -108,9 +116,8 @@ def test_a_large_group_is_scaled_down_and_says_so():
 def test_the_text_names_causes_ranges_and_settings():
     made, costs = cost("3.9", "4.3")
     text = "\n".join(costs_lines(made.steps, costs, SimulatedGroup()))
-    assert (
-        "% of the pauses: members stop without leaving the group; their sessions last 45 s" in text
-    )
+    what = "members stop without leaving the group; their sessions last 45 s"
+    assert f"% of all pauses together: {what}" in text
     assert "set a shorter consumer.session.timeout.ms" in text
     assert "gives yours): 3 members with 1 thread each, 6 tasks" in text
 
@@ -141,7 +148,7 @@ def test_json_has_ranges_and_waits():
 
 
 def test_rebalances_after_the_last_bounce_are_simulated_up_to_a_bound(monkeypatch):
-    group = SimulatedGroup(members=4, partitions=12, standbys=1, sizes=(5_000_000,) * 12)
+    group = SimulatedGroup(members=4, partitions=12, standbys=1, sizes=(50_000_000,) * 12)
     made = plan("2.3.1", "2.6")
 
     def last(most):

@@ -55,7 +55,7 @@ def test_seconds_of_restore_follow_from_the_records_that_are_printed():
     records, rate, seconds = re.search(r"([\d,]+) / ([\d,]+) a second = ([\d.]+) s", shown).groups()
     assert (records, rate, seconds) == ("250,000", "20,000", "12")
     assert "4 pauses wait 30 s together" in shown
-    assert "a second = " not in lines_of(group, restored=0)
+    assert "a partition waits for" not in lines_of(group, restored=0)
 
 
 def test_the_largest_changelog_that_is_read_is_that_of_the_simulation():
@@ -91,3 +91,27 @@ def test_features_are_explained_in_the_help_and_read_in_any_case():
     assert done.exit_code == 2
     assert all(use in done.stderr for use in Use)
     assert "eos (exactly-once)" in done.stderr
+
+
+def test_going_back_has_its_price_if_it_deletes_state():
+    shown = lines_of(SimulatedGroup(restore=20_000))
+    assert "the way back restores all state: 600,000 records, and takes at least" in shown
+    assert "100,000 / 20,000 a second = 5 s for the largest changelog" in shown
+    made = make_plan(find_release("3.8"), find_release("3.9"))
+    assert "way back" not in "\n".join(costs_lines(made.steps, (cost_of(),), SimulatedGroup()))
+
+
+def test_what_shortens_pauses_is_named_before_the_start_with_its_share():
+    shown = lines_of(SimulatedGroup(), pause_ms=100, session_ms=85, restore_ms=8)
+    actions = shown.partition("before you start, to shorten the pauses:")[2]
+    assert "85 % of all pauses together are waits for stopped members: set a shorter" in actions
+    assert "restores" not in actions
+    assert "before you start" not in lines_of(SimulatedGroup())
+
+
+def test_what_exactly_once_changes_of_the_costs_is_said():
+    made = make_plan(find_release("3.9"), find_release("4.3"))
+    costs = (made.steps, (cost_of(),), SimulatedGroup())
+    words = "exactly-once: the figures are the same with and without it"
+    assert words in "\n".join(costs_lines(*costs, [Use.EOS]))
+    assert words not in "\n".join(costs_lines(*costs))

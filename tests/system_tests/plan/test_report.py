@@ -138,7 +138,7 @@ def test_an_operator_waits_twice_the_longest_pause_before_stopping():
     (cost,) = costs_of(made, longest_pause_ms=60_000, session_ms=50_000, pause_ms=60_000)
     signs = signs_of(made, made.steps[0], cost, SimulatedGroup())
     assert signs.stop[0] == "not Stable 120 s after a start"
-    assert any(line.startswith("mostly: members stop without leaving") for line in signs.seen)
+    assert "83 % of all pauses together: members stop without leaving" in "".join(signs.seen)
     (quick,) = costs_of(made)
     assert (
         signs_of(made, made.steps[0], quick, SimulatedGroup()).stop[0].startswith("not Stable 30 s")
@@ -200,3 +200,13 @@ def test_a_real_browser_draws_the_page_without_colliding_labels(page, tmp_path):
     assert found["overlaps"] == []
     assert any(label.endswith(" 4.3.1") for label in found["labels"])
     assert found["width"] <= 1400
+
+
+def test_warnings_and_what_shortens_pauses_have_a_box_to_tick():
+    made = plan("2.3.1", "3.9")
+    costs = costs_of(made, pause_ms=100, session_ms=85)
+    page = plan_page(made, costs, SimulatedGroup())
+    before = page.partition("<h2>Before you start</h2>")[2].partition("<h2>")[0]
+    boxes = [row for row in before.split("<tr") if "&#9744;" in row]
+    assert any("returns each member its previous tasks" in row for row in boxes)
+    assert any("85 % of all pauses together are waits for stopped members" in row for row in boxes)

@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 from probing import find_release
 from system_tests.cli.main import main
+from system_tests.plan.changes import When
 from system_tests.plan.steps import Use, make_plan
 
 
@@ -106,12 +107,32 @@ def test_the_command_prints_costs_and_the_rollback():
 
 
 def test_uses_that_are_not_given_are_named_as_assumed():
-    named = "assumed: the application uses none of fk-join (foreign-key joins)"
+    named = "assumed: the application does not use fk-join (foreign-key joins), ktable"
     text = run("--from 3.9 --to 4.3").stdout
     assert named in text
     assert "simulated with an assumed group (--problem or --group gives yours): 3 members" in text
     assert "from here on, going back deletes and restores state" in text
-    assert named not in run("--from 3.9 --to 4.3 --uses eos").stdout
+    partly = run("--from 3.9 --to 4.3 --uses eos,fk-join").stdout
+    assert "does not use ktable (aggregations of KTables), static (static members), iq" in partly
+    every = "--from 3.9 --to 4.3 --uses eos,fk-join,ktable,iq,static"
+    assert "assumed:" not in run(every).stdout
+
+
+def test_conditions_of_the_switch_are_due_while_members_run_the_release_that_switches():
+    made = make_plan(find_release("2.3.1"), find_release("4.3"), frozenset({Use.EOS}))
+    due = {c.what.partition(":")[0]: c.release for c in made.changes if c.when is When.BEFORE}
+    assert due["the switch to version 2 changes transactional ids"] == "3.9.2"
+    assert due["exactly_once_v2 needs brokers of 2.5 or later"] == "3.9.2"
+
+
+def test_the_way_back_deletes_state_in_the_order_in_which_releases_are_reached():
+    back = make_plan(find_release("2.3.1"), find_release("4.3")).steps[-1].back
+    assert [cost.split("before you start ")[1].split(";")[0] for cost in back.costs] == [
+        "3.9.2",
+        "3.9.2",
+        "2.3.1",
+    ]
+    assert back.deletions == 2
 
 
 def test_a_bounce_that_only_holds_a_format_has_a_cost():
