@@ -20,7 +20,9 @@ from system_tests.cli.options import (
     refuse,
     refuse_options,
 )
+from system_tests.cli.planned_group import note_unchecked
 from system_tests.plan import (
+    RESTORE_RATE,
     STREAMS,
     WAY_BACK,
     StreamsMove,
@@ -40,6 +42,7 @@ _USED = (
     "brokers",
     "streams_version",
     "session_timeout_ms",
+    "restore",
     "report",
     "form",
 )
@@ -106,13 +109,15 @@ def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
 
 def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsMove]:
     """Return the name of the saved group, or an empty one, and the plan."""
-    name, saved = "", given["saved"]
+    name, unchecked, saved = "", "", given["saved"]
     old = find_release(given["old"]) if given["old"] is not None else None
     if saved is not None:
         group = read_saved(saved)
         if group.is_streams_group:
             refuse(f"group {group.group.name} is a streams group already. {WAY_BACK}")
         name, old = group.group.name, find_release(group.release(old))
+        unchecked = group.unchecked(old.name)
+        note_unchecked(unchecked)
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
     move = plan_streams_move(
@@ -122,6 +127,8 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsM
         streams_version=given["streams_version"],
         session_timeout_ms=given["session_timeout_ms"],
         restored=None if saved is None else restored_of_saved(saved),
+        restore_rate=given["restore"] or RESTORE_RATE,
+        unchecked=unchecked,
     )
     return name, move
 
@@ -143,6 +150,8 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
         yield f"  cost: {step.cost}"
         yield f"  stop: {step.stop}"
         yield f"  back: {step.back}"
+    yield ""
+    yield f"try: {move.rehearsal}"
     yield ""
     yield f"point of no return: {move.no_return}"
     for name, lines in (

@@ -1,6 +1,7 @@
 """The group that ``rolling-bounce plan`` starts from: as given, from a file, or from a cluster."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +95,22 @@ def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release
         sizes = {name: given[name] if name in here else None for name in _SIZES}
         release = find_release(saved.release(old))
         static = is_static or saved.group.is_static
-        return release, scaled(saved.group, {**chosen, **sizes, "is_static": static})
+        unchecked = saved.unchecked(release.name)
+        note_unchecked(unchecked)
+        group = scaled(saved.group, {**chosen, **sizes, "is_static": static})
+        notes = (*group.notes, *((f"not checked: {unchecked}",) if unchecked else ()))
+        return release, replace(group, notes=notes)
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, --problem FILE or --group ID")
     sizes = {name: given[name] for name in _SIZES}
     known = {name: value for name, value in {**chosen, **sizes}.items() if value is not None}
     return old, SimulatedGroup(is_static=is_static, **known)
+
+
+def note_unchecked(what: str) -> None:
+    """Say on stderr what of a saved group could not be checked; nothing if it is empty."""
+    if what:
+        click.echo(f"rolling-bounce plan: not checked: {what}", err=True)
 
 
 def _saved(given: Mapping[str, Any]) -> SavedGroup | None:

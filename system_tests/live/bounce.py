@@ -134,6 +134,10 @@ class LiveBounce:
 
     def _start_group(self) -> int:
         """Start producer and members; return the generation of the settled group."""
+        servers, group = self._environment.bootstrap_servers, self._environment.group_id
+        self._members.say(
+            f"look meanwhile: assignor inspect --bootstrap-server {servers} --group {group}"
+        )
         for sentence in self._plan.notes[:1]:
             self._members.say(sentence)
         self._producer.start()

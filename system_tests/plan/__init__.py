@@ -23,7 +23,12 @@ from system_tests.plan.saved import (
     saved_group,
 )
 from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
-from system_tests.plan.streams_move import INITIAL_DELAY_MS, StreamsMove, plan_streams_move
+from system_tests.plan.streams_move import (
+    INITIAL_DELAY_MS,
+    RESTORE_RATE,
+    StreamsMove,
+    plan_streams_move,
+)
 from system_tests.plan.streams_move import TARGET as STREAMS
 from system_tests.plan.text import plan_document, plan_lines
 from system_tests.plan.topologies import (
@@ -40,6 +45,7 @@ __all__ = [
     "INITIAL_DELAY_MS",
     "NOT_CHECKED",
     "NOT_REHEARSED",
+    "RESTORE_RATE",
     "SIGNS",
     "STREAMS",
     "WAY_BACK",

@@ -41,6 +41,7 @@ class SimulatedGroup:
         name: group id, or empty.
         notes: what differs from the real group, as sentences.
         is_real: the sizes are those of a saved or live group; False: they are assumed.
+        tasks: names of the tasks that a file says; empty: numbers.
         stateful: whether each task has a changelog; empty: all have.
         growth: records a second written to each changelog; None: assumed, `GROWTH_SHARE` of the
             known size and at most the simulator's default, which it is for unknown sizes.
@@ -59,6 +60,7 @@ class SimulatedGroup:
     name: str = ""
     notes: tuple[str, ...] = ()
     is_real: bool = False
+    tasks: tuple[str, ...] = ()
     stateful: tuple[bool, ...] = ()
     growth: int | None = None
 
@@ -191,6 +193,7 @@ def scaled(group: SimulatedGroup, given: Mapping[str, Any]) -> SimulatedGroup:
         "threads": threads,
         "partitions": tasks,
         "sizes": _every_nth(group.sizes, tasks),
+        "tasks": _every_nth(group.tasks, tasks),
         "stateful": _every_nth(group.stateful, tasks),
     }
     return replace(group, **{**chosen, **known}, notes=tuple(notes))

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from probing import find_release
+from probing import Release, find_release
 from system_tests.plan.steps import PlanStep, UpgradePlan
 from system_tests.plan.uses import Use
+from system_tests.sim.world.behaviour import behaviour_of
 
 _TRANSACTIONS: Final = (
     "exactly-once: members of a rehearsal have no processing.guarantee and write no transactions"
@@ -30,6 +31,15 @@ NOT_REHEARSED: Final = (_TRANSACTIONS, _FORMATS, _STORES, _JVM, _OLD_BROKERS, _O
 """What no rehearsal covers, as sentences without a full stop."""
 
 _USES: Final = {Use.EOS: _TRANSACTIONS, Use.FK_JOIN: _FORMATS, Use.KTABLE: _FORMATS}
+_LEAVES: Final = (
+    "its members leave the group when they stop, unlike those of Kafka Streams, so its pauses are"
+    " shorter than in this plan"
+)
+_IS_STATIC: Final = (
+    "its members are static, so that they stay in the group when they stop: its pauses are those of"
+    " plan --uses static, not of this plan"
+)
+_FIRST_STATIC: Final = (2, 3, 0)
 _FIRST_OF_NEW_BROKERS: Final = (2, 1, 0)
 
 
@@ -42,10 +52,21 @@ def rehearsal_of(made: UpgradePlan, step: PlanStep) -> str:
     legs = (made.stops[step.leg], made.stops[step.leg + 1])
     if step.rolling and step.stage > 0:
         return "together with the step before"
-    static = " --static" if Use.STATIC in made.uses else ""
     offline = "" if step.rolling else " --offline"
-    command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{static}{offline}"
-    return f"{command} --broker kafka:RELEASE, with the release of your brokers"
+    command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{offline}"
+    text = f"{command} --broker kafka:RELEASE, with the release of your brokers"
+    if Use.STATIC not in made.uses and not _can_be_static(*map(find_release, legs)):
+        return f"{text}; {_LEAVES}"
+    session_ms = behaviour_of(step.old, None).session_timeout_ms
+    command += f" --static --session-timeout-ms {session_ms} --heartbeat-ms 3000"
+    text = f"{command} --broker kafka:RELEASE, with the release of your brokers"
+    return text if Use.STATIC in made.uses else f"{text}; {_IS_STATIC}"
+
+
+def _can_be_static(old: Release, new: Release) -> bool:
+    """Whether members can be static, and then request rebalances as dynamic ones do."""
+    are_static = all(not end.is_native and end.order >= _FIRST_STATIC for end in (old, new))
+    return are_static and "KAFKA-9525" not in new.open_issues
 
 
 def not_rehearsed(made: UpgradePlan) -> tuple[str, ...]:

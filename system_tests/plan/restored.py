@@ -13,6 +13,8 @@ from assignor import GroupState, TaskAssignmentError
 from assignor.placement import LAG_UNKNOWN
 from assignor.placement.streams_groups import MemberSpec, assign_members, member_specs
 from assignor.problems import ProblemError
+from system_tests.plan.cost import FEWEST_FOR_PERCENTILES
+from system_tests.plan.cost_text import restore_text, rounded
 from system_tests.plan.saved import read_problem_file
 
 SEEDS: Final = 200
@@ -20,6 +22,14 @@ _PERCENTILES: Final = (5, 50, 95)
 _WORK: Final = 300_000  # tasks and members that are dealt in all draws: seconds
 _MEMBER_WORK: Final = 4  # a member takes as long as so many tasks
 _ID_BITS: Final = 128
+KEPT_ON_DISK: Final = (
+    "0 records before their tasks run if each member comes back on its host with its state"
+    " directory, which has its process id and its state: members report what is on their disks, and"
+    " a task goes to a member that is caught up; further copies warm up beside the tasks,"
+    " max.warmup.replicas at a time"
+)
+"""What members of the classic protocol restore after they were streams members, as a clause."""
+LOST: Final = "if state directories are lost or stores are in memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +40,10 @@ class Restored:
         tasks: stateful tasks; unknown: those of them whose changelog has an unknown size.
         low, median, high: percentiles 5, 50 and 95 of records over the draws.
         everything: records if no member has any state, as with stores in memory.
-        seeds: draws of member ids and process ids, which decide among equal loads.
+        seeds: draws of member ids, and of process ids that the file does not have; they decide
+            among equal loads.
+        largest: most records of one changelog that a member reads, in the median draw.
+        largest_of_all: the same if no member has any state.
     """
 
     tasks: int
@@ -40,23 +53,46 @@ class Restored:
     high: int
     everything: int
     seeds: int
+    largest: int = 0
+    largest_of_all: int = 0
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known of the size of the state."""
+        return bool(self.unknown) and self.unknown == self.tasks
+
+    def seconds(self, rate: int) -> str:
+        """Return how long the largest changelog is read at so many records a second."""
+        kept, lost = (restore_text(most, rate) for most in (self.largest, self.largest_of_all))
+        if kept == lost:
+            return f"{kept} for the largest changelog (--restore-rate)"
+        return f"{kept} for the largest changelog (--restore-rate), {lost} if all state is lost"
 
     @property
     def sentence(self) -> str:
         """The figures as a clause."""
-        if self.unknown and self.unknown == self.tasks:
+        if self.is_unknown:
             return (
                 f"{self.tasks} stateful tasks restore an unknown number of records: the file has no"
                 " end_offset_sums of their changelogs; save the group as a user who may describe"
                 " these topics"
             )
         left_out = f" ({self.unknown} tasks of unknown size are left out)" if self.unknown else ""
-        spread = "" if self.low == self.high else f"{self.low:,} to {self.high:,} "
+        low, median, high = map(rounded, (self.low, self.median, self.high))
+        spread = "" if low == high else f"{low:,} to {high:,} "
+        part = "5 to 95 % of " if self.seeds >= FEWEST_FOR_PERCENTILES else ""
         return (
-            f"{self.tasks} stateful tasks restore {self.median:,} records"
-            f" ({spread}in 5 to 95 % of {self.seeds} draws of member ids),"
-            f" and {self.everything:,} if stores are in memory{left_out}"
+            f"{self.tasks} stateful tasks restore {median:,} records"
+            f" ({spread}in {part}{self.seeds} draws of member ids) if each member comes back on its"
+            f" host with its state directory, and {rounded(self.everything):,} if state directories"
+            f" are lost or stores are in memory{left_out}"
         )
+
+    @property
+    def way_back(self) -> str:
+        """What classic members restore after the move, as a clause."""
+        lost = "an unknown number of" if self.is_unknown else f"{rounded(self.everything):,}"
+        return f"{KEPT_ON_DISK}; {lost} records {LOST}"
 
 
 def restored_of_saved(path: Path) -> Restored:
@@ -72,7 +108,8 @@ def restored_of_saved(path: Path) -> Restored:
 def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
     """Return what is restored when the broker assigns all tasks to members with new ids.
 
-    Its assignor knows neither where state is nor which member had a task before. Each member, which
+    Its assignor knows neither where state is nor which member had a task before. A member that
+    comes back with its state directory has its process id and its state. Each member, which
     is a stream thread, gets its share of all tasks. A client that gets a task of which it has a
     copy reads what the copy lags behind; another client reads the whole changelog.
 
@@ -87,7 +124,9 @@ def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
         specs = member_specs(state)
         draws = max(1, min(seeds, _WORK // (len(state.tasks) + _MEMBER_WORK * len(specs) + 1)))
         costs = _Costs(state)
-        totals = [costs.total(owners) for owners in _owners(state, specs, draws)]
+        drawn = list(_owners(state, specs, draws))
+        totals = [costs.total(owners) for owners in drawn]
+        largest = sorted(costs.largest(owners) for owners in drawn)
     except TaskAssignmentError as error:
         raise ProblemError(f"the restored records cannot be computed: {error}") from None
     low, median, high = (int(value) for value in np.percentile(totals, _PERCENTILES))
@@ -99,6 +138,8 @@ def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
         high=high,
         everything=sum(costs.sizes.values()),
         seeds=draws,
+        largest=largest[len(largest) // 2],
+        largest_of_all=max(costs.sizes.values(), default=0),
     )
 
 
@@ -123,8 +164,15 @@ class _Costs:
 
     def total(self, owners: Sequence[int]) -> int:
         """Return what all clients read; `owners` has the client of each task."""
+        return sum(self._read(owners))
+
+    def largest(self, owners: Sequence[int]) -> int:
+        """Return the most that a client reads for one task."""
+        return max(self._read(owners), default=0)
+
+    def _read(self, owners: Sequence[int]) -> Iterator[int]:
         lags = self._lags
-        return sum(lags.get((task, owners[task]), size) for task, size in self.sizes.items())
+        return (lags.get((task, owners[task]), size) for task, size in self.sizes.items())
 
 
 def _owners(state: GroupState, specs: Sequence[MemberSpec], draws: int) -> Iterator[list[int]]:
@@ -134,7 +182,7 @@ def _owners(state: GroupState, specs: Sequence[MemberSpec], draws: int) -> Itera
     place = {task: number for number, task in enumerate(state.tasks)}
     client_of = {process_id: number for number, process_id in enumerate(state.clients)}
     for _ in range(draws):
-        process_ids = {name: _drawn_id(rng) for name in state.clients}
+        process_ids = {name: _process_id(name, rng) for name in state.clients}
         clients, members = {}, []
         for spec in specs:
             member_id = _drawn_id(rng)
@@ -146,6 +194,14 @@ def _owners(state: GroupState, specs: Sequence[MemberSpec], draws: int) -> Itera
             for task in tasks.active:
                 owners[place[task]] = clients[member_id]
         yield owners
+
+
+def _process_id(name: str, rng: random.Random) -> str:
+    """Return the name of a client if it is a process id, which its state directory keeps."""
+    try:
+        return str(UUID(name))
+    except ValueError:
+        return _drawn_id(rng)
 
 
 def _drawn_id(rng: random.Random) -> str:

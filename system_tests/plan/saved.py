@@ -89,6 +89,17 @@ class SavedGroup:
             )
         raise ReleaseError(f"{sentence}; name the release that they run with --from")
 
+    def unchecked(self, release: str) -> str:
+        """Return which members the file does not show to run a release, and why; often empty."""
+        unknown = sorted(client for client, names in self.releases_by_client.items() if not names)
+        if not unknown or self.is_streams_group:
+            return ""
+        return (
+            f"whether all members run {release}: the file has no versions of {len(unknown)} of"
+            f" {len(self.releases_by_client)} members, such as {shown(unknown[0])}; save the group"
+            " with assignor inspect --save while they run"
+        )
+
 
 def read_saved(path: Path) -> SavedGroup:
     """Read a problem file that `assignor inspect --save` wrote.
@@ -146,6 +157,7 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         )
         if is_known
         else (),
+        tasks=tuple(map(str, state.tasks)),
         stateful=tuple(has_states),
         standbys=state.config.num_standby_replicas,
         notes=tuple(notes),

@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from probing import Release, ReleaseError, find_release
-from system_tests.plan.changes import PathChange, ReleaseChange, Subject, changes_between
-from system_tests.plan.restored import Restored
+from system_tests.plan.changes import (
+    STREAMS_CHANGES,
+    STREAMS_NOT_CHECKED,
+    PathChange,
+    changes_between,
+)
+from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.restored import KEPT_ON_DISK, LOST, Restored
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
@@ -18,6 +24,9 @@ TARGET: Final = "streams"
 """The value of `--to` for this move, and of `group.protocol`."""
 FIRST_MEMBERS: Final = (4, 2, 0)
 _EARLY_ACCESS: Final = (4, 1, 0)
+RESTORE_RATE: Final = SimulatedGroup().restore
+"""Records a second that a member restores of each changelog, if nothing else is given."""
+_WAIT_S: Final = 60  # well beyond the initial delay of 3 s and some heartbeats of 5 s
 INITIAL_DELAY_MS: Final = 3000
 """`group.streams.initial.rebalance.delay.ms` of a broker of 4.3.1."""
 
@@ -57,74 +66,6 @@ BROKERS: Final = (
     BrokerRow(since=(4, 3, 0), refused="", assignor="sticky", streams_version=1),
 )
 
-_SOURCE: Final = "StreamsConfig and KafkaStreams of 4.3.1"
-CHANGES: Final = (
-    ReleaseChange(
-        since="4.2.0",
-        subject=Subject.DEFAULT,
-        what=(
-            "num.standby.replicas of members is ignored; the broker's default is 0 standbys, and"
-            " its maximum is 2"
-        ),
-        action=(
-            "set it before the start: kafka-configs.sh --bootstrap-server HOST:PORT --alter"
-            " --entity-type groups --entity-name GROUP --add-config streams.num.standby.replicas=N"
-        ),
-        source=_SOURCE,
-    ),
-    ReleaseChange(
-        since="4.2.0",
-        subject=Subject.DEFAULT,
-        what=(
-            "session.timeout.ms and heartbeat.interval.ms of members are ignored; the broker has"
-            " 45 s (45 to 60 s) and 5 s (5 to 15 s)"
-        ),
-        action="set streams.session.timeout.ms and streams.heartbeat.interval.ms of the group",
-        source="GroupCoordinatorConfig of 4.3.1",
-    ),
-    ReleaseChange(
-        since="4.2.0",
-        subject=Subject.REMOVED,
-        what=(
-            "max.warmup.replicas, acceptable.recovery.lag and the interval of probing rebalances"
-            " have no effect: there are no warm-ups, a task moves at once and restores on its new"
-            " member"
-        ),
-        source=_SOURCE,
-    ),
-    ReleaseChange(
-        since="4.2.0",
-        subject=Subject.REMOVED,
-        what="rack.aware.assignment.* and task.assignor.class have no effect",
-        source="KIP-1071",
-    ),
-    ReleaseChange(
-        since="4.2.0",
-        subject=Subject.BEHAVIOUR,
-        what=(
-            "the topology of a group with members cannot change (KAFKA-20170): each change of it"
-            " stops all members"
-        ),
-        source="GroupMetadataManager of 4.3.1",
-    ),
-    ReleaseChange(
-        since="4.2.0",
-        subject=Subject.BEHAVIOUR,
-        what="members leave the group when they are closed, so each restart moves their tasks",
-        source="StreamThread of 4.3.1",
-    ),
-    ReleaseChange(
-        since="4.2.0",
-        subject=Subject.DEFECT,
-        what=(
-            "if a source topic is missing, the broker answers members with application.server with"
-            " UNKNOWN_SERVER_ERROR, and they end"
-        ),
-        action="create all source topics first",
-        source="a broker of 4.3.1, KIP-1071",
-        uses=(Use.IQ,),
-    ),
-)
 _NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"
 _NO_FEATURE: Final = (
     "streams.version is not finalized: a cluster that was upgraded keeps level 0; run assignor"
@@ -138,11 +79,6 @@ _STATIC: Final = (
     "static members: 4.3.1 refuses group.instance.id with group.protocol=streams; remove it in a"
     " rolling bounce of the classic group first, or stay classic until members and brokers run 4.4"
     " (Streams guide 4.4.0)"
-)
-NOT_CHECKED: Final = (
-    "custom client suppliers and named topologies, which members of 4.3.1 refuse at the start",
-    "permissions: the broker creates internal topics with the rights of the members' user",
-    "whether stores are on disk or in memory: in memory, all state is restored",
 )
 
 
@@ -173,6 +109,7 @@ class StreamsMove:
         no_return: a sentence about the point of no return.
         changes: what else changes.
         not_checked: what this plan does not check.
+        rehearsal: the command that rehearses it with the same session timeout; empty without steps.
     """
 
     release: str
@@ -188,6 +125,7 @@ class StreamsMove:
     no_return: str = ""
     changes: tuple[PathChange, ...] = ()
     not_checked: tuple[str, ...] = ()
+    rehearsal: str = ""
 
 
 def broker_row(release: Release) -> BrokerRow:
@@ -209,6 +147,8 @@ def plan_streams_move(
     streams_version: int | None = None,
     session_timeout_ms: int | None = None,
     restored: Restored | None = None,
+    restore_rate: int = RESTORE_RATE,
+    unchecked: str = "",
 ) -> StreamsMove:
     """Return the plan of the move of a classic group to the streams protocol.
 
@@ -219,6 +159,8 @@ def plan_streams_move(
         streams_version: finalized level of `streams.version`; None: that of a new cluster.
         session_timeout_ms: of the classic members; None: the default of their release.
         restored: what a saved group restores.
+        restore_rate: records a second that a member restores of each changelog.
+        unchecked: what of the saved group could not be checked, and why; often empty.
 
     Raises:
         ReleaseError: `brokers` is not a release of Kafka.
@@ -233,12 +175,12 @@ def plan_streams_move(
         obstacles=tuple(_obstacles(members, brokers, row, level, uses)),
         restored=restored,
         changes=_changes(members, uses),
-        not_checked=NOT_CHECKED,
+        not_checked=(*((unchecked,) if unchecked else ()), *STREAMS_NOT_CHECKED),
     )
     if move.obstacles:
         return move
     default_ms = behaviour_of(members.name, None).session_timeout_ms
-    return _with_steps(move, (session_timeout_ms or default_ms) / 1000)
+    return _with_steps(move, (session_timeout_ms or default_ms) / 1000, restore_rate)
 
 
 def _obstacles(
@@ -268,17 +210,21 @@ def _changes(members: Release, uses: frozenset[Use]) -> tuple[PathChange, ...]:
     before = find_release("4.1")  # every row is of the protocol, whatever the release of members
     if members.order <= before.order:
         return ()
-    return changes_between((before, members), uses, CHANGES)
+    return changes_between((before, members), uses, STREAMS_CHANGES)
 
 
-def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
+def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
     classic, streams = "group.protocol=classic", "group.protocol=streams"
-    restores = _restores(move.restored)
+    restores, returns, restore_s = _restores(move.restored, rate)
     return StreamsMove(
         **{name: getattr(move, name) for name in ("release", "brokers", "assignor", "uses")},
         restored=move.restored,
         changes=move.changes,
         not_checked=move.not_checked,
+        rehearsal=(
+            f"rolling-bounce live --from {move.release} --to {TARGET} --broker kafka:{move.brokers}"
+            f" --session-timeout-ms {1000 * session_s:.0f}"
+        ),
         kept=(
             "the committed offsets: members continue where they stopped",
             "changelog and repartition topics, unchanged",
@@ -292,10 +238,11 @@ def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
             f"all partitions stop from the first stop to the first assignment: {session_s:g} s of"
             f" session timeout unless members leave, {INITIAL_DELAY_MS / 1000:g} s of"
             " streams.initial.rebalance.delay.ms, the start of the JVMs, and the restore"
+            f"{restore_s}"
         ),
         no_return=(
             "none: until streams.version is lowered or brokers are downgraded, the group can go"
-            " back at any time, and restores again; a topology that changes meanwhile has to be"
+            " back at any time; a topology that changes meanwhile has to be"
             " known to the classic members, too"
         ),
         steps=(
@@ -314,26 +261,36 @@ def _with_steps(move: StreamsMove, session_s: float) -> StreamsMove:
                 what=f"start all members with {streams}, release {move.release}",
                 seen=(
                     "assignor inspect --bootstrap-server HOST:PORT --group GROUP says: streams"
-                    " protocol (KIP-1071), Stable; and no line begins with !"
+                    " protocol (KIP-1071), Stable, and no line begins with ! but those about"
+                    " committed offsets; other lines with ! are normal while tasks start"
                 ),
                 cost=(
                     f"{restores}; a member that starts before the group is empty ends with"
                     " GroupIdNotFoundException (Group GROUP is not a streams group): start it again"
                 ),
                 stop=(
-                    "state NotReady, a line with ! in inspect, or a member that ends by itself and"
-                    " not with GroupIdNotFoundException"
+                    f"{_WAIT_S} s after the last start the state is not Stable, or a line with !"
+                    " that is not about committed offsets is still there; or a member ends by"
+                    " itself, and not with GroupIdNotFoundException"
                 ),
                 back=(
                     "stop all members, which leave the group at once; wait for state Empty; start"
-                    f" them with {classic}; {restores}"
+                    f" them with {classic}; they restore {returns}"
                 ),
             ),
         ),
     )
 
 
-def _restores(restored: Restored | None) -> str:
+def _restores(restored: Restored | None, rate: int) -> tuple[str, str, str]:
+    """Return what the move restores, what the way back restores, and how long the move does."""
     if restored is None:
-        return "every task that a member without its state gets is restored from its changelog"
-    return restored.sentence
+        return (
+            "every task that a member without its state gets is restored from its changelog",
+            f"{KEPT_ON_DISK}; all records {LOST}",
+            " (--problem FILE gives its time)",
+        )
+    if restored.is_unknown:
+        return restored.sentence, restored.way_back, ", of unknown length"
+    seconds = restored.seconds(rate)
+    return f"{restored.sentence}; {seconds}", restored.way_back, f", {seconds}"

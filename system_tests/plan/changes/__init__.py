@@ -14,10 +14,13 @@ from system_tests.plan.changes.model import (
     changes_between,
 )
 from system_tests.plan.changes.rows import CHANGES, NOT_CHECKED
+from system_tests.plan.changes.streams import STREAMS_CHANGES, STREAMS_NOT_CHECKED
 
 __all__ = [
     "CHANGES",
     "NOT_CHECKED",
+    "STREAMS_CHANGES",
+    "STREAMS_NOT_CHECKED",
     "PathChange",
     "ReleaseChange",
     "Subject",

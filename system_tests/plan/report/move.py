@@ -45,14 +45,11 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         ("downtime", move.downtime),
         ("point of no return", move.no_return),
     ]
-    rehearsal = (
-        f"rolling-bounce live --from {move.release} --to streams --broker kafka:{move.brokers}"
-    )
     rows = (_row(number, step) for number, step in enumerate(move.steps, 1))
     parts = [
         facts_html(facts),
         f"<h2>Steps</h2>\n{table_html(_HEADS, rows)}",
-        f'<p class="small"><b>Rehearse:</b> <code>{escape(rehearsal)}</code></p>',
+        f'<p class="small"><b>Rehearse:</b> <code>{escape(move.rehearsal)}</code></p>',
         SIGNATURES,
         f"<h2>Before you start</h2>\n{conditions_html([_condition(c) for c in move.changes], '!')}",
         f"<h2>The broker keeps</h2>\n{list_html(move.kept)}",

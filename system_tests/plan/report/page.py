@@ -4,6 +4,7 @@ Everything on it is in the plan or in the costs. The Content-Security-Policy for
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -202,7 +203,23 @@ def _title(made: UpgradePlan, numbers: Sequence[int]) -> str:
 
 def _story(group: SimulatedGroup, leg: Leg) -> Story:
     old, new, offline = leg
-    return story_of_simulation(run_bounce(group.options(seed=0, old=old, new=new, offline=offline)))
+    outcome = run_bounce(group.options(seed=0, old=old, new=new, offline=offline))
+    return with_tasks(story_of_simulation(outcome), group.tasks)
+
+
+def with_tasks(story: Story, tasks: Sequence[str]) -> Story:
+    """Return a story whose partitions have the names of a group's tasks; none: those they have."""
+    if not tasks:
+        return story
+    names = {name: f"task {tasks[int(name.rpartition('-')[2])]}" for name in story.partitions}
+    return replace(
+        story,
+        partitions=tuple(names[name] for name in story.partitions),
+        owners=tuple(
+            replace(bar, lane=names[bar.lane], hover=bar.hover.replace(bar.lane, names[bar.lane]))
+            for bar in story.owners
+        ),
+    )
 
 
 def _charts(made: UpgradePlan, group: SimulatedGroup, progress: Callable[[int], object]) -> str:

@@ -162,7 +162,7 @@ def test_a_step_that_cannot_be_rehearsed_says_why_in_the_words_of_live(page):
     assert alone.count("cannot be rehearsed: exactly-once: members of a rehearsal") == 1
     assert "Not rehearsed" in page
     command = re.sub("</?span[^>]*>", "", page)
-    assert "rolling-bounce live --from 3.9.2 --to 4.3.1 --broker kafka:RELEASE</code>" in command
+    assert "--to 4.3.1 --static --session-timeout-ms 45000 --heartbeat-ms 3000 --broker" in command
     assert '<span class="box">--from</span>' in page
     spoken = " ".join(CliRunner().invoke(main, ["live", "--help"]).stdout.split())
     for sentence in NOT_REHEARSED:
@@ -210,3 +210,12 @@ def test_warnings_and_what_shortens_pauses_have_a_box_to_tick():
     boxes = [row for row in before.split("<tr") if "&#9744;" in row]
     assert any("returns each member its previous tasks" in row for row in boxes)
     assert any("85 % of all pauses together are waits for stopped members" in row for row in boxes)
+
+
+def test_the_lanes_of_a_saved_group_are_its_tasks():
+    made = plan("3.9", "4.3")
+    group = SimulatedGroup(members=2, partitions=2, tasks=("0_7", "1_3"), is_real=True)
+    page = plan_page(made, costs_of(made), group)
+    lanes = re.findall(r'class="lane"[^>]*>([^<]*)<', page)
+    assert lanes[2:] == ["task 0_7", "task 1_3"]
+    assert "lines-" not in page

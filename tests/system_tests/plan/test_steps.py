@@ -6,6 +6,7 @@ from click.testing import CliRunner
 from probing import find_release
 from system_tests.cli.main import main
 from system_tests.plan.changes import When
+from system_tests.plan.rehearsal import rehearsal_of
 from system_tests.plan.steps import Use, make_plan
 
 
@@ -212,3 +213,16 @@ def test_static_members_that_cannot_request_a_rebalance_are_a_warning():
     assert any(bug.startswith("KAFKA-9525 in 2.3.1, 2.5.1") for bug in made.bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.5.1").bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.6.3", Use.STATIC).warnings)
+
+
+def test_the_rehearsal_keeps_stopped_members_in_the_group_where_it_can():
+    tries = {
+        ends: rehearsal_of(made, made.steps[0])
+        for ends in (("2.3.1", "3.9"), ("2.2.1", "2.4"), ("2.3.1", "2.4"))
+        for made in [make_plan(*map(find_release, ends))]
+    }
+    assert "--static --session-timeout-ms 10000 --heartbeat-ms 3000" in tries["2.3.1", "3.9"]
+    assert "its pauses are those of plan --uses static" in tries["2.3.1", "3.9"]
+    for ends in (("2.2.1", "2.4"), ("2.3.1", "2.4")):  # no static members, and KAFKA-9525
+        assert "--static" not in tries[ends]
+        assert "its members leave the group when they stop" in tries[ends]

@@ -2,14 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from assignor import read_problem
+from assignor import named_strategy, read_problem, run_strategy
+from assignor.placement import NOBODY
 from assignor.problems import ProblemError
 from probing import ReleaseError, find_release
 from system_tests.cli.main import main
-from system_tests.plan import Use, plan_streams_move, restored_by_broker
+from system_tests.plan import Use, plan_streams_move, restored, restored_by_broker
 
 SAVED = {
     "name": "shop",
@@ -78,7 +80,6 @@ def test_wrong_usage_has_one_sentence(words, sentence):
         ("--members", "3"),
         ("--threads", "2"),
         ("--partitions", "4"),
-        ("--restore-rate", "2000"),
         ("--bootstrap-server", "localhost:9092"),
         ("--timeout", "3"),
         ("--application-id", "shop"),
@@ -137,7 +138,75 @@ def test_a_saved_group_says_what_is_restored(tmp_path):
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert done.exit_code == 0, done.output
     assert "4 stateful tasks restore 2,000 records (in 5 to 95 % of 200 draws" in done.stdout
-    assert "4,000 if stores are in memory" in done.stdout
+    assert "4,000 if state directories are lost or stores are in memory" in done.stdout
+    slow = ("--from", "4.3", "--brokers", "4.3", "--problem", str(file), "--restore-rate", "1000")
+    downtime = plan(*slow).stdout.partition("\n\n")[0]
+    assert "and the restore, 1,000 / 1,000 a second = 1 s for the largest changelog" in downtime
+
+
+def test_the_way_back_restores_nothing_that_is_on_disk(tmp_path):
+    file = tmp_path / "group.json"
+    file.write_text(json.dumps(SAVED))
+    shown = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file)).stdout
+    back = shown.partition("step 2:")[2].partition("back:")[2].partition("\n")[0]
+    assert "they restore 0 records before their tasks run if each member comes back on its" in back
+    assert "4,000 records if state directories are lost or stores are in memory" in back
+    # The class of the classic protocol, with what the members of the streams group have on disk.
+    state = read_problem(SAVED).state
+    owners = np.array([0, 1, 0, 1])  # dealt in turn
+    rows = np.array([[task, owner, 0, 0] for task, owner in enumerate(owners)])
+    returned = state.with_copies(rows, owner=np.full(4, NOBODY))
+    found = run_strategy(returned, named_strategy("kafka_high_availability"))
+    assert found.active.tolist() == owners.tolist()
+
+
+def test_process_ids_are_kept_by_state_directories():
+    names = ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"]
+    clients = dict(zip(names, SAVED["clients"].values(), strict=True))
+    state = read_problem(SAVED | {"clients": clients}).state
+    seen = []
+
+    def assign(members, **_):
+        seen.extend({member.process_id for member in members})
+        return {}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(restored, "assign_members", assign)
+        restored_by_broker(state, seeds=3)
+    assert sorted(set(seen)) == names
+
+
+def test_a_healthy_start_does_not_meet_the_rule_to_stop():
+    stop = json.loads(plan("--from", "4.3", "--brokers", "4.3", "--format", "json").stdout)
+    rule = stop["steps"][1]["stop"]
+    assert rule.startswith("60 s after the last start the state is not Stable, or a line with !")
+    assert "normal while tasks start" in stop["steps"][1]["seen"]
+    assert "that is not about committed offsets is still there" in rule
+
+
+def test_a_file_without_versions_says_that_the_release_is_not_checked(tmp_path):
+    file = tmp_path / "group.json"
+    file.write_text(json.dumps(SAVED))
+    said = "not checked: whether all members run 4.3.1: the file has no versions of 2 of 2 members"
+    move = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
+    assert said in move.stderr
+    assert said.partition(": ")[2] in move.stdout
+    words = ["plan", "--from", "4.3", "--to", "4.2", "--seeds", "1", "--problem", str(file)]
+    upgrade = CliRunner().invoke(main, words)
+    assert said in upgrade.stderr
+    assert said in upgrade.stdout
+    row = {"versions": [{"releases": ["4.3.1"]}]}
+    known = {name: client | row for name, client in SAVED["clients"].items()}
+    file.write_text(json.dumps(SAVED | {"clients": known}))
+    assert "not checked:" not in CliRunner().invoke(main, words).stderr
+
+
+def test_exactly_once_and_the_rehearsal_are_part_of_the_move():
+    shown = plan("--from", "4.3", "--brokers", "4.3", "--uses", "eos").stdout
+    assert "processing.guarantee keeps its value" in shown
+    assert "processing.guarantee" not in plan("--from", "4.3", "--brokers", "4.3").stdout
+    command = "try: rolling-bounce live --from 4.3.1 --to streams --broker kafka:4.3.1"
+    assert f"{command} --session-timeout-ms 45000\n" in shown
 
 
 def test_the_report_of_a_move_has_the_decision_and_every_step(tmp_path):
@@ -164,7 +233,8 @@ def test_unknown_sizes_are_not_zero_records(tmp_path):
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert done.exit_code == 0, done.output
     assert "4 stateful tasks restore an unknown number of records" in done.stdout
-    assert "0 records" not in done.stdout
+    assert "0 records" not in done.stdout.partition("  back: stop all members")[0]
+    assert "an unknown number of records if state directories are lost" in done.stdout
 
 
 def test_what_is_restored_depends_on_the_copies():
