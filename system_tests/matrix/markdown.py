@@ -33,7 +33,8 @@ _BIG = """## All kinds of releases
 
 Releases that behave the same in a group share a row. The row is the old release, the column the new
 one: cells above the diagonal are upgrades, cells below it rollbacks, and cells on it lead from the
-oldest to the newest release of the row."""
+oldest to the newest release of the row. Each row has a number, and the column with that number is
+of the same releases."""
 
 
 _LONG = """## Paths that need more than one bounce

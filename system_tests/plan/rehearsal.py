@@ -31,6 +31,7 @@ NOT_REHEARSED: Final = (_TRANSACTIONS, _FORMATS, _STORES, _JVM, _OLD_BROKERS, _O
 """What no rehearsal covers, as sentences without a full stop."""
 
 _USES: Final = {Use.EOS: _TRANSACTIONS, Use.FK_JOIN: _FORMATS, Use.KTABLE: _FORMATS}
+_BROKER: Final = "--broker kafka:RELEASE, with the release of your brokers, 3.3 or later"
 _LEAVES: Final = (
     "its members leave the group when they stop, unlike those of Kafka Streams, so its pauses are"
     " shorter than in this plan"
@@ -54,13 +55,11 @@ def rehearsal_of(made: UpgradePlan, step: PlanStep) -> str:
         return "together with the step before"
     offline = "" if step.rolling else " --offline"
     command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{offline}"
-    text = f"{command} --broker kafka:RELEASE, with the release of your brokers"
     if Use.STATIC not in made.uses and not _can_be_static(*map(find_release, legs)):
-        return f"{text}; {_LEAVES}"
+        return f"{command} {_BROKER}; {_LEAVES}"
     session_ms = behaviour_of(step.old, None).session_timeout_ms
-    command += f" --static --session-timeout-ms {session_ms} --heartbeat-ms 3000"
-    text = f"{command} --broker kafka:RELEASE, with the release of your brokers"
-    return text if Use.STATIC in made.uses else f"{text}; {_IS_STATIC}"
+    command += f" --static --session-timeout-ms {session_ms} --heartbeat-ms 3000 {_BROKER}"
+    return command if Use.STATIC in made.uses else f"{command}; {_IS_STATIC}"
 
 
 def _can_be_static(old: Release, new: Release) -> bool:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import numpy as np
 
-from assignor import GroupState, TaskAssignmentError
-from assignor.placement import LAG_UNKNOWN
+from assignor import GroupState, TaskAssignmentError, named_strategy, run_strategy
+from assignor.placement import LAG_UNKNOWN, NOBODY
 from assignor.placement.streams_groups import MemberSpec, assign_members, member_specs
 from assignor.problems import ProblemError
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES
@@ -18,17 +18,19 @@ from system_tests.plan.cost_text import restore_text, rounded
 from system_tests.plan.saved import read_problem_file
 
 SEEDS: Final = 200
+_RETURNS: Final = 10  # draws for which the way back is computed
 _PERCENTILES: Final = (5, 50, 95)
 _WORK: Final = 300_000  # tasks and members that are dealt in all draws: seconds
 _MEMBER_WORK: Final = 4  # a member takes as long as so many tasks
 _ID_BITS: Final = 128
 KEPT_ON_DISK: Final = (
-    "0 records before their tasks run if each member comes back on its host with its state"
-    " directory, which has its process id and its state: members report what is on their disks, and"
-    " a task goes to a member that is caught up; further copies warm up beside the tasks,"
-    " max.warmup.replicas at a time"
+    "if each member comes back on its host with its state directory, which has its process id and"
+    " its state, and joins before the first assignment (group.initial.rebalance.delay.ms of the"
+    " brokers): members report what is on their disks, and a task goes to a member that is caught"
+    " up, which with no more than acceptable.recovery.lag = 10,000 records every member is; further"
+    " copies warm up beside the tasks, max.warmup.replicas at a time"
 )
-"""What members of the classic protocol restore after they were streams members, as a clause."""
+"""When members of the classic protocol restore that little after they were streams members."""
 LOST: Final = "if state directories are lost or stores are in memory"
 
 
@@ -44,6 +46,8 @@ class Restored:
             among equal loads.
         largest: most records of one changelog that a member reads, in the median draw.
         largest_of_all: the same if no member has any state.
+        returned: percentiles 5, 50 and 95 of what members read that return to the classic protocol
+            with what they have on their disks then, over `return_seeds` of the draws.
     """
 
     tasks: int
@@ -55,6 +59,8 @@ class Restored:
     seeds: int
     largest: int = 0
     largest_of_all: int = 0
+    returned: tuple[int, int, int] = (0, 0, 0)
+    return_seeds: int = 0
 
     @property
     def is_unknown(self) -> bool:
@@ -91,8 +97,14 @@ class Restored:
     @property
     def way_back(self) -> str:
         """What classic members restore after the move, as a clause."""
-        lost = "an unknown number of" if self.is_unknown else f"{rounded(self.everything):,}"
-        return f"{KEPT_ON_DISK}; {lost} records {LOST}"
+        if self.is_unknown:
+            return f"nothing that members have {KEPT_ON_DISK}; an unknown number of records {LOST}"
+        low, median, high = map(rounded, self.returned)
+        spread = "" if low == high else f" ({low:,} to {high:,} in {self.return_seeds} draws)"
+        return (
+            f"{median:,} records{spread} before their tasks run {KEPT_ON_DISK};"
+            f" {rounded(self.everything):,} records {LOST}"
+        )
 
 
 def restored_of_saved(path: Path) -> Restored:
@@ -127,9 +139,10 @@ def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
         drawn = list(_owners(state, specs, draws))
         totals = [costs.total(owners) for owners in drawn]
         largest = sorted(costs.largest(owners) for owners in drawn)
+        returned = [costs.total_back(state, owners) for owners in drawn[:_RETURNS]]
     except TaskAssignmentError as error:
         raise ProblemError(f"the restored records cannot be computed: {error}") from None
-    low, median, high = (int(value) for value in np.percentile(totals, _PERCENTILES))
+    low, median, high = _percentiles(totals)
     return Restored(
         tasks=int(np.count_nonzero(state.stateful)),
         unknown=costs.unknown,
@@ -140,7 +153,14 @@ def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
         seeds=draws,
         largest=largest[len(largest) // 2],
         largest_of_all=max(costs.sizes.values(), default=0),
+        returned=_percentiles(returned),
+        return_seeds=len(returned),
     )
+
+
+def _percentiles(totals: Sequence[int]) -> tuple[int, int, int]:
+    low, median, high = (int(value) for value in np.percentile(totals, _PERCENTILES))
+    return low, median, high
 
 
 class _Costs:
@@ -165,6 +185,17 @@ class _Costs:
     def total(self, owners: Sequence[int]) -> int:
         """Return what all clients read; `owners` has the client of each task."""
         return sum(self._read(owners))
+
+    def total_back(self, state: GroupState, owners: Sequence[int]) -> int:
+        """Return what classic clients read that have the state of the tasks of `owners` only."""
+        rows = [[task, owners[task], 0, 0] for task in np.flatnonzero(state.stateful).tolist()]
+        returned = state.with_copies(
+            np.array(rows, dtype=np.int64).reshape(-1, 4),
+            owner=np.full(len(state.tasks), NOBODY),
+            left_over=(),
+        )
+        active = run_strategy(returned, named_strategy("kafka_high_availability")).active.tolist()
+        return sum(size for task, size in self.sizes.items() if active[task] != owners[task])
 
     def largest(self, owners: Sequence[int]) -> int:
         """Return the most that a client reads for one task."""

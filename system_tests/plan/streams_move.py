@@ -287,7 +287,7 @@ def _restores(restored: Restored | None, rate: int) -> tuple[str, str, str]:
     if restored is None:
         return (
             "every task that a member without its state gets is restored from its changelog",
-            f"{KEPT_ON_DISK}; all records {LOST}",
+            f"nothing before their tasks run {KEPT_ON_DISK}; all records {LOST}",
             " (--problem FILE gives its time)",
         )
     if restored.is_unknown:

@@ -143,7 +143,7 @@ class _Rehearsal:
         self._tell(f"start {options.members} members with group.protocol={protocol}")
         self._wait("every task on one member", self._has_settled)
         running = monotonic() * 1000
-        self._tell(f"running: {', '.join(f'{m.config.name} {len(m.active)}' for m in members)}")
+        self._tell(f"running: {', '.join(map(_tasks_of, members))}")
         sleep(options.seconds)  # the time during which this phase processes records
         self._wait("every task on one member", self._has_settled)
         group_type, state, described = self._described()
@@ -260,6 +260,12 @@ class _Rehearsal:
                 for records in consumer.poll(timeout_ms=_POLL_MS).values():
                     found.update(record.key.decode() for record in records)
         return dict(found)
+
+
+def _tasks_of(member: MemberProcess) -> str:
+    """Return how many tasks a member has, and for none what may give it some."""
+    count = len(member.active)
+    return f"{member.config.name} {count or '0 (idle until the next rebalance gives it tasks)'}"
 
 
 @contextmanager

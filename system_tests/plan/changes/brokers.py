@@ -144,7 +144,7 @@ EXACTLY_ONCE: Final = (
         when=When.AFTER,
         what="with brokers whose feature transaction.version is 2, producers use transactions of"
         " version 2: the epoch grows with each transaction; members need no restart when the"
-        " feature is raised or lowered (not checked: that each broker release behaves so)",
+        " feature is raised or lowered, which was not checked with each release of brokers",
         source="KIP-890, upgrade notes 4.0.0",
         uses=(Use.EOS,),
     ),

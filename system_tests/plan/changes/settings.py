@@ -56,8 +56,8 @@ REMOVED: Final = (
         subject=Subject.REMOVED,
         when=When.AFTER,
         what="windowed.inner.class.serde and window.size.ms are deprecated as"
-        " settings of Streams, which never used them; 4.3.1 still accepts both (that 4.1 is the"
-        " release that deprecates them is not checked in its jar)",
+        " settings of Streams, which never used them; 4.3.1 still accepts both, and the jar of 4.1"
+        " was not checked",
         source="KIP-1020, KAFKA-16260",
     ),
     ReleaseChange(
