@@ -81,6 +81,16 @@ _STATIC: Final = (
     " (Streams guide 4.4.0)"
 )
 
+_KEPT: Final = (
+    "the committed offsets: members continue where they stopped",
+    "changelog and repartition topics, unchanged",
+    "nothing of the members' disks: their state directories and process ids stay there",
+)
+_LOST: Final = (
+    "generation and member ids",
+    "which member had which task: the first assignment does not know where state is",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveStep:
@@ -225,15 +235,8 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
             f"rolling-bounce live --from {move.release} --to {TARGET} --broker kafka:{move.brokers}"
             f" --session-timeout-ms {1000 * session_s:.0f}"
         ),
-        kept=(
-            "the committed offsets: members continue where they stopped",
-            "changelog and repartition topics, unchanged",
-            "nothing of the members' disks: their state directories and process ids stay there",
-        ),
-        lost=(
-            "generation and member ids",
-            "which member had which task: the first assignment does not know where state is",
-        ),
+        kept=_KEPT,
+        lost=_LOST,
         downtime=(
             f"all partitions stop from the first stop to the first assignment: {session_s:g} s of"
             f" session timeout unless members leave, {INITIAL_DELAY_MS / 1000:g} s of"

@@ -189,14 +189,16 @@ def test_a_healthy_start_does_not_meet_the_rule_to_stop():
 def test_a_file_without_versions_says_that_the_release_is_not_checked(tmp_path):
     file = tmp_path / "group.json"
     file.write_text(json.dumps(SAVED))
-    said = "not checked: whether all members run 4.3.1: the file has no versions of 2 of 2 members"
+    sentence = (
+        "not checked: whether all members run 4.3.1: the file has no versions of 2 of 2 members"
+    )
     move = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
-    assert said in move.stderr
-    assert said.partition(": ")[2] in move.stdout
+    assert sentence in move.stderr
+    assert sentence.partition(": ")[2] in move.stdout
     words = ["plan", "--from", "4.3", "--to", "4.2", "--seeds", "1", "--problem", str(file)]
     upgrade = CliRunner().invoke(main, words)
-    assert said in upgrade.stderr
-    assert said in upgrade.stdout
+    assert sentence in upgrade.stderr
+    assert sentence in upgrade.stdout
     row = {"versions": [{"releases": ["4.3.1"]}]}
     known = {name: client | row for name, client in SAVED["clients"].items()}
     file.write_text(json.dumps(SAVED | {"clients": known}))
