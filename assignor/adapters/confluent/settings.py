@@ -25,6 +25,8 @@ _FLAGS: Final = MappingProxyType(
     {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 )
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list")
+_TOPIC_SETTINGS: Final = "default.topic.config"
+_RESET: Final = "auto.offset.reset"
 # Name -> kafka-python's, with librdkafka's default.
 _NUMBERS: Final = MappingProxyType(
     {
@@ -41,7 +43,7 @@ _NUMBERS: Final = MappingProxyType(
 _WITH_DOTS: Final = frozenset(
     {
         *_NUMBERS,
-        "auto.offset.reset",
+        _RESET,
         "bootstrap.servers",
         "client.id",
         "client.rack",
@@ -142,15 +144,15 @@ def divided(config: Mapping[str, Any]) -> Settings:
         KafkaException: a setting cannot be carried out; the error names it. What librdkafka itself
             refuses, it refuses when the consumer is made of `reader`.
         ValueError: group.id is missing.
-        TypeError: on_commit is not callable.
     """
+    config = flattened(config)
     group_id = config.get("group.id")
     if not group_id:
         raise ValueError("Failed to create consumer: group.id must be set")
     _check(config)
     on_commit = config.get("on_commit")
     if on_commit is not None and not callable(on_commit):
-        raise TypeError("on_commit expects a callable")
+        raise refused(KafkaError._INVALID_ARG, "on_commit requires a callable object")
     member = _member_settings(config, str(group_id))
     return Settings(
         reader={
@@ -165,10 +167,40 @@ def divided(config: Mapping[str, Any]) -> Settings:
         auto_commit=_flag(config, "enable.auto.commit"),
         auto_commit_interval_s=_auto_commit_interval_s(config),
         auto_offset_store=_flag(config, "enable.auto.offset.store"),
-        reset_offset=_RESETS.get(str(config.get("auto.offset.reset", "largest")), OFFSET_INVALID),
+        reset_offset=_reset_offset(config),
         rebootstrap=_rebootstrap(config),
         on_commit=on_commit,
     )
+
+
+def flattened(config: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a configuration without `default.topic.config`, as confluent-kafka reads it.
+
+    Its settings go before those beside it, whatever their names are.
+
+    Raises:
+        KafkaException: a name is no text, or `default.topic.config` is no dict.
+    """
+    given = config.get(_TOPIC_SETTINGS, {})
+    if not isinstance(given, Mapping):
+        why = f"{_TOPIC_SETTINGS} is {shown(repr(given))}; give a dict of settings"
+        raise refused(KafkaError._INVALID_ARG, why)
+    settings = {**config, **given}
+    settings.pop(_TOPIC_SETTINGS, None)
+    for name in settings:
+        if not isinstance(name, str):
+            why = f'No such configuration property: "{name}"'
+            raise refused(KafkaError._INVALID_ARG, why)
+    return settings
+
+
+def _reset_offset(config: Mapping[str, Any]) -> int:
+    """Return where a partition begins; of a setting and the same with `topic.` the last counts."""
+    given = "largest"
+    for name, value in config.items():
+        if name.removeprefix("topic.") == _RESET:
+            given = str(value)
+    return _RESETS.get(given.lstrip().lower(), OFFSET_INVALID)
 
 
 def _auto_commit_interval_s(config: Mapping[str, Any]) -> float:
@@ -189,7 +221,7 @@ def _check(config: Mapping[str, Any]) -> None:
         if name in config:
             raise refused(KafkaError._INVALID_ARG, f"{name} is not supported: {todo}")
     for name, (value, todo) in _ONLY.items():
-        if config.get(name, value) != value:
+        if str(config.get(name, value)).strip().lower() != value:
             given = shown(repr(config[name]))
             raise refused(KafkaError._INVALID_ARG, f"{name}={given} is not supported: {todo}")
 

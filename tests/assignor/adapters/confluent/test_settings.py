@@ -6,7 +6,13 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+)
 
 from assignor import TasksListener
 from assignor.adapters.confluent import Consumer
@@ -96,6 +102,12 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
         ({"group.protocol.type": "connect"}, "group.protocol.type='connect' is not supported"),
         ({"group.remote.assignor": "uniform"}, "group.remote.assignor is not supported"),
         ({"offset.store.method": "file"}, "offset.store.method is not supported"),
+        (
+            {"default.topic.config": {"offset.store.method": "file"}},
+            "offset.store.method is not supported",
+        ),
+        ({"default.topic.config": None}, "default.topic.config is None; give a dict of settings"),
+        ({"session.timeout.ms": 1.5}, "session.timeout.ms is 1.5; give a whole number"),
         ({"session.timeout.ms": "soon"}, "session.timeout.ms is 'soon'; give a whole number"),
         ({"partition.assignment.strategy": "sticky"}, "'sticky' is unknown"),
         ({"partition.assignment.strategy": "range,cooperative-sticky"}, "mixes eager and"),
@@ -111,6 +123,14 @@ def test_what_the_member_cannot_do_is_refused_by_name(more, why):
     "more",
     [
         {"no.such.setting": 1},
+        {5: "x"},
+        {None: "x"},
+        {b"group.id": "x"},
+        {"default.topic.config": {"no.such.setting": 1}},
+        {"default.topic.config": {5: 1}},
+        {"default.topic.config": {"enable.auto.commit": "maybe"}},
+        {"auto.offset.reset": "none"},
+        {"on_commit": 5},
         {"fetch.min.bytes": "many"},
         *(
             {name: value}
@@ -126,6 +146,55 @@ def test_what_librdkafka_refuses_is_refused_as_it_does(more):
         confluent_kafka.Consumer(BASE | more)
     assert own.value.args[0] == its.value.args[0]
     assert own.value.args[0].str() == its.value.args[0].str()
+
+
+@pytest.mark.parametrize(
+    ("more", "begin"),
+    [
+        ({}, OFFSET_END),
+        ({"auto.offset.reset": " Earliest"}, OFFSET_BEGINNING),
+        ({"auto.offset.reset": "error"}, OFFSET_INVALID),
+        ({"default.topic.config": {"auto.offset.reset": "smallest"}}, OFFSET_BEGINNING),
+        ({"default.topic.config": {"auto.offset.reset": "error"}}, OFFSET_INVALID),
+        (
+            {"auto.offset.reset": "latest", "default.topic.config": {"auto.offset.reset": "end"}},
+            OFFSET_END,
+        ),
+        (
+            {
+                "default.topic.config": {"auto.offset.reset": "earliest"},
+                "auto.offset.reset": "latest",
+            },
+            OFFSET_BEGINNING,
+        ),
+        ({"topic.auto.offset.reset": "earliest"}, OFFSET_BEGINNING),
+        ({"auto.offset.reset": "latest", "topic.auto.offset.reset": "earliest"}, OFFSET_BEGINNING),
+        ({"topic.auto.offset.reset": "latest", "auto.offset.reset": "earliest"}, OFFSET_BEGINNING),
+    ],
+)
+def test_partitions_begin_where_librdkafka_would_begin(more, begin):
+    settings = divided(BASE | more)
+    assert settings.reset_offset == begin
+    with closing(confluent_kafka.Consumer({**settings.reader, "log_level": 0})):
+        assert "default.topic.config" not in settings.reader
+
+
+def test_settings_in_default_topic_config_go_before_those_beside_it():
+    inner = {"group.id": "inner", "enable.auto.commit": False, "session.timeout.ms": 7000}
+    settings = divided({**BASE, "session.timeout.ms": 6000, "default.topic.config": inner})
+    assert (settings.group_id, settings.member["group_id"]) == ("inner", "inner")
+    assert (settings.auto_commit, settings.member["session_timeout_ms"]) == (False, 7000)
+    assert settings.reader["group.id"] == "inner"
+
+
+def test_upper_case_means_the_same_protocol():
+    assert divided(BASE | {"group.protocol": " CLASSIC"}).group_id == "g"
+
+
+def test_idle_connections_of_the_member_stay_open_for_the_time_of_a_request():
+    for given, expected in ((1, 60_001), (0, 540_000), (70_000, 70_000)):
+        member = divided(BASE | {"connections.max.idle.ms": given}).member
+        assert member["connections_max_idle_ms"] == expected
 
 
 @pytest.mark.rotated(4)
@@ -149,8 +218,6 @@ def test_group_id_and_callables_are_checked_as_in_confluent_kafka():
         Consumer(BASE, topology=TOPOLOGY, group_id="")
     with pytest.raises(TypeError, match="expected configuration dict"):
         Consumer(topology=TOPOLOGY)
-    with pytest.raises(TypeError, match="on_commit expects a callable"):
-        Consumer(BASE | {"on_commit": 1}, topology=TOPOLOGY)
 
 
 def test_options_of_the_assignor_are_checked(tmp_path):
