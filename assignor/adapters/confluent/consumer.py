@@ -12,10 +12,12 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn
 from assignor.adapters.confluent.commits import Commits
-from assignor.adapters.confluent.errors import refused
+from assignor.adapters.confluent.errors import check_timeout, refused
 from assignor.adapters.confluent.events import Change, Mailbox
 from assignor.adapters.confluent.member import ConfluentMember
 from assignor.adapters.confluent.offsets import (
+    assignable,
+    check_not_read,
     checked_offsets,
     offset_after,
     partition_of,
@@ -117,7 +119,8 @@ class Consumer(CheckedReader):
             on_lost: as `on_revoke`, for partitions that other members have already.
 
         Raises:
-            KafkaException: a topic is not in the topology, or is missing.
+            KafkaException: a topic is not in the topology, is missing, is given twice, or is read
+                already.
             TypeError: topics are no list of names, or a callback is not callable.
         """
         self._check_open()
@@ -129,6 +132,7 @@ class Consumer(CheckedReader):
         fatal = self._member.fatal
         if fatal is not None:
             raise refused(KafkaError._FATAL, f"Failed to set subscription: {fatal.str()}")
+        check_not_read(self._serving.read - self._serving.owned, wanted)
         self._serving.callbacks = dict(zip(Change, given.values(), strict=True))
         self._mailbox.has_polled = True
         self._member.subscribe(wanted)
@@ -156,6 +160,7 @@ class Consumer(CheckedReader):
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return a record, an error, or None after `timeout` seconds; call back for rebalances."""
+        check_timeout(timeout)
         # The short way: a record has been fetched, and there is nothing else to do.
         mailbox = self._mailbox
         mailbox.has_polled = True
@@ -188,7 +193,7 @@ class Consumer(CheckedReader):
     def assign(self, partitions: list[Position]) -> None:
         """Read these partitions only; refused while a cooperative group assigns partitions."""
         self._check_not_cooperative("assign")
-        wanted = frozenset(map(partition_of, partitions))
+        wanted = assignable(partitions, self._member.topics, self._serving.owned)
         with self._serving.removing(self, self._serving.read - wanted):
             super().assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.add(partitions)
@@ -203,6 +208,7 @@ class Consumer(CheckedReader):
     @in_turn
     def incremental_assign(self, partitions: list[Position]) -> None:
         """Read these partitions too, also those that are no part of the group's topics."""
+        assignable(partitions, self._member.topics, self._serving.owned)
         super().incremental_assign(list(map(self._commits.stored.begin, partitions)))
         self._serving.assigns += 1
         self._serving.add(partitions)
@@ -210,7 +216,7 @@ class Consumer(CheckedReader):
     @in_turn
     def incremental_unassign(self, partitions: list[Position]) -> None:
         """Stop reading these partitions."""
-        with self._serving.removing(self, map(partition_of, partitions)):
+        with self._serving.removing(self, map(partition_of, checked_offsets(partitions))):
             super().incremental_unassign(partitions)
 
     @in_turn

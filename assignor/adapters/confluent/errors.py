@@ -1,5 +1,6 @@
 """Errors of the member as errors of librdkafka, with its codes."""
 
+import math
 from types import MappingProxyType
 from typing import Final
 
@@ -42,3 +43,14 @@ def kafka_error(error: BaseException, what: str) -> KafkaError:
 def refused(code: int, sentence: str) -> KafkaException:
     """Return what a method raises that cannot be carried out."""
     return KafkaException(KafkaError(code, sentence))
+
+
+def check_timeout(timeout: float) -> None:
+    """Check the timeout of a poll.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is not a number (nan), so that the poll would never end.
+    """
+    if math.isnan(timeout):
+        raise ValueError(f"timeout={timeout} is refused; give seconds, below 0 for no limit")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, Message
+from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
@@ -33,9 +33,48 @@ def checked_offsets(offsets: object) -> list[Position]:
     Raises:
         TypeError: they are no list of partitions with offsets.
     """
-    if not isinstance(offsets, list) or not all(isinstance(each, Position) for each in offsets):
+    if not isinstance(offsets, list):
         raise TypeError("requires list of TopicPartition")
+    if not all(isinstance(each, Position) for each in offsets):
+        raise TypeError("expected cimpl.TopicPartition")
     return list(offsets)
+
+
+def assignable(
+    partitions: object, topics: AbstractSet[str], owned: AbstractSet[TopicPartition]
+) -> frozenset[TopicPartition]:
+    """Return the partitions that an application wants to read.
+
+    Args:
+        partitions: as given.
+        topics: of the group.
+        owned: partitions of the group that this consumer has.
+
+    Raises:
+        TypeError: they are no list of partitions.
+        KafkaException: the group has not assigned one of its partitions here; when it does, the
+            partition could not be assigned again.
+    """
+    offsets = checked_offsets(partitions)
+    foreign = refuse_foreign(offsets, topics, owned)
+    if foreign is not None:
+        raise KafkaException(foreign)
+    return frozenset(map(partition_of, offsets))
+
+
+def check_not_read(read: Iterable[TopicPartition], topics: Sequence[str]) -> None:
+    """Check that no partition is read already that the group is about to assign.
+
+    Raises:
+        KafkaException: one is, since the application has assigned it.
+    """
+    found = sorted(each for each in read if each.topic in topics)
+    if found:
+        raise refused(
+            KafkaError._CONFLICT,
+            f"Failed to set subscription: {found[0].topic} [{found[0].partition}] is assigned by "
+            "this application already, and the group could not assign it; call unassign first",
+        )
 
 
 def offset_after(message: Message, what: str) -> Position:

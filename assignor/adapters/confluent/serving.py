@@ -1,6 +1,5 @@
 """What the application's thread does for the member in `poll`, `consume` and `close`."""
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
+from assignor.adapters.confluent.errors import check_timeout
 from assignor.adapters.confluent.events import (
     Call,
     Change,
@@ -200,11 +200,12 @@ class Serving:
             read: reads for at most so many seconds.
 
         Raises:
-            TypeError: `timeout` is no number.
+            TypeError, ValueError: `timeout` is no number.
             RuntimeError: a callback or another thread has closed the consumer, or another thread
                 polls.
             Exception: of a callback.
         """
+        check_timeout(timeout)
         if not self.polling.acquire():
             raise RuntimeError(CLOSED if self._is_closing else SECOND_THREAD)
         try:
@@ -215,7 +216,7 @@ class Serving:
     def _read_within(
         self, consumer: Reader, timeout: float, read: Callable[[float], list[Message]]
     ) -> list[Message]:
-        end_s = time.monotonic() + math.fabs(timeout)  # a TypeError for what is no number
+        end_s = time.monotonic() + abs(timeout)
 
         def short_poll(wait_s: float) -> list[Message]:
             return self.turns.poll(read, wait_s, limit_s=SLICE_S)

@@ -58,8 +58,8 @@ def subscribed_topics(
 
     Raises:
         TypeError: this is no list of names.
-        KafkaException: a topic is a pattern, is not in the topology, or one of its source topics
-            is missing.
+        KafkaException: a topic is given twice, is a pattern or not in the topology, or one of its
+            source topics is missing.
     """
     if isinstance(topics, str) or not isinstance(topics, Sequence):
         raise TypeError("expected list of topic unicode strings")
@@ -72,6 +72,12 @@ def subscribed_topics(
         for part in each.subtopologies(application_id)
         for topic in part.repartition_topics
     }
+    repeated = next((name for name in topics if topics.count(name) > 1), None)
+    if repeated is not None:
+        raise refused(
+            KafkaError._INVALID_ARG,
+            f"Failed to set subscription: topic {shown(repr(repeated))} is given twice; remove one",
+        )
     pattern = next((name for name in topics if name.startswith("^")), None)
     if pattern is not None:
         raise refused(

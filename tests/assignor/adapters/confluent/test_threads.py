@@ -1,5 +1,6 @@
 """One thread polls; others may call every other method, and `close`; a forked process may not."""
 
+import math
 import os
 import threading
 import time
@@ -188,16 +189,32 @@ def test_methods_of_a_closed_consumer_raise(member):
             call()
 
 
-def test_arguments_of_the_wrong_kind_are_refused_as_by_confluent_kafka(member):
+def test_arguments_of_the_wrong_kind_are_refused_as_by_confluent_kafka(member, consumer):
     with pytest.raises(TypeError, match="must be real number"):
         member.poll("x")
     with pytest.raises(TypeError, match="must be real number"):
         member.poll(None)
+    with pytest.raises(ValueError, match="timeout=nan is refused; give seconds"):
+        member.poll(math.nan)
+    with pytest.raises(ValueError, match="timeout=nan is refused; give seconds"):
+        member.consume(1, math.nan)
+    for method in (consumer().assign, member.incremental_assign, member.incremental_unassign):
+        with pytest.raises(TypeError, match="requires list of TopicPartition"):
+            method(5)
+        with pytest.raises(TypeError, match=r"expected cimpl\.TopicPartition"):
+            method([5])
     with pytest.raises(TypeError, match="requires list of TopicPartition"):
         member.commit(offsets="x")
     with pytest.raises(TypeError, match="expected list of topic unicode strings"):
         member.subscribe("words")
     member.subscribe(("words",))
+
+
+def test_a_timeout_of_the_wrong_kind_is_refused_also_when_a_record_is_ready(member, monkeypatch):
+    monkeypatch.setattr("assignor.adapters.confluent.consumer._poll", lambda *_: WORDS)
+    assert member.poll(0) is WORDS
+    with pytest.raises(TypeError, match="must be real number"):
+        member.poll("x")
 
 
 def test_a_program_with_two_versions_of_its_topology(broker, consumer):
