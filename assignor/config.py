@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from assignor.errors import ConfigError
@@ -145,6 +146,11 @@ def takes(value: object, count: int) -> bool:
     except ValueError:  # a function of C that does not tell its parameters
         return True
     return True
+
+
+def is_path(value: object) -> bool:
+    """Return whether a value can be the path of a directory: not empty, without a NUL."""
+    return isinstance(value, str | Path) and str(value) != "" and "\0" not in str(value)
 
 
 def refused(name: str, value: object, wanted: str) -> ConfigError:

@@ -163,6 +163,8 @@ class Topology:
                 given; a processor is unknown, a source or a sink; the retention is below 1 ms; or
                 `changelog_topic` is invalid or given beside `source_topic`.
         """
+        if not isinstance(name, str) or not name:
+            raise TopologyError(f"state store {shown(repr(name))} has no name; give a text")
         users = _names(processors, node=name)
         if name in self._stores:
             raise TopologyError(f"state store {name!r} is added twice; remove one")

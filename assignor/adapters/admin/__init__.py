@@ -16,12 +16,12 @@ from assignor.adapters.admin.groups import (
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic, ReachedTopic
-from assignor.adapters.admin.probe import parse_servers
 from assignor.adapters.admin.properties import (
     client_settings,
     positive_milliseconds,
     read_properties,
 )
+from assignor.adapters.servers import parse_servers
 
 __all__ = [
     "Admin",

@@ -21,10 +21,8 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from encoding import shown
+from assignor.adapters.servers import split_server
 
-DEFAULT_PORT: Final = 9092
-_PORT_DIGITS: Final = 5
 _PROBE_S: Final = 5.0
 _SIZE: Final = Struct(">i")
 _ANSWER_MOST: Final = 1 << 20
@@ -43,41 +41,6 @@ class Failure:
 
 class _Refused(Exception):
     """The server answers, but rejects the login."""
-
-
-def split_server(server: str) -> tuple[str, int] | None:
-    """Return host and port of `host:port`, `[host]:port` or `host`; None if it is malformed.
-
-    >>> split_server("[::1]:9093")
-    ('::1', 9093)
-    """
-    if server.count(":") > 1 and not server.startswith("["):
-        return server, DEFAULT_PORT
-    host, bracket, rest = server.rpartition("]")
-    if not bracket:
-        host, _, rest = server.partition(":")
-        rest = f":{rest}" if rest or ":" in server else ""
-    host = host.removeprefix("[")
-    port = rest.removeprefix(":")
-    is_number = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS
-    if not host or (rest and not (is_number and 0 < int(port) < 2**16)):
-        return None
-    return host, int(port) if port else DEFAULT_PORT
-
-
-def parse_servers(text: str) -> tuple[str, ...]:
-    """Return the servers of a comma-separated list.
-
-    Raises:
-        ValueError: the list is empty, or an entry is not `host:port`.
-    """
-    servers: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
-    wrong = [server for server in servers if split_server(server) is None]
-    if wrong or not servers:
-        raise ValueError(
-            f"{shown((wrong or [text])[0])!r} is not a server; give host:port[,host:port]"
-        )
-    return tuple(servers)
 
 
 def try_servers(

@@ -57,7 +57,7 @@ class StreamsAssignor(EmbeddedMember):
             TypeError: this is no aiokafka consumer with a group id.
             ConfigError: the consumer has other assignors too (aiokafka joins once for each), or not
                 this instance, or another group id than the `application_id`; or another consumer
-                is attached.
+                is attached, or this assignor is closed.
         """
         if self._is_attached_to(consumer):
             return

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Unpack
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import ConsumerStoppedError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.adapters.servers import check_servers
 from assignor.embedding import error_text
 from assignor.logs import line_logger
 from assignor.topology import Topology
@@ -62,6 +64,16 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
         self._dropped = release_if_dropped(
             self, _release, self._loop, self._client, self._started, assignor, is_reported=True
         )
+
+    def subscribe(self, *arguments: Any, **options: Any) -> None:
+        """Subscribe to topics, as `AIOKafkaConsumer.subscribe`.
+
+        Raises:
+            ConsumerStoppedError: the consumer is stopped; the client takes topics then, too.
+        """
+        if self._closed:
+            raise ConsumerStoppedError
+        super().subscribe(*arguments, **options)
 
     async def start(self) -> None:
         """Connect and subscribe, without waiting for tasks.
@@ -182,6 +194,7 @@ def streams_consumer(
             "partition_assignment_strategy": "aiokafka joins once for each assignor in it",
         },
     )
+    check_servers(bootstrap_servers, has_scheme=False)
     own.setdefault("rack", settings.get("client_rack"))
     assignor = StreamsAssignor(topology, application_id=group_id, topologies=topologies, **own)
     defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False}

@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.security import security_settings
+from assignor.adapters.servers import check_servers
 from assignor.errors import ConfigError
 from encoding import shown
 
@@ -230,6 +231,10 @@ def _member_settings(config: Mapping[str, Any], group_id: str) -> dict[str, Any]
     servers = next((config[name] for name in _SERVERS if config.get(name)), None)
     if servers is None:
         raise refused(KafkaError._INVALID_ARG, "bootstrap.servers is missing; give host:port")
+    try:
+        check_servers(str(servers), has_scheme=True, name=_SERVERS[0])
+    except ConfigError as error:
+        raise refused(KafkaError._INVALID_ARG, str(error)) from None
     settings: dict[str, Any] = {
         "bootstrap_servers": [each.strip() for each in str(servers).split(",") if each.strip()],
         "client_id": str(config.get("client.id", "rdkafka")),

@@ -163,7 +163,7 @@ class StreamsApplication:
 
 def _check_stores(topology: Topology, stores: Sequence[StateStore[Any, Any]]) -> None:
     """Check that every state store of the topology that can be given is given."""
-    check_kinds(stores)
+    check_kinds(topology, stores)
     given = {store.name for store in stores}
     missing = [name for name in topology.logged_stores() if name not in given]
     if missing:

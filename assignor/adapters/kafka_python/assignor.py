@@ -50,7 +50,7 @@ class StreamsAssignor(EmbeddedMember):
         Raises:
             TypeError: this is no kafka-python 3 consumer with a group id.
             ConfigError: the consumer does not prefer this instance, has another group id than the
-                `application_id`, or another consumer is attached.
+                `application_id`, or another consumer is attached, or this assignor is closed.
         """
         if self._is_attached_to(consumer):
             return

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
-from kafka.errors import KafkaError
+from kafka.errors import IllegalStateError, KafkaError
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.dropped import release_if_dropped
@@ -16,7 +16,9 @@ from assignor.adapters.kafka_python.bounded import BoundedConsumer
 from assignor.adapters.kafka_python.port import check_may_close
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.adapters.servers import check_servers
 from assignor.adapters.threads import OneThread
+from assignor.config import refused
 from assignor.topology import Topology
 
 # Keyword -> why it cannot be given.
@@ -81,6 +83,16 @@ class StreamsConsumer(BoundedConsumer):
         """
         with self._polling:
             return super().poll(*arguments, **options)
+
+    def subscribe(self, *arguments: Any, **options: Any) -> None:
+        """Subscribe to topics, as `KafkaConsumer.subscribe`.
+
+        Raises:
+            IllegalStateError: the consumer is closed; the client takes topics then, too.
+        """
+        if self._closed:
+            raise IllegalStateError("KafkaConsumer is closed")
+        super().subscribe(*arguments, **options)
 
     def commit(self, *arguments: Any, **options: Any) -> Any:
         """Commit offsets, as `KafkaConsumer.commit`.
@@ -147,7 +159,7 @@ def consumer_options(
 
     Raises:
         TypeError: there is no group id.
-        ConfigError: a name is unknown, or a value is wrong.
+        ConfigError: a name is unknown, or a value is wrong, `bootstrap_servers` included.
     """
     if group_id is None:
         raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
@@ -157,6 +169,7 @@ def consumer_options(
         kinds=ConsumerSettings.__annotations__,
         fixed={**_FIXED, **fixed},
     )
+    check_servers(bootstrap_servers, has_scheme=True)
     member.setdefault("rack", settings.get("client_rack") or None)
     servers = {"group_id": group_id, "bootstrap_servers": bootstrap_servers}
     return ConsumerOptions(member=member, client=settings | servers)
@@ -171,6 +184,9 @@ def connected_consumer(
 ) -> StreamsConsumer:
     """Return the consumer of these options; see `streams_consumer`."""
     group_id = options.client["group_id"]
+    if not _are_assignors(fallback_assignors):
+        wanted = "a list of kafka-python's assignors, such as [RangePartitionAssignor]"
+        raise refused("fallback_assignors", fallback_assignors, wanted)
     assignor = StreamsAssignor(
         topology, application_id=group_id, topologies=topologies, **options.member
     )
@@ -184,6 +200,12 @@ def connected_consumer(
     except BaseException:
         assignor.close()
         raise
+
+
+def _are_assignors(value: object) -> bool:
+    return isinstance(value, Sequence) and all(
+        hasattr(each, "name") and callable(getattr(each, "assign", None)) for each in value
+    )
 
 
 @documented(rest="client_options")

@@ -26,6 +26,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
+from assignor.config import refused
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.logs import line_logger
 from encoding import RebalanceError
@@ -78,12 +79,14 @@ def polled(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: no assignor is attached to this consumer.
+        ConfigError: no assignor is attached to this consumer, or `stop` is no event.
         MemberStopped: the member cannot go on; the message says why. A dynamic one has left.
     """
-    assignor = attached_member(
-        StreamsAssignor, assignor, consumer, consumer.config["partition_assignment_strategy"]
-    )
+    config = getattr(consumer, "config", None) or {}
+    listed = config.get("partition_assignment_strategy", ())
+    assignor = attached_member(StreamsAssignor, assignor, consumer, listed)
+    if stop is not None and not callable(getattr(stop, "is_set", None)):
+        raise refused("stop", stop, "a threading.Event")
     ended = stop or threading.Event()
     errors, pace = PollErrors(), _pace(consumer)
     silence = SilenceWatch()

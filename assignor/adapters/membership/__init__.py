@@ -13,7 +13,7 @@ from assignor.adapters.membership.embedded import (
     attached_member,
     new_membership,
 )
-from assignor.adapters.membership.keywords import MemberKeywords, split_keywords
+from assignor.adapters.membership.keywords import FromOne, FromZero, MemberKeywords, split_keywords
 from assignor.adapters.membership.member import Membership
 from assignor.adapters.membership.options import (
     OPTION_GROUPS,
@@ -35,6 +35,8 @@ __all__ = [
     "ClusterMetadata",
     "EmbeddedMember",
     "FollowupTimer",
+    "FromOne",
+    "FromZero",
     "MemberKeywords",
     "MemberOptions",
     "Membership",

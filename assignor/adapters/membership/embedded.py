@@ -134,6 +134,7 @@ class EmbeddedMember:
         # Weak: clients' threads have the assignor, and would keep a consumer that was dropped.
         self._consumer: weakref.ref[Any] | None = None
         self._pid = os.getpid()
+        self._is_closed = False
 
     @property
     def tasks(self) -> TasksHeld:
@@ -229,6 +230,7 @@ class EmbeddedMember:
         Nothing is done in a forked process: all of that belongs to its parent.
         """
         if os.getpid() == self._pid:
+            self._is_closed = True
             self._membership.close()
 
     # For adapters
@@ -258,11 +260,13 @@ class EmbeddedMember:
         """Return whether this consumer is attached already.
 
         Raises:
-            ConfigError: another consumer is attached.
+            ConfigError: another consumer is attached, or this assignor is closed.
         """
+        if self._is_closed:
+            raise ConfigError("this StreamsAssignor is closed; create another for each consumer")
         if self._consumer is not None and self._attached is not consumer:
             raise ConfigError(_OF_ANOTHER)
-        return self._attached is consumer
+        return self._consumer is not None
 
     def _attach_to(self, consumer: object, *, group_id: str, listed: Sequence[object]) -> None:
         """Accept the consumer to attach, and take its group id as application id.

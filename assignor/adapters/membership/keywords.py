@@ -6,11 +6,12 @@ checked here.
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
+from numbers import Integral, Real
 from pathlib import Path
 from types import MappingProxyType, UnionType
-from typing import Any, Final, Literal, TypedDict, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypedDict, Union, cast, get_args, get_origin
 from uuid import UUID
 
 from assignor.adapters.membership.options import option_fields
@@ -23,12 +24,20 @@ from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
 
 _MOST: Final = 80  # characters of a value that are compared with choices
+_INT: Final = 2**31 - 1
+
+FromZero = Annotated[int, 0]
+"""A whole number, 0 or more, that Kafka's `int` can be."""
+FromOne = Annotated[int, 1]
+"""A whole number, 1 or more, that Kafka's `int` can be."""
 _NAMES: Final[Mapping[Any, str]] = MappingProxyType(
     {
         bool: "True or False",
-        int: "a number",
         float: "a number",
         str: "a text",
+        Callable: "a function",
+        Sequence: "a list",
+        tuple: "a tuple",
         type(None): "None",
     }
 )
@@ -106,26 +115,40 @@ def split_keywords(
 
 
 def _check_value(name: str, value: object, kind: Any) -> None:
-    """Check a setting against its declared type: choices, True or False, numbers, text, None."""
+    """Check a setting against its declared type."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if any(_is_of(value, each) for each in kinds):
         return
-    choices = [choice for each in kinds for choice in get_args(each)]
+    choices = [choice for each in kinds if get_origin(each) is Literal for choice in get_args(each)]
     # The case of Kafka's own names differs from setting to setting.
     by_text = {choice.lower(): choice for choice in choices}
     near = difflib.get_close_matches(str(value)[:_MOST].strip().lower(), by_text, n=1)
     names = [repr(choice) for choice in choices]
-    names += [_NAMES[each] for each in kinds if each in _NAMES]
+    names += [_name_of(each) for each in kinds if get_origin(each) is not Literal]
     wanted = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     hint = f"{by_text[near[0]]!r}, the nearest of {wanted}" if near else wanted
     raise refused(name, value, hint)
 
 
 def _is_of(value: object, kind: Any) -> bool:
-    if get_origin(kind) is Literal:
-        return isinstance(value, str) and value in get_args(kind)
-    if kind is bool or kind is str:
-        return isinstance(value, kind)
-    if kind is int or kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool)
-    return value is None if kind is type(None) else True
+    """Return whether a value is of a declared type; `Any` is not checked."""
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin is Annotated:
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return is_whole and arguments[1] <= value <= _INT  # type: ignore[operator] # a number
+    if origin is Literal:
+        return isinstance(value, str) and value in arguments
+    if origin is float:
+        return not isinstance(value, bool) and isinstance(value, Real) and not isnan(value)
+    if origin is Callable:
+        return callable(value)
+    if origin is Sequence and isinstance(value, str):
+        return False
+    return origin is Any or isinstance(value, origin)
+
+
+def _name_of(kind: Any) -> str:
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin is Annotated:
+        return f"a whole number, {arguments[1]} to {_INT}"
+    return _NAMES.get(origin) or f"an instance of {origin.__name__}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from assignor.config import AssignmentConfig, refused, takes, unknown_setting
+from assignor.config import AssignmentConfig, is_path, refused, takes, unknown_setting
 from assignor.embedding import InternalTopicSettings
 from assignor.errors import ConfigError
 from assignor.levels import DEFAULT_EVERY_S, LevelSource
@@ -197,14 +197,14 @@ def member_options(
     """
     if topology is None and topologies is None:
         raise TypeError("missing argument: give topology, or topologies with its versions")
-    _check_kind(*(("topologies", topologies) if topology is None else ("topology", topology)))
+    check_option(*(("topologies", topologies) if topology is None else ("topology", topology)))
     if topology is not None and topologies is not None:
         raise ConfigError("topology and topologies are both given; leave one out")
     known = {option.name for option in option_fields()}
     for name in sorted(keywords.keys() - known):
         raise unknown_setting(name, known)
     for name, value in sorted(keywords.items()):
-        _check_kind(name, value)
+        check_option(name, value)
     settings = dict(keywords)
     given = [topology] if topology is not None else topologies or ()
     newest, *older = sorted(given, key=lambda each: -each.version)
@@ -256,8 +256,9 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     ),
     "state_dir": (
         "a path that is not empty, or None",
-        lambda value: value is None or (isinstance(value, str | Path) and str(value) != ""),
+        lambda value: value is None or is_path(value),
     ),
+    "release": ("a text, such as 'native'", lambda value: isinstance(value, str)),
     "level_source": (
         "a function without arguments that returns the finalized levels, such as GroupLevels",
         lambda value: value is None or takes(value, 0),
@@ -281,7 +282,12 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
 }
 
 
-def _check_kind(name: str, value: object) -> None:
+def check_option(name: str, value: object) -> None:
+    """Check the kind of an option's value.
+
+    Raises:
+        ConfigError: it is of another kind; the message says what to give.
+    """
     wanted, is_kind = _KINDS.get(name, ("", lambda _: True))
     if not is_kind(value):
         raise refused(name, value, wanted)

@@ -1,15 +1,44 @@
 """Which stores a task has, and which task has a store or reads a topic: from the topology."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import inf
+from typing import Any, Final
 
+from assignor.config import is_path, refused
 from assignor.embedding.state_stores.stores import StateStore
 from assignor.errors import TopologyError
 from assignor.topology import Topology
 from encoding import TaskId, shown
 
 AnyStore = StateStore[Any, Any]
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < inf
+
+
+_SETTINGS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
+    "state_dir": (
+        "a path that is not empty, or None",
+        lambda value: value is None or is_path(value),
+    ),
+    "restore_s": ("seconds, 0 or more", _is_time),
+    "cleanup_delay_s": ("seconds, 0 or more", _is_time),
+    "delete_retention_ms": ("milliseconds, 0 or more", _is_time),
+}
+
+
+def check_settings(**settings: object) -> None:
+    """Check settings of `TaskStores`.
+
+    Raises:
+        ConfigError: a value is wrong; the message says what to give.
+    """
+    for name, value in settings.items():
+        wanted, is_kind = _SETTINGS[name]
+        if not is_kind(value):
+            raise refused(name, value, wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +109,10 @@ def store_layout(
     Raises:
         TopologyError: a store is given twice, is not in the topology, or has no changelog of its
             own.
+        ConfigError: this is no topology.
         TypeError: a value is no store.
     """
-    check_kinds(stores)
+    check_kinds(topology, stores)
     parts = topology.subtopologies(application_id)
     changelogs, subtopologies = {}, {}
     for store in stores:
@@ -105,14 +135,19 @@ def store_layout(
     )
 
 
-def check_kinds(stores: Sequence[object]) -> None:
-    """Check that all values are stores.
+def check_kinds(topology: object, stores: object) -> None:
+    """Check that this is a topology, and that all values are stores.
 
     Raises:
-        TypeError: one is not.
+        ConfigError: this is no topology.
+        TypeError: a value is no store.
     """
+    if not isinstance(topology, Topology):
+        raise refused("topology", topology, "an assignor.Topology")
     if isinstance(stores, StateStore):
         raise TypeError(f"stores is one store, {stores.name!r}; give a list of stores")
+    if not isinstance(stores, Iterable):
+        raise TypeError(f"stores is {shown(repr(stores), limit=80)}; give a list of stores")
     for store in stores:
         _check_kind(store)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.state_stores.copies import TaskCopy
-from assignor.embedding.state_stores.layout import StoreLayout
+from assignor.embedding.state_stores.layout import StoreLayout, check_settings
 from assignor.embedding.state_stores.replica import Replica, rebuild_after_s
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
@@ -25,12 +25,12 @@ class LocalState:
 
     Args:
         layout: the stores.
-        path: the state directory, which may be that of the assignor; None without one.
+        state_dir: the state directory, which may be that of the assignor; None without one.
         cleanup_delay_s: how long files of tasks are kept that this member has not.
         delete_retention_ms: how long changelogs keep tombstones.
 
     Raises:
-        ConfigError: a store has files, and there is no directory.
+        ConfigError: a store has files, and there is no directory; or a value is wrong.
         StateDirectoryLocked: another process uses the directory.
         StoreError: the directory cannot be used.
     """
@@ -38,19 +38,24 @@ class LocalState:
     def __init__(
         self,
         layout: StoreLayout,
-        path: Path | None,
+        state_dir: str | Path | None,
         cleanup_delay_s: float,
         delete_retention_ms: int,
     ) -> None:
+        check_settings(
+            state_dir=state_dir,
+            cleanup_delay_s=cleanup_delay_s,
+            delete_retention_ms=delete_retention_ms,
+        )
         self._layout = layout
         self._cleanup_delay_s = cleanup_delay_s
         self._rebuild_after_s = rebuild_after_s(delete_retention_ms)
         self._idle_since_s: dict[TaskId, float] = {}
         self._idle_sums: dict[TaskId, int] = {}
         for name, store in sorted(layout.stores.items()):
-            if path is None and store.files(Path()):
+            if state_dir is None and store.files(Path()):
                 raise ConfigError(f"store {name!r} is kept in files; set state_dir=")
-        self._directory = None if path is None else LockedDirectory(path)
+        self._directory = None if state_dir is None else LockedDirectory(state_dir)
         for task in self._directory.tasks() if self._directory is not None else ():
             if any(file.exists() for file in self._files(task)):
                 self._count(task)

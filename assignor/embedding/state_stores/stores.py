@@ -38,6 +38,11 @@ class StateStore(Generic[_Key, _Value]):
     value: Serde[_Value] = field(kw_only=True)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(
+                f"name={shown(repr(self.name), limit=80)} of a store is no text, or empty; give "
+                "the name of a state store of the topology"
+            )
         for name, serde in (("key", self.key), ("value", self.value)):
             if not isinstance(serde, Serde):
                 raise TypeError(

@@ -15,7 +15,7 @@ from assignor.embedding.running_tasks import RunningTasks, listed_tasks
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.held_input import HeldInput
-from assignor.embedding.state_stores.layout import AnyStore, store_layout
+from assignor.embedding.state_stores.layout import AnyStore, check_settings, store_layout
 from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalState
 from assignor.embedding.state_stores.records import PROCESS_BYTES
 from assignor.embedding.state_stores.takeover import Takeovers
@@ -62,7 +62,7 @@ class TaskStores(RunningTasks):
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.
-        ConfigError: a store has files, and there is no `state_dir`.
+        ConfigError: a store has files, and there is no `state_dir`; or a value is wrong.
         StateDirectoryLocked: another process uses the directory.
         StoreError: the directory cannot be used.
     """
@@ -82,8 +82,8 @@ class TaskStores(RunningTasks):
     ) -> None:
         super().__init__(tell)
         self._layout = store_layout(topology, application_id, stores)
-        path = None if state_dir is None else Path(state_dir)
-        self._local = LocalState(self._layout, path, cleanup_delay_s, delete_retention_ms)
+        check_settings(restore_s=restore_s)
+        self._local = LocalState(self._layout, state_dir, cleanup_delay_s, delete_retention_ms)
         self._access = access
         self._restore_s = restore_s
         self._commit_size = COMMIT_SIZE

@@ -105,6 +105,9 @@ REFUSED = {
     "which is not a processor": lambda: (
         Topology().add_source("a", topics=["x"]).add_state_store("s", processors=["a"])
     ),
+    "state store 5 has no name; give a text": lambda: Topology().add_state_store(
+        5, processors=["a"]
+    ),
     "has no processor": lambda: Topology().add_state_store("s", processors=[]),
     "is not a valid topic name": lambda: Topology().add_source("a", topics=["no spaces"]),
     "declared twice": lambda: Topology().add_repartition_topic("r").add_repartition_topic("r"),

@@ -14,7 +14,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from assignor.adapters.admin.probe import parse_servers, split_server
+from assignor.adapters.servers import parse_servers, split_server
 from system_tests.broker import running_broker
 from tests.assignor.adapters.connections import listener, properties, run
 

@@ -2,9 +2,12 @@
 
 import asyncio
 import inspect
+import math
+import re
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import ConsumerStoppedError
 
 from assignor import ConfigError, Topology
 from assignor.adapters.aiokafka import (
@@ -20,6 +23,16 @@ from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 LIMIT_S = 60
+WRONG_SERVERS = [
+    ("", "''"),
+    ("::", "'::'"),
+    ("localhost:99999", "'localhost:99999'"),
+    (["a:1", "b:x"], "'b:x'"),
+    ([], "[]"),
+    (None, "None"),
+    (5, "5"),
+    ([5], "[5]"),
+]
 OWN_PARAMETERS = {"bootstrap_servers", "group_id", "partition_assignment_strategy"}
 DEPRECATED = {"loop", "api_version"}
 TWO_STEPS = (
@@ -94,9 +107,11 @@ def is_locked(path):
 @pytest.mark.loop
 def test_stopping_the_consumer_closes_the_assignor(servers, tmp_path):
     async def work():
-        async with made(servers, state_dir=tmp_path):
+        async with made(servers, state_dir=tmp_path) as consumer:
             assert is_locked(tmp_path)
         assert not is_locked(tmp_path)
+        with pytest.raises(ConsumerStoppedError):
+            consumer.subscribe(["lines"])
 
     run(work())
 
@@ -121,8 +136,9 @@ def test_a_program_with_two_versions_reads_the_topics_of_both(servers):
 
 def test_what_fails_leaves_no_lock_behind(tmp_path):
     async def work():
-        with pytest.raises(ValueError, match="max_poll_records"):
-            made("127.0.0.1:1", state_dir=tmp_path, max_poll_records=0)
+        wrong = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "FOO"}
+        with pytest.raises(ValueError, match="sasl_mechanism"):
+            made("127.0.0.1:1", state_dir=tmp_path, **wrong)
         assert not is_locked(tmp_path)
 
     run(work())
@@ -150,7 +166,32 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one():
         ({"auto_offset_reset": "earlyest"}, "give 'earliest', the nearest of 'earliest', 'latest'"),
         ({"security_protocol": "sasl_ssl "}, "give 'SASL_SSL', the nearest of 'PLAINTEXT', 'SSL'"),
         ({"isolation_level": 1}, "give 'read_uncommitted' or 'read_committed'"),
-        ({"session_timeout_ms": "6000"}, "session_timeout_ms='6000' is refused; give a number"),
+        (
+            {"session_timeout_ms": "6000"},
+            "session_timeout_ms='6000' is refused; give a whole",
+        ),
+        (
+            {"session_timeout_ms": math.nan},
+            "session_timeout_ms=nan is refused; give a whole",
+        ),
+        ({"session_timeout_ms": 1.5}, "give a whole number, 1 to 2147483647"),
+        ({"session_timeout_ms": 2**31}, "give a whole number, 1 to 2147483647"),
+        ({"session_timeout_ms": True}, "session_timeout_ms=True is refused"),
+        ({"max_poll_interval_ms": 0}, "max_poll_interval_ms=0 is refused; give a whole number, 1"),
+        ({"max_poll_interval_ms": math.nan}, "max_poll_interval_ms=nan is refused"),
+        ({"max_poll_records": 0}, "max_poll_records=0 is refused; give a whole number, 1"),
+        ({"max_poll_records": -1}, "max_poll_records=-1 is refused"),
+        ({"auto_commit_interval_ms": -1}, "give a whole number, 0 to"),
+        ({"value_deserializer": 5}, "value_deserializer=5 is refused; give a function"),
+        ({"key_deserializer": "utf-8"}, "key_deserializer='utf-8' is refused; give a function"),
+        ({"ssl_context": 5}, "ssl_context=5 is refused; give an instance of SSLContext or None"),
+        ({"release": 5}, "release=5 is refused; give a text, such as 'native'"),
+        ({"state_dir": "a\0b"}, "is refused; give a path that is not empty, or None"),
+        ({"bootstrap_servers": "PLAINTEXT://a:1"}, "bootstrap_servers='PLAINTEXT://a:1' is"),
+        *(
+            ({"bootstrap_servers": servers}, f"bootstrap_servers={re.escape(shown)} is refused")
+            for servers, shown in WRONG_SERVERS
+        ),
         ({"group_instance_id": 7}, "group_instance_id=7 is refused; give a text or None"),
         ({"enable_auto_commit": "false"}, "give True or False"),
         ({"topologies": [TOPOLOGY]}, "topology and topologies are both given"),
@@ -159,7 +200,13 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one():
 )
 def test_a_wrong_option_is_refused_before_a_broker_is_asked(options, why):
     with pytest.raises(ConfigError, match=why):
-        made("127.0.0.1:1", **options)
+        made(
+            **{"servers": "127.0.0.1:1"}
+            | {
+                "servers" if name == "bootstrap_servers" else name: value
+                for name, value in options.items()
+            }
+        )
 
 
 def test_typed_settings_are_those_of_the_client():

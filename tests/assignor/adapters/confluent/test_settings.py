@@ -98,6 +98,8 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
     ("more", "why"),
     [
         ({"bootstrap.servers": ""}, "bootstrap.servers is missing"),
+        ({"bootstrap.servers": ","}, "bootstrap.servers=',' is refused; give host:port"),
+        ({"bootstrap.servers": "a:1,b:99999"}, "bootstrap.servers='b:99999' is refused"),
         ({"group.protocol": "consumer"}, "group.protocol='consumer' is not supported"),
         ({"group.protocol.type": "connect"}, "group.protocol.type='connect' is not supported"),
         ({"group.remote.assignor": "uniform"}, "group.remote.assignor is not supported"),

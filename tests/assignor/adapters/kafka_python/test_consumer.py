@@ -1,7 +1,9 @@
 """`streams_consumer` of kafka-python: a consumer that is ready to poll."""
 
 import inspect
+import math
 import os
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -10,7 +12,8 @@ import pytest
 from filelock import FileLock, Timeout
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.errors import KafkaError
+from kafka.errors import IllegalStateError, KafkaError
+from kafka.serializer import Deserializer
 
 from assignor import ConfigError, Topology, TopologyError
 from assignor.adapters.kafka_python import (
@@ -26,6 +29,16 @@ from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 LIMIT_S = 60
+WRONG_SERVERS = [
+    ("", "''"),
+    ("::", "'::'"),
+    ("localhost:99999", "'localhost:99999'"),
+    (["a:1", "b:x"], "'b:x'"),
+    ([], "[]"),
+    (None, "None"),
+    (5, "5"),
+    ([5], "[5]"),
+]
 OWN_PARAMETERS = {"bootstrap_servers", "group_id", "partition_assignment_strategy"}
 TWO_STEPS = (
     Topology()
@@ -37,6 +50,11 @@ TWO_STEPS = (
     .add_processor("count", parents=["again"])
     .add_state_store("counts", processors=["count"])
 )
+
+
+class SimpleDeserializer(Deserializer):
+    def deserialize(self, topic, headers, data):
+        return data
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +142,8 @@ def test_closing_the_consumer_closes_the_assignor(made, tmp_path):
         consumer.close()
         assert is_free(tmp_path)
     consumer.close()
+    with pytest.raises(IllegalStateError, match="closed"):
+        consumer.subscribe(["lines"])
 
 
 @pytest.mark.loop
@@ -173,7 +193,38 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
         ({"auto_offset_reset": "earlyest"}, "give 'earliest', the nearest of 'earliest', 'latest'"),
         ({"security_protocol": "sasl_ssl "}, "give 'SASL_SSL', the nearest of 'PLAINTEXT', 'SSL'"),
         ({"isolation_level": 1}, "give 'read_uncommitted' or 'read_committed'"),
-        ({"session_timeout_ms": "6000"}, "session_timeout_ms='6000' is refused; give a number"),
+        (
+            {"session_timeout_ms": "6000"},
+            "session_timeout_ms='6000' is refused; give a whole",
+        ),
+        (
+            {"session_timeout_ms": math.nan},
+            "session_timeout_ms=nan is refused; give a whole",
+        ),
+        ({"session_timeout_ms": 1.5}, "give a whole number, 1 to 2147483647"),
+        ({"session_timeout_ms": 2**31}, "give a whole number, 1 to 2147483647"),
+        ({"session_timeout_ms": True}, "session_timeout_ms=True is refused"),
+        ({"max_poll_interval_ms": 0}, "max_poll_interval_ms=0 is refused; give a whole number, 1"),
+        ({"max_poll_interval_ms": math.nan}, "max_poll_interval_ms=nan is refused"),
+        ({"max_poll_records": 0}, "max_poll_records=0 is refused; give a whole number, 1"),
+        ({"max_poll_records": -1}, "max_poll_records=-1 is refused"),
+        ({"auto_commit_interval_ms": -1}, "give a whole number, 0 to"),
+        ({"value_deserializer": 5}, "value_deserializer=5 is refused; give a function"),
+        ({"key_deserializer": "utf-8"}, "key_deserializer='utf-8' is refused; give a function"),
+        ({"ssl_context": 5}, "ssl_context=5 is refused; give an instance of SSLContext or None"),
+        ({"release": 5}, "release=5 is refused; give a text, such as 'native'"),
+        ({"state_dir": "a\0b"}, "is refused; give a path that is not empty, or None"),
+        *(
+            ({"bootstrap_servers": servers}, f"bootstrap_servers={re.escape(shown)} is refused")
+            for servers, shown in WRONG_SERVERS
+        ),
+        ({"consumer_timeout_ms": math.nan}, "consumer_timeout_ms=nan is refused; give a number"),
+        ({"selector": 5}, "selector=5 is refused; give a function"),
+        ({"metric_reporters": 5}, "metric_reporters=5 is refused; give a list"),
+        ({"api_version": "x"}, "api_version='x' is refused; give a tuple or None"),
+        ({"fallback_assignors": 5}, "fallback_assignors=5 is refused; give a list"),
+        ({"fallback_assignors": [5]}, r"such as \[RangePartitionAssignor\]"),
+        ({"fallback_assignors": "range"}, r"such as \[RangePartitionAssignor\]"),
         ({"group_instance_id": 7}, "group_instance_id=7 is refused; give a text or None"),
         ({"enable_auto_commit": "false"}, "give True or False"),
         ({"topologies": [TOPOLOGY]}, "topology and topologies are both given"),
@@ -182,7 +233,27 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
 )
 def test_a_wrong_option_is_refused_before_a_broker_is_asked(options, why):
     with pytest.raises(ConfigError, match=why):
-        streams_consumer(TOPOLOGY, bootstrap_servers="127.0.0.1:1", **{"group_id": "app"} | options)
+        streams_consumer(
+            TOPOLOGY, **{"bootstrap_servers": "127.0.0.1:1", "group_id": "app"} | options
+        )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"consumer_timeout_ms": -1},
+        {"consumer_timeout_ms": math.inf},
+        {"value_deserializer": bytes.decode, "key_deserializer": SimpleDeserializer()},
+        {"bootstrap_servers": "PLAINTEXT://a:1, [::1]:9092,b,::1,"},
+        {"bootstrap_servers": ("a:1", "b")},
+    ],
+)
+def test_what_the_client_can_use_is_accepted(options):
+    consumer_options(
+        {name: value for name, value in options.items() if name != "bootstrap_servers"},
+        group_id="app",
+        bootstrap_servers=options.get("bootstrap_servers", "a:1"),
+    )
 
 
 def test_a_group_id_of_none_is_refused():

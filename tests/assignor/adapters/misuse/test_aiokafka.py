@@ -4,6 +4,7 @@ aiokafka turns what an assignor raises while a consumer starts into a `KafkaErro
 """
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -154,6 +155,22 @@ def test_an_assignor_that_the_consumer_was_not_made_with_is_refused_by_attach(se
         async with consumer(servers, listed) as member:
             with pytest.raises(ConfigError, match="not with this instance"):
                 other.attach(member)
+
+    run(work())
+
+
+def test_what_is_no_consumer_or_no_event_is_refused_and_so_is_a_closed_assignor(servers):
+    async def work():
+        assignor = StreamsAssignor(TOPOLOGY)
+        with pytest.raises(TypeError, match="NoneType is in no group"):
+            assignor.attach(None)
+        async with consumer(servers, assignor) as member:
+            assignor.attach(member)
+            with pytest.raises(ConfigError, match=r"is refused; give an asyncio\.Event"):
+                await anext(polled(member, stop=threading.Event()))
+            assignor.close()
+            with pytest.raises(ConfigError, match="this StreamsAssignor is closed"):
+                assignor.attach(member)
 
     run(work())
 

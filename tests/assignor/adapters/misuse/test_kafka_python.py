@@ -171,6 +171,26 @@ def test_a_second_attach_of_the_same_consumer_changes_nothing(servers):
         poll_until([member], lambda: assignor.tasks.active)
 
 
+def test_what_is_no_consumer_is_refused_by_attach_and_so_is_a_closed_assignor(servers):
+    assignor = StreamsAssignor(TOPOLOGY)
+    with pytest.raises(TypeError, match="NoneType has no group coordinator"):
+        assignor.attach(None)
+    with consumer(servers, assignor) as member:
+        assignor.close()
+        with pytest.raises(ConfigError, match="this StreamsAssignor is closed; create another"):
+            assignor.attach(member)
+
+
+def test_polled_refuses_what_is_no_consumer_and_no_event(servers):
+    with pytest.raises(ConfigError, match="has no StreamsAssignor"):
+        next(polled(5))
+    with (
+        streams_consumer(TOPOLOGY, group_id=GROUP, bootstrap_servers=servers) as member,
+        pytest.raises(ConfigError, match=r"stop=5 is refused; give a threading\.Event"),
+    ):
+        next(polled(member, stop=5))
+
+
 def test_a_consumer_of_stock_assignors_is_refused_by_polled(servers):
     with (
         consumer(servers, RoundRobinPartitionAssignor) as member,

@@ -1,5 +1,6 @@
 """What cannot work is one sentence: stores, directories, and uses at the wrong time."""
 
+import math
 import subprocess
 import sys
 
@@ -123,9 +124,35 @@ def test_what_is_no_store_is_refused(cluster):
     for stores, why in (
         (["counts"], "'counts' is of type str, no state store"),
         (OTHER, "stores is one store, 'other'; give a list of stores"),
+        (5, "stores is 5; give a list of stores"),
     ):
         with pytest.raises(TypeError, match=why):
             TaskStores(TOPOLOGY, stores, application_id="app", access=Access(cluster, Steps()))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"topology": None}, "topology=None is refused; give an assignor.Topology"),
+        ({"state_dir": 5}, "state_dir=5 is refused; give a path"),
+        ({"state_dir": ""}, "state_dir='' is refused; give a path"),
+        ({"state_dir": "a\0"}, "is refused; give a path"),
+        ({"restore_s": math.nan}, "restore_s=nan is refused; give seconds"),
+        ({"cleanup_delay_s": "x"}, "cleanup_delay_s='x' is refused; give seconds"),
+        ({"delete_retention_ms": -1}, "delete_retention_ms=-1 is refused; give milliseconds"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_refused(cluster, options, why):
+    given = {"topology": TOPOLOGY, "stores": [], "application_id": "app"} | options
+    with pytest.raises(ConfigError, match=why):
+        TaskStores(access=Access(cluster, Steps()), **given)
+
+
+@pytest.mark.parametrize("name", [5, None, b"counts", ""])
+@pytest.mark.parametrize("kind", [SqliteStore, DictStore])
+def test_a_store_has_a_name(kind, name):
+    with pytest.raises(TypeError, match="of a store is no text, or empty; give the name of"):
+        kind(name, key=TEXT, value=JSON)
 
 
 def test_a_state_that_is_kept_beyond_its_record_is_refused(cluster, member):
