@@ -1,0 +1,151 @@
+"""Parts of the consumer alone, without a broker: commits, lost partitions, pauses, the end."""
+
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError
+from confluent_kafka import TopicPartition as Position
+
+from assignor.adapters.confluent.commits import Commits
+from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
+from assignor.adapters.confluent.member import ConfluentMember
+from assignor.adapters.confluent.processing import _pause
+from assignor.adapters.confluent.serving import Serving
+from assignor.adapters.confluent.settings import divided
+from encoding import TopicPartition
+
+SETTINGS = divided({"bootstrap.servers": "a:1", "group.id": "g", "enable.auto.offset.store": False})
+FIRST, SECOND, THIRD = (TopicPartition("words", number) for number in range(3))
+UNKNOWN = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+
+@pytest.fixture
+def mailbox():
+    return Mailbox()
+
+
+@pytest.fixture
+def commits(mailbox):
+    """Commits with two stored offsets; nothing is sent."""
+    made = Commits(SETTINGS, mailbox)
+    made.stored.store([Position(*FIRST, 5), Position(*SECOND, 7)])
+    return made
+
+
+def newer(commits):
+    return [(each.partition, each.offset) for each in commits.stored.newer()]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("outcome", "left"),
+    [
+        ({}, []),
+        ({FIRST: UNKNOWN}, [(0, 5)]),
+        ({FIRST: UNKNOWN, SECOND: UNKNOWN}, [(0, 5), (1, 7)]),
+    ],
+)
+def test_what_a_broker_refused_is_committed_again(commits, is_async, outcome, left):
+    commits.submit(commits.stored.newer(), is_async=is_async).finish(outcome)
+    assert newer(commits) == left
+
+
+def test_what_no_broker_took_is_committed_again(commits):
+    commits.submit(commits.stored.newer(), is_async=False).fail(UNKNOWN)
+    assert newer(commits) == [(0, 5), (1, 7)]
+
+
+@pytest.mark.parametrize(("change", "is_lost"), [(Change.LOST, False), (Change.REVOKED, True)])
+def test_nothing_is_committed_later_of_lost_partitions(mailbox, commits, change, is_lost):
+    serving = Serving(SETTINGS, mailbox, commits, lambda: is_lost)
+    serving.read = serving.owned = frozenset({FIRST})
+    left = []
+    reader = SimpleNamespace(incremental_unassign=left.extend)
+    mailbox.post(Rebalanced(change=change, partitions=(FIRST,), served=lambda: None))
+    assert serving.serve(reader) is None
+    assert left == [Position(*FIRST)]
+    assert newer(commits) == [(1, 7)]
+    assert (serving.read, serving.owned) == (frozenset(), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("waiting", "paused", "pauses", "resumes"),
+    [
+        ({FIRST, THIRD}, set(), [FIRST], []),
+        # A partition that was assigned again is not paused any more.
+        ({FIRST}, {FIRST}, [FIRST], []),
+        (set(), {FIRST, THIRD}, [], [FIRST]),
+        ({SECOND}, {FIRST}, [SECOND], [FIRST]),
+        (set(), set(), [], []),
+    ],
+)
+def test_partitions_of_tasks_that_are_not_restored_are_paused(waiting, paused, pauses, resumes):
+    calls = SimpleNamespace(paused=[], resumed=[])
+    consumer = SimpleNamespace(
+        _serving=SimpleNamespace(read=frozenset({FIRST, SECOND})),
+        pause=calls.paused.extend,
+        resume=calls.resumed.extend,
+    )
+    assert _pause(consumer, frozenset(waiting), frozenset(paused)) == set(pauses)
+    assert calls.paused == [Position(*each) for each in pauses]
+    assert calls.resumed == [Position(*each) for each in resumes]
+
+
+class Given:
+    """A handover that is served, abandoned or late, at the second look."""
+
+    def __init__(self, *, has_partitions=True, is_served=True, late_s=0.0):
+        self.has_partitions, self.is_served, self._late_s = has_partitions, is_served, late_s
+        self.changes, self.looks, self.has_left = [], 0, False
+
+    def post(self, change, served):
+        self.changes.append(change)
+        self.served = served
+        return self.has_partitions
+
+    @property
+    def is_abandoned(self):
+        self.looks += 1
+        assert self.has_partitions, "it waits for what nobody serves"
+        if self.looks > 1 and self.is_served:
+            self.served()
+        return self.looks > 1 and not self.is_served
+
+    def late_s(self):
+        return self._late_s
+
+    def leave_if_late(self):
+        self.has_left = True
+
+
+@pytest.fixture
+def revoked(mailbox, commits):
+    """Have a member give up everything; return what it was told to."""
+
+    def revoke(given, *, is_lost=False, closes=False):
+        member = ConfluentMember(SETTINGS, None, mailbox, commits, None)
+        generation = SimpleNamespace(is_lost=lambda: is_lost)
+        member._consumer = SimpleNamespace(
+            _coordinator=SimpleNamespace(_generation=generation),
+            _net=SimpleNamespace(run=lambda call: call()),
+        )
+        member._wanted.closes = closes
+        member._revoke_all(given)
+        return given.changes, given.has_left
+
+    return revoke
+
+
+def test_a_member_that_ends_waits_for_its_application(revoked):
+    assert revoked(Given()) == ([Change.REVOKED], False)
+    assert revoked(Given(is_served=False)) == ([Change.REVOKED], False)
+    assert revoked(Given(), is_lost=True) == ([Change.LOST], False)
+
+
+def test_a_member_without_partitions_ends_at_once(revoked):
+    assert revoked(Given(has_partitions=False)) == ([Change.REVOKED], False)
+
+
+def test_a_slow_application_loses_its_partitions_unless_it_closes(revoked):
+    assert revoked(Given(late_s=1.0)) == ([Change.REVOKED], True)
+    assert revoked(Given(late_s=1.0), closes=True) == ([Change.REVOKED], False)
