@@ -29,7 +29,7 @@ from assignor.stores import (
     read_reached,
     write_reached,
 )
-from encoding import TaskId
+from encoding import TaskId, shown
 from probing.persisted_formats import PersistedSettings
 from probing.topologies import Reached
 
@@ -69,17 +69,19 @@ class LockedDirectory:
             StoreError: the directory cannot be created or locked, or it is a dangling symbolic
                 link.
         """
-        check_links(Path(path).absolute())
-        self.path = Path(path).resolve()
+        self.path = Path(path)
         try:
+            check_links(self.path.absolute())
+            self.path = self.path.resolve()
             self.path.mkdir(parents=True, exist_ok=True)
             # A singleton per path and process: it counts its users, so that consumers share it.
             self._lock = FileLock(self.path / _LOCK, is_singleton=True, thread_local=False)
             self._lock.acquire(timeout=0)
         except Timeout:
             raise StateDirectoryLocked(str(self.path)) from None
-        except OSError as error:
-            raise StoreError(f"state directory {self.path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # a ValueError: the path has a NUL
+            why = getattr(error, "strerror", None) or error
+            raise StoreError(f"state directory {shown(str(self.path))}: {why}") from error
         self._closed = False
         with _files_lock:
             self._files = _files.setdefault(self.path, _Files())

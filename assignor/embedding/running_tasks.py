@@ -33,24 +33,25 @@ class RunningTasks(TasksListener):
             raise refused("tell", tell, "a function of a sentence")
         self._tell = tell
         self._lock = threading.Lock()
+        self._worker: int | None = None  # thread that is in `working`
         self.active = self.standby = self.fresh = _NONE
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Record the assignment; active tasks that did not run here before are fresh."""
-        with self._lock:
+        with self._locked():
             self.fresh = (self.fresh | (active.keys() - self.active)) & active.keys()
             self.active, self.standby = frozenset(active), frozenset(standby)
         self._tell(f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}")
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Remove the tasks, after the current batch."""
-        with self._lock:
+        with self._locked():
             self.active = self.active - active.keys()
             self.standby = self.standby - standby.keys()
 
     def restoring_tasks(self) -> AbstractSet[TaskId]:
         """Return the fresh tasks, also those that are given up before a join and come back."""
-        with self._lock:
+        with self._locked():
             return self.fresh
 
     def on_error(self, why: str) -> None:
@@ -59,7 +60,7 @@ class RunningTasks(TasksListener):
 
     def tasks(self) -> tuple[AbstractSet[TaskId], AbstractSet[TaskId]]:
         """Return the fresh and the standby tasks, consistently."""
-        with self._lock:
+        with self._locked():
             return self.fresh & self.active, self.standby
 
     @contextmanager
@@ -68,10 +69,29 @@ class RunningTasks(TasksListener):
 
         Args:
             restored: tasks whose state is now restored.
+
+        Raises:
+            RuntimeError: this thread is in such a block already, and would wait for itself; so do
+                the other methods.
         """
-        with self._lock:
+        with self._locked():
             self.fresh = self.fresh - restored
-            yield self.active - self.fresh
+            self._worker = threading.get_ident()
+            try:
+                yield self.active - self.fresh
+            finally:
+                self._worker = None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Take the lock, which this thread does not have yet."""
+        if self._worker == threading.get_ident():
+            raise RuntimeError(
+                "these tasks were used in a function that processes records of them, where the use "
+                "would wait for itself; do it once the function has returned, where poll is called"
+            )
+        with self._lock:
+            yield
 
 
 def listed_tasks(tasks: Iterable[TaskId]) -> str:

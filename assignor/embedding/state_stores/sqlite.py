@@ -19,7 +19,7 @@ from uuid import UUID
 from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
 from assignor.embedding.state_stores.tables import NO_PROGRESS, Progress, not_held
 from assignor.stores import StoreError
-from encoding import TopicPartition
+from encoding import TopicPartition, shown
 
 SUFFIXES: Final = ("", "-wal", "-shm")
 """Endings of the files of one table, after its name."""
@@ -46,6 +46,7 @@ _NO_DESCRIPTOR: Final = (
     "cannot be opened: this process has no file descriptors left; raise its limit (ulimit -n): "
     "each task needs three for each SqliteStore"
 )
+_PROGRESS: Final = (str, int, int, int, bytes, bytes, int)  # types of its columns
 _TOPIC: Final = "select id from topic"
 _CREATE: Final = (
     "create table items (key blob primary key, value blob not null) without rowid",
@@ -160,6 +161,8 @@ class SqliteTable:
         [row] = connection.execute(
             "select topic, partition, position, epoch, process, last_commit, saved_ms from progress"
         )
+        if tuple(map(type, row)) != _PROGRESS or row[2] < 0:
+            raise ValueError(f"its progress is {shown(repr(row))}")
         if (row[0], row[1]) != tuple(changelog):
             raise StoreError(
                 f"{self._path} is a copy of {row[0]}-{row[1]}, not of {changelog.topic}-"

@@ -108,6 +108,12 @@ def test_a_path_that_is_a_file_is_a_sentence(tmp_path):
         ProcessDirectory(tmp_path / "state")
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_a_path_that_no_directory_can_have_is_a_sentence(tmp_path, name):
+    with pytest.raises(StoreError, match=r"state directory .*: (File name too long|embedded null)"):
+        ProcessDirectory(tmp_path / name)
+
+
 def test_state_of_a_task_has_a_directory_of_the_tasks_name(tmp_path):
     place = ProcessDirectory(tmp_path)
     assert place.open_task(TaskId(0, 1)) == tmp_path.resolve() / "0_1"

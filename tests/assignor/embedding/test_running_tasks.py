@@ -1,6 +1,7 @@
 """Tasks shared by two threads: new until restored, revoked only between batches."""
 
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -72,6 +73,26 @@ def test_a_task_is_revoked_after_the_batch_under_way():
         assert revoker.is_alive()
         assert active == {TASK_1}
     revoker.join(30)
+    assert tasks.active == set()
+
+
+def test_uses_in_the_batch_under_way_are_refused_where_they_would_wait_for_themselves():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    uses = (
+        tasks.tasks,
+        tasks.restoring_tasks,
+        tasks.working().__enter__,
+        lambda: tasks.on_tasks_revoked({TASK_1: ()}, {}),
+    )
+    with tasks.working({TASK_1}):
+        for use in uses:
+            with pytest.raises(RuntimeError, match="where the use would wait for itself; do it"):
+                use()
+    assert tasks.tasks() == (set(), set())
+    with suppress(KeyError), tasks.working():
+        raise KeyError
+    tasks.on_tasks_revoked({TASK_1: ()}, {})
     assert tasks.active == set()
 
 

@@ -131,6 +131,15 @@ def no_progress(path):
         connection.commit()
 
 
+def progress_with(column, value):
+    def damage(path):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"update progress set {column} = ?", (value,))  # noqa: S608 no input
+            connection.commit()
+
+    return damage
+
+
 def directory(path):
     path.unlink()
     path.mkdir()
@@ -146,6 +155,20 @@ def directory(path):
         (later_release, r"counts\.db has format 2, this release reads 1; start the release"),
         (other_changelog, r"is a copy of app-counts-changelog-2, not of app-counts-changelog-1"),
         (no_progress, r"counts\.db cannot be used; delete the file"),
+        *(
+            (
+                progress_with(column, value),
+                r"counts\.db cannot be used; delete .*its progress is \(",
+            )
+            for column, value in (
+                ("position", "many"),
+                ("position", -5),
+                ("epoch", "one"),
+                ("process", "text"),
+                ("last_commit", 5),
+                ("saved_ms", "now"),
+            )
+        ),
         (directory, r"counts\.db cannot be opened; check the directory"),
     ],
 )
