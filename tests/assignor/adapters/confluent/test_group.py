@@ -164,22 +164,6 @@ def test_partitions_beside_the_groups_own_stay_through_rebalances(broker, consum
     assert numbers(member.assignment()) == calls.owned
 
 
-def test_a_partition_that_the_application_reads_cannot_be_the_groups(consumer):
-    member = consumer()
-    member.incremental_assign([TopicPartition("words", 0, 0), TopicPartition("other", 0, 0)])
-    with pytest.raises(
-        KafkaException, match=r"words \[0\] is assigned by this application"
-    ) as raised:
-        member.subscribe(["words"])
-    assert raised.value.args[0].code() == KafkaError._CONFLICT
-    member.incremental_unassign([TopicPartition("words", 0)])
-    member.subscribe(["words"])
-    with pytest.raises(KafkaException, match="is not assigned to this consumer now") as raised:
-        member.incremental_assign([TopicPartition("words", 0, 0)])
-    assert raised.value.args[0].code() == KafkaError._ASSIGNMENT_LOST
-    poll_until(lambda: len(member.assignment()) == 5, member)
-
-
 def test_a_refused_unassignment_changes_nothing(broker, consumer):
     first, second = Calls(), Calls()
     member = consumer()

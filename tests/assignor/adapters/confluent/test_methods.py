@@ -6,7 +6,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from assignor.adapters.confluent import Consumer
 from tests.assignor.adapters.confluent.harness import poll_until, servers_of
@@ -74,3 +74,19 @@ def test_credentials_reach_the_members_next_connections(broker, consumer):
     assert (config["sasl_plain_username"], config["sasl_plain_password"]) == ("me", "first")
     member.set_sasl_credentials("you", "second")
     assert (config["sasl_plain_username"], config["sasl_plain_password"]) == ("you", "second")
+
+
+def test_a_partition_that_the_application_reads_cannot_be_the_groups(consumer):
+    member = consumer()
+    member.incremental_assign([TopicPartition("words", 0, 0), TopicPartition("other", 0, 0)])
+    with pytest.raises(
+        KafkaException, match=r"words \[0\] is assigned by this application"
+    ) as raised:
+        member.subscribe(["words"])
+    assert raised.value.args[0].code() == KafkaError._CONFLICT
+    member.incremental_unassign([TopicPartition("words", 0)])
+    member.subscribe(["words"])
+    with pytest.raises(KafkaException, match="is not assigned to this consumer now") as raised:
+        member.incremental_assign([TopicPartition("words", 0, 0)])
+    assert raised.value.args[0].code() == KafkaError._ASSIGNMENT_LOST
+    poll_until(lambda: len(member.assignment()) == 5, member)
