@@ -50,11 +50,14 @@ class ClusterKnowledge:
 
 
 class ClusterWatch:
-    """Facts about the cluster for one member; no method waits for the cluster.
+    """Facts about the cluster for one member; no method but `knowledge` waits for the cluster.
 
     Args:
         subtopologies: subtopologies of the application.
         settings: how internal topics are created; None: they are neither created nor checked.
+
+    Attributes:
+        patience_s: how long `knowledge` may wait for end offsets that replace old ones.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class ClusterWatch:
         self._provider: InternalTopicManager | None = None
         self._used = NOTHING_FOUND
         self._waits = False
+        self.patience_s = 0.0
         self._begin: Callable[[], None] | None = None
 
     @property
@@ -130,7 +134,7 @@ class ClusterWatch:
             return ClusterKnowledge(
                 partition_counts=partition_counts, waits={}, end_offset_sums=None
             )
-        self._used = facts = self._provider.facts()
+        self._used = facts = self._provider.facts(patience_s=self.patience_s)
         counts = {t: n or facts.partition_counts.get(t, 0) for t, n in partition_counts.items()}
         try:
             parts, plan = self._subtopologies, plan_tasks(self._subtopologies, counts)

@@ -2,8 +2,8 @@
 
 The thread keeps one value, `LeaderFacts`, up to date: partition counts of source topics, internal
 topics (which it creates while this member leads), and changelog end offsets. The client's thread
-reads the value, can request a new one, and never waits. Lags that are not known in time count as
-unknown (KIP-441).
+reads the value and can request a new one. It never waits, but for end offsets that have become old,
+for as long as it says. Lags that are not known in time count as unknown (KIP-441).
 """
 
 import threading
@@ -33,6 +33,9 @@ _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 60.0
 # Shortest time between two queries, however often the group rebalances.
 _LEAST_BETWEEN_S = 0.1
+# Older end offsets are read again if the leader may wait: by old ones, a copy counts as caught up
+# that lacks what was written since. (Kafka Streams' leader reads them in every rebalance.)
+_OFFSETS_FRESH_S = 1.0
 # Older end offsets are not used to compute lags.
 _OFFSETS_MAX_AGE_S = 30.0
 # A leader queries this often, so that an unexpected rebalance finds recent end offsets.
@@ -40,7 +43,7 @@ _LEADER_EVERY_S = 10.0
 
 
 class InternalTopicManager:
-    """A thread that creates internal topics and updates `LeaderFacts`; no method waits for it.
+    """A thread that creates internal topics and updates `LeaderFacts`; only `facts` may wait.
 
     Args:
         connect: opens a connection; called on the thread, and again after a failure.
@@ -84,9 +87,21 @@ class InternalTopicManager:
         """Start the thread."""
         self._thread.start()
 
-    def facts(self) -> LeaderFacts:
-        """Return what is known now, without waiting."""
+    def facts(self, *, patience_s: float = 0.0) -> LeaderFacts:
+        """Return what is known.
+
+        Args:
+            patience_s: how long to wait for newer end offsets if the known ones are old. Nothing
+                waits for the first ones: their topics may not exist yet.
+        """
         with self._changed:
+            is_old = self._now() - self._offsets_at > _OFFSETS_FRESH_S
+            if patience_s and is_old and self._facts.end_offsets is not None:
+                before, self._asked = self._offsets_at, True
+                self._changed.notify_all()
+                self._changed.wait_for(
+                    lambda: self._closed or self._offsets_at > before, patience_s
+                )
             if self._now() - self._offsets_at > _OFFSETS_MAX_AGE_S:
                 return replace(self._facts, end_offsets=None)
             return self._facts
@@ -189,10 +204,12 @@ class InternalTopicManager:
         is_outdated = self._publish(counts, topics)
         self._warn(setting_warnings(self._subtopologies, found, self._settings))
         try:
+            asked_at = self._now()
             ends = self._ends(access, plan.partition_counts, topics)
             with self._changed:
                 self._facts = replace(self._facts, end_offsets=ends)
-                self._offsets_at = self._now()
+                self._offsets_at = asked_at
+                self._changed.notify_all()
         finally:
             # Tasks can run without end offsets; only their lags are unknown.
             if is_outdated:

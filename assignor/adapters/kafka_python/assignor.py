@@ -1,10 +1,11 @@
 """The assignor inside a kafka-python (3.0 or newer) consumer.
 
 kafka-python calls `metadata`, `assign` and `on_assignment` on the consumer's I/O thread, while the
-application waits in `poll`. None of them waits for the cluster.
+application waits in `poll`. `assign` waits up to a second for the cluster, if the end offsets that
+the leader knows are old; the others never do.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -28,6 +29,9 @@ from assignor.adapters.kafka_python.wire import (
     to_wire,
 )
 from assignor.adapters.membership import EmbeddedMember
+
+# Much less than the shortest session timeout of a broker's defaults, 6 s.
+_PATIENCE_S: Final = 1.0
 
 
 class StreamsAssignor(EmbeddedMember):
@@ -77,6 +81,7 @@ class StreamsAssignor(EmbeddedMember):
         self._membership.connect(self._port)
         if config:
             settings = admin_settings(config)
+            self._membership.resources.cluster.patience_s = _PATIENCE_S
             self._membership.watch_cluster(lambda: KafkaAdminAccess(settings, group_id=group_id))
 
     @property

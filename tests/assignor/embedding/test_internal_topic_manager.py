@@ -167,6 +167,33 @@ def test_ends_that_are_too_old_are_unknown(provider_of):
     assert provider.facts().topics, "that a topic is there stays known"
 
 
+def test_whoever_may_wait_gets_end_offsets_that_are_not_old(provider_of):
+    now = [0.0]
+    cluster = Cluster(words=4, **{CHANGELOG: 4})
+    provider = provider_of(cluster, now=lambda: now[0])
+    # Nothing waits for the first end offsets.
+    assert provider.facts(patience_s=LIMIT_S).end_offsets is None
+    provider.join()
+    until(lambda: provider.facts().end_offsets)
+    cluster.ends = 6
+    assert set(provider.facts(patience_s=LIMIT_S).end_offsets.values()) == {5}
+    now[0] = 1.1
+    assert set(provider.facts().end_offsets.values()) == {5}
+    assert set(provider.facts(patience_s=LIMIT_S).end_offsets.values()) == {6}
+
+
+def test_of_a_cluster_that_is_slow_the_known_end_offsets_are_used(provider_of):
+    now = [0.0]
+    cluster = Cluster(words=4, **{CHANGELOG: 4})
+    provider = provider_of(cluster, now=lambda: now[0])
+    provider.join()
+    until(lambda: provider.facts().end_offsets)
+    now[0] = 1.1
+    cluster.gate.clear()
+    assert set(provider.facts(patience_s=0.01).end_offsets.values()) == {5}
+    cluster.gate.set()
+
+
 def test_a_table_ends_where_the_group_committed(provider_of):
     parts = (
         Topology()

@@ -1,12 +1,13 @@
 """A member with cluster facts, a state directory and queries; the cluster is in memory."""
 
+import threading
 from uuid import UUID
 
 import pytest
 
 from assignor import MissingSourceTopic, TasksListener, Topology, TopologyError
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.embedding import ProcessDirectory
+from assignor.embedding import ProcessDirectory, internal_topic_manager
 from assignor.stores import StoreError
 from assignor.stores.persisted import PROCESS_NAME
 from encoding import AssignorError, HostInfo, TaskId, decode_subscription
@@ -19,7 +20,7 @@ from tests.assignor.adapters.members import (
     joined,
     on_the_wire,
 )
-from tests.assignor.embedding.clusters import CHANGELOG, Cluster, until
+from tests.assignor.embedding.clusters import CHANGELOG, LIMIT_S, Cluster, until
 
 TOPOLOGY = (
     Topology()
@@ -45,11 +46,12 @@ class Listener(TasksListener):
 def member():
     made = []
 
-    def make(cluster=None, **options):
+    def make(cluster=None, *, patience_s=0.0, **options):
         assignor = StreamsAssignor(TOPOLOGY, application_id="app", **options)
         coordinator = Coordinator()
         assignor.attach(consumer_with(coordinator))
         if cluster is not None:
+            assignor._membership.resources.cluster.patience_s = patience_s
             assignor._membership.watch_cluster(lambda: cluster)
         made.append(assignor)
         return assignor, coordinator
@@ -110,6 +112,27 @@ def test_a_cluster_that_is_slow_delays_no_answer(member):
     rebalance(assignor)
     assert not assignor.tasks.active
     cluster.gate.set()
+
+
+def test_by_end_offsets_from_before_the_state_was_written_no_task_moves(member, monkeypatch):
+    monkeypatch.setattr(internal_topic_manager, "_OFFSETS_FRESH_S", 0.0)
+    cluster = Cluster(words=2, **{CHANGELOG: 2})
+    leader, _ = member(cluster, patience_s=LIMIT_S, process_id=UUID(int=1))
+    cluster.ends = 0
+    leader.metadata({"words"})
+    until(lambda: leader._membership.resources.cluster.knowledge({"words": 2}).end_offset_sums)
+    rebalance(leader)
+    assert sorted(leader.tasks.active) == TASKS
+    # The leader joins last: it decides before the query of its join has ended.
+    cluster.ends = 36_000
+    cluster.gate.clear()
+    new, _ = member(process_id=UUID(int=2))
+    opening = threading.Timer(0.1, cluster.gate.set)
+    opening.start()
+    rebalance(leader, new)
+    opening.join()
+    assert sorted(leader.tasks.active) == TASKS
+    assert len(new.tasks.standby) == 1, "it is built first, as a warm-up"
 
 
 @pytest.mark.parametrize("options", [{"internal_topics": None}, {"release": "3.9"}])
