@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assignor.placement.bands import thread_bands
-from assignor.placement.standbys.final_copies import Standbys
+from assignor.placement.standbys.final_copies import Standbys, has_few_tasks
 from assignor.placement.state import GroupState, IntArray
 
 OVERLOAD = 1.2
@@ -24,8 +24,6 @@ OVERLOAD = 1.2
 _MOST_COPIES = 6_000
 # Most clients that are tried for an exchange of two copies.
 _TRIES = 8
-# With fewer tasks per client nothing is done: one task more already exceeds the limit.
-_FEWEST = 5
 
 
 def even_out(state: GroupState, active: IntArray, standbys: Standbys) -> Standbys:
@@ -36,7 +34,7 @@ def even_out(state: GroupState, active: IntArray, standbys: Standbys) -> Standby
         active: int [T], the client of every active task.
         standbys: the standbys of these tasks.
     """
-    few = int(state.stateful.sum()) < _FEWEST * int((state.capacity() > 0).sum())
+    few = has_few_tasks(state)
     if few or not 0 < len(standbys.task) <= _MOST_COPIES or not _is_uneven(state, active, standbys):
         return standbys
     failover = _Failover.of(state, active, standbys)

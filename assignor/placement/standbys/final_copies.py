@@ -7,23 +7,28 @@ takes the least loaded client in order, which puts all standbys of one client on
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
-from assignor.placement.arrays import rows_by_value
+from assignor.placement.arrays import is_among, rows_by_value
 from assignor.placement.bands import quotas
 from assignor.placement.standbys.copies_apart import Spread
 from assignor.placement.standbys.copy_chains import move_along_chains
 from assignor.placement.standbys.draft import DraftStandbys
 from assignor.placement.standbys.free_capacity import Takers
 from assignor.placement.standbys.new_copies import fill_standbys
-from assignor.placement.state import GroupState, IntArray
+from assignor.placement.state import BoolArray, GroupState, IntArray
 
 # Most clients with free capacity that are compared for a copy that must leave its client.
 _TAKERS = 64
+# With fewer tasks a client, one task more exceeds the limit of `even_out`.
+_FEWEST = 5
+# Most caught-up copies among which those to keep are chosen one by one.
+_MOST_CHOICES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +108,11 @@ def _shed_until_settled(
             return
 
 
+def has_few_tasks(state: GroupState) -> bool:
+    """Whether a task more is so much for a client that no copy moves to share them better."""
+    return int(state.stateful.sum()) < _FEWEST * int((state.capacity() > 0).sum())
+
+
 def _free(state: GroupState, load: IntArray, held: IntArray, copies: int) -> IntArray:
     """Int [C]: standbys that each client may still take; below 0: it holds too many."""
     total = int(load.sum()) + copies
@@ -168,7 +178,9 @@ def _keep(
         fits = np.flatnonzero(spread.allowed(target[task], client))
         best = np.zeros(len(task), dtype=np.bool_)
         best[fits[np.diff(task[fits], prepend=-1) != 0]] = True
-    elif spread.is_needed:
+    elif not spread.is_needed:
+        _share_caught_up(state, target, task, client, best)
+    else:
         best = np.zeros(len(task), dtype=np.bool_)
         clients, active = client.tolist(), target.tolist()
         starts = [*np.flatnonzero(np.diff(task, prepend=-1)).tolist(), len(clients)]
@@ -178,6 +190,46 @@ def _keep(
     task, client = task[best], client[best]
     order = np.lexsort((client, task))
     return task[order], client[order]
+
+
+def _share_caught_up(
+    state: GroupState, target: IntArray, task: IntArray, client: IntArray, best: BoolArray
+) -> None:
+    """Choose anew among caught-up copies, so that several clients share what one client runs.
+
+    All are equally cheap to keep, but a client that keeps most of them takes over most tasks after
+    a crash. The previous owner keeps its copy only in a group with few tasks a client, for which
+    `even_out` does nothing, and only if every other client has more of them.
+
+    Args:
+        state: the group.
+        target: int [T], the client of every active task.
+        task: int [N], with `client` from `_candidates`.
+        client: int [N].
+        best: bool [N], the copies that are kept; changed.
+    """
+    width, hot = len(state.clients), state.is_caught_up()
+    copies = state.copy_task()[hot] * width + state.copy_client[hot]
+    is_hot = is_among(task * width + client, copies)
+    wanted = np.bincount(task[best], minlength=len(target))
+    has_choice = np.bincount(task[is_hot], minlength=len(target)) > wanted
+    rows = np.flatnonzero(is_hot & has_choice[task])
+    if not 0 < len(rows) <= _MOST_CHOICES:
+        return
+    best[rows] = False
+    shared = Counter(zip(target[task[best]].tolist(), client[best].tolist(), strict=True))
+    held = Counter(target.tolist()) + Counter(client[best].tolist())
+    threads, owners, is_last = state.capacity().tolist(), state.owner, not has_few_tasks(state)
+    for each, found in groupby(rows.tolist(), key=task.__getitem__):
+        active, owner, keeps = int(target[each]), int(owners[each]), {}
+        for row in found:
+            c = int(client[row])
+            load = (shared[active, c] + (c == owner)) / threads[c]
+            keeps[c] = (is_last and c == owner, load, held[c] / threads[c], row)
+        for c in sorted(keeps, key=keeps.__getitem__)[: wanted[each]]:
+            best[keeps[c][-1]] = True
+            shared[active, c] += 1
+            held[c] += 1
 
 
 def _shed_all(draft: DraftStandbys, ends: Sequence[int]) -> int:

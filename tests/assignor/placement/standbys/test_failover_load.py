@@ -1,5 +1,6 @@
 """Standbys move so that no single crash overloads a survivor."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from assignor import AssignmentConfig, ClientInput, group_state, high_availability, sticky
 from assignor.explain.copies import copy_reason
 from assignor.explain.facts import facts_of
-from assignor.placement import LAG_RUNNING
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
 from assignor.placement.standbys.failover_load import OVERLOAD, even_out
 from assignor.placement.standbys.final_copies import target_standbys
 from assignor.problems.rounds import clients_after, play, regroup, totals
@@ -133,6 +134,60 @@ def test_groups_with_few_tasks_a_client_are_left_alone():
     answer = high_availability(state)
     assert totals(list(play(state, high_availability)))["restores"] == 0
     assert not answer.followup
+
+
+def counted(tasks, clients, copies, owners):
+    """Settle a small group; return its totals, and (active client, standby client) -> tasks."""
+    ids = [TaskId(0, n) for n in range(tasks)]
+    made = [
+        ClientInput(
+            process_id=f"c{c}",
+            active_tasks=frozenset(t for t, owner in zip(ids, owners, strict=True) if owner == c),
+            lags={ids[t]: lag for t, lag in copies.get(c, {}).items()}
+            | {t: LAG_RUNNING for t, owner in zip(ids, owners, strict=True) if owner == c},
+        )
+        for c in range(clients)
+    ]
+    config = AssignmentConfig(
+        num_standby_replicas=1, acceptable_recovery_lag=500, max_warmup_replicas=tasks
+    )
+    state = group_state(
+        tasks=ids,
+        stateful_tasks=ids,
+        clients=made,
+        config=config,
+        end_offset_sums=dict.fromkeys(ids, 3000),
+    )
+    rounds = list(play(state, high_availability))
+    last = rounds[-1].assignment
+    return totals(rounds), Counter((int(last.active[t]), c) for t, c in last.standbys)
+
+
+EACH_TWO = {(a, b): 2 for a in range(3) for b in range(3) if a != b}
+
+
+def test_a_crash_is_shared_also_if_the_lags_of_some_standbys_are_unknown_when_a_client_comes():
+    """As seen in a group of three: three standbys of one client had only begun."""
+    owners = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1]
+    copies = {
+        0: {0: LAG_UNKNOWN, 1: LAG_UNKNOWN, 2: 82, 3: 70, 4: LAG_UNKNOWN, 11: 84},
+        1: {5: 0, 6: 0, 7: 0, 8: 0, 9: 9, 10: 5},
+    }
+    cost, shared = counted(12, 3, copies, owners)
+    assert (cost["handoffs"], cost["restores"]) == (4, 8)
+    assert shared == EACH_TWO
+
+
+def test_a_client_that_comes_back_with_all_state_takes_a_share_of_the_standbys_of_each_other():
+    owners = [0, 2, 0, 2, 2, 0, 2, 2, 2, 0, 0, 0]
+    copies = {
+        0: dict.fromkeys([1, 3, 4, 6, 7, 8], 0),
+        1: dict.fromkeys(range(12), 170),
+        2: {9: 102, 10: 2034} | dict.fromkeys([0, 2, 5, 11], LAG_UNKNOWN),
+    }
+    cost, shared = counted(12, 3, copies, owners)
+    assert (cost["handoffs"], cost["restores"]) == (4, 0)
+    assert shared == EACH_TWO
 
 
 def test_groups_with_racks_or_tags_are_left_alone():
