@@ -114,9 +114,10 @@ class Turns:
         self, read: Callable[[float], list[_Result]], wait_s: float, *, limit_s: float
     ) -> list[_Result]:
         """Return what `read(wait_s)` returns; nothing if others use the client for `limit_s`."""
-        with self._counted:
-            if not self._counted.wait_for(lambda: not self.waiting, limit_s):
-                return []
+        if self.waiting:  # a call that is not seen yet waits for this poll
+            with self._counted:
+                if not self._counted.wait_for(lambda: not self.waiting, limit_s):
+                    return []
         with self._lock:
             return read(wait_s)
 
