@@ -89,7 +89,7 @@ PARTS = (
     Part(
         name="consumers",
         run=("-m", "benchmarks.clients.consumers"),
-        quick=("--records", "20000", "--rounds", "1"),
+        quick=("--records", "20000", "--pairs", "2"),
     ),
     Part(
         name="polls",

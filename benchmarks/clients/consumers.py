@@ -1,23 +1,29 @@
 """Records per second of a confluent-kafka member of this package, beside other consumers.
 
-Each figure is of a consumer in its own process that reads one topic: confluent-kafka's own consumer
-(`range`), `assignor.adapters.confluent.Consumer`, and kafka-python with `StreamsAssignor`; the
-latter two assign tasks. "fetched before": librdkafka has all records in its queue, so that only the
-work of the client is measured; "from the broker": with fetching, from the first record on.
+    python -m benchmarks.clients.consumers [--records 500000] [--pairs 10] [--bootstrap-server ...]
 
-`python -m benchmarks.clients.consumers` takes five minutes on the embedded broker;
-`--bootstrap-server HOST:PORT` takes another one. Rounds alternate between the consumers, and the
-best of each counts, which other load of the machine disturbs least. Exit status 1: the goal is
-missed.
+confluent-kafka's own consumer (`range`) and `assignor.adapters.confluent.Consumer` each have a
+process, in which they read one topic again and again, in turns. A pair is a turn of each, one right
+after the other; the ratio of a call is the median over all pairs, after a first one that does not
+count. Each reads `--records` times `--pairs` records, and has room for `--records`.
+
+- "fetched before": librdkafka has all records in its queue, so that only the work of the client is
+  measured. The goal is on processor time there, that of the whole process: every call is busy until
+  it returns, and other load of the machine takes wall time from one turn and not from the next.
+- "from the broker": the turn begins with an empty queue and ends with the last record. It is wall
+  time that counts here, but the broker takes its part of it; there is no goal.
+
+kafka-python with `StreamsAssignor` reads the topic once. Exit status 1: the goal is missed.
 """
 
 import argparse
-import itertools
 import json
+import statistics
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -33,7 +39,7 @@ PARTITIONS = 4
 VALUE = b"x" * 100
 GOAL = 0.9  # of confluent-kafka's own consumer, with consume(500)
 BATCH = 500
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 OWN, PLAIN, PYTHON = "this package", "confluent-kafka", "kafka-python"
 # confluent-kafka 2.16 reads slowly where it may wait 0.2 s or more; a fair loop waits less.
 CALLS = {
@@ -42,100 +48,155 @@ CALLS = {
     "poll(0.1)": lambda consumer: consumer.poll(0.1) is not None,
 }
 WITH_GOAL = "consume(500, 0.1)"
+BEFORE, FROM_BROKER = "fetched before", "from the broker"
 _QUEUE = {
     "queued.min.messages": 10_000_000,
     "queued.max.messages.kbytes": 2_000_000,
-    "statistics.interval.ms": 100,
+    "statistics.interval.ms": 50,
 }
+
+
+class Turn(NamedTuple):
+    """What one turn took: seconds, and seconds of the processor, for so many records."""
+
+    wall_s: float
+    processor_s: float
+    records: int
 
 
 def topology_of(topic):
     return Topology().add_source("in", topics=[topic])
 
 
-def reader_of(client, servers, topic, *, fetched_before):
-    """Return a subscribed librdkafka consumer, and a function that returns its queue's length."""
-    queued = {}
+class LibrdkafkaReader:
+    """A subscribed librdkafka consumer of this process, which reads the topic from its begin."""
 
-    def noted(text):
-        partitions = json.loads(text)["topics"].get(topic, {}).get("partitions", {})
-        queued.update({name: values["fetchq_cnt"] for name, values in partitions.items()})
+    def __init__(self, client, servers, topic, records, where):
+        self._topic, self._records, self._where = topic, records, where
+        self._queued = {}
+        settings = {
+            "bootstrap.servers": servers,
+            "group.id": f"bench-{time.monotonic_ns()}",
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+            **(_QUEUE | {"stats_cb": self._note} if where == BEFORE else {}),
+        }
+        if client == PLAIN:
+            self._consumer = confluent_kafka.Consumer(settings)
+        else:
+            self._consumer = Consumer(settings, topology=topology_of(topic))
+        self._consumer.subscribe([topic])
+        while not self._consumer.consume(1, 1.0):
+            pass
 
-    settings = {
-        "bootstrap.servers": servers,
-        "group.id": f"bench-{time.monotonic_ns()}",
-        "auto.offset.reset": "earliest",
-        "log_level": 0,
-        **(_QUEUE | {"stats_cb": noted} if fetched_before else {}),
-    }
-    if client == PLAIN:
-        consumer = confluent_kafka.Consumer(settings)
-    else:
-        consumer = Consumer(settings, topology=topology_of(topic))
-    consumer.subscribe([topic])
-    return consumer, lambda: sum(queued.values())
+    def _note(self, text):
+        partitions = json.loads(text)["topics"].get(self._topic, {}).get("partitions", {})
+        self._queued = {name: values["fetchq_cnt"] for name, values in partitions.items()}
+
+    def turn(self, call):
+        seen, read = 0, CALLS[call]
+        began = Clock()
+        for number in range(PARTITIONS):
+            self._consumer.seek(confluent_kafka.TopicPartition(self._topic, number, 0))
+        if self._where == BEFORE:
+            self._queued = {}
+            while sum(self._queued.values()) < self._records - seen - PARTITIONS:
+                began.check()
+                time.sleep(0.1)
+                seen += len(self._consumer.consume(1, 0))
+            began = Clock()
+        first = seen
+        while seen < self._records:
+            seen += read(self._consumer)
+        return began.turn(seen - first)
+
+    def close(self):
+        self._consumer.close()
 
 
-def read_by_librdkafka(client, call, servers, topic, records, *, fetched_before):
-    """Return seconds and records, measured after the first records have come."""
-    consumer, queued = reader_of(client, servers, topic, fetched_before=fetched_before)
-    seen = 0
-    while not seen:
-        seen += len(consumer.consume(1, 1.0))
-    while fetched_before and queued() < records - seen - PARTITIONS:
-        time.sleep(0.2)
-        seen += len(consumer.consume(1, 0))
-    read = CALLS[call]
-    first, began_s = seen, time.perf_counter()
-    while seen < records:
-        seen += read(consumer)
-    took_s = time.perf_counter() - began_s
-    consumer.close()
-    return took_s, seen - first
+class KafkaPythonReader:
+    """A kafka-python consumer with `StreamsAssignor`."""
+
+    def __init__(self, servers, topic, records):
+        self._records = records
+        self._assignor = StreamsAssignor(topology_of(topic))
+        self._consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=servers,
+            group_id=f"bench-{time.monotonic_ns()}",
+            auto_offset_reset="earliest",
+            partition_assignment_strategy=[self._assignor],
+        )
+        self._assignor.attach(self._consumer)
+        while not self._consumer.poll(1000, max_records=1):
+            pass
+
+    def turn(self, _):
+        self._consumer.seek_to_beginning()
+        seen, began = 0, Clock()
+        while seen < self._records:
+            began.check()
+            seen += sum(map(len, self._consumer.poll(1000, max_records=BATCH).values()))
+        return began.turn(seen)
+
+    def close(self):
+        self._consumer.close()
+        self._assignor.close()
 
 
-def read_by_kafka_python(servers, topic, records):
-    assignor = StreamsAssignor(topology_of(topic))
-    consumer = KafkaConsumer(
-        topic,
-        bootstrap_servers=servers,
-        group_id=f"bench-{time.monotonic_ns()}",
-        auto_offset_reset="earliest",
-        partition_assignment_strategy=[assignor],
-    )
-    assignor.attach(consumer)
-    seen = 0
-    while not seen:
-        seen += sum(map(len, consumer.poll(1000).values()))
-    first, began_s = seen, time.perf_counter()
-    while seen < records:
-        seen += sum(map(len, consumer.poll(1000, max_records=BATCH).values()))
-    took_s = time.perf_counter() - began_s
-    consumer.close()
-    assignor.close()
-    return took_s, seen - first
+class Clock:
+    """Wall time and processor time of this process since it was made."""
+
+    def __init__(self):
+        self._wall_s, self._processor_s = time.perf_counter(), time.process_time()
+
+    def check(self):
+        """End the process if a turn takes too long."""
+        if time.perf_counter() - self._wall_s > TIMEOUT_S:
+            raise SystemExit(f"not all records came in {TIMEOUT_S} s")
+
+    def turn(self, records):
+        wall_s, processor_s = time.perf_counter(), time.process_time()
+        return Turn(wall_s - self._wall_s, processor_s - self._processor_s, records)
 
 
 def be_reader(wanted):
-    """Read as the JSON says; print records per second."""
+    """Take a turn for each line of stdin, which names the call; print what it took."""
     if wanted["client"] == PYTHON:
-        took_s, seen = read_by_kafka_python(wanted["servers"], wanted["topic"], wanted["records"])
+        reader = KafkaPythonReader(wanted["servers"], wanted["topic"], wanted["records"])
     else:
-        took_s, seen = read_by_librdkafka(**wanted)
-    print(json.dumps(seen / took_s))
+        reader = LibrdkafkaReader(**wanted)
+    for line in sys.stdin:
+        print(json.dumps(reader.turn(line.strip())), flush=True)
+    reader.close()
 
 
-def rate(**wanted):
-    """Records per second of a consumer in its own process."""
-    command = [sys.executable, "-m", "benchmarks.clients.consumers", "--reader"]
-    ended = subprocess.run(
-        [*command, json.dumps(wanted)],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=TIMEOUT_S,
-    )
-    return json.loads(ended.stdout.splitlines()[-1])
+class ReaderProcess:
+    """A reader in its own process."""
+
+    def __init__(self, **wanted):
+        command = [sys.executable, "-m", "benchmarks.clients.consumers", "--reader"]
+        self._process = subprocess.Popen(
+            [*command, json.dumps(wanted)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def turn(self, call=""):
+        self._process.stdin.write(f"{call}\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"a reader ended with exit status {self._process.wait()}")
+        return Turn(*json.loads(line))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with self._process:
+            self._process.stdin.close()
 
 
 @contextmanager
@@ -168,49 +229,70 @@ def fill(servers, topic, records):
         raise SystemExit(f"not all of {records} records were written in {TIMEOUT_S} s")
 
 
-def measure(servers, topic, records, rounds):
-    """Return (client, call, fetched before) -> most records per second."""
-    kinds = list(itertools.product((PLAIN, OWN), CALLS, (True, False)))
-    kinds.append((PYTHON, "", False))
-    rates = {kind: [] for kind in kinds}
-    for _, kind in itertools.product(range(rounds), kinds):
-        client, call, before = kind
-        wanted = {"client": client, "call": call, "fetched_before": before}
-        rates[kind].append(rate(**wanted, servers=servers, topic=topic, records=records))
-    return {kind: max(values) for kind, values in rates.items()}
+def measure(calls, pairs, wanted):
+    """Return (call, where) -> pairs of turns, plain and own; every second pair begins with own."""
+    found = {}
+    for where in (BEFORE, FROM_BROKER):
+        with ExitStack() as stack:
+            plain, own = (
+                stack.enter_context(ReaderProcess(client=client, where=where, **wanted))
+                for client in (PLAIN, OWN)
+            )
+            for call in calls:
+                turns = found[call, where] = []
+                for number in range(pairs + 1):
+                    order = (plain, own) if number % 2 else (own, plain)
+                    taken = {reader: reader.turn(call) for reader in order}
+                    turns.append((taken[plain], taken[own]))
+                del turns[0]
+    return found
 
 
-def report(rates):
+def report(found, python):
     """Print figures; return whether the goal is met."""
     rows = []
-    for before, call in itertools.product((True, False), CALLS):
-        where = "fetched before" if before else "from the broker"
-        plain, own = rates[PLAIN, call, before], rates[OWN, call, before]
-        say(PART, f"{PLAIN}, {call}, {where}", f"{plain:,.0f} records/s")
-        say(PART, f"{OWN}, {call}, {where}", f"{own:,.0f} records/s")
-        name = f"{OWN} / {PLAIN}, {call}, {where}"
-        rows.append(at_least(PART, name, own / plain, GOAL, has_goal=call == WITH_GOAL))
-    python = rates[PYTHON, "", False]
-    say(PART, f"{PYTHON}, from the broker", f"{python:,.0f} records/s")
-    say(PART, f"{OWN} / {PYTHON}, {WITH_GOAL}", rates[OWN, WITH_GOAL, False] / python)
+    for (call, where), pairs in found.items():
+        for name, turns in zip((PLAIN, OWN), zip(*pairs, strict=True), strict=True):
+            wall, processor = (
+                statistics.median(turn.records / turn[column] for turn in turns)
+                for column in (0, 1)
+            )
+            figure = f"{wall:,.0f}, {processor:,.0f} records/s"
+            say(PART, f"{name}, {call}, {where}: wall, processor", figure)
+        for column, clock in enumerate(("wall", "processor")):
+            ratios = [
+                (plain[column] / plain.records) / (own[column] / own.records)
+                for plain, own in pairs
+            ]
+            has_goal = (call, where, clock) == (WITH_GOAL, BEFORE, "processor")
+            name = f"{OWN} / {PLAIN}, {call}, {where}, {clock}"
+            ratio = statistics.median(ratios)
+            rows.append(at_least(PART, name, ratio, GOAL, has_goal=has_goal))
+            say(PART, "  lowest and highest of its pairs", f"{min(ratios):.3g}, {max(ratios):.3g}")
+    say(PART, f"{PYTHON}, {FROM_BROKER}", f"{python.records / python.wall_s:,.0f} records/s")
     return all(row.met is not False for row in rows)
 
 
 def main():
     """Measure, print rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--bootstrap-server", default="")
+    parser.add_argument("--records", type=int, default=500_000, help="of a turn")
+    parser.add_argument("--pairs", type=int, default=10, help="turns of each consumer")
+    parser.add_argument("--call", action="append", choices=CALLS, help="default: all")
+    parser.add_argument("--bootstrap-server", default="", help="default: the embedded broker")
     parser.add_argument("--reader", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.reader:
         be_reader(json.loads(options.reader))
         return 0
     with broker_at(options.bootstrap_server) as servers:
-        topic = f"bench-{time.monotonic_ns()}"
-        fill(servers, topic, options.records)
-        return 0 if report(measure(servers, topic, options.records, options.rounds)) else 1
+        wanted = {"servers": servers, "topic": f"bench-{time.monotonic_ns()}"}
+        wanted["records"] = options.records
+        fill(servers, wanted["topic"], options.records)
+        found = measure(options.call or CALLS, options.pairs, wanted)
+        with ReaderProcess(client=PYTHON, **wanted) as reader:
+            python = reader.turn()
+    return 0 if report(found, python) else 1
 
 
 if __name__ == "__main__":
