@@ -13,7 +13,7 @@ count. Each reads `--records` times `--pairs` records, and has room for `--recor
 - "from the broker": the turn begins with an empty queue and ends with the last record. It is wall
   time that counts here, but the broker takes its part of it; there is no goal.
 
-kafka-python with `StreamsAssignor` reads the topic once. Exit status 1: the goal is missed.
+kafka-python with `StreamsAssignor` reads a part of the topic. Exit status 1: the goal is missed.
 """
 
 import argparse
@@ -39,6 +39,7 @@ PARTITIONS = 4
 VALUE = b"x" * 100
 GOAL = 0.9  # of confluent-kafka's own consumer, with consume(500)
 BATCH = 500
+PYTHON_RECORDS = 50_000
 TIMEOUT_S = 300
 OWN, PLAIN, PYTHON = "this package", "confluent-kafka", "kafka-python"
 # confluent-kafka 2.16 reads slowly where it may wait 0.2 s or more; a fair loop waits less.
@@ -100,7 +101,8 @@ class LibrdkafkaReader:
             self._consumer.seek(confluent_kafka.TopicPartition(self._topic, number, 0))
         if self._where == BEFORE:
             self._queued = {}
-            while sum(self._queued.values()) < self._records - seen - PARTITIONS:
+            # Each partition has the length of the queue that they share.
+            while max(self._queued.values(), default=0) < self._records - seen - PARTITIONS:
                 began.check()
                 time.sleep(0.1)
                 seen += len(self._consumer.consume(1, 0))
@@ -118,7 +120,7 @@ class KafkaPythonReader:
     """A kafka-python consumer with `StreamsAssignor`."""
 
     def __init__(self, servers, topic, records):
-        self._records = records
+        self._records = min(records, PYTHON_RECORDS)
         self._assignor = StreamsAssignor(topology_of(topic))
         self._consumer = KafkaConsumer(
             topic,
@@ -248,7 +250,7 @@ def measure(calls, pairs, wanted):
     return found
 
 
-def report(found, python):
+def report(found):
     """Print figures; return whether the goal is met."""
     rows = []
     for (call, where), pairs in found.items():
@@ -269,7 +271,6 @@ def report(found, python):
             ratio = statistics.median(ratios)
             rows.append(at_least(PART, name, ratio, GOAL, has_goal=has_goal))
             say(PART, "  lowest and highest of its pairs", f"{min(ratios):.3g}, {max(ratios):.3g}")
-    say(PART, f"{PYTHON}, {FROM_BROKER}", f"{python.records / python.wall_s:,.0f} records/s")
     return all(row.met is not False for row in rows)
 
 
@@ -289,10 +290,11 @@ def main():
         wanted = {"servers": servers, "topic": f"bench-{time.monotonic_ns()}"}
         wanted["records"] = options.records
         fill(servers, wanted["topic"], options.records)
-        found = measure(options.call or CALLS, options.pairs, wanted)
+        is_met = report(measure(options.call or CALLS, options.pairs, wanted))
         with ReaderProcess(client=PYTHON, **wanted) as reader:
             python = reader.turn()
-    return 0 if report(found, python) else 1
+        say(PART, f"{PYTHON}, {FROM_BROKER}", f"{python.records / python.wall_s:,.0f} records/s")
+    return 0 if is_met else 1
 
 
 if __name__ == "__main__":

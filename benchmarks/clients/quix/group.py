@@ -178,7 +178,10 @@ class Group:
         return moves
 
     def settled(self):
-        """Wait until every process runs its share, and nothing has changed for some seconds."""
+        """Wait until every process runs its share, and nothing has changed for some seconds.
+
+        With standbys, until all have caught up: a process that is killed before has none.
+        """
         since = time.monotonic()
         end, last = since + LIMIT_S, None
         while time.monotonic() - since < QUIET_S or not self._is_balanced():
@@ -197,7 +200,8 @@ class Group:
         owned = [process.last("owned") for process in self.processes.values()]
         sizes = [len(each) for each in owned]
         every = sorted(partition for each in owned for partition in each)
-        return every == list(range(self.partitions)) and max(sizes) - min(sizes) <= 1
+        is_even = every == list(range(self.partitions)) and max(sizes) - min(sizes) <= 1
+        return is_even and not any(each.last("restoring") for each in self.processes.values())
 
     def counted(self):
         """Wait until every word is counted; return whether each count is exact."""

@@ -3,7 +3,8 @@
 `python -m benchmarks.clients.quix.member ASSIGNOR [OPTION=NUMBER ...] FILE`
 
 It reports each change of the partitions that the application runs, with the number of changelog
-records that Quix has replayed and that standbys have applied so far.
+records that Quix has replayed and that standbys have applied so far, and of standbys that are not
+restored.
 """
 
 import json
@@ -34,9 +35,17 @@ def report():
         "owned": sorted(OWNED),
         "replayed": REPLAYED[0],
         "followed": sum(member.standbys.applied for member in MEMBERS),
+        "restoring": sum(map(restoring, MEMBERS)),
     }
     sys.stdout.write(json.dumps(facts) + "\n")  # one call: two threads report
     sys.stdout.flush()
+
+
+def restoring(member):
+    """Number of standbys that have not had all of their changelog yet."""
+    follower = member.standbys
+    copies = list(follower._open.values())  # noqa: SLF001
+    return len(follower._wanted) - sum(copy.is_restored for copy in copies)  # noqa: SLF001
 
 
 class CooperativeSticky(confluent_kafka.Consumer):
