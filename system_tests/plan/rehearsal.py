@@ -5,7 +5,7 @@ from typing import Final
 from probing import Release, find_release
 from system_tests.plan.steps import PlanStep, UpgradePlan
 from system_tests.plan.uses import Use
-from system_tests.sim.world.behaviour import behaviour_of
+from system_tests.sim.world import behaviour_of
 
 _TRANSACTIONS: Final = (
     "exactly-once: members of a rehearsal have no processing.guarantee and write no transactions"

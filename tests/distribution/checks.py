@@ -136,6 +136,7 @@ BASE = (
     _asks("rolling-bounce explore --from 3.9.1 --to native --members 2 --crashes 0", "states"),
     _asks("rolling-bounce matrix --from 2.3.1 --to 4.1", "2.3.1"),
     _asks("rolling-bounce plan --from 2.3.1 --to 4.1", "bounce"),
+    _asks("rolling-bounce simulate --seed 7 --report bounce.html", ""),
     _asks(f"rolling-bounce plan --topology {_EXAMPLE}:FIRST {_EXAMPLE}:SECOND", "app-lengths-cha"),
     front_door_check(),
 )
@@ -146,7 +147,6 @@ WITHOUT = {
         _lacks("assignor features describe --bootstrap-server 127.0.0.1:1", "kafka"),
         _lacks("python -m system_tests.broker --port 0", "kafka"),
     ),
-    "report": (_lacks("rolling-bounce simulate --seed 7 --report bounce.html", "report"),),
     "spark": (
         _lacks("spark-assign batch --in problem.json --out plans", "spark"),
         _lacks("spark-assign simulate --seeds 4 --out found", "spark"),
@@ -173,7 +173,7 @@ WITH = {
     ),
     "confluent": (Check(run="", code="import confluent_kafka"),),
     "metrics": (Check(run="", code="from assignor.observe.prometheus import PrometheusHook"),),
-    "report": (_asks("rolling-bounce simulate --seed 7 --report bounce.html", ""),),
+    "report": (Check(run="", code="import plotly"),),
     "soak": (Check(run="", code="import psutil"),),
     "spark": (
         _asks("spark-assign batch --in problem.json --out plans", ""),
@@ -215,7 +215,11 @@ def wrong_with(check, python, folder):
         text=True,
         timeout=LIMIT_S,
         check=False,
-        env={**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"},
+        env={
+            **os.environ,
+            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+            "STREAMS_REBALANCE_JARS": str(folder / "jars"),  # what others fetched is not used
+        },
     )
     rows = (
         (done.returncode != check.status, f"exit status {done.returncode}, not {check.status}"),

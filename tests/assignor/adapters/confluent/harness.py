@@ -4,7 +4,8 @@ import threading
 import time
 from collections import Counter
 
-from confluent_kafka import Producer, TopicPartition
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from assignor import Topology
 from assignor.adapters.confluent import Consumer
@@ -23,6 +24,15 @@ SHORT = {
 
 def servers_of(broker):
     return ",".join(broker.bootstrap_servers)
+
+
+def refusal(call):
+    """Return the sentence with which a call refuses its arguments."""
+    with pytest.raises(KafkaException) as raised:
+        call()
+    error = raised.value.args[0]
+    assert error.code() == KafkaError._INVALID_ARG
+    return error.str()
 
 
 def fill(broker, count=40, *, topic="words", partitions=4):

@@ -8,7 +8,6 @@ from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
     OFFSET_INVALID,
-    KafkaError,
     KafkaException,
 )
 
@@ -17,17 +16,9 @@ from assignor.adapters.confluent import Consumer
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.kafka_python import streams_consumer
 from assignor.errors import ConfigError
-from tests.assignor.adapters.confluent.harness import TOPOLOGY
+from tests.assignor.adapters.confluent.harness import TOPOLOGY, refusal
 
 BASE = {"bootstrap.servers": "a:1, b:2", "group.id": "g"}
-
-
-def refusal(call):
-    with pytest.raises(KafkaException) as raised:
-        call()
-    error = raised.value.args[0]
-    assert error.code() == KafkaError._INVALID_ARG
-    return error.str()
 
 
 def test_defaults_are_librdkafkas():

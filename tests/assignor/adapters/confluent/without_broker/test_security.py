@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from assignor.adapters.confluent.security import security_settings
-from tests.assignor.adapters.confluent.test_settings import refusal
+from tests.assignor.adapters.confluent.harness import refusal
 
 CERTIFICATES = "tests/assignor/adapters/admin/certificates"
 
