@@ -24,11 +24,11 @@ def processor_times() -> Iterator[dict[int, float]]:
     children of this one, as otherwise they would not be found.
     """
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    before, seen, ended = set(_descendants()), {}, threading.Event()
+    before, seen, ended = set(descendants()), {}, threading.Event()
 
     def sample() -> None:
         while not ended.wait(PERIOD_S):
-            seen.update({n: s for n, s in _descendants().items() if n not in before})
+            seen.update({n: s for n, s in descendants().items() if n not in before})
 
     sampler = threading.Thread(target=sample)
     sampler.start()
@@ -39,7 +39,7 @@ def processor_times() -> Iterator[dict[int, float]]:
         sampler.join()
 
 
-def _descendants() -> Mapping[int, float]:
+def descendants() -> Mapping[int, float]:
     """Process id -> processor seconds of all descendants of this process."""
     parents, seconds = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):

@@ -214,7 +214,7 @@ def _write_huge(huge: HugePlan, plans: Plans) -> Counter[str] | Reject:
         reject = on_workers(huge.name, huge.position, write, place=huge.place)
     if isinstance(reject, Reject):
         return reject
-    seen = huge.plan.counts.get
+    seen = huge.plan.sums()
     is_worth = worth_of(huge.plan.gain.gained(seen), seen["touched"]) > 0
-    totals = {name: int(seen[name]) for name in COUNTS}
+    totals = {name: seen[name] for name in COUNTS}
     return Counter(placed=1, huge=1, worth=int(is_worth), **totals)

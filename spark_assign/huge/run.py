@@ -102,7 +102,7 @@ def run_group(
     finally:
         plan.release()
     stage.files.delete(f"{stage.path}/{VALID_TASKS}")
-    counted = {name: count for name, count in plan.counts.get.items() if name not in OF_GAIN}
+    counted = {name: count for name, count in plan.sums().items() if name not in OF_GAIN}
     summary = GroupSummary(
         **counted,
         name=group.name,
