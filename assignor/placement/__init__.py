@@ -1,5 +1,6 @@
 """Placement of tasks on clients: group state, bands, standbys, movements, strategies."""
 
+from assignor.placement.actives import homes
 from assignor.placement.arrays import is_among
 from assignor.placement.bands import Bands, quotas, thread_bands
 from assignor.placement.builtin import fallback_prior, high_availability, sticky
@@ -16,7 +17,7 @@ from assignor.placement.client_shares import (
     stalled_text,
     work_of,
 )
-from assignor.placement.movements import is_ready
+from assignor.placement.movements import is_ready, nearest_places
 from assignor.placement.names import (
     ClientTasks,
     TaskPlaces,
@@ -102,6 +103,7 @@ __all__ = [
     "find_strategy",
     "group_state",
     "high_availability",
+    "homes",
     "identity",
     "is_among",
     "is_ready",
@@ -110,6 +112,7 @@ __all__ = [
     "least_lags",
     "named_strategy",
     "nearest_caught_up_client",
+    "nearest_places",
     "quotas",
     "run_strategy",
     "run_with_trace",

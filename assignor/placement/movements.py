@@ -37,7 +37,7 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
     homeless = np.flatnonzero((now == NOBODY) & state.stateful)
     if not len(homeless):
         return now
-    able = _nearest_places(state, target, homeless)
+    able = nearest_places(state, target, homeless)
     now[homeless] = target[homeless]
     if not able:
         return now
@@ -53,7 +53,7 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
     return now
 
 
-def _nearest_places(state: GroupState, target: IntArray, tasks: IntArray) -> dict[int, list[int]]:
+def nearest_places(state: GroupState, target: IntArray, tasks: IntArray) -> dict[int, list[int]]:
     """Task -> usable caught-up clients, else those with a much smaller lag than the target.
 
     Tasks without such a client have no entry. Much smaller: by more than the acceptable recovery

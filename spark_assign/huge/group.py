@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor import AssignmentConfig, ClientInput, group_state
-from assignor.placement import Spread
+from assignor import AssignmentConfig, ClientInput, GroupState, group_state
+from assignor.placement import NOBODY, Spread
 from encoding import TaskId
 from spark_assign.huge.worker.rows import Bools, Ints, Names, Rows
 
@@ -111,6 +111,32 @@ class Group:
             block = number if self.is_balanced else np.zeros_like(number)
             number = block * len(self.sources.weight) + rows.source_class
         return np.where(rows.stateful, number, number + self.pools)
+
+    def state_of(self, rows: Rows) -> GroupState:
+        """Tasks and their copies as functions of the core take them; without racks and tags."""
+        size, clients = len(rows.owner), len(self.clients)
+        held = rows.copy_client != NOBODY
+        row, column = np.nonzero(held)
+        order = np.lexsort((rows.copy_client[row, column], row))
+        row, column = row[order], column[order]
+        start = np.zeros(size + 1, dtype=np.int64)
+        np.cumsum(held.sum(axis=1), out=start[1:])
+        return GroupState(
+            tasks=tuple(map(TaskId, rows.subtopology.tolist(), rows.partition.tolist())),
+            stateful=rows.stateful,
+            subtopology=rows.subtopology,
+            clients=self.clients,
+            threads=self.capacity,
+            owner=rows.owner,
+            copy_start=start,
+            copy_client=rows.copy_client[row, column],
+            copy_lag=rows.copy_lag[row, column],
+            copy_stalled=rows.copy_stalled[row, column],
+            end_offset_sums=rows.ends,
+            racks=(None,) * clients,
+            tags=((),) * clients,
+            config=self.config,
+        )
 
     def is_caught_up(self, rows: Rows) -> Bools:
         """Bool [B, W]: copies within the acceptable recovery lag."""

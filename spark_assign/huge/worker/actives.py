@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from assignor.placement import LAG_UNKNOWN, NOBODY
+from assignor.placement import LAG_UNKNOWN, NOBODY, homes
 from spark_assign.huge.group import Group
 from spark_assign.huge.worker.rows import Bools, Ints, Rows
 
@@ -76,16 +76,15 @@ def belonging(rows: Rows, group: Group) -> Belonging:
 
 
 def _homes(rows: Rows, group: Group, usable: Bools) -> Ints:
-    """Int [B]: the owner if it is caught up, or if no client is and it has state; else NOBODY."""
-    valid, hot = rows.copy_client >= 0, group.is_caught_up(rows)
-    anywhere = group.starts_anywhere(rows)
-    at_owner = valid & (rows.copy_client == rows.owner[:, None])
-    reports = at_owner.any(axis=1)
-    owner_is_hot = np.where(reports, (at_owner & hot).any(axis=1), anywhere)
-    has_hot = anywhere | hot.any(axis=1)
-    has_state = np.where(valid.any(axis=1), reports, ~anywhere)
-    stays = owner_is_hot | (~has_hot & has_state)
-    return np.where(stays & rows.stateful & usable[rows.owner], rows.owner, NOBODY)
+    """Int [B]: `homes` of the core; nearly all tasks have owners that report to be caught up."""
+    at_owner = rows.copy_client == rows.owner[:, None]
+    may_stay = rows.stateful & usable[rows.owner]
+    is_home = may_stay & (at_owner & group.is_caught_up(rows)).any(axis=1)
+    home = np.where(is_home, rows.owner, NOBODY)
+    rest = np.flatnonzero(may_stay & ~is_home)
+    if len(rest):
+        home[rest] = homes(group.state_of(rows.part(rest)))
+    return home
 
 
 def _under_way(rows: Rows, group: Group, home: Ints, extra: Bools) -> Ints:

@@ -168,7 +168,7 @@ class Chunk:
         group, pools = self.known.group, self.known.pools
         if not group.standbys:
             return target, copies
-        some = copies_of(chosen(rows, movers), group, pools, target[movers])
+        some = copies_of(rows.part(movers), group, pools, target[movers])
         return target, _merged(copies, some, movers)
 
     def fill(self, rows: Rows, target: Ints, copies: Copies) -> Ints:
@@ -183,11 +183,6 @@ class Chunk:
         if self.known.pools.classes == 1:
             return np.zeros(len(rows.owner), dtype=np.int64)
         return rows.changelog_class
-
-
-def chosen(rows: Rows, index: Ints) -> Rows:
-    """The rows with these indices."""
-    return Rows(**{field.name: getattr(rows, field.name)[index] for field in fields(Rows)})
 
 
 def _merged(copies: Copies, some: Copies, index: Ints) -> Copies:

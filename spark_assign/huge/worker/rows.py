@@ -7,7 +7,7 @@ along short rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -194,6 +194,10 @@ class Rows:
     source_class: Ints
     changelog_class: Ints
     is_wrong: Bools
+
+    def part(self, index: Ints) -> "Rows":
+        """The rows with these indices."""
+        return Rows(**{field.name: getattr(self, field.name)[index] for field in fields(Rows)})
 
 
 def rows_of(batch: pa.RecordBatch, reading: Reading, names: Names, clients: Sequence[str]) -> Rows:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.placement import NOBODY
+from assignor.placement import NOBODY, nearest_places
 from spark_assign.huge.group import Group
 from spark_assign.huge.worker.rows import Bools, Ints, Rows
 from spark_assign.huge.worker.slots import running_ranks
@@ -96,7 +96,7 @@ def settled(
 def _now(
     rows: Rows, group: Group, *, home: Ints, target: Ints, hot: Bools, load: Ints
 ) -> tuple[Ints, Ints]:
-    """The client that runs each task: a ready target, else the home, else a caught-up copy.
+    """The client that runs each task: a ready target, else the home, else a near copy.
 
     And the targets, changed for tasks that start sooner from nothing on another client.
     """
@@ -108,14 +108,15 @@ def _now(
     now = np.where(ready, target, home)
     waiting = np.flatnonzero(now == NOBODY)
     if len(waiting):
-        client = rows.copy_client[waiting]
-        able = hot[waiting] & np.append(group.capacity > 0, np.False_)[client]
-        share = np.append(load / np.maximum(group.capacity, 1), 0.0)[client]
-        place = np.lexsort((client, share, ~able), axis=1)[:, 0]
-        lines = np.arange(len(waiting))
-        is_able = able[lines, place]
-        now[waiting] = np.where(is_able, client[lines, place], target[waiting])
-        late = waiting[~is_able & group.starts_anywhere(rows)[waiting]]
+        tasks = rows.part(waiting)
+        now[waiting] = target[waiting]
+        places = nearest_places(group.state_of(tasks), target[waiting], np.arange(len(waiting)))
+        share = (load / np.maximum(group.capacity, 1)).tolist()
+        for row, clients in places.items():
+            now[waiting[row]] = min(clients, key=lambda client: (share[client], client))
+        is_late = group.starts_anywhere(tasks)
+        is_late[list(places)] = False
+        late = waiting[is_late]
         now[late] = _fresh(rows, group, late, target[late])
         target = target.copy()
         target[late] = now[late]

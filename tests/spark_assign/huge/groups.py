@@ -16,7 +16,7 @@ from spark_assign.huge.group import RACK_COSTS
 from spark_assign.huge.tables import Member, made_of
 from spark_assign.huge.worker.chunk import COUNTED, STORED, Known, Plans
 from spark_assign.huge.worker.passes import counting, packing, placing
-from spark_assign.huge.worker.rows import NULL_HASH, Reading
+from spark_assign.huge.worker.rows import NULL_HASH, Reading, rows_of
 from spark_assign.huge.worker.standbys import Pools
 
 
@@ -85,8 +85,8 @@ def no_check(_counted):
     """Accept all tasks; those of `random_group` are valid."""
 
 
-def run_group(state, strategy, *, chunks=2, batch=400):
-    """The plan of the huge job as a task assignment, and its decisions."""
+def made_group(state, strategy):
+    """The group of a state as the job makes it, its warnings, and what workers read."""
     clients = [
         Member(client=c, threads=int(n), rack=rack, tags=dict(tags), hash=hashed(c))
         for c, n, rack, tags in zip(
@@ -111,6 +111,19 @@ def run_group(state, strategy, *, chunks=2, batch=400):
     reading = Reading(
         width=1 + min(group.standbys, 2), with_stalled=True, with_racks=group.has_rack_costs
     )
+    return group, warnings, reading
+
+
+def group_and_rows(state, strategy):
+    """The group of a state, and its tasks as the rows of a worker."""
+    group, _, reading = made_group(state, strategy)
+    batch = reduced_batch(state, reading, np.arange(len(state.tasks)))
+    return group, rows_of(batch, reading, group.names, group.clients)
+
+
+def run_group(state, strategy, *, chunks=2, batch=400):
+    """The plan of the huge job as a task assignment, and its decisions."""
+    group, warnings, reading = made_group(state, strategy)
     pools = Pools.of(group)
     parts = np.array_split(np.arange(len(state.tasks)), chunks)
     table = [
