@@ -9,7 +9,7 @@ from typing import TypeVar
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException, PythonException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
 from assignor.placement import strategy_name
@@ -20,7 +20,7 @@ from spark_assign.huge import (
     HugeGroupPlan,
     OneGroup,
     cost,
-    in_rows,
+    group_in_rows,
     nested_groups,
     plan_group,
 )
@@ -65,14 +65,21 @@ class HugePlan:
         name: of the group.
         answer: one row in the schema `schemas.RESULT`, and the columns to keep.
         plan: what was decided; its counts are known once the answer is written.
+        tasks: of the group, stored.
         position, place: where it was read; one of them, or neither.
     """
 
     name: str
     answer: DataFrame
     plan: HugeGroupPlan
+    tasks: DataFrame
     position: Position | None = None
     place: str | None = None
+
+    def release(self) -> None:
+        """Delete what is stored of the group; call it once the answer is written."""
+        self.plan.release()
+        self.tasks.unpersist()
 
 
 def noted_groups(groups: Groups, notes: Notes) -> Groups | None:
@@ -100,7 +107,7 @@ def placed_huge(groups: Groups, options: Options) -> Iterator[HugePlan | Reject]
     nested = nested_groups(groups, settings=options.settings).persist(StorageLevel.DISK_ONLY)
     has_positions = POSITION in nested.columns
     try:
-        columns = ["name", *[POSITION] * has_positions]
+        columns = ["name", "config", *[POSITION] * has_positions]
         with step(nested.sparkSession, "batch: find the huge groups"):
             heads = nested.select(columns).orderBy("name").limit(HUGE_GROUPS_MAX + 1).collect()
         if len(heads) > HUGE_GROUPS_MAX:
@@ -112,27 +119,27 @@ def placed_huge(groups: Groups, options: Options) -> Iterator[HugePlan | Reject]
             rows = nested.where(f.col("name").eqNullSafe(head.name)).drop(POSITION)
             name = head.name or ""
             position = Position(**head[POSITION].asDict()) if has_positions else None
-            plan = partial(_plan, rows, name, position, options, groups.keep)
+            plan = partial(_plan, rows, head, position, options, groups.keep)
             with step(nested.sparkSession, f"batch: plan huge group {shown(name)}"):
                 huge = on_workers(name, position, plan)
             yield huge
             if isinstance(huge, HugePlan):
-                huge.plan.release()
+                huge.release()
     finally:
         nested.unpersist()
 
 
 def _plan(
     nested: DataFrame,
-    name: str,
+    head: Row,
     position: Position | None,
     options: Options,
     keep: Sequence[str],
 ) -> HugePlan:
-    group = in_rows(nested, settings=options.settings, what=f"group {name}")
+    group = group_in_rows(nested, head.name or "", head.config, options.settings)
     kept = nested.select(*map(quoted, keep)) if keep else None
     plan = planned(group, strategy_name(options.strategy), kept=kept)
-    return replace(plan, name=name, position=position)
+    return replace(plan, position=position)
 
 
 def planned(
@@ -152,12 +159,16 @@ def planned(
         place: where the group was read.
         warnings: more of them, before those of the plan.
     """
-    plan = plan_group(group.tasks, group.clients, config=group.config, strategy=strategy)
+    try:
+        plan = plan_group(group.tasks, group.clients, config=group.config, strategy=strategy)
+    except BaseException:
+        group.tasks.unpersist()
+        raise
     plan = replace(plan, warnings=(*warnings, *plan.warnings))
     answer = _as_row(group.name, plan, group.clients, strategy)
     if kept is not None:
         answer = answer.crossJoin(kept)
-    return HugePlan(name=group.name, answer=answer, plan=plan, place=place)
+    return HugePlan(name=group.name, answer=answer, plan=plan, tasks=group.tasks, place=place)
 
 
 def on_workers(

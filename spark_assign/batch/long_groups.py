@@ -143,7 +143,7 @@ def placed_long(
             huge = on_workers(name, None, plan, place=group.line.place)
         yield huge
         if isinstance(huge, HugePlan):
-            huge.plan.release()
+            huge.release()
         group.rows.unpersist()
 
 

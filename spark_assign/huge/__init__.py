@@ -6,6 +6,7 @@ from spark_assign.huge.lines.pieces import LongLine, long_line_rows, set_piece_b
 from spark_assign.huge.run import SUMMARY, GroupSummary, run_group
 from spark_assign.huge.source import (
     OneGroup,
+    group_in_rows,
     in_rows,
     nested_groups,
     read_one_group,
@@ -24,6 +25,7 @@ __all__ = [
     "LongLine",
     "OneGroup",
     "cost",
+    "group_in_rows",
     "in_rows",
     "long_line_rows",
     "nested_groups",

@@ -1,6 +1,6 @@
 """Read one huge group as rows of tasks and clients, from any input."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -126,12 +126,32 @@ def in_rows(
             f"{what} holds {f'several groups ({names}, ...)' if heads else 'no group'}; give one, "
             "by --name, or place them with spark-assign batch"
         )
-    texts = {key: text for key, text in (heads[0].config or {}).items() if text is not None}
+    return group_in_rows(kept, heads[0].name, heads[0].config, settings)
+
+
+def group_in_rows(
+    row: DataFrame,
+    name: str,
+    config: Mapping[str, str | None] | None,
+    settings: tuple[tuple[str, object], ...],
+) -> OneGroup:
+    """The group of a table with one row as rows, sorted by task and stored on disks.
+
+    Args:
+        row: in the schema `schemas.GROUP`; it is read several times.
+        name: as in the row.
+        config: settings of the row as texts.
+        settings: override those of the row.
+
+    Raises:
+        ConfigError: a setting is invalid.
+    """
+    texts = {key: text for key, text in (config or {}).items() if text is not None}
     own = {key: setting_value(key, text) for key, text in texts.items()}
     return OneGroup(
-        name=heads[0].name,
-        tasks=sorted_tasks(kept.select(f.inline("tasks"))),
-        clients=kept.select(f.inline("clients")),
+        name=name,
+        tasks=sorted_tasks(row.select(f.inline("tasks"))),
+        clients=row.select(f.inline("clients")),
         config=config_from_mapping(own | dict(settings)),
     )
 

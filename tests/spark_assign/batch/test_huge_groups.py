@@ -43,16 +43,23 @@ def placed(state, clients):
     return TaskAssignment(active=active, standbys=tuple(sorted(standbys)))
 
 
+def stored_tables(spark):
+    """Numbers of the tables that Spark keeps on disks or in memory."""
+    return set(spark.sparkContext._jsc.getPersistentRDDs())
+
+
 def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_path):
     problems = [problem(12, 1), problem(60, 2), problem(12, 3)]
     lost = next(iter(problems[1]["clients"]))
     del problems[1]["clients"][lost]
     write(tmp_path / "groups.parquet", problems)
     arguments = ["--in", f"{tmp_path}/groups.parquet", "--out", f"{tmp_path}/plans"]
+    before = stored_tables(spark)
     result = CliRunner().invoke(
         main, ["batch", *arguments, "--huge-tasks", "40", "--format", "json"]
     )
     assert result.exit_code == 0, result.stderr
+    assert stored_tables(spark) == before
     summary = json.loads(result.stdout)
     assert (summary["groups"], summary["huge"], summary["tasks"]) == (3, 1, 84)
     rows = {row.name: row for row in spark.read.parquet(f"{tmp_path}/plans").collect()}
