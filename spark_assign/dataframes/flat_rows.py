@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
 from spark_assign.dataframes.placed_groups import CONFLICT
-from spark_assign.tables import CLIENT, GROUP, TASK, BadTable, fitted
+from spark_assign.tables import CLIENT, GROUP, TASK, BadTable, fitted, name_key
 
 _FIELDS = (
     ("group", StringType()),
@@ -210,7 +210,9 @@ def _renamed(rows: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:
     unknown = sorted(set(columns) - set(fields))
     if unknown:
         raise BadTable(f"columns: no field {', '.join(unknown)}; there are {', '.join(fields)}")
-    own = {name: name for name in fields if name in rows.columns}
+    key = name_key(rows.sparkSession)
+    present = set(map(key, rows.columns))
+    own = {name: name for name in fields if name in present}
     given = {name: f.col(c) if isinstance(c, str) else c for name, c in {**own, **columns}.items()}
     try:
         return rows.select(*[column.alias(name) for name, column in given.items()])

@@ -185,7 +185,9 @@ def fitted(
     stored = {
         field.name: field
         for field in frame.schema
-        if field.name in as_stored and set(as_stored[field.name]) <= set(_names(field.dataType))
+        if field.name in as_stored
+        and set(as_stored[field.name]) <= set(_names(field.dataType))
+        and _has_plain_names(field.dataType, wanted[field.name].dataType)
     }
     wanted = StructType([stored.get(field.name, field) for field in wanted])
     if keeps_wide:
@@ -197,6 +199,12 @@ def _names(kind: DataType) -> Sequence[str]:
     """The fields of a list of structs."""
     element = kind.elementType if isinstance(kind, ArrayType) else kind
     return element.names if isinstance(element, StructType) else ()
+
+
+def _has_plain_names(given: DataType, wanted: DataType) -> bool:
+    """Whether no field of a list of structs differs by capitals only from the wanted one."""
+    known = _names(wanted)
+    return all(name in known for name in _names(given) if name.lower() in known)
 
 
 def name_key(spark: SparkSession) -> Key:

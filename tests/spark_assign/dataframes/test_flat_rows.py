@@ -135,6 +135,20 @@ def test_topics_of_one_subtopology_are_one_task_for_each_partition(spark):
     ]
 
 
+def test_names_of_columns_match_as_in_spark(spark):
+    columns = "Group string, TOPIC string, partition int, Client string, Stateful boolean"
+    rows = spark.createDataFrame([("g", "t", 0, "a", True)], columns)
+    [group] = from_rows(rows, {"member": "CLIENT"}).collect()
+    [task] = group.tasks
+    assert (group.name, task.owner, task.stateful) == ("g", "a", True)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(BadTable, match=r"column group \(string\) is missing; column topic"):
+            from_rows(rows, {"member": "Client"})
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
 def test_missing_columns_and_unknown_fields_are_named(spark):
     rows = spark.createDataFrame([("g", "t")], "group string, topic string")
     with pytest.raises(BadTable, match=r"column partition \(int\) is missing; column member"):

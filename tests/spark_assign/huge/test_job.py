@@ -14,7 +14,7 @@ from spark_assign.cli.group import group
 from spark_assign.huge.job import plan_group
 from spark_assign.tables.convert import client_rows, task_rows
 from spark_assign.tables.errors import BadTable
-from spark_assign.tables.schemas import CLIENT, TASK
+from spark_assign.tables.schemas import BY_NAME, CLIENT, TASK, fitted
 from tests.spark_assign.huge import groups
 
 pytestmark = pytest.mark.timeout(900)
@@ -195,6 +195,14 @@ def test_lists_of_copies_are_read_as_they_are_stored_however_long(spark):
         assert plan.packed.storageLevel.useDisk
         plan.release()
         assert not plan.packed.storageLevel.useDisk
+
+
+def test_a_stored_list_whose_fields_have_capitals_is_cast(spark):
+    kind = "array<struct<client:string,lag:bigint,Stalled:boolean>>"
+    plain = spark.createDataFrame([], TASK)
+    stored = plain.withColumn("copies", plain["copies"].cast(kind))
+    assert fitted(plain, TASK, what="the tasks", as_stored=BY_NAME).schema == TASK
+    assert fitted(stored, TASK, what="the tasks", as_stored=BY_NAME).schema == TASK
 
 
 @pytest.mark.parametrize(
