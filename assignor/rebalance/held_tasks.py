@@ -257,7 +257,10 @@ class TasksListener:
         """
 
     def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Stop these and commit nothing more of them: other members run them already."""
+        """Stop these, and commit nothing more of them: other members may run them already.
+
+        By default `on_tasks_revoked` is called, whose commit the broker refuses then.
+        """
         self.on_tasks_revoked(active, standby)
 
     def on_shutdown_requested(self) -> None:

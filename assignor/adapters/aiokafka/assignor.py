@@ -123,7 +123,7 @@ class StreamsAssignor(EmbeddedMember):
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Take the answer of the leader; raises only MemoryError and KeyboardInterrupt."""
+        """Take the answer of the leader; raises as `Membership.take` does."""
         generation = UNKNOWN_GENERATION if self._port is None else self._port.generation()
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
 

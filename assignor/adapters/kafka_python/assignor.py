@@ -128,7 +128,7 @@ class StreamsAssignor(EmbeddedMember):
         return {member_id: to_wire(answer) for member_id, answer in answers.items()}
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Take the answer of the leader; raises only MemoryError and KeyboardInterrupt."""
+        """Take the answer of the leader; raises as `Membership.take` does."""
         self._membership.take(assignment.partitions(), assignment.user_data, generation)
 
 

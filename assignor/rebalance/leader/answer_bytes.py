@@ -175,9 +175,10 @@ def _draft(
     native = generation.natives.get(member) if answer.native is not None else None
     is_error = answer.content is Content.ERROR
     is_bare = is_error or answer.content is Content.EMPTY
+    next_ms = NO_REBALANCE if is_error else placement.next_rebalance_ms.get(member, NO_REBALANCE)
     tasks = () if is_bare else placement.active_by_member.get(member, ())
     standby = () if is_bare else placement.standby_by_member.get(member, ())
-    warmups = placement.warmup_by_member.get(member, ())
+    warmups = () if is_bare else placement.warmup_by_member.get(member, ())
     pairs = sorted((p, task) for task in tasks for p in inputs[task])
     active = tuple(task for _, task in pairs)
     is_native_layout = answer.version >= EARLIEST_NATIVE_VERSION
@@ -192,7 +193,7 @@ def _draft(
         partitions_by_host=shared.hosts if has_hosts else _NO_HOSTS,
         standby_partitions_by_host=shared.standby_hosts if has_hosts else _NO_HOSTS,
         error_code=generation.decision.error_code if is_error else 0,
-        next_rebalance_ms=placement.next_rebalance_ms.get(member, NO_REBALANCE),
+        next_rebalance_ms=next_ms,
         native=None if native is None else _native_part(answer, native, warmups, shared),
     )
     partitions = tuple(p for p, _ in pairs) or placement.partitions_by_member.get(member, ())
@@ -290,9 +291,10 @@ def _views(native: NativeAssignment | None) -> tuple[bytes | None, ...] | None:
     return native.view_full, native.view_delta, native.view_reference
 
 
-def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) -> None:
-    decided = draft.assignment
-    written = read_answer(draft.user_data, known_versions)
+def _check(member: str, answer: MemberAnswer, known_versions: tuple[int, ...]) -> None:
+    """Raise a TaskAssignmentError if version, tasks or routing view do not decode as decided."""
+    decided = answer.assignment
+    written = read_answer(answer.user_data, known_versions)
     agrees = (
         written.version == decided.version
         and written.active_tasks == decided.active_tasks
@@ -302,5 +304,5 @@ def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) ->
     if not agrees:
         raise TaskAssignmentError(
             f"the answer for {member} does not decode to what was decided (version "
-            f"{decided.version}, {len(draft.user_data)} bytes); this is a defect, please report it"
+            f"{decided.version}, {len(answer.user_data)} bytes); this is a defect, please report it"
         )

@@ -134,7 +134,7 @@ def assign_group(
         topologies=topologies,
         plan_warnings=plan_warnings,
     )
-    if topologies is None:  # it sends its answers unchecked: up to 2.3 it assigned tasks twice
+    if topologies is None:  # an emulated Kafka leader checks nothing: up to 2.3 it assigned twice
         return _answer(read_generation(request, {}), place_tasks)
     answer, fault = answer_with_quarantine(
         partial(_answer_or_keep, request),

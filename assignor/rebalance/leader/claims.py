@@ -227,6 +227,6 @@ def _sentence(member: str, tasks: AbstractSet[TaskId], rounds: int) -> str:
     more = f" and {len(tasks) - _LISTED} more" if len(tasks) > _LISTED else ""
     return (
         f"member {shown(member)} claims {listed}{more} that it had to revoke or that another member"
-        f" runs, for the {rounds + 1}. time: the claim is ignored; read the log of that member and"
-        " restart it"
+        f" runs, in {rounds + 1} rebalances: the claim is ignored; read the log of that member"
+        " and restart it"
     )

@@ -60,8 +60,8 @@ from probing.features import TOPOLOGY_VERSION, FinalizedLevels
 class GroupRequest:
     """The arguments of `assign_group`, with what follows from them.
 
-    ``decoded`` has the subscription of every member. ``topologies`` is None under a leader of
-    Kafka's. ``plan_warnings`` are about subtopologies of other members.
+    ``decoded`` has the subscription of every member, or why it cannot be decoded. ``topologies`` is
+    None under an emulated Kafka leader. ``plan_warnings`` are about subtopologies of other members.
     """
 
     settings: LeaderSettings
@@ -93,7 +93,8 @@ class Generation:
 
     Attributes:
         request: the arguments of `assign_group`.
-        members: readable ones that support the finalized levels; those of `excluded` among them.
+        members: those that support the finalized levels, unreadable and excluded ones among them;
+            `able_members` is without these two.
         plan: the tasks that can be assigned now.
         decision: versions and contents of the answers, by `probing`.
         levels: finalized levels that hold in the group from now on.
@@ -284,7 +285,7 @@ def _decide_versions(
         raise LeaderRefused(decision.refusal.why)
     if not any(map(wants_shutdown, members)):
         return decision
-    # Every member stops: error 4 and no tasks, in the version that all can read (KIP-671).
+    # Every member stops: each answer keeps its version and has error 4 and no tasks (KIP-671).
     return replace(
         decision,
         error_code=int(AssignorError.SHUTDOWN_REQUESTED),

@@ -35,7 +35,7 @@ class LeaderSettings:
         subtopologies: of its own topology.
         config: settings for the strategy.
         strategy: places tasks on clients; `high_availability` by default.
-        group_record_limit: bytes that the broker accepts for all blobs of a group together.
+        group_record_limit: bytes of the group's whole record that the broker accepts.
         versions: of each subtopology, the versions of the topology that contain it; empty: the
             program carries version 1 alone.
     """

@@ -196,13 +196,13 @@ def _sentence(
     if total <= limit:
         return (
             f"{need}: {'; '.join(steps)}, which makes it {total:,};"
-            " raise the broker's message.max.bytes to route without gaps"
+            " raise max.message.bytes of __consumer_offsets to route without gaps"
         )
     without = f"; {'; '.join(steps)}" if steps else ""
     return (
         f"{need}{without}, which leaves {total:,} bytes, still too many: the broker will reject"
-        " the group; raise its message.max.bytes or run fewer members; the largest subscription is"
-        f" that of {shown(largest.member_id)}, {largest.subscription:,} bytes"
+        " the group; raise max.message.bytes of __consumer_offsets or run fewer members; the"
+        f" largest subscription is that of {shown(largest.member_id)}, {largest.subscription:,} bytes"
     )
 
 

@@ -28,10 +28,9 @@ def withhold(
 ) -> Placement:
     """Take every task out of the placement that another member still owns a partition of.
 
-    A stateful task stays as a standby if the member had it as one before; without state there is
-    nothing to keep (KAFKA-10263, and not if there never was a standby: KAFKA-14149's fix). The next
-    rebalance is requested at once, and after a back-off for a task that was withheld in the
-    previous rebalance, too.
+    A stateful task stays as a standby on a member that had it as a standby before (KAFKA-10263),
+    and on no other one (KAFKA-14149). The next rebalance is requested at once, and after a back-off
+    for a task that was withheld in the previous rebalance, too.
 
     Returns:
         The placement with `withheld_by_member`, and with the withheld tasks in `unassigned`.
@@ -75,7 +74,8 @@ def _owners(
 ) -> dict[TopicPartition, set[str]]:
     """Partition -> the members that may own it: those that got it in the latest generation.
 
-    JVM members do not report in which generation they got theirs: no number is later than that.
+    A member without a generation always counts. JVM members are such: theirs (KIP-792) is a field
+    of the consumer protocol, which client libraries do not hand over.
     """
     claimed: dict[TopicPartition, list[tuple[int, str]]] = {}
     for member in members:

@@ -1,5 +1,6 @@
 """`assign_group`: versions, placement, and isolation of members with invalid bytes."""
 
+import numpy as np
 import pytest
 
 from assignor import (
@@ -9,13 +10,14 @@ from assignor import (
     LeaderKnowledge,
     LeaderRefused,
     LeaderSettings,
+    TaskAssignment,
     Topology,
     assign_group,
     sticky,
 )
 from assignor.rebalance import answered_persistent_version
 from assignor.topology.tasks import SubtopologyWaits
-from encoding import AssignorError, TaskId, TopicPartition, decode_assignment
+from encoding import NO_REBALANCE, AssignorError, TaskId, TopicPartition, decode_assignment
 from probing import find_release
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 from tests.assignor.rebalance.groups import TOPOLOGY, Group, start
@@ -119,6 +121,40 @@ def test_a_request_to_shut_down_reaches_all_members_with_error_4_and_no_tasks():
         assert answer.partitions == ()
 
 
+def on_the_first_and_warming_up_on_the_second(state):
+    """Every task on the first client, and a warm-up of the first task on the second."""
+    return TaskAssignment(
+        active=np.zeros(len(state.tasks), dtype=np.int64),
+        standbys=((0, 1),),
+        warmups=((0, 1),),
+        look_again=True,
+    )
+
+
+def test_an_answer_with_an_error_has_no_warm_ups_and_no_next_rebalance():
+    group = group_of("a", "b", strategy=on_the_first_and_warming_up_on_the_second)
+    group.round("a", knowledge=LeaderKnowledge(leader_id="a", now_ms=1))
+    (warming,) = [a for a in answered(group) if a.native.warmup_tasks]
+    assert any(a.next_rebalance_ms != NO_REBALANCE for a in answered(group))
+    assert warming.standby_tasks
+
+    blobs = [
+        GroupMember(member_id=name, user_data=member.subscription(error_code=code)[1])
+        for (name, member), code in zip(
+            group.members.items(), (0, AssignorError.SHUTDOWN_REQUESTED), strict=True
+        )
+    ]
+    knowledge = LeaderKnowledge(leader_id="a", now_ms=1)
+    group.last = assign_group(group.settings("native"), blobs, {"lines": 6}, knowledge=knowledge)
+    for answer in answered(group):
+        assert (answer.error_code, answer.native.warmup_tasks) == (4, ())
+        assert answer.next_rebalance_ms == NO_REBALANCE
+
+
+def answered(group):
+    return [answer.assignment for answer in group.last.answers.values()]
+
+
 def test_an_unknown_partition_count_is_a_normal_state_without_an_error():
     group = group_of("a", partitions=0)
     received = group.round("a")["a"]
@@ -172,7 +208,7 @@ def test_a_group_record_over_the_brokers_limit_is_warned_about_with_its_size():
     group.round("m00")
     (warning,) = group.last.warnings
     assert "the broker accepts 20,000" in warning
-    assert "message.max.bytes" in warning
+    assert "raise max.message.bytes of __consumer_offsets" in warning
 
 
 def test_two_threads_of_one_process_share_its_tasks():

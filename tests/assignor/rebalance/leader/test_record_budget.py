@@ -65,8 +65,8 @@ def test_one_byte_too_many_steps_one_member_down_with_a_warning():
     assert budget.total == 290
     assert budget.warning == (
         "the group's record needs 330 bytes and the broker accepts 329: 1 of 3 members get a delta"
-        " instead of the full view, which makes it 290; raise the broker's message.max.bytes to"
-        " route without gaps"
+        " instead of the full view, which makes it 290; raise max.message.bytes of"
+        " __consumer_offsets to route without gaps"
     )
 
 
