@@ -30,8 +30,8 @@ def line(given):
 
 
 @pytest.mark.rotated(2)
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("last", [b"", b"x" * 2_000])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("last", [b"", b"x" * 2_000], ids=["no more", "one more line"])
 def test_lines_of_the_limit_and_more_are_found_wherever_they_are(spark, tmp_path, end, last):
     sizes = [0, 1, 997, 998, 999, 1_000, 40, 2_500, 1_499, 500, 3_000, 3_000, 7, 998 - len(end)]
     for shift in (0, 1, 250, 499, 500):
