@@ -201,8 +201,8 @@ def _sentence(
     without = f"; {'; '.join(steps)}" if steps else ""
     return (
         f"{need}{without}, which leaves {total:,} bytes, still too many: the broker will reject"
-        " the group; raise max.message.bytes of __consumer_offsets or run fewer members; the"
-        f" largest subscription is that of {shown(largest.member_id)}, {largest.subscription:,} bytes"
+        " the group; raise max.message.bytes of __consumer_offsets, or run fewer members; largest"
+        f" subscription: {largest.subscription:,} bytes, of {shown(largest.member_id)}"
     )
 
 
