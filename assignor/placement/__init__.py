@@ -27,7 +27,6 @@ from assignor.placement.names import (
     client_inputs,
     nearest_caught_up_client,
 )
-from assignor.placement.standbys import Spread, too_few_clients
 from assignor.placement.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
@@ -85,7 +84,6 @@ __all__ = [
     "RacksByTask",
     "Record",
     "Shortage",
-    "Spread",
     "Strategy",
     "TaskAssignment",
     "TaskPlaces",
@@ -125,7 +123,6 @@ __all__ = [
     "strategy_name",
     "strategy_of",
     "thread_bands",
-    "too_few_clients",
     "user_module",
     "validate",
     "work_of",

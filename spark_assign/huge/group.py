@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor import AssignmentConfig, ClientInput, GroupState, group_state
-from assignor.placement import NOBODY, Spread
+from assignor.placement import NOBODY
+from assignor.placement.standbys import Spread
 from encoding import TaskId
 from spark_assign.huge.worker.rows import Bools, Ints, Names, Rows
 

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
 from assignor import AssignmentConfig, ClientInput
-from assignor.placement import too_few_clients
 from assignor.placement.racks import rack_warnings
+from assignor.placement.standbys import too_few_clients
 from spark_assign.huge.group import NO_CLASSES, Classes, Group, spread_of
 from spark_assign.huge.worker.actives import LEVELS
 from spark_assign.huge.worker.rows import NULL_HASH, Ints, Names

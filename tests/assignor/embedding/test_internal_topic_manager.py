@@ -167,7 +167,7 @@ def test_ends_that_are_too_old_are_unknown(provider_of):
     assert provider.facts().topics, "that a topic is there stays known"
 
 
-def test_whoever_may_wait_gets_end_offsets_that_are_not_old(provider_of):
+def test_a_leader_that_may_wait_gets_end_offsets_that_are_not_old(provider_of):
     now = [0.0]
     cluster = Cluster(words=4, **{CHANGELOG: 4})
     provider = provider_of(cluster, now=lambda: now[0])

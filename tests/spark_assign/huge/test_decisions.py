@@ -10,10 +10,10 @@ from assignor.placement import (
     LAG_RUNNING,
     LAG_UNKNOWN,
     NOBODY,
-    Spread,
     homes,
     nearest_places,
 )
+from assignor.placement.standbys import Spread
 from assignor.placement.standbys.final_copies import _keep
 from spark_assign.huge.worker.actives import belonging
 from spark_assign.huge.worker.settle import settled
