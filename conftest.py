@@ -40,6 +40,7 @@ settings.load_profile(
 DEAR = "spark"
 DEAR_FOLDER = "tests/spark_assign/"
 USAGE_ERROR = "usage error"
+WORLDS = frozenset({"core", "sim", "loop", "real"})
 
 
 def pytest_addoption(parser):
@@ -130,7 +131,7 @@ def of_other_days(items):
             groups.setdefault(turn, []).append(item)
     left_out = []
     for (name, parts), tests in groups.items():
-        taken = set(rotation.share(tests, parts=parts, name=name))
+        taken = set(rotation.tests_of_the_day(tests, parts=parts, name=name))
         left_out += [item for item in tests if item not in taken]
     return left_out
 
@@ -204,6 +205,11 @@ def pytest_configure(config):
     if settings.get_current_profile_name() == "ci" and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = rotation.rotation()
     config.pluginmanager.register(_WorkerErrors(), "worker errors")
-    if config.getoption("--ledger") and not hasattr(config, "workerinput"):
+    if config.getoption("--ledger") is not None and not hasattr(config, "workerinput"):
         worlds = config.getoption("--ledger").split(",")
+        if unknown := sorted(set(worlds) - WORLDS):
+            raise pytest.UsageError(
+                f"--ledger={','.join(worlds)}: unknown environment {unknown[0]!r}; choose from"
+                f" {', '.join(sorted(WORLDS))}"
+            )
         config.pluginmanager.register(_Ledger(worlds), "ledger")

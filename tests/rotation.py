@@ -13,10 +13,12 @@ from typing import Final, TypeVar
 
 Part = TypeVar("Part")
 PARTS: Final = 10
-# Days that take all slow tests; those that prove a row of the ledger run every day. A slow test
-# that shares out values by `share` does so among a number of days that this one does not divide.
+# Days that take all slow tests; those that prove a row of the ledger run every day.
 SLOW_PARTS: Final = 3
 _DAY_S: Final = 86_400
+# After so many days, the values of a test go one part further: a test that itself takes turns would
+# else see the same parts for ever.
+_SHIFT_DAYS: Final = 12
 
 
 def is_nightly() -> bool:
@@ -48,16 +50,29 @@ def is_taken(name: str, *, parts: int = PARTS) -> bool:
 
 
 def share(values: Sequence[Part], *, parts: int = PARTS, name: str = "") -> list[Part]:
-    """The values of this run, in their order: all, or one of `parts` parts, at least one value.
+    """The values of a test in this run, in their order: all, or one of `parts` parts, at least one.
+
+    A test that takes turns sees all values within `12 * parts` days, whatever its own period.
 
     Args:
         values: what is shared out among days.
         parts: number of days that take all values.
         name: of what takes a part, so that lists of different names begin at different parts.
     """
+    day = rotation()
+    return _part(values, day + day // _SHIFT_DAYS, parts, name)
+
+
+def tests_of_the_day(tests: Sequence[Part], *, parts: int, name: str) -> list[Part]:
+    """The tests of this run, of those that take turns; arguments as of `share`."""
+    return _part(tests, rotation(), parts, name)
+
+
+def _part(values: Sequence[Part], day: int, parts: int, name: str) -> list[Part]:
     if is_nightly():
         return list(values)
-    day = rotation() + zlib.crc32(name.encode()) if name else rotation()
+    if name:
+        day += zlib.crc32(name.encode())
     return list(values[day % min(parts, max(len(values), 1)) :: parts])
 
 

@@ -72,14 +72,18 @@ def staged(spark: SparkSession, out: str, *, overwrite: bool = False) -> Iterato
         overwrite: replace an output that exists; it stays until the new one is complete.
 
     Raises:
-        OutputInTheWay: the output exists, or a running job of this machine is writing it.
+        OutputInTheWay: the output exists, or has appeared when the block ends (then the temporary
+            directory stays, complete), or a running job of this machine is writing it.
     """
     out = out.rstrip("/")
     files = Files(spark, out)
     partial, old = _beside(out, "partial"), _beside(out, "old")
+    in_the_way = OutputInTheWay(f"{out} exists; give another --out, or --overwrite to replace it")
+    if files.exists(out) and not overwrite:
+        raise in_the_way
     _recover(files, out, old)
     if files.exists(out) and not overwrite:
-        raise OutputInTheWay(f"{out} exists; give another --out, or --overwrite to replace it")
+        raise in_the_way
     _clear(files, out, partial)
     files.make(partial)
     files.write(f"{partial}/{_OWNER}", json.dumps(_me()))
@@ -92,6 +96,11 @@ def staged(spark: SparkSession, out: str, *, overwrite: bool = False) -> Iterato
     if not files.exists(f"{partial}/{_SUCCESS}"):
         files.write(f"{partial}/{_SUCCESS}", "")
     if files.exists(out):
+        if not overwrite:
+            raise OutputInTheWay(
+                f"{out} did not exist when this job began, and exists now; it is not replaced: the"
+                f" output of this job is complete in {partial}, move it to another place"
+            )
         files.rename(out, old)
     files.rename(partial, out)
     files.delete(old)

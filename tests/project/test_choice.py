@@ -251,6 +251,27 @@ def test_ten_days_take_every_part_once(monkeypatch):
     assert sorted(by_name) == sorted(names)
 
 
+@pytest.mark.parametrize("parts", range(2, 13))
+def test_a_test_that_takes_turns_sees_all_of_its_values(monkeypatch, parts):
+    monkeypatch.delenv("NIGHTLY", raising=False)
+    values = list(range(parts))
+    for period in range(2, 13):
+        seen = {turn: set() for turn in range(period)}
+        for day in range(12 * parts * period):
+            monkeypatch.setenv("ROTATION", str(day))
+            seen[day % period].update(rotation.share(values, parts=parts))
+        assert all(found == set(values) for found in seen.values()), period
+
+
+@pytest.mark.rotated(3)
+@pytest.mark.slow
+@pytest.mark.parametrize("given", ["cores", "core sim", ""])
+def test_an_unknown_environment_of_the_ledger_is_a_usage_error(tmp_path, given):
+    ended = session(tmp_path, f"--ledger={given}")
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "unknown environment" in ended.stderr
+
+
 def test_a_night_takes_everything_and_few_values_are_never_none(monkeypatch):
     monkeypatch.setenv("ROTATION", "1234567")
     monkeypatch.delenv("NIGHTLY", raising=False)

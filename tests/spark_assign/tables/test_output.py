@@ -106,3 +106,28 @@ def test_replacement_killed_between_its_renames_is_undone(spark, tmp_path):
         pass
     assert rows(spark, tmp_path / "plans") == [0, 1, 2, 3]
     assert visible(tmp_path) == ["plans"]
+
+
+def test_what_appears_at_the_output_during_the_job_is_not_replaced(spark, tmp_path):
+    out = tmp_path / "plans"
+
+    def write():
+        with staged(spark, str(out)) as stage:
+            stage.write_text("of-this-job", "new")
+            out.mkdir()
+            (out / "of-another-job").write_text("precious")
+
+    with pytest.raises(OutputInTheWay, match="move it to another place"):
+        write()
+    assert (out / "of-another-job").read_text() == "precious"
+    assert (tmp_path / "_plans.partial" / "of-this-job").read_text() == "new"
+
+
+def test_a_refused_job_changes_nothing(spark, tmp_path):
+    for name in ("plans", "_plans.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "precious").touch()
+    with pytest.raises(OutputInTheWay), staged(spark, str(tmp_path / "plans")):
+        pass
+    assert (tmp_path / "plans" / "precious").exists()
+    assert (tmp_path / "_plans.old" / "precious").exists()
