@@ -91,6 +91,7 @@ def test_bytes_that_cannot_be_read_quarantine_one_member_and_hurt_nobody():
     assert "bad" in group.last.quarantined
     assert [w for w in group.last.warnings if "quarantined bad" in w]
     assert sorted(group.owners()) == TASKS[1:]
+    assert group.last.withheld == {}, "the strategy does not place what a member keeps"
 
 
 def test_an_older_leader_ends_at_bytes_that_it_cannot_read():

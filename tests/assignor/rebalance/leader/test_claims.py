@@ -124,6 +124,15 @@ def test_who_claims_on_is_asked_again_after_a_back_off_and_not_at_once():
     assert times[3] == set()
 
 
+def test_what_a_quarantined_member_keeps_is_asked_for_again_after_a_growing_back_off():
+    group = Cooperative()
+    waits = []
+    for _ in range(3):
+        answer = group.round(unreadable(group), now_ms=50_000)
+        waits.append(answer.answers["m0"].assignment.next_rebalance_ms - 50_000)
+    assert waits == [1_000, 1_000, 2_000]
+
+
 def test_an_owner_that_needs_two_rebalances_to_give_up_is_still_waited_for():
     group = Cooperative()
     group.members.pop("m1")

@@ -78,6 +78,15 @@ def test_a_level_that_one_member_alone_names_makes_nobody_wait(levels):
     assert answer.answers["m0"].assignment.active_tasks
 
 
+def test_two_threads_of_a_process_that_name_a_level_count_as_a_single_member():
+    levels = {"adopted_levels": {"x": 1}, "adopted_epoch": 7}
+    second = written(start(number=2), "y", native=levels)
+    answer = lead([*group(native=levels), second])
+    assert {a.assignment.native.feature_epoch for a in answer.answers.values()} == {-1}
+    for name in ("x", "y"):
+        assert any(f"member {name} alone reports" in warning for warning in answer.warnings)
+
+
 def test_a_level_that_two_members_name_counts_as_before():
     levels = {"adopted_levels": {"x": 1}, "adopted_epoch": 7}
     blobs = group(native=levels)

@@ -199,7 +199,7 @@ def test_the_protocol_is_estimated_from_above():
     topic_partitions = 4 + (2 + len(topic)) + 4 + 3 * 4
     subscription = 2 + (4 + 2 + len(topic)) + 4 + topic_partitions + 4 + (2 + len("rack-1"))
     assignment = 2 + topic_partitions + 4
-    names = [member, "app-1", "/10.0.0.1", "static-1"]
+    names = [member, "app-1", "/0123:4567:89ab:cdef:0123:4567:89ab:cdef", "static-1"]
     entry = sum(2 + len(name) for name in names) + 4 + 4 + 4 + 4
     exact = subscription + assignment + entry
     estimated = protocol_bytes(

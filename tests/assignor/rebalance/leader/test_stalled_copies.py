@@ -229,6 +229,8 @@ def test_another_client_that_stalls_starts_the_looks_anew_and_one_that_recovers_
     assert (both.looks, both.look_at_ms) == (1, 2 * MINUTE)
     alone = remembered(stalled_state("c"), both, both.look_at_ms)
     assert (alone.looks, alone.look_at_ms) == (2, both.look_at_ms + 2 * MINUTE)
+    again = remembered(stalled_state("b", "c"), alone, alone.look_at_ms)
+    assert again.looks == 3, "b is no other client: tasks have waited for it before"
 
 
 def test_a_clock_that_was_set_back_does_not_make_a_leader_wait_for_a_year():

@@ -16,6 +16,7 @@ from assignor import (
     validate,
 )
 from assignor.placement import LAG_RUNNING
+from assignor.rebalance.leader.stalled_copies import StalledCopies
 from assignor.rebalance.leader.strategy_attempts import (
     FIRST_STRATEGY_BACKOFF_MS,
     LAST_STRATEGY_BACKOFF_MS,
@@ -52,7 +53,7 @@ def failing(state):
     raise ZeroDivisionError("by nothing")
 
 
-RAISED = "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 52)"
+RAISED = "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 53)"
 
 
 def test_a_strategy_that_works_leaves_nothing_to_remember():
@@ -75,7 +76,7 @@ def test_a_strategy_that_raises_moves_nothing_and_the_exception_is_reported():
     )
     [sentence] = tried.warnings
     assert (
-        "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 52) (once); tasks stay"
+        "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 53) (once); tasks stay"
         in sentence
     )
     assert sentence.endswith("called again in 10 s")
@@ -199,3 +200,12 @@ def test_a_leader_that_cannot_ask_for_follow_ups_keeps_the_assignment_all_the_sa
     answer = round_of(group, LeaderKnowledge())
     assert sorted(group.owners()) == TASKS
     assert decode_assignment(answer.answers["a"].user_data).next_rebalance_ms == NO_REBALANCE
+
+
+def test_while_a_strategy_fails_stalled_copies_are_remembered_as_they_were():
+    group = Group(strategy=failing)
+    group.join("a")
+    stalled = StalledCopies(looks=2, look_at_ms=90_000, clients=frozenset({"b"}))
+    answer = round_of(group, LeaderKnowledge(leader_id="a", now_ms=50_000, stalled=stalled))
+    assert answer.failures.count == 1
+    assert answer.stalled == stalled

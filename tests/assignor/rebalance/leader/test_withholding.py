@@ -13,6 +13,11 @@ from assignor import (
     high_availability,
     sticky,
 )
+from assignor.rebalance.leader.claims import NO_CLAIMS, Claims
+from assignor.rebalance.leader.members import ReadMember
+from assignor.rebalance.leader.placements import Placement
+from assignor.rebalance.leader.withholding import withhold
+from assignor.topology import TaskPlan
 from encoding import (
     NO_REBALANCE,
     PartitionRange,
@@ -118,6 +123,36 @@ def test_a_withheld_task_stays_a_standby_where_it_was_one():
     answer, _ = lead(members, config=config, strategy=all_to_b)
     assert set(members["b"].held.standby) == moved
     assert {p.partition for p in answer.withheld["b"]} == {t.partition for t in moved}
+
+
+def test_a_withheld_task_does_not_become_a_standby_where_it_was_none():
+    members = {"a": start("3.9", number=0)}
+    lead(members)
+    members["b"] = start("3.9", number=1)
+    answer, _ = lead(members)
+    assert len(answer.withheld["b"]) == 2
+    assert members["b"].held.standby == {}
+
+
+def test_a_task_is_withheld_from_others_while_a_partition_of_another_form_of_it_is_owned():
+    task, read, elsewhere = TASKS[0], TopicPartition("lines", 0), TopicPartition("other", 0)
+    plan = TaskPlan(
+        partition_counts={"lines": 1, "other": 1},
+        partitions_by_task={task: (read,)},
+        stateful_tasks=frozenset(),
+        unknown_topics=(),
+        task_by_partition={read: task, elsewhere: task},
+    )
+    owner = GroupMember(member_id="a", user_data=b"", owned_partitions=(elsewhere,))
+    withheld = withhold(
+        [ReadMember(member=owner, subscription=None, plan=plan)],
+        plan,
+        Placement(active_by_member={"b": (task,)}),
+        claims=Claims(by_member={}, ignored={}, memory=NO_CLAIMS, warnings=()),
+        now_ms=0,
+    )
+    assert withheld.withheld_by_member == {"b": (read,)}
+    assert withheld.unassigned == {task}
 
 
 def test_warm_ups_ask_for_a_probing_rebalance_on_the_leaders_own_answer():
