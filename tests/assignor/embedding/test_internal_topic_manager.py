@@ -73,6 +73,20 @@ def test_a_topic_that_was_there_in_time_is_not_missed(provider_of):
     assert ready.wait(LIMIT_S)
 
 
+def test_who_led_the_generation_before_requests_no_rebalance():
+    ready = threading.Event()
+    provider = InternalTopicManager(
+        lambda: Cluster(words=4, **{CHANGELOG: 4}), PARTS, on_ready=ready.set
+    )
+    provider.lead(provider.facts(), waits=False)
+    provider.join()
+    provider.start()
+    until(lambda: provider._looked)
+    provider.close()
+    assert provider.facts().topics, "they differ from those that the answer was based on"
+    assert not ready.is_set()
+
+
 def test_a_changelog_that_forgets_deletions_is_a_warning_once_and_again_after_a_correction(
     provider_of, caplog
 ):
@@ -167,6 +181,24 @@ def test_ends_that_are_too_old_are_unknown(provider_of):
     assert provider.facts().topics, "that a topic is there stays known"
 
 
+def test_the_age_of_end_offsets_counts_from_the_request(provider_of):
+    """A slow answer is as old as its question: members write on while it is on its way."""
+    now = [0.0]
+    cluster = Cluster(words=4, **{CHANGELOG: 4})
+    answer = cluster.end_offsets
+
+    def slow(partitions):
+        now[0] = 20.0
+        return answer(partitions)
+
+    cluster.end_offsets = slow
+    provider = provider_of(cluster, now=lambda: now[0])
+    provider.join()
+    until(lambda: provider.facts().end_offsets)
+    now[0] = 31.0
+    assert provider.facts().end_offsets is None
+
+
 def test_a_leader_that_may_wait_gets_end_offsets_that_are_not_old(provider_of):
     now = [0.0]
     cluster = Cluster(words=4, **{CHANGELOG: 4})
@@ -215,3 +247,22 @@ def test_closing_ends_the_thread_and_the_connections(provider_of):
     provider.close()
     assert cluster.closed == 1
     assert not provider._thread.is_alive()
+
+
+def test_closing_ends_the_wait_for_end_offsets(provider_of):
+    now = [0.0]
+    cluster = Cluster(words=4, **{CHANGELOG: 4})
+    provider = provider_of(cluster, now=lambda: now[0])
+    provider.join()
+    until(lambda: provider.facts().end_offsets)
+    now[0] = 1.1
+    cluster.gate.clear()
+    waiting = threading.Thread(
+        target=provider.facts, kwargs={"patience_s": 10 * LIMIT_S}, daemon=True
+    )
+    waiting.start()
+    provider.close(timeout_s=0)
+    waiting.join(LIMIT_S)
+    still_waits = waiting.is_alive()
+    cluster.gate.set()
+    assert not still_waits
