@@ -8,15 +8,18 @@ import pytest
 from assignor import (
     AssignmentConfig,
     GroupMember,
+    LeaderKnowledge,
     LeaderSettings,
     MemberIdentity,
     StreamsMember,
     assign_group,
     sticky,
 )
+from assignor.rebalance.leader.claims import PATIENCE, ClaimMemory
 from assignor.topology import carried_topologies
-from encoding import TopicPartition, decode_assignment, encode_assignment
+from encoding import TaskId, TopicPartition, decode_assignment, encode_assignment
 from probing import find_release
+from tests.assignor.rebalance.forms.attacked import Attacked, hostile
 from tests.assignor.rebalance.forms.mixed_group import COUNTS, NATIVE, MixedGroup, counting
 
 BOTH = ("counts", "totals")
@@ -42,6 +45,13 @@ def test_a_member_that_does_not_describe_another_topology_is_refused_by_name():
     assert "first bounce all members to this release" in refused
     # It costs one rebalance, and then all of its topics run elsewhere.
     assert group.forms("lines") == [BOTH] * 4
+
+
+def test_a_member_without_a_version_beside_one_topology_gets_no_task_of_the_others():
+    group = Attacked(counting(), counting())
+    given = group.lead(hostile(version=0))
+    assert any("x gets no tasks" in warning for warning in group.last.warnings)
+    assert given == [TopicPartition("lines", partition) for partition in range(4)]
 
 
 def answered_without_numbers(group, name):
@@ -152,3 +162,32 @@ def test_hostile_descriptions_are_ignored():
         group.rebalance("a")
         assert not group.members["b"].held.active
         assert None not in group.forms("lines")
+
+
+def test_beside_jvm_members_a_leader_does_not_apply_claims_that_it_remembers_by_its_own_numbers():
+    # Task 0_n reads `other` in the leader's own topology, and `lines` in that of the group.
+    group = MixedGroup()
+    group.start("old", counting())
+    group.start("new", counting(2, sources=("lines", "other"), names={"other": "a-first"}))
+    group.members["old"].topology.describes = True
+    program = group.programs["new"]
+    settings = LeaderSettings(
+        release=NATIVE,
+        subtopologies=program.subtopologies,
+        config=AssignmentConfig(),
+        strategy=sticky,
+        versions=program.versions,
+    )
+    lines = tuple(TopicPartition("lines", n) for n in range(4))
+    blobs = [
+        replace(jvm_blob(0), owned_partitions=lines),
+        *(
+            GroupMember(member_id=name, user_data=member.subscription()[1])
+            for name, member in group.members.items()
+        ),
+    ]
+    claims = ClaimMemory(withheld=dict.fromkeys((TaskId(0, n) for n in range(4)), PATIENCE))
+    answer = assign_group(settings, blobs, COUNTS, knowledge=LeaderKnowledge(claims=claims))
+    # The owner is believed: what moves waits until it has revoked it.
+    assert {name: len(waiting) for name, waiting in answer.withheld.items()} == {"old": 2}
+    assert set(answer.claims.withheld.values()) == {1}
