@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from assignor import MemberRefused
+from assignor.adapters.membership.level_polling import LevelPolling
 from assignor.levels import watcher as levels
 from assignor.levels.log import LogFormat, Note, format_log, opened_log
 from assignor.levels.watcher import FolderLevels, LevelWatch
@@ -272,3 +273,13 @@ def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(
     for _ in range(9):
         assert source.looks.acquire(timeout=0)
     assignor.close()
+
+
+def test_levels_are_not_polled_after_the_close():
+    polls = []
+    polling = LevelPolling(lambda: polls.append("poll"), every_s=60.0)
+    polling.close()
+    polling.start(*[lambda *_: None] * 3)
+    is_on = polling.is_on
+    polling.close()
+    assert (is_on, polls) == (False, [])
