@@ -29,7 +29,7 @@ from system_tests.plan import (
     Use,
     plan_streams_move,
     read_saved,
-    restored_of_saved,
+    restored_by_broker,
 )
 from system_tests.plan.report import write_move_report
 from system_tests.report import ReportError, check_report
@@ -70,7 +70,7 @@ def refuse_move_options(given: dict[str, Any]) -> None:
 
 def refuse_from_streams(given: dict[str, Any]) -> None:
     """Refuse the streams protocol as a start: its way back is part of the move."""
-    if given["old"] == STREAMS:
+    if (given["old"] or "").lower() == STREAMS:
         refuse(
             "--from streams has no plan of its own: the way back to the classic protocol is part of"
             " the move, in each step of rolling-bounce plan --from RELEASE --to streams --brokers"
@@ -109,13 +109,15 @@ def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
 
 def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsMove]:
     """Return the name of the saved group, or an empty one, and the plan."""
-    name, unchecked, saved = "", "", given["saved"]
+    name, unchecked, saved, state = "", "", given["saved"], None
     old = find_release(given["old"]) if given["old"] is not None else None
     if saved is not None:
         group = read_saved(saved)
         if group.is_streams_group:
             refuse(f"group {group.group.name} is a streams group already. {WAY_BACK}")
-        name, old = group.group.name, find_release(group.release(old))
+        name, old, state = group.group.name, find_release(group.release(old)), group.state
+        if group.group.static_members:
+            uses |= {Use.STATIC}
         unchecked = group.unchecked(old.name)
         note_unchecked(unchecked)
     if old is None:
@@ -126,7 +128,7 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsM
         uses,
         streams_version=given["streams_version"],
         session_timeout_ms=given["session_timeout_ms"],
-        restored=None if saved is None else restored_of_saved(saved),
+        restored=None if state is None else restored_by_broker(state),
         restore_rate=given["restore"] or RESTORE_RATE,
         unchecked=unchecked,
     )

@@ -21,7 +21,11 @@ from system_tests.cli.move_to_streams import (
     refuse_move_options,
 )
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse, refuse_options
-from system_tests.cli.planned_group import planned_group, planned_group_options
+from system_tests.cli.planned_group import (
+    planned_group,
+    planned_group_options,
+    refuse_report_over_problem,
+)
 from system_tests.cli.progress import counted
 from system_tests.plan import (
     SIGNS,
@@ -136,7 +140,8 @@ def plan(**given: Any) -> None:
         uses = read_uses(given["uses"])
     except ValueError as error:
         refuse(str(error))
-    if given["new"] == STREAMS:
+    refuse_report_over_problem(given)
+    if given["new"].lower() == STREAMS:
         print_streams_move(given, uses)
     refuse_move_options(given)
     if given["no_costs"] and given["seeds"] is not None:

@@ -107,6 +107,18 @@ def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release
     return old, SimulatedGroup(is_static=is_static, **known)
 
 
+def refuse_report_over_problem(given: Mapping[str, Any]) -> None:
+    """Refuse a report that would overwrite the saved group, by any spelling of its path."""
+    report, saved = given["report"], given["saved"]
+    if report is None or saved is None:
+        return
+    if report.is_file() and saved.is_file() and report.samefile(saved):
+        refuse(
+            f"--report {report} is the file of --problem and would overwrite the saved group;"
+            " choose another file for --report"
+        )
+
+
 def note_unchecked(what: str) -> None:
     """Say on stderr what of a saved group could not be checked; nothing if it is empty."""
     if what:

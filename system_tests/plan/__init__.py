@@ -14,7 +14,7 @@ from system_tests.plan.cost_text import costs_lines
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
-from system_tests.plan.restored import Restored, restored_by_broker, restored_of_saved
+from system_tests.plan.restored import Restored, restored_by_broker
 from system_tests.plan.saved import (
     WAY_BACK,
     SavedGroup,
@@ -78,7 +78,6 @@ __all__ = [
     "read_uses",
     "rehearsal_of",
     "restored_by_broker",
-    "restored_of_saved",
     "saved_group",
     "scaled",
     "step_costs",

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from uuid import UUID
 
@@ -15,7 +14,6 @@ from assignor.placement.streams_groups import MemberSpec, assign_members, member
 from assignor.problems import ProblemError
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES
 from system_tests.plan.cost_text import restore_text, rounded
-from system_tests.plan.saved import read_problem_file
 
 SEEDS: Final = 200
 _RETURNS: Final = 10  # draws for which the way back is computed
@@ -105,16 +103,6 @@ class Restored:
             f"{median:,} records{spread} before their tasks run {KEPT_ON_DISK};"
             f" {rounded(self.everything):,} records {LOST}"
         )
-
-
-def restored_of_saved(path: Path) -> Restored:
-    """Return the figures of a saved group.
-
-    Raises:
-        ProblemError: the file cannot be read, or is not a problem file; or as
-            `restored_by_broker` does.
-    """
-    return restored_by_broker(read_problem_file(path).state)
 
 
 def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:

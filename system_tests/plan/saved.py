@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from assignor import read_problem
+from assignor import GroupState, read_problem
 from assignor.problems import (
     INSTANCES_KEY,
     PROTOCOL_KEY,
@@ -46,11 +46,13 @@ class SavedGroup:
         group: the group as the simulator knows it.
         releases_by_client: client -> names of the releases that match what all its threads wrote;
             empty if unknown.
+        state: the group as strategies know it.
         is_streams_group: its brokers assign the tasks (KIP-1071).
     """
 
     group: SimulatedGroup
     releases_by_client: Mapping[str, frozenset[str]]
+    state: GroupState
     is_streams_group: bool = False
 
     def release(self, given: Release | None) -> str:
@@ -127,6 +129,7 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
             )
             for process, client in sorted(data["clients"].items())
         },
+        state=problem.state,
         is_streams_group=_is_streams_group(problem),
     )
 
@@ -226,15 +229,6 @@ def read_saved_topology(path: Path) -> tuple[str, PlannedTopology]:
         ),
         is_saved=True,
     )
-
-
-def read_problem_file(path: Path) -> Problem:
-    """Return the group of a problem file.
-
-    Raises:
-        ProblemError: the file cannot be read, is too large, or is not a problem file.
-    """
-    return _read(path)[1]
 
 
 def _read(path: Path) -> tuple[dict[str, Any], Problem]:

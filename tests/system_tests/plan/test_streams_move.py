@@ -1,6 +1,7 @@
 """The move to the streams protocol: who is refused, what it costs, what is restored."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -140,6 +141,45 @@ def test_a_saved_group_says_what_is_restored(tmp_path):
     slow = ("--from", "4.3", "--brokers", "4.3", "--problem", str(file), "--restore-rate", "1000")
     downtime = plan(*slow).stdout.partition("\n\n")[0]
     assert "and the restore, 1,000 / 1,000 a second = 1 s for the largest changelog" in downtime
+
+
+def test_static_members_of_a_saved_group_cannot_move(tmp_path):
+    file = tmp_path / "group.json"
+    static = {name: row | {"instance_ids": [name]} for name, row in SAVED["clients"].items()}
+    file.write_text(json.dumps(SAVED | {"clients": static}))
+    done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
+    assert done.exit_code == 1, done.output
+    assert "refused: static members: 4.3.1 refuses group.instance.id" in done.stdout
+
+
+def test_a_saved_group_is_read_once_as_a_pipe_can_be(tmp_path, monkeypatch):
+    file, opened, real_open = tmp_path / "group.json", [], Path.open
+    file.write_text(json.dumps(SAVED))
+    monkeypatch.setattr(Path, "open", lambda path, *w: opened.append(path) or real_open(path, *w))
+    done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
+    assert "4 stateful tasks restore" in done.stdout
+    assert opened.count(file) == 1
+
+
+@pytest.mark.parametrize("to", ["STREAMS", "4.3"])
+def test_a_report_does_not_overwrite_the_saved_group(tmp_path, to):
+    file, link = tmp_path / "group.json", tmp_path / "link.html"
+    file.write_text(json.dumps(SAVED))
+    link.symlink_to(file)
+    brokers = ["--brokers", "4.3"] if to == "STREAMS" else []
+    for report in (file, tmp_path / ".." / tmp_path.name / file.name, link):
+        words = ["--from", "4.3", "--to", to, *brokers, "--problem", str(file)]
+        done = CliRunner().invoke(main, ["plan", *words, "--report", str(report)])
+        assert done.exit_code == 2
+        assert "is the file of --problem and would overwrite the saved group" in done.stderr
+        assert json.loads(file.read_text()) == SAVED
+
+
+def test_the_name_of_the_protocol_may_be_in_upper_case():
+    words = ["plan", "--from", "4.3", "--brokers", "4.3", "--to"]
+    upper, lower = (CliRunner().invoke(main, [*words, to]) for to in ("STREAMS", "streams"))
+    assert (upper.exit_code, upper.stdout) == (0, lower.stdout)
+    assert "is part of the move" in plan("--from", "STREAMS", "--brokers", "4.3").stderr
 
 
 def test_the_way_back_restores_nothing_that_is_on_disk(tmp_path):
