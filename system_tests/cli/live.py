@@ -127,7 +127,7 @@ def live(
     """
     if topology is not None:
         change_topology(topology, old, new, read_options(LiveOptions, values), form=form)
-    if (new or "").lower() == STREAMS:
+    if new.lower() == STREAMS:
         if report is not None:
             refuse("--to streams draws no report; leave --report out")
         rehearse_streams_move(old, read_options(LiveOptions, values), form=form)

@@ -16,8 +16,11 @@ from assignor.problems import (
     TOPOLOGY_VERSION_KEY,
     Problem,
     ProblemError,
+    checked_object,
+    list_at,
     parse_problem,
     quoted,
+    texts_at,
 )
 from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
@@ -83,8 +86,12 @@ class SavedGroup:
         if common:
             sentence = f"members of the saved group match {_spelled(common)}"
         elif known:
-            kinds = sorted({_spelled(names) for names in known.values()})
-            sentence = f"members of the saved group differ: {', '.join(kinds[:_SHOWN])}"
+            kinds = {_spelled(names): shown(client) for client, names in known.items()}
+            listed = [f"{client} has metadata of {kind}" for kind, client in sorted(kinds.items())]
+            raise ReleaseError(
+                f"members of the saved group differ: {', '.join(listed[:_SHOWN])};"
+                " bring all members to one release first"
+            )
         else:
             sentence = (
                 "the file has no metadata of its members (was it saved by assignor inspect --save?)"
@@ -125,7 +132,7 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
         ),
         releases_by_client={
             str(client.get("client", process)): _releases(
-                str(client.get("client", process)), client.get("versions")
+                str(client.get("client", process)), client
             )
             for process, client in sorted(data["clients"].items())
         },
@@ -287,24 +294,42 @@ def _version(path: Path, value: Any) -> int:
     raise ProblemError(f"{path}: {what}; give a number from 1 to {HIGHEST_VERSION}")
 
 
-def _releases(client: str, rows: Any) -> frozenset[str]:
-    """Return the releases that match what all threads of a client wrote.
+def _releases(client: str, data: Mapping[str, Any]) -> frozenset[str]:
+    """Return the releases that match what all threads of a client wrote; empty if unknown.
 
     Raises:
-        ProblemError: all releases of a thread are unknown here.
+        ProblemError: `versions` has a wrong type; all releases of a thread are unknown here; or
+            threads wrote what no single release writes.
     """
-    found = [
-        frozenset({"native"} if row.get("native") else map(str, row.get("releases") or ()))
-        for row in (rows if isinstance(rows, list) else ())
-        if isinstance(row, dict) and isinstance(row.get("releases") or [], list)
-    ]
+    where = f"client {shown(client)}"
+    found = [_written(where, row) for row in list_at(data, "versions", where)]
     for names in found:
         if names and not names & _KNOWN_RELEASES:
             raise ProblemError(
-                f"client {shown(client)} has releases {quoted(sorted(names)[:_SHOWN])}, of which"
+                f"{where} has releases {quoted(sorted(names)[:_SHOWN])}, of which"
                 " none is known here: correct the file, or use the version that saved it"
             )
-    return frozenset.intersection(*found) & _KNOWN_RELEASES if found else frozenset()
+    known = [names & _KNOWN_RELEASES for names in found]
+    common = frozenset.intersection(*known) if known else frozenset()
+    if known and all(known) and not common:
+        kinds = sorted(set(map(_spelled, known)))
+        raise ProblemError(
+            f"{where} contradicts itself: its threads have versions of {' and of '.join(kinds)},"
+            " and a process runs one release; save the group again when all its members are there"
+        )
+    return common
+
+
+def _written(where: str, row: object) -> frozenset[str]:
+    """Return the releases of an entry of `versions`."""
+    version = checked_object(row, f"{where}: an entry of versions")
+    native = version.get("native")
+    if native is not None and type(native) is not int:
+        raise ProblemError(
+            f"{where}: versions has native {quoted(native)}; give the native version, or null"
+        )
+    releases = texts_at(version, "releases", f"{where}: versions")
+    return frozenset({"native"} if native else releases)
 
 
 def _spelled(names: Iterable[str]) -> str:

@@ -65,6 +65,7 @@ def test_a_group_of_several_releases_is_refused(saved):
     done = plan("--problem", saved("old-2.3.1"), "--to", "4.1")
     assert done.exit_code == 2
     assert "members of the saved group differ: " in done.stderr
+    assert "old has metadata of 2.1.0 to 2.3.1, jvm1 has metadata of" in done.stderr
     assert "2.1.0 to 2.3.1" in done.stderr
 
 
@@ -132,6 +133,22 @@ def test_inspect_saves_the_instance_ids_of_static_members():
     [
         ({"protocol": "consumer"}, "protocol is 'consumer'; give \"streams\""),
         ({"versions": [{"releases": ["9.9.9"]}]}, "has releases ['9.9.9'], of which none is known"),
+        (
+            {"versions": [{"releases": ["2.3.1"]}, {"releases": ["4.3.1"]}, {"releases": ["x"]}]},
+            "has releases ['x'], of which none is known",
+        ),
+        (
+            {"versions": [{"releases": ["2.3.1"]}, {"native": 101}]},
+            "contradicts itself: its threads have versions of 2.3.1 and of native, and a process",
+        ),
+        (
+            {"versions": [{"native": "no"}]},
+            ": versions has native 'no'; give the native version, or null",
+        ),
+        ({"versions": [{"releases": "4.3.1"}]}, ": versions: releases is str; give a list"),
+        ({"versions": [{"releases": [431]}]}, ": versions: releases has entry 431; give texts"),
+        ({"versions": ["4.3.1"]}, ": an entry of versions is "),
+        ({"versions": "4.3.1"}, ": versions is str; give a list"),
         ({"records": 2**62}, "is 4,611,686,018,427,387,904 records; plan takes up to 10,000,000"),
     ],
 )
