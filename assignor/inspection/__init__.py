@@ -10,7 +10,7 @@ from assignor.inspection.group import (
 from assignor.inspection.members import look_at_member
 from assignor.inspection.names import short_id, thread_name
 from assignor.inspection.routing import few
-from assignor.inspection.saved_problem import problem_of
+from assignor.inspection.saved_problem import problem_line, problem_of
 from assignor.inspection.streams_groups.look import (
     group_topics_of,
     look_at_streams_group,
@@ -76,6 +76,7 @@ __all__ = [
     "is_settling",
     "look_at_member",
     "look_at_streams_group",
+    "problem_line",
     "problem_of",
     "read_partitions",
     "short_id",

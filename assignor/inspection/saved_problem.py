@@ -5,14 +5,21 @@ as caught up, unless the caller asks for the reported lags. Unknown source topic
 a subtopology get placeholders with the right number of partitions; the note of the file names them.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
 from assignor.inspection.streams_groups.problem import problem_of_streams_group
 from assignor.inspection.tasks import stateful_subtopologies
 from assignor.inspection.values import ClientLook, GroupInspection, MemberLook, Shape
-from assignor.problems import INSTANCES_KEY, TOPOLOGY_VERSION_KEY, ProblemError
-from encoding import NO_REBALANCE, TaskId
+from assignor.problems import (
+    INSTANCES_KEY,
+    TOPOLOGY_VERSION_KEY,
+    ProblemError,
+    parse_problem,
+    read_problem,
+)
+from encoding import NO_REBALANCE, RebalanceError, TaskId
 
 Lags = Literal["caught-up", "reported"]
 
@@ -73,6 +80,20 @@ def problem_of(
         leaving = [process_named(look, name) for name in dies]
         problem["events"] = [{"type": _DIES, "clients": leaving}]
     return problem
+
+
+def problem_line(problem: Mapping[str, Any]) -> str:
+    """Return a problem as a line of a file, after it was read back as the commands read it.
+
+    Raises:
+        ProblemError: it cannot be read back; the message says why.
+    """
+    text = json.dumps(problem)
+    try:
+        read_problem(parse_problem(text))
+    except RebalanceError as error:
+        raise ProblemError(f"no command could read the file: {error}") from None
+    return f"{text}\n"
 
 
 def process_named(look: GroupInspection, name: str) -> str:

@@ -28,7 +28,7 @@ from assignor.cli.toolkit.connect import (
 from assignor.cli.toolkit.exit_status import AnswerIsNo, warn
 from assignor.cli.toolkit.options import format_option
 from assignor.cli.toolkit.text import Sentence, print_uncut, text_console
-from assignor.inspection import GroupInspection, is_present, problem_of
+from assignor.inspection import GroupInspection, is_present, problem_line, problem_of
 from assignor.problems import ProblemError
 
 if TYPE_CHECKING:
@@ -236,10 +236,11 @@ def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
         AnswerIsNo: no group can be saved.
         ConnectFailure: the file cannot be written.
     """
-    problems, left_out = [], {}
+    lines, left_out = [], {}
     for look in looks:
         try:
-            problems.append(problem_of(look, lags=given["lags"], dies=given["dies"]))
+            problem = problem_of(look, lags=given["lags"], dies=given["dies"])
+            lines.append(problem_line(problem))
         except ProblemError as error:
             left_out[look.described.group_id] = str(error)
         except Exception as error:  # noqa: BLE001 an error in one group must not hide the others
@@ -248,10 +249,10 @@ def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
         raise AnswerIsNo(left_out[given["group_id"]])
     for name, why in left_out.items():
         warn(f"group {name} is not saved: {why}")
-    if not problems:
+    if not lines:
         raise AnswerIsNo("no group can be saved; the warnings above give the reasons")
     try:
         with given["save"].open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(problem) + "\n" for problem in problems)
+            file.writelines(lines)
     except OSError as error:
         raise ConnectFailure(f"cannot write {given['save']}: {error.strerror or error}") from None

@@ -7,8 +7,15 @@ import pytest
 from click.testing import CliRunner
 
 from assignor import read_problem
+from assignor.cli.inspect import command
 from assignor.cli.main import main as assignor
-from assignor.inspection import StreamsTasks, look_at_streams_group, problem_of
+from assignor.inspection import (
+    StreamsSubtopology,
+    StreamsTasks,
+    look_at_streams_group,
+    problem_line,
+    problem_of,
+)
 from assignor.problems import ProblemError
 from encoding import TaskId, TopicPartition
 from system_tests.cli.main import main as rolling_bounce
@@ -82,6 +89,31 @@ def test_a_missing_field_is_named_in_one_sentence(members, group_fields, fields,
     with pytest.raises(ProblemError, match=words) as caught:
         saved(*own, group_fields=group_fields, **fields)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", ["00", "9" * 20])
+def test_a_subtopology_that_no_file_can_have_is_not_saved(number):
+    parts = (StreamsSubtopology(subtopology_id=number, source_topics=("in",)),)
+    own = member("a", f"{number}_0 {number}_1")
+    with pytest.raises(ProblemError, match=f"could read the file: subtopology '{number}'"):
+        problem_line(saved(own, group_fields={"subtopologies": parts}))
+
+
+def test_a_task_that_runs_on_two_processes_is_not_saved(tmp_path, monkeypatch):
+    twice, once = (
+        look_at_streams_group(group(*members), facts())
+        for members in ((member("a", ALL), member("b", "0_0")), (member("a", ALL),))
+    )
+    monkeypatch.setattr(command, "target_of", lambda *_: None)
+    monkeypatch.setattr(command, "_looks", lambda *_: [twice, once])
+    file = tmp_path / "groups.jsonl"
+    done = CliRunner().invoke(assignor, ["inspect", "--all", "--save", str(file)])
+    assert done.exit_code == 0, done.output
+    assert (
+        "warning: group g is not saved: no command could read the file: task 0_0 is active on"
+        " process-a and on process-b"
+    ) in " ".join(done.stderr.split())
+    assert file.read_text() == problem_line(problem_of(once))
 
 
 def test_a_client_that_leaves_is_named_or_refused():
