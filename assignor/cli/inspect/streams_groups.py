@@ -120,7 +120,7 @@ def _members(look: StreamsGroupLook, width: int, *, cut: bool) -> TextTable:
     }
     for name in shown_places:
         table.add_column(name, overflow="fold")
-    processes = [member.process_id for member in look.group.members]
+    processes = {member.process_id for member in look.group.members}
     for row, member in enumerate(members):
         table.add_row(
             cell(look.client_names[member.member_id]),

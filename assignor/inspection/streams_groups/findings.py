@@ -1,6 +1,6 @@
 """Problems and risks of a streams group, as sentences for operators, worst first."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count, islice
 from typing import Final
@@ -55,6 +55,7 @@ def _contradictions(group: DescribedStreamsGroup, names: Mapping[str, str]) -> I
     for name, epoch in (("group", group_epoch), ("assignment", group.assignment_epoch)):
         if epoch < 0:
             yield f"{name} epoch {epoch}"
+    yield from _negative_topology_epochs(group, names)
     if group.assignment_epoch > group_epoch:
         yield f"assignment epoch {group.assignment_epoch} above group epoch {group_epoch}"
     odd = [m for m in members if not _LOWEST_EPOCH <= m.member_epoch <= max(0, group_epoch)]
@@ -69,6 +70,32 @@ def _contradictions(group: DescribedStreamsGroup, names: Mapping[str, str]) -> I
         held = sum(len(m.current.active) + len(m.target.active) for m in members)
         if held:
             yield f"state {STABLE} and active tasks, but no topology"
+    yield from _impossible_tasks(group, names)
+
+
+def _impossible_tasks(group: DescribedStreamsGroup, names: Mapping[str, str]) -> Iterator[str]:
+    counts = Counter(task for member in group.members for task in member.target.active)
+    twice = sorted_tasks(task for task, number in counts.items() if number > 1)
+    if twice:
+        yield f"task {few(list(map(str, twice)))} active in the target assignments of two members"
+    for member in group.members:
+        for kind, tasks in (("current", member.current), ("target", member.target)):
+            both = set(tasks.active).intersection((*tasks.standby, *tasks.warmup))
+            if both:
+                listed = few(list(map(str, sorted_tasks(both))))
+                name = shown(names[member.member_id])
+                yield f"task {listed} active and a copy in the {kind} assignment of {name}"
+
+
+def _negative_topology_epochs(
+    group: DescribedStreamsGroup, names: Mapping[str, str]
+) -> Iterator[str]:
+    if group.topology_epoch is not None and group.topology_epoch < 0:
+        yield f"topology epoch {group.topology_epoch}"
+    odd = [m for m in group.members if m.topology_epoch < 0]
+    if odd:
+        listed = few([f"{names[m.member_id]} ({m.topology_epoch})" for m in odd])
+        yield f"a negative topology epoch of {listed}"
 
 
 def _not_owned(look: StreamsGroupLook) -> Iterator[str]:
@@ -179,6 +206,24 @@ def _uncommitted(look: StreamsGroupLook) -> Iterator[str]:
         )
 
 
+def _beyond_end(look: StreamsGroupLook) -> Iterator[str]:
+    """Committed offsets of records that the partitions do not have."""
+    rows = [
+        row
+        for row in look.offsets
+        if row.committed is not None and row.end is not None and row.committed > row.end
+    ]
+    if rows:
+        listed = [
+            f"{row.partition.topic}-{row.partition.partition} ({row.committed}, end {row.end})"
+            for row in rows
+        ]
+        yield (
+            f"{few(listed)} has a committed offset beyond its end, and its lag counts as 0: the"
+            " topic was created again or lost records; a member goes on as auto.offset.reset says"
+        )
+
+
 def _unread_facts(look: StreamsGroupLook) -> Iterator[str]:
     yield from look.facts.unknown
 
@@ -223,5 +268,6 @@ _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
     ("internal-topic", _internal_topics),
     ("classic-member", _classic),
     ("uncommitted", _uncommitted),
+    ("beyond-end", _beyond_end),
     ("not-told", _unread_facts),
 )

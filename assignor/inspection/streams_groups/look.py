@@ -135,7 +135,7 @@ def _offset(partition: TopicPartition, facts: StreamsFacts) -> StreamsOffset:
         committed=committed,
         leader_epoch=None if leader_epoch == _NO_LEADER_EPOCH else leader_epoch,
         end=end,
-        lag=None if end is None or start is None else end - start,
+        lag=None if end is None or start is None else max(0, end - start),
     )
 
 

@@ -166,7 +166,8 @@ class StreamsOffset:
         committed: committed offset; None: there is none.
         leader_epoch: of the commit; None: there is none.
         end: end offset; None: unknown.
-        lag: records from the committed offset, else the first offset, to the end; None: unknown.
+        lag: records from the committed offset, else the first offset, to the end, at least 0; None:
+            unknown.
     """
 
     partition: TopicPartition

@@ -53,6 +53,21 @@ def test_a_saved_group_has_tasks_state_and_where_members_are():
     assert "rack" not in second
 
 
+def test_the_number_of_standbys_is_that_of_the_task_with_the_fewest():
+    owner, spare = two_members()
+    assert saved(owner, spare)["config"] == {"num.standby.replicas": 0}
+    both = replace(spare, current=StreamsTasks(standby=tasks("1_0 1_1")))
+    assert saved(owner, both)["config"] == {"num.standby.replicas": 1}
+
+
+def test_a_copy_beside_its_active_task_in_a_process_is_not_a_standby():
+    beside = replace(
+        member("a", ""), member_id="id-a-2", current=StreamsTasks(standby=tasks("1_0"))
+    )
+    (client,) = saved(member("a", ALL), beside, ends=ENDS)["clients"].values()
+    assert (client["standby"], client["lags"]) == ([], {"1_0": "running", "1_1": "running"})
+
+
 def test_threads_of_a_process_are_one_client():
     threads = (member("a", "0_0"), replace(member("a", "0_1 1_0 1_1"), member_id="id-a-2"))
     (client,) = saved(*threads, ends=ENDS)["clients"].values()

@@ -12,6 +12,7 @@ from assignor.cli.inspect.text import render_group
 from assignor.inspection import (
     StreamsSubtopology,
     StreamsTask,
+    StreamsTasks,
     look_at_streams_group,
     problem_of,
 )
@@ -43,6 +44,33 @@ def test_a_lag_without_a_commit_is_counted_from_the_first_offset():
         (None, None, 8)
     }
     assert [finding.kind for finding in look.findings] == ["uncommitted"]
+
+
+def test_a_committed_offset_beyond_the_end_is_a_finding_and_no_negative_lag():
+    committed = dict.fromkeys(facts().committed, (9, 0)) | {TopicPartition("in", 1): (12, 0)}
+    look = look_at_streams_group(group(member("a", ALL)), facts(committed=committed))
+    assert look.lag == 0
+    [finding] = look.findings
+    assert finding.kind == "beyond-end"
+    assert finding.sentence.startswith("in-1 (12, end 9) has a committed offset beyond its end")
+
+
+def test_threads_of_a_process_have_its_short_id():
+    process = "0123456789abcdef"
+    threads = [
+        replace(member("a", ""), member_id=f"id-{number}", process_id=process)
+        for number in range(3)
+    ]
+    text = text_of(look_at_streams_group(group(*threads), facts()))
+    assert text.count("01234567 ") == len(threads)
+
+
+def test_a_group_that_waits_names_a_missing_source_topic_once():
+    look = look_at_streams_group(
+        group(member("a", ""), state="NotReady"),
+        facts(partitions={name: size for name, size in SIZES.items() if name != "in"}),
+    )
+    assert [finding.kind for finding in look.findings] == ["not-ready"]
 
 
 def test_a_partition_that_a_smaller_topic_lacks_is_not_read():
@@ -222,6 +250,20 @@ IMPOSSIBLE = {
     "group epoch 1 and the member epoch of a (3)": group(
         member("a", ALL), group_epoch=1, assignment_epoch=1
     ),
+    "group epoch 3 and the member epoch of a (-3)": group(
+        replace(member("a", ALL), member_epoch=-3)
+    ),
+    "topology epoch -1": group(member("a", ALL, topology_epoch=-1), topology_epoch=-1),
+    "a negative topology epoch of a (-5)": group(member("a", ALL, topology_epoch=-5)),
+    "task 0_0, 0_1 active in the target assignments of two members": group(
+        member("a", ALL), member("b", "", "0_1 0_0")
+    ),
+    "task 0_0 active and a copy in the current assignment of a": group(
+        replace(member("a", ALL), current=StreamsTasks(active=tasks(ALL), standby=tasks("0_0")))
+    ),
+    "task 1_0 active and a copy in the target assignment of a": group(
+        replace(member("a", ALL), target=StreamsTasks(active=tasks(ALL), warmup=tasks("1_0")))
+    ),
     "state Stable and no members": group(),
     "state Empty and 1 members": group(member("a", ALL), state="Empty"),
     "state Stable and active tasks, but no topology": group(
@@ -234,9 +276,11 @@ IMPOSSIBLE = {
 def test_a_state_that_no_coordinator_has_is_a_finding(what):
     found = look_at_streams_group(IMPOSSIBLE[what], facts()).findings
     impossible = [finding.sentence for finding in found if finding.kind == "impossible"]
-    [sentence] = impossible
-    assert sentence.startswith(f"no coordinator has a group with {what}: inspect it again")
-    for fine in (group(state="Empty"), group(state="Dead", group_epoch=-1, assignment_epoch=-1)):
+    assert impossible[0].startswith(f"no coordinator has a group with {what}: inspect it again")
+    assert len(impossible) == 1 + (what == "topology epoch -1")
+    leaving = replace(member("a", ALL), member_epoch=-2)  # a static member that comes back
+    dead = group(state="Dead", group_epoch=-1, assignment_epoch=-1)
+    for fine in (group(state="Empty"), dead, group(leaving)):
         kinds = {finding.kind for finding in look_at_streams_group(fine, facts()).findings}
         assert "impossible" not in kinds
 

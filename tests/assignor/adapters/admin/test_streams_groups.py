@@ -2,6 +2,7 @@
 
 import pytest
 
+from assignor.adapters.admin import streams_groups
 from assignor.adapters.admin.messages import (
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
@@ -10,6 +11,7 @@ from assignor.adapters.admin.streams_groups import (
     PARTITIONS_MOST,
     InvalidDescription,
     read_streams_group,
+    streams_facts,
 )
 
 Group = StreamsGroupDescribeResponse.DescribedGroup
@@ -172,3 +174,14 @@ NULLS = {
 def test_null_is_rejected_where_no_coordinator_sends_it(path):
     with pytest.raises(InvalidDescription, match=f"with null as {NULLS[path]}: not a"):
         read_streams_group(with_null(path), "")
+
+
+def test_ends_are_read_after_the_commits_so_that_no_commit_is_beyond_them(monkeypatch):
+    asked = []
+    monkeypatch.setattr(streams_groups, "topic_facts", lambda *_: {})
+    monkeypatch.setattr(streams_groups, "offsets_at", lambda _, __, time: asked.append(time) or {})
+    monkeypatch.setattr(
+        streams_groups, "committed_with_epochs", lambda *_: asked.append("commits") or {}
+    )
+    streams_facts(None, read_streams_group(through_the_wire(described(member())), ""))
+    assert asked.index("commits") < asked.index(streams_groups.LATEST)
