@@ -3,6 +3,7 @@
 from html import escape
 from pathlib import Path
 
+from encoding import shown
 from system_tests.plan.changes import PathChange
 from system_tests.plan.report.html import (
     SIGNATURES,
@@ -34,6 +35,7 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         move: the plan.
         group: id of the group, or empty.
     """
+    group = shown(group, limit=None)
     title = f"{move.release}, classic to streams protocol"
     title += f", group {group}" if group else ""
     if move.obstacles:

@@ -9,6 +9,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 
+from encoding import shown
 from system_tests.plan.changes import PathChange, When
 from system_tests.plan.cost import Leg, StepCost, legs_of
 from system_tests.plan.cost_text import (
@@ -55,6 +56,7 @@ def plan_page(
         group: that they are simulated with.
         progress: as of `run_jobs`; `pictures_of` tells how many bounces are simulated.
     """
+    group = replace(group, name=shown(group.name, limit=None))
     known = costs if costs is not None else (None,) * len(made.steps)
     steps = [
         signs_of(made, step, cost, group) for step, cost in zip(made.steps, known, strict=True)

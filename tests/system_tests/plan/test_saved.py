@@ -169,6 +169,21 @@ def test_hostile_files_get_a_sentence(saved, change, sentence, to):
     assert sentence in " ".join(done.stderr.split())
 
 
+@pytest.mark.parametrize("to", [["next"], ["streams", "--brokers", "4.3"]])
+def test_the_report_has_no_control_characters_of_the_name(saved, tmp_path, to):
+    page, file = tmp_path / "plan.html", saved("natives" if to == ["next"] else "two-3.9.1")
+    data = json.loads(file.read_text()) | {"name": "a\x1b[2J\u202e\nb"}
+    file.write_text(json.dumps(data))
+    release = [] if to == ["next"] else ["--from", "4.3"]
+    words = ["plan", "--problem", file, *release, "--to", *to, "--report", page]
+    more = ["--no-costs"] if to == ["next"] else []
+    done = CliRunner().invoke(main, [*map(str, words), *more])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert text.count(r"group a\x1b[2J\u202e\nb") >= 2  # title and head
+
+
 def test_a_name_that_utf_8_cannot_encode_is_escaped_in_the_report(saved, tmp_path):
     page = tmp_path / "plan.html"
     file = saved("natives")
