@@ -63,8 +63,9 @@ _FATAL = MappingProxyType(
         "it on the brokers, or start fewer members",
         "InconsistentGroupProtocolError": "the members of the group have other assignors than this "
         "one, which is named 'stream'; use another group_id, or bring the group to this assignor "
-        "with two rolling bounces, the first with its own assignors as fallback_assignors "
-        "(docs/clients.md); with aiokafka, stop all its members first",
+        "with two rolling bounces, the first with its own assignors besides this one, as "
+        "fallback_assignors (kafka-python) or partition.assignment.strategy (confluent-kafka; "
+        "docs/clients.md); with aiokafka, stop all its members first",
         "InvalidGroupIdError": "the broker rejects this group id; choose another",
         "InvalidSessionTimeoutError": "the broker rejects session_timeout_ms; choose a value "
         "between group.min.session.timeout.ms and group.max.session.timeout.ms",

@@ -29,7 +29,7 @@ from assignor.adapters.connecting import NetworkClient, network_client
 from assignor.adapters.kafka_python import SilenceWatch, StreamsAssignor
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.adapters.threads import runs_on_io_thread
-from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors
+from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, error_text, fatal_reason
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
@@ -291,12 +291,12 @@ class ConfluentMember:
 
     def _refused(self, error: Exception, stopped: MemberStopped) -> float:
         """End for good, or try again after a while, as librdkafka does; return the pause."""
-        code = code_of(error)
-        if code in {KafkaError._FAIL, KafkaError.FENCED_INSTANCE_ID}:
+        if code_of(error) in {KafkaError._FAIL, KafkaError.FENCED_INSTANCE_ID}:
             self._end(str(stopped))
             return TICK_S
-        _log.error("%s", stopped)
-        self._report(error, str(stopped))
+        why = f"retry in {_REFUSED_S:.0f} s ({error_text(error)}): {fatal_reason(error)}"
+        _log.error("%s", why)
+        self._report(error, why)
         return _REFUSED_S
 
     def _report(self, error: Exception, why: str) -> None:

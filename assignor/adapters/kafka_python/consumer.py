@@ -185,7 +185,7 @@ def connected_consumer(
     """Return the consumer of these options; see `streams_consumer`."""
     group_id = options.client["group_id"]
     if not _are_assignors(fallback_assignors):
-        wanted = "a list of kafka-python's assignors, such as [RangePartitionAssignor]"
+        wanted = "a list of kafka-python's own assignors, such as [RangePartitionAssignor]"
         raise refused("fallback_assignors", fallback_assignors, wanted)
     assignor = StreamsAssignor(
         topology, application_id=group_id, topologies=topologies, **options.member
@@ -204,8 +204,13 @@ def connected_consumer(
 
 def _are_assignors(value: object) -> bool:
     return isinstance(value, Sequence) and all(
-        hasattr(each, "name") and callable(getattr(each, "assign", None)) for each in value
+        hasattr(each, "name") and callable(getattr(each, "assign", None)) and not _is_own(each)
+        for each in value
     )
+
+
+def _is_own(assignor: object) -> bool:
+    return isinstance(assignor, StreamsAssignor) or assignor is StreamsAssignor
 
 
 @documented(rest="client_options")

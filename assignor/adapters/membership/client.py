@@ -59,13 +59,18 @@ def check_listed(assignor: object, listed: Sequence[object]) -> None:
         listed: classes or instances, in the order of the consumer's setting.
 
     Raises:
-        ConfigError: another assignor comes first, or this one is missing.
+        ConfigError: another assignor comes first, this one is missing, or there are two of a kind.
     """
     names = [getattr(each, "__name__", type(each).__name__) for each in listed]
     if not (places := [place for place, each in enumerate(listed) if each is assignor]):
         raise ConfigError(
             f"the consumer was made with {', '.join(names) or 'no assignor'}, not with this"
             " instance; make it with partition_assignment_strategy=[assignor]"
+        )
+    if any(isinstance(each, type(assignor)) and each is not assignor for each in listed):
+        raise ConfigError(
+            "two StreamsAssignors are in partition_assignment_strategy, and the group would use"
+            " only the first; keep one"
         )
     if places[0] > 0:
         raise ConfigError(

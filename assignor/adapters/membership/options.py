@@ -196,7 +196,10 @@ def member_options(
         TypeError: neither of them is given.
     """
     if topology is None and topologies is None:
-        raise TypeError("missing argument: give topology, or topologies with its versions")
+        raise TypeError(
+            "missing argument: give topology, or topologies with its versions; a consumer needs an"
+            " instance, partition_assignment_strategy=[StreamsAssignor(topology)]"
+        )
     check_option(*(("topologies", topologies) if topology is None else ("topology", topology)))
     if topology is not None and topologies is not None:
         raise ConfigError("topology and topologies are both given; leave one out")

@@ -222,6 +222,8 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
         ({"selector": 5}, "selector=5 is refused; give a function"),
         ({"metric_reporters": 5}, "metric_reporters=5 is refused; give a list"),
         ({"api_version": "x"}, "api_version='x' is refused; give a tuple or None"),
+        ({"fallback_assignors": [StreamsAssignor]}, r"own assignors, such as"),
+        ({"fallback_assignors": [StreamsAssignor(TOPOLOGY)]}, r"own assignors, such as"),
         ({"fallback_assignors": 5}, "fallback_assignors=5 is refused; give a list"),
         ({"fallback_assignors": [5]}, r"such as \[RangePartitionAssignor\]"),
         ({"fallback_assignors": "range"}, r"such as \[RangePartitionAssignor\]"),

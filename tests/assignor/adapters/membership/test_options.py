@@ -5,6 +5,8 @@ from uuid import UUID
 import pytest
 
 from assignor import ConfigError, MemberIdentity, StreamsMember, Topology, sticky
+from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.membership import check_listed
 from assignor.adapters.membership.setup import identity_of, offered_protocol
 from assignor.adapters.membership.static_membership import static_identity
 from encoding import Assignment, encode_assignment
@@ -131,3 +133,17 @@ def test_an_endpoint_that_nobody_can_read_is_never_missed():
     )
     received = member.receive((), encode_assignment(value), now_ms=0)
     assert "host is missing" not in [command.rule for command in received.commands]
+
+
+def test_the_class_instead_of_an_instance_is_named():
+    # kafka-python calls a class that is listed.
+    with pytest.raises(TypeError, match=r"needs an instance, .*=\[StreamsAssignor\(topology\)\]"):
+        StreamsAssignor()
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_two_assignors_of_tasks_in_one_consumer_are_refused_by_attach(place):
+    topology = Topology().add_source("lines", topics=["lines"])
+    listed = [StreamsAssignor(topology), StreamsAssignor(topology)]
+    with pytest.raises(ConfigError, match=r"two StreamsAssignors are .*; keep one"):
+        check_listed(listed[place], listed)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Position
+from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
 
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
@@ -12,6 +13,7 @@ from assignor.adapters.confluent.member import ConfluentMember
 from assignor.adapters.confluent.processing import _pause
 from assignor.adapters.confluent.serving import Serving
 from assignor.adapters.confluent.settings import divided
+from assignor.embedding import PollErrors
 from encoding import TopicPartition
 
 SETTINGS = divided({"bootstrap.servers": "a:1", "group.id": "g", "enable.auto.offset.store": False})
@@ -149,3 +151,25 @@ def test_a_member_without_partitions_ends_at_once(revoked):
 def test_a_slow_application_loses_its_partitions_unless_it_closes(revoked):
     assert revoked(Given(late_s=1.0)) == ([Change.REVOKED], True)
     assert revoked(Given(late_s=1.0), closes=True) == ([Change.REVOKED], False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"),
+    [
+        (GroupAuthorizationFailedError, "retry in 10 s ("),
+        (FencedInstanceIdError, "this member cannot go on ("),
+    ],
+)
+def test_only_a_fatal_error_says_that_the_member_cannot_go_on(
+    mailbox, commits, monkeypatch, kind, begins
+):
+    member = ConfluentMember(SETTINGS, None, mailbox, commits, None)
+
+    def fail():
+        raise kind
+
+    monkeypatch.setattr(member, "_step", fail)
+    member._try_step(PollErrors())
+    error = mailbox.events[0].error
+    assert error.fatal() is (kind is FencedInstanceIdError)
+    assert error.str().startswith(begins)
