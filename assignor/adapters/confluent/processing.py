@@ -45,10 +45,16 @@ def run_tasks(
 
     Raises:
         ConfigError: the consumer commits by itself, and would commit what is not processed; or the
-            stores are not its listener, or of another group.
+            stores are not its listener, or of another group or directory;
+            or the consumer is of another client.
         MemberStopped: the member cannot go on; the message says why.
         StoreError: a store cannot be used.
     """
+    if not isinstance(consumer, Consumer):
+        raise ConfigError(
+            f"{type(consumer).__name__} is no Consumer of assignor.adapters.confluent; with"
+            " kafka-python use run_tasks of assignor.adapters.kafka_python"
+        )
     settings = consumer._settings
     if settings.auto_commit:
         raise ConfigError(
@@ -57,7 +63,7 @@ def run_tasks(
         )
     listener = consumer.assignor.listener
     given = listener.listener if isinstance(listener, DeferredListener) else listener
-    stores.check_follows(given, settings.group_id)
+    stores.check_follows(given, settings.group_id, consumer.assignor.directory)
     if not consumer._member.topics:
         consumer.subscribe(consumer.assignor.source_topics)
     ended = stop or threading.Event()

@@ -28,6 +28,7 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
 from assignor.config import refused
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
+from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
@@ -125,6 +126,22 @@ def _pace(consumer: Any) -> PollPace:
     )
 
 
+def check_client(consumer: Any) -> Mapping[str, Any]:
+    """Return the settings of a consumer of kafka-python.
+
+    Raises:
+        ConfigError: it is of another client.
+    """
+    config: Mapping[str, Any] | None = getattr(consumer, "config", None)
+    if config is None:
+        raise ConfigError(
+            f"{type(consumer).__name__} is no KafkaConsumer; with confluent-kafka use"
+            " assignor.adapters.confluent.run_tasks and consumer.commit, with aiokafka"
+            " assignor.adapters.aiokafka"
+        )
+    return config
+
+
 def leave(consumer: Any) -> None:
     """Leave the group, also as one that was given a member id and has not joined yet."""
     with suppress(KafkaError, OSError):
@@ -144,17 +161,19 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
             records that polls returned are processed.
 
     Raises:
+        ConfigError: it is a consumer of another client.
         MemberStopped: the consumer is closed.
     """
     if getattr(consumer, "_closed", False):
         raise MemberStopped(_CLOSED)
     if next_offsets is not None and not next_offsets:
         return True
+    config = check_client(consumer)
     offsets = next_offsets and {
         where: OffsetAndMetadata(at, "", -1) for where, at in next_offsets.items()
     }
     try:
-        consumer.commit(offsets, timeout_ms=consumer.config["request_timeout_ms"])
+        consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])
     except (CommitFailedError, RebalanceInProgressError) as error:
         _log.info("not committed: %s", error)
         return False

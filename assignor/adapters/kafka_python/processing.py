@@ -8,7 +8,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.adapters.kafka_python.polling import POLL_MS, commit_next, leave, polled
+from assignor.adapters.kafka_python.polling import POLL_MS, check_client, commit_next, leave, polled
 from assignor.adapters.membership import attached_member
 from assignor.adapters.processing import BatchProcessing
 from assignor.embedding import TaskState, TaskStores
@@ -42,16 +42,18 @@ def run_tasks(
 
     Raises:
         ConfigError: the consumer commits by itself, and would commit what is not processed; or the
-            stores are not its listener, or of another group.
+            stores are not its listener, or of another group or directory;
+            or the consumer is of another client.
         MemberStopped: the member cannot go on; the message says why, and what to do. A dynamic one
             has left the group.
         StoreError: a store cannot be used.
     """
-    if consumer.config["enable_auto_commit"]:
+    config = check_client(consumer)
+    if config["enable_auto_commit"]:
         raise ConfigError(COMMITS_ITSELF)
-    listed = consumer.config["partition_assignment_strategy"]
+    listed = config["partition_assignment_strategy"]
     member = attached_member(StreamsAssignor, None, consumer, listed)
-    stores.check_follows(member.listener, consumer.config["group_id"])
+    stores.check_follows(member.listener, config["group_id"], member.directory)
     ended = stop or threading.Event()
     processing = BatchProcessing(
         stores,

@@ -4,8 +4,11 @@ from assignor.adapters.membership.client import ClientPort
 from assignor.adapters.membership.core import Taken
 from assignor.adapters.membership.rejoin_timer import FollowupTimer
 from assignor.adapters.membership.reports import Reporter
+from assignor.logs import line_logger
 from assignor.observe import AnswerRefused, RejoinRequested
 from assignor.rebalance import AskAgain, DropRejoin, End, Rejoin, RejoinLater, Report, Step
+
+_log = line_logger(__name__)
 
 
 class Followups:
@@ -76,6 +79,8 @@ class Followups:
                 self.timer.schedule(delay_ms)
             case DropRejoin() if self.timer is not None:
                 self.timer.clear()
+            case Report() if taken.asks_for_shutdown:
+                _log.info("the whole group was asked to stop, as request_shutdown does (KIP-671)")
             case Report(why=why):
                 self._reporter.report(why)
             case AskAgain(why=why, wait_ms=wait_ms):

@@ -12,7 +12,7 @@ from assignor.embedding.state_stores.replica import Replica, rebuild_after_s
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from assignor.stores import StoreError
-from encoding import TaskId, TopicPartition
+from encoding import TaskId, TopicPartition, shown
 
 _log = line_logger(__name__)
 
@@ -59,6 +59,20 @@ class LocalState:
         for task in self._directory.tasks() if self._directory is not None else ():
             if any(file.exists() for file in self._files(task)):
                 self._count(task)
+
+    def check_shared(self, directory: LockedDirectory | None) -> None:
+        """Check that a member has the directory of the files, if there are any.
+
+        Raises:
+            ConfigError: it has another one or none, and would get other tasks after a restart.
+        """
+        own = None if self._directory is None else self._directory.path
+        given = None if directory is None else directory.path
+        if own is not None and given != own:
+            raise ConfigError(
+                f"these state stores have state_dir={shown(repr(str(own)))}, and the consumer has "
+                f"{shown(repr(str(given))) if given else 'none'}; give both the same"
+            )
 
     @property
     def idle_sums(self) -> Mapping[TaskId, int]:

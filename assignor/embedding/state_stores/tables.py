@@ -10,6 +10,7 @@ from uuid import UUID
 
 from assignor.embedding.errors import StoreNotHeld
 from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
+from encoding import TaskId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,3 +150,12 @@ class DictTable:
         if self._entries is None:
             raise not_held(self._name)
         return self._entries
+
+
+def no_copy(task: TaskId, *, is_assigned: bool) -> StoreNotHeld:
+    """Return the error of a task whose stores are not open: not here, or only just assigned."""
+    if is_assigned:
+        return StoreNotHeld(f"task {task} was assigned and is not restored yet; try again later")
+    return StoreNotHeld(
+        f"task {task} is not on this member; ask a host of `hosts_for_key` for its state"
+    )

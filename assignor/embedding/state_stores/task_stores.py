@@ -9,8 +9,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 
-from assignor.embedding.errors import MemberStopped, StoreNotHeld
+from assignor.embedding.errors import MemberStopped
 from assignor.embedding.internal_topics import DELETE_RETENTION_MS
+from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.running_tasks import RunningTasks, listed_tasks
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
@@ -18,14 +19,10 @@ from assignor.embedding.state_stores.held_input import HeldInput
 from assignor.embedding.state_stores.layout import AnyStore, check_settings, store_layout
 from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalState
 from assignor.embedding.state_stores.records import PROCESS_BYTES
+from assignor.embedding.state_stores.tables import no_copy
 from assignor.embedding.state_stores.takeover import Takeovers
 from assignor.embedding.state_stores.task_state import TaskState
-from assignor.embedding.state_stores.writing import (
-    COMMIT_SIZE,
-    Divided,
-    OpenBatch,
-    write_running,
-)
+from assignor.embedding.state_stores.writing import COMMIT_SIZE, Divided, OpenBatch, write_running
 from assignor.errors import ConfigError
 from assignor.rebalance import PartitionsByTask
 from assignor.topology import Topology
@@ -163,12 +160,15 @@ class TaskStores(RunningTasks):
             self._sums = {**self._local.idle_sums, **held}
         return done
 
-    def check_follows(self, listener: object, group_id: object) -> None:
+    def check_follows(
+        self, listener: object, group_id: object, directory: LockedDirectory | None
+    ) -> None:
         """Check that these are the stores of a member: else they would process nothing.
 
         Args:
             listener: of the member.
             group_id: of its consumer.
+            directory: of the member.
 
         Raises:
             ConfigError: they are not.
@@ -183,6 +183,7 @@ class TaskStores(RunningTasks):
                 f"these state stores have application_id={shown(repr(self._application_id))}, and "
                 f"the consumer has group id {shown(repr(group_id))}; give both the same"
             )
+        self._local.check_shared(directory)
 
     @property
     def waiting(self) -> frozenset[TopicPartition]:
@@ -221,13 +222,11 @@ class TaskStores(RunningTasks):
         """Return the stores of an active or standby task, for reading.
 
         Raises:
-            StoreNotHeld: the task is not here.
+            StoreNotHeld: the task is not here, or not restored yet.
         """
         copy = self._copies.get(task)
         if copy is None:
-            raise StoreNotHeld(
-                f"task {task} is not on this member; ask a host of `hosts_for_key` for its state"
-            )
+            raise no_copy(task, is_assigned=task in self.active | self.standby)
         return TaskState(copy, self._layout, self._access)
 
     def local_state(self, store: AnyStore, partition: int) -> TaskState:

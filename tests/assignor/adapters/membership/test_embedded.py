@@ -142,7 +142,8 @@ def test_the_cluster_is_not_read_for_topics_that_the_application_creates(member,
     assert sorted(assignor.tasks.active) == TASKS
 
 
-def test_a_request_to_shut_down_reaches_the_listener_of_every_member(member):
+def test_a_request_to_shut_down_reaches_the_listener_of_every_member(member, caplog):
+    caplog.set_level("INFO", logger="assignor")
     listeners = [Listener(), Listener()]
     (assignor, _), (other, coordinator) = (
         member(listener=listener, process_id=UUID(int=number + 1))
@@ -158,6 +159,9 @@ def test_a_request_to_shut_down_reaches_the_listener_of_every_member(member):
     rebalance(assignor, other)
     assert (assignor.shutdown_requested, other.shutdown_requested) == (True, True)
     assert [listener.ended for listener in listeners] == [1, 1]
+    # It was asked for: no failure.
+    assert "the whole group was asked to stop" in caplog.text
+    assert [each.failures for each in (assignor, other)] == [[], []]
     assert not assignor.tasks.active
     assert not other.tasks.active
 

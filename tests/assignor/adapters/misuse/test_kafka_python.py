@@ -299,16 +299,19 @@ def test_tasks_run_once_every_member_has_migrated_and_end_when_one_goes_back(ser
         poll_until([migrated], lambda: len(migrated.assignor.tasks.active) == PARTITIONS)
 
 
-def test_run_tasks_refuses_state_stores_that_would_get_no_task(servers):
-    def stores(group_id):
-        return TaskStores(TOPOLOGY, [], application_id=group_id, access=None)
+def test_run_tasks_refuses_state_stores_that_would_get_no_task(servers, tmp_path):
+    def stores(group_id, **options):
+        made = TaskStores(TOPOLOGY, [], application_id=group_id, access=None, **options)
+        stack.callback(made._local.close)
+        return made
 
-    followed, other = stores(GROUP), stores("other")
     with ExitStack() as stack:
+        followed, other, kept = stores(GROUP), stores("other"), stores(GROUP, state_dir=tmp_path)
         for listener, given, why in (
             (RunningTasks(), followed, "not the listener of the consumer"),
             (None, followed, "not the listener of the consumer"),
             (other, other, "application_id='other', and the consumer has group id 'app'"),
+            (kept, kept, "and the consumer has none; give both the same"),
         ):
             member = streams_consumer(
                 TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener
@@ -323,3 +326,9 @@ def test_commit_next_of_a_closed_consumer_says_so(servers):
     member.close()
     with pytest.raises(MemberStopped, match="this consumer is closed; make another"):
         commit_next(member)
+
+
+@pytest.mark.parametrize("call", [commit_next, lambda given: run_tasks(given, None, print)])
+def test_a_consumer_of_another_client_is_refused_with_its_own_adapter(call):
+    with pytest.raises(ConfigError, match=r"object is no KafkaConsumer; .*confluent\.run_tasks"):
+        call(object())

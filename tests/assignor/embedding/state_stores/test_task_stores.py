@@ -131,6 +131,8 @@ def test_a_task_that_moved_away_is_closed_and_its_files_are_kept_for_a_while(
 ):
     owner = member()
     owner.assign()
+    with pytest.raises(StoreNotHeld, match=r"task 0_0 was assigned and is not restored yet"):
+        owner.stores[TASK]
     owner.finish()
     kept = owner.stores[TASK][owner.words]
     position = owner.stores.task_offsets()

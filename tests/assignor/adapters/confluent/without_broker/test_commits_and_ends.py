@@ -10,10 +10,11 @@ from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
 from assignor.adapters.confluent.member import ConfluentMember
-from assignor.adapters.confluent.processing import _pause
+from assignor.adapters.confluent.processing import _pause, run_tasks
 from assignor.adapters.confluent.serving import Serving
 from assignor.adapters.confluent.settings import divided
 from assignor.embedding import PollErrors
+from assignor.errors import ConfigError
 from encoding import TopicPartition
 
 SETTINGS = divided({"bootstrap.servers": "a:1", "group.id": "g", "enable.auto.offset.store": False})
@@ -173,3 +174,8 @@ def test_only_a_fatal_error_says_that_the_member_cannot_go_on(
     error = mailbox.events[0].error
     assert error.fatal() is (kind is FencedInstanceIdError)
     assert error.str().startswith(begins)
+
+
+def test_a_consumer_of_another_client_is_refused_with_its_own_adapter():
+    with pytest.raises(ConfigError, match=r"object is no Consumer .*adapters\.kafka_python"):
+        run_tasks(object(), None, print)
