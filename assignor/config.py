@@ -182,7 +182,7 @@ def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
 def unknown_setting(
     given: str, known: Collection[str], *, listed: Collection[str] | None = None
 ) -> ConfigError:
-    """Return the error for a name that no setting has; it suggests the nearest known name.
+    """Return the error for a name that no setting has; it suggests a near known name, if any.
 
     Args:
         given: the unknown name.
@@ -192,7 +192,10 @@ def unknown_setting(
     >>> str(unknown_setting("listner", {"listener", "hooks"}))
     'unknown setting listner; did you mean listener?'
     """
-    near = difflib.get_close_matches(given[:_NAME_MOST], sorted(known), n=1, cutoff=0.4)
+    name = given[:_NAME_MOST]
+    alike = sorted(each for each in known if each[:1] == name[:1])
+    near = difflib.get_close_matches(name, alike, n=1, cutoff=0.6)
+    near = near or difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
     names = ", ".join(sorted(known if listed is None else listed))
     hint = f"; did you mean {near[0]}?" if near else f"; known: {names}"
     return ConfigError(f"unknown setting {shown(given, limit=_NAME_MOST)}{hint}")

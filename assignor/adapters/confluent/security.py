@@ -4,6 +4,7 @@ A setting that only one of the two clients had would leave the other one unprote
 connect.
 """
 
+import os.path
 import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -127,6 +128,10 @@ def _ssl_context(config: Mapping[str, Any]) -> ssl.SSLContext:
     if str(config.get("enable.ssl.certificate.verification", True)).lower() in _FALSE:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    for name in (*_SSL_FILES, "ssl.crl.location"):
+        path = str(config.get(name) or "probe")
+        if path != "probe" and not os.path.exists(path):  # noqa: PTH110 no error
+            raise _invalid(f"{name}={shown(path)} does not exist; give the path of a PEM file")
     try:
         _load_trusted(context, config)
         if config.get("ssl.cipher.suites"):

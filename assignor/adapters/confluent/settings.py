@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.security import security_settings
+from assignor.adapters.membership import heartbeat_problem
 from assignor.adapters.servers import check_servers
 from assignor.errors import ConfigError
 from encoding import shown
@@ -243,6 +244,10 @@ def _member_settings(config: Mapping[str, Any], group_id: str) -> dict[str, Any]
         "fetch_max_wait_ms": 0,
         **{name: _number(config, key, default) for key, (name, default) in _NUMBERS.items()},
     }
+    names = ("heartbeat.interval.ms", "session.timeout.ms")
+    why = heartbeat_problem(*((name, settings[_NUMBERS[name][0]]) for name in names))
+    if why:
+        raise refused(KafkaError._INVALID_ARG, why)
     settings["metadata_max_age_ms"] = max(1, settings["metadata_max_age_ms"])
     idle_ms = _number(config, "connections.max.idle.ms", 0) or _IDLE_MS
     settings["connections_max_idle_ms"] = max(idle_ms, settings["request_timeout_ms"] + 1)

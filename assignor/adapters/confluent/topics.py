@@ -44,9 +44,11 @@ def new_assignor(
     given: dict[str, Any] = {**options, "rebalance_protocol": protocol, "listener": listener}
     if settings.client_rack:
         given.setdefault("rack", settings.client_rack)
-    return StreamsAssignor(
+    assignor = StreamsAssignor(
         topology, application_id=settings.group_id, topologies=topologies, **given
     )
+    assignor.not_attached = "the consumer has not joined its group; subscribe it, and poll"
+    return assignor
 
 
 def subscribed_topics(

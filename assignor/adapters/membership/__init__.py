@@ -13,7 +13,13 @@ from assignor.adapters.membership.embedded import (
     attached_member,
     new_membership,
 )
-from assignor.adapters.membership.keywords import FromOne, FromZero, MemberKeywords, split_keywords
+from assignor.adapters.membership.keywords import (
+    FromOne,
+    FromZero,
+    MemberKeywords,
+    heartbeat_problem,
+    split_keywords,
+)
 from assignor.adapters.membership.member import Membership
 from assignor.adapters.membership.options import (
     OPTION_GROUPS,
@@ -46,6 +52,7 @@ __all__ = [
     "attached_member",
     "check_listed",
     "documented",
+    "heartbeat_problem",
     "in_a_thread",
     "member_options",
     "new_membership",

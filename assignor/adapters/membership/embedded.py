@@ -112,6 +112,11 @@ class EmbeddedMember:
     """
 
     name = STREAMS_PROTOCOL
+    not_attached = (
+        "attach(consumer) was not called, so no task would run; call it right after the consumer"
+        " is made, or make the consumer with streams_consumer"
+    )
+    """What is raised before a consumer is attached."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Add all options to the docstring of the subclass."""
@@ -308,11 +313,7 @@ class EmbeddedMember:
 
     def _check_attached(self) -> None:
         if self._consumer is None:
-            raise ConfigError(
-                "attach(consumer) was not called, so no task would run; call it right after the"
-                " consumer is made, or make the consumer with streams_consumer; a consumer of"
-                " confluent-kafka has to subscribe first"
-            )
+            raise ConfigError(self.not_attached)
 
 
 _OF_ANOTHER = (

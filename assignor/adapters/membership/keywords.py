@@ -6,6 +6,7 @@ checked here.
 """
 
 import difflib
+import os.path
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from numbers import Integral, Real
@@ -25,6 +26,8 @@ from assignor.rebalance import TasksListener
 
 _MOST: Final = 80  # characters of a value that are compared with choices
 _INT: Final = 2**31 - 1
+_FILES: Final = frozenset({"ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"})
+_HEARTBEAT: Final = ("heartbeat_interval_ms", "session_timeout_ms")
 
 FromZero = Annotated[int, 0]
 """A whole number, 0 or more, that Kafka's `int` can be."""
@@ -97,7 +100,8 @@ def split_keywords(
 
     Raises:
         ConfigError: a name is neither, or cannot be given; a setting of the client has a value of
-            another kind, or none of those that it can have: the message names the nearest one.
+            another kind, or none of those that it can have: the message names the nearest one. A
+            file is missing, or heartbeats are as rare as the session timeout.
     """
     own = {option.name for option in option_fields()}
     known = {*own, *client} - fixed.keys()
@@ -111,7 +115,24 @@ def split_keywords(
         is_switch = isinstance(client[name], bool)
         if value is not client[name]:
             _check_value(name, value, kinds.get(name, bool if is_switch else Any))
+        if name in _FILES and value and not os.path.isfile(value):  # noqa: PTH113 no error
+            raise refused(name, value, "the path of a file that exists")
+    effective = {**client, **settings}
+    if why := heartbeat_problem(*((name, effective.get(name)) for name in _HEARTBEAT)):
+        raise ConfigError(why)
     return cast("MemberKeywords", options), settings
+
+
+def heartbeat_problem(interval: tuple[str, int | None], session: tuple[str, int | None]) -> str:
+    """Return why a member with these two settings, (name, ms), cannot stay in a group, or "".
+
+    >>> heartbeat_problem(("heartbeat_interval_ms", 9), ("session_timeout_ms", 9))
+    'heartbeat_interval_ms=9 is not below session_timeout_ms=9; give at most a third of it'
+    """
+    (name, interval_ms), (limit, session_ms) = interval, session
+    if interval_ms is None or session_ms is None or interval_ms < session_ms:
+        return ""
+    return f"{name}={interval_ms} is not below {limit}={session_ms}; give at most a third of it"
 
 
 def _check_value(name: str, value: object, kind: Any) -> None:

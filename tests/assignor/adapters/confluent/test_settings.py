@@ -85,6 +85,10 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
     ("more", "why"),
     [
         ({"bootstrap.servers": ""}, "bootstrap.servers is missing"),
+        (
+            {"session.timeout.ms": 3000},
+            "heartbeat.interval.ms=3000 is not below session.timeout.ms=3000; give at most a third",
+        ),
         ({"bootstrap.servers": ","}, "bootstrap.servers=',' is refused; give host:port"),
         ({"bootstrap.servers": "a:1,b:99999"}, "bootstrap.servers='b:99999' is refused"),
         ({"group.protocol": "consumer"}, "group.protocol='consumer' is not supported"),

@@ -87,6 +87,7 @@ def test_every_option_is_in_signature_and_help_with_text_and_default(kind):
     [
         ({"listner": None}, "did you mean listener"),
         ({"num_standby_replica": 1}, "did you mean num_standby_replicas"),
+        ({"standby_replicas": 1}, "did you mean num_standby_replicas"),
         ({"state_directory": "s"}, "did you mean state_dir"),
         ({"num.standby.replicas": 1}, "did you mean num_standby_replicas"),
         ({"zzz": 1}, "known: acceptable_recovery_lag, "),

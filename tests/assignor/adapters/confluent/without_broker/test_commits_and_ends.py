@@ -7,12 +7,15 @@ from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Position
 from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
 
+from assignor import Topology
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
 from assignor.adapters.confluent.member import ConfluentMember
 from assignor.adapters.confluent.processing import _pause, run_tasks
 from assignor.adapters.confluent.serving import Serving
 from assignor.adapters.confluent.settings import divided
+from assignor.adapters.confluent.topics import new_assignor
+from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.embedding import PollErrors
 from assignor.errors import ConfigError
 from encoding import TopicPartition
@@ -179,3 +182,12 @@ def test_only_a_fatal_error_says_that_the_member_cannot_go_on(
 def test_a_consumer_of_another_client_is_refused_with_its_own_adapter():
     with pytest.raises(ConfigError, match=r"object is no Consumer .*adapters\.kafka_python"):
         run_tasks(object(), None, print)
+
+
+def test_before_subscribe_each_client_has_its_own_remedy(mailbox):
+    topology = Topology().add_source("words", topics=["words"])
+    assignor = new_assignor(topology, None, {}, SETTINGS, mailbox)
+    with pytest.raises(ConfigError, match="has not joined its group; subscribe it"):
+        assignor.hosts_for_key("counts", b"k")
+    with pytest.raises(ConfigError, match=r"with streams_consumer$"):
+        StreamsAssignor(topology).hosts_for_key("counts", b"k")

@@ -104,7 +104,7 @@ def test_checks_that_are_turned_off_are_off_for_both(more, mode, checks_name):
         ),
         (
             {"security.protocol": "ssl", "ssl.ca.location": "/no/such/file"},
-            "the certificates cannot be loaded (FileNotFoundError); check ssl.ca.location",
+            "ssl.ca.location=/no/such/file does not exist; give the path of a PEM file",
         ),
         (
             {
