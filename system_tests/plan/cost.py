@@ -18,6 +18,7 @@ from system_tests.sim import (
     Ended,
     Happening,
     Outcome,
+    Started,
     cost_of,
     count_rebalances,
     plan_bounce,
@@ -44,6 +45,8 @@ class StepRun:
         session_ms, restore_ms: of `pause_ms`, waiting for sessions and for state.
         largest: records that were read during the longest wait of a partition for state.
         waiting: pauses of partitions that waited for state.
+        duration_ms: from the stop of the first member until the last one is started and every pause
+            is over, without copies that warm up afterwards.
         is_warming: copies still warmed up when the simulation ended.
     """
 
@@ -57,6 +60,7 @@ class StepRun:
     restore_ms: int
     largest: int = 0
     waiting: int = 0
+    duration_ms: int = 0
     is_warming: bool = False
 
     @property
@@ -217,6 +221,8 @@ def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepR
     to_ms = trace[-1].at_ms if is_last else trace[ends].at_ms
     # One that began as the step before ended was prolonged by the next stop: its middle counts.
     pauses = [p for p in outcome.pauses if from_ms <= p.from_ms + p.pause_ms / 2 < to_ms]
+    ended = [event.at_ms for event in trace[begins:ends] if isinstance(event, Started)]
+    ended += [round(pause.from_ms + pause.pause_ms) for pause in pauses]
     before, after = (count_rebalances(trace[:at]) for at in (begins, ends))
     restored = [cost_of(trace[:at], records_per_second=0).restored for at in (begins, ends)]
     return StepRun(
@@ -233,6 +239,7 @@ def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepR
         restore_ms=round(sum(pause.restore_ms for pause in pauses)),
         largest=round(max((pause.restore_ms for pause in pauses), default=0) * rate / 1000),
         waiting=sum(pause.restore_ms > 0 for pause in pauses),
+        duration_ms=max((round(at_ms - from_ms) for at_ms in ended), default=0),
         is_warming=is_last and outcome.is_warming,
     )
 

@@ -1,6 +1,6 @@
 """Costs of a plan as text and as plain values: counts, pauses with their ranges, causes."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost
@@ -33,7 +33,10 @@ _EOS_LEFT_OUT: Final = (
 )
 _WORTH_AN_ACTION: Final = 0.1
 _WORTH_NAMING: Final = 0.01
-_FIELDS: Final = ("rebalances", "pause_ms", "longest_pause_ms", "restored")
+_FIELDS: Final = ("rebalances", "duration_ms", "pause_ms", "longest_pause_ms", "restored")
+_UNITS: Final = (("h", 3600, 36_000_000), ("min", 60, 600_000), ("s", 1, 0))
+"""Units of durations: their seconds, and the ms from which on they are used."""
+_DIGITS: Final = (2, 3)
 _WAITS: Final = ("session_ms", "restore_ms", "rebalance_ms")
 
 
@@ -136,6 +139,7 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
         f" stop and start, {cost.usual('version')} for the version, {cost.usual('followup')} to"
         f" move partitions{more})"
     )
+    yield duration_text(cost, step)
     yield (
         f"the longest pause of a partition {seconds_text(cost, 'longest_pause_ms')};"
         f" of all partitions together {seconds_text(cost, 'pause_ms')}"
@@ -178,37 +182,57 @@ def restored_lines(cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
         )
 
 
+def duration_text(cost: StepCost, step: PlanStep) -> str:
+    """Return how long a step takes, as simulated, with its range."""
+    unit, seconds, _ = next(row for row in _UNITS if cost.usual("duration_ms") >= row[2])
+    how = "with one member after the other" if step.rolling else "from the first stop on"
+    time = _with_range(
+        cost, "duration_ms", lambda ms, digits: _spoken(ms // seconds, digits), f" {unit}"
+    )
+    return f"takes about {time} {how}"
+
+
 def seconds_text(cost: StepCost, name: str) -> str:
     """Return a time of a step with its range, in seconds."""
-    low, high = (_spoken(ms) for ms in cost.spread(name))
-    usual = _spoken(cost.usual(name))
-    return f"{usual} s" if low == high == usual else f"{usual} s ({low} to {high})"
+    return _with_range(cost, name, _spoken, " s")
 
 
 def count_text(cost: StepCost, name: str) -> str:
     """Return a number of a step with its range."""
-    low, high = map(rounded, cost.spread(name))
-    usual = rounded(cost.usual(name))
-    return f"{usual:,}" if low == high == usual else f"{usual:,} ({low:,} to {high:,})"
+    return _with_range(cost, name, lambda number, digits: f"{rounded(number, digits):,}")
 
 
-def rounded(number: float) -> int:
+def _with_range(cost: StepCost, name: str, text: Callable[[int, int], str], unit: str = "") -> str:
+    """Return a field of `StepRun` with its range, with three digits where two hide a difference.
+
+    `text` makes a value with so many digits.
+    """
+    low, high = cost.spread(name)
+    values = (low, cost.usual(name), high)
+    few, more = ([text(value, digits) for value in values] for digits in _DIGITS)
+    lowest, usual, highest = more if len(set(more)) > len(set(few)) else few
+    is_same = lowest == usual == highest
+    return f"{usual}{unit}" if is_same else f"{usual}{unit} ({lowest} to {highest})"
+
+
+def rounded(number: float, digits: int = 2) -> int:
     """Return a number with two significant digits, and numbers below 100 as they are.
 
     >>> [rounded(number) for number in (0, 7, 99, 104_650, 217_353)]
     [0, 7, 99, 100000, 220000]
     """
-    return round(float(f"{number:.2g}"))
+    return round(float(f"{number:.{digits}g}"))
 
 
-def _spoken(ms: int) -> str:
+def _spoken(ms: int, digits: int = 2) -> str:
     """Return seconds with two significant digits: the rest is noise of the simulation.
 
     >>> [_spoken(ms) for ms in (0, 212, 5_149, 47_117, 274_684, 6_005_770)]
     ['0', '0.21', '5.1', '47', '270', '6,000']
     """
-    seconds = float(f"{ms / 1000:.2g}")
-    return f"{seconds:,.0f}" if seconds >= 10 or not seconds else f"{seconds:g}"  # noqa: PLR2004 digits
+    seconds = float(f"{ms / 1000:.{digits}g}")
+    is_whole = seconds >= 10 ** (digits - 1) or not seconds
+    return f"{seconds:,.0f}" if is_whole else f"{seconds:g}"
 
 
 def simulated_text(cost: StepCost) -> str:

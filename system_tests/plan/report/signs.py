@@ -7,6 +7,7 @@ from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import (
     causes_of,
     count_text,
+    duration_text,
     price_of_return,
     seconds_text,
     session_timeout_s,
@@ -69,6 +70,7 @@ def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, .
         for cause in causes_of(step, cost, group)[:1]
     ]
     return (
+        f"the step {duration_text(cost, step)}",
         f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
         f"a partition pauses {seconds_text(cost, 'longest_pause_ms')} at most",
         f"all partitions together pause {seconds_text(cost, 'pause_ms')}",

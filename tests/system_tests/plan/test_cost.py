@@ -18,7 +18,13 @@ from system_tests.plan import (
     step_costs,
 )
 from system_tests.plan import group as model
-from system_tests.plan.cost_text import causes_of, simulated_text
+from system_tests.plan.cost_text import (
+    causes_of,
+    count_text,
+    duration_text,
+    seconds_text,
+    simulated_text,
+)
 
 
 def plan(old, new, *uses):
@@ -62,6 +68,39 @@ def test_the_longest_pause_does_not_jump_with_a_tiny_restore(growth):
     # The next member is stopped when all partitions run: no pause lasts two sessions of 45 s.
     _, (_, second) = cost("2.3.1", "3.9", growth=growth)
     assert 45_000 <= second.usual("longest_pause_ms") < 50_000
+
+
+def test_a_step_lasts_longer_than_the_pauses_of_its_members_in_turn():
+    made, costs = cost("2.3.1", "3.9")
+    for step, found in zip(made.steps, costs, strict=True):
+        assert found.usual("duration_ms") >= 3 * 0.8 * found.usual("longest_pause_ms")
+        shown = "\n".join(costs_lines((step,), (found,), SimulatedGroup()))
+        assert duration_text(found, step) in shown
+
+
+def test_the_duration_of_a_step_has_a_range_and_the_unit_that_suits_it():
+    (step,), (stopped,) = plan("3.9", "4.3").steps, plan("3.2", "3.3", Use.FK_JOIN).steps
+    found = StepCost(tuple(run(0, duration_ms=m * 60_000) for m in (38, 40, 42)))
+    turns = "with one member after the other"
+    assert duration_text(found, step) == f"takes about 40 min (38 to 42) {turns}"
+    assert duration_text(found, stopped) == "takes about 40 min (38 to 42) from the first stop on"
+    hours, short = (StepCost((run(0, duration_ms=ms),)) for ms in (90_000_000, 59_000))
+    assert duration_text(hours, step) == f"takes about 25 h {turns}"
+    assert duration_text(short, step) == f"takes about 59 s {turns}"
+
+
+def test_a_range_has_three_digits_where_two_hide_a_difference():
+    def shown(*values):
+        found = StepCost(tuple(run(ms, restored=ms) for ms in values))
+        return seconds_text(found, "pause_ms"), count_text(found, "restored")
+
+    assert shown(102_000, 104_000, 131_000) == (
+        "104 s (102 to 131)",
+        "104,000 (102,000 to 131,000)",
+    )
+    assert shown(10_000, 12_000, 13_100) == ("12 s (10 to 13)", "12,000 (10,000 to 13,000)")
+    assert shown(45_001, 45_002, 45_004) == ("45 s", "45,000")
+    assert shown(4_510, 4_520, 4_520)[0] == "4.52 s (4.51 to 4.52)"
 
 
 def test_few_bounces_have_their_smallest_and_largest_value_in_brackets():
