@@ -123,7 +123,8 @@ def costs_lines(
     for line in (*definitions(uses), *group.notes):
         yield f"       {line}"
     for number, (step, cost) in enumerate(zip(steps, costs, strict=True), 1):
-        for at, line in enumerate(cost_lines(step, cost, group)):
+        lines = (*cost_lines(step, cost, group), *price_of_return(step, costs[:number], group))
+        for at, line in enumerate(lines):
             yield f"  {' ' * len(f'step {number}:') if at else f'step {number}:'} {line}"
     actions = actions_before(steps, costs, group)
     if actions:
@@ -147,27 +148,73 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
     yield from restored_lines(cost, group)
     for cause in causes_of(step, cost, group):
         yield f"{100 * cause.share:.0f} % of all pauses together: {cause.what}"
-    yield from price_of_return(step, group)
 
 
-def price_of_return(step: PlanStep, group: SimulatedGroup) -> tuple[str, ...]:
-    """Return what the way back after a step restores, as a sentence if it deletes state."""
-    largest, times = max(group.rates.sizes, default=0), step.back.deletions
+def price_of_return(
+    step: PlanStep, so_far: Sequence[StepCost], group: SimulatedGroup
+) -> tuple[str, ...]:
+    """Return what the way back after a step restores, as sentences if it deletes state.
+
+    Changelogs have grown while the steps lasted, and the way back restores no less than a step that
+    was simulated.
+
+    Args:
+        step: after which the group goes back.
+        so_far: costs of the steps up to this one.
+        group: that is simulated.
+    """
+    times, sizes = step.back.deletions, _sizes_after(so_far, group)
+    runs = [run for cost in so_far for run in cost.runs]
+    largest = max((*sizes, *(run.largest for run in runs)), default=0)
     if not times or not largest:
         return ()
-    often = f", {times} times" if times > 1 else ""
-    each = "each time" if times > 1 else "takes"
+    copies = 1 + min(group.standbys, group.members - 1)
+    records = times * max(sum(sizes) * copies, *(run.restored for run in runs))
+    bounces = step.back.bounces
+    path = f"is {bounces} rolling bounce{'s' * (bounces > 1)} and " if bounces else ""
+    often = f" in {times} of them" if 1 < times < bounces else f", {times} times" * (times > 1)
+    each = restore_text(largest, group.restore)
     sentence = (
-        f"the way back restores all state{often}: {rounded(times * group.all_records):,} records,"
-        f" and {each} at least {restore_text(largest, group.restore)} for the largest changelog"
+        f"the way back {path}restores all state{often}: {rounded(records):,} records, and the"
+        f" largest changelog takes {each}"
     )
-    return (sentence,)
+    if not bounces:
+        return (f"{sentence}; all members restore at the same time",)
+    return (f"{sentence}; {_in_turn(sizes, largest, times, group)}",)
 
 
-def restore_text(records: int, rate: int) -> str:
-    """Return how long records of one changelog are restored, as arithmetic with rounded numbers."""
-    about = rounded(records)
-    return f"{about:,} / {rate:,} a second = {_spoken(about * 1000 // rate)} s"
+def _sizes_after(so_far: Sequence[StepCost], group: SimulatedGroup) -> list[int]:
+    """Return the records in each changelog after some steps."""
+    seconds = sum(cost.spread("duration_ms")[1] for cost in so_far) / 1000
+    rates = group.rates
+    return [
+        round(size + growth * seconds)
+        for size, growth in zip(rates.sizes, rates.growths, strict=True)
+    ]
+
+
+def _in_turn(sizes: Sequence[int], largest: int, times: int, group: SimulatedGroup) -> str:
+    """Return how long members restore in turn at least, however the tasks are placed.
+
+    Each waits for the largest of its changelogs. Their sum is smallest where the largest ones are
+    on the same member.
+    """
+    copies = 1 + min(group.standbys, group.members - 1)
+    ordered = sorted(list(sizes) * copies, reverse=True)
+    waits = [size for size in ordered[:: -(-len(ordered) // group.members)] if size]
+    factors = [str(times)] * (times > 1)
+    if len(set(waits)) == 1:
+        total = len(waits) * largest
+        factors += [str(len(waits)), duration(largest * 1000 // group.restore)]
+    else:
+        total = max(largest, sum(waits))
+        factors += [duration(total * 1000 // group.restore)]
+    arithmetic = f"{' x '.join(factors)} = " if len(factors) > 1 else ""
+    total_ms = times * total * 1000 // group.restore
+    return (
+        f"at least {arithmetic}{duration(total_ms)} for {len(waits)} members, which delete their"
+        " state and restore it one after the other"
+    )
 
 
 def restored_lines(cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
@@ -178,23 +225,23 @@ def restored_lines(cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
         yield (
             f"in the median bounce a partition waits for {rounded(middle.largest):,} records at"
             f" most: {restore_text(middle.largest, group.restore)};"
-            f" {middle.waiting:,} pauses wait {_spoken(middle.restore_ms)} s together for state"
+            f" {middle.waiting:,} pauses wait {spoken(middle.restore_ms)} s together for state"
         )
 
 
 def duration_text(cost: StepCost, step: PlanStep) -> str:
     """Return how long a step takes, as simulated, with its range."""
-    unit, seconds, _ = next(row for row in _UNITS if cost.usual("duration_ms") >= row[2])
     how = "with one member after the other" if step.rolling else "from the first stop on"
+    unit, seconds = unit_of(cost.usual("duration_ms"))
     time = _with_range(
-        cost, "duration_ms", lambda ms, digits: _spoken(ms // seconds, digits), f" {unit}"
+        cost, "duration_ms", lambda ms, digits: spoken(ms // seconds, digits), f" {unit}"
     )
     return f"takes about {time} {how}"
 
 
 def seconds_text(cost: StepCost, name: str) -> str:
     """Return a time of a step with its range, in seconds."""
-    return _with_range(cost, name, _spoken, " s")
+    return _with_range(cost, name, spoken, " s")
 
 
 def count_text(cost: StepCost, name: str) -> str:
@@ -224,15 +271,36 @@ def rounded(number: float, digits: int = 2) -> int:
     return round(float(f"{number:.{digits}g}"))
 
 
-def _spoken(ms: int, digits: int = 2) -> str:
+def spoken(ms: int, digits: int = 2) -> str:
     """Return seconds with two significant digits: the rest is noise of the simulation.
 
-    >>> [_spoken(ms) for ms in (0, 212, 5_149, 47_117, 274_684, 6_005_770)]
+    >>> [spoken(ms) for ms in (0, 212, 5_149, 47_117, 274_684, 6_005_770)]
     ['0', '0.21', '5.1', '47', '270', '6,000']
     """
     seconds = float(f"{ms / 1000:.{digits}g}")
     is_whole = seconds >= 10 ** (digits - 1) or not seconds
     return f"{seconds:,.0f}" if is_whole else f"{seconds:g}"
+
+
+def unit_of(ms: int) -> tuple[str, int]:
+    """Return the unit that suits a duration, and its seconds."""
+    return next((unit, seconds) for unit, seconds, least_ms in _UNITS if ms >= least_ms)
+
+
+def duration(ms: int) -> str:
+    """Return a duration with two significant digits, in the unit that suits it.
+
+    >>> [duration(ms) for ms in (40_000, 1_600_000, 90_000_000)]
+    ['40 s', '27 min', '25 h']
+    """
+    unit, seconds = unit_of(ms)
+    return f"{spoken(ms // seconds)} {unit}"
+
+
+def restore_text(records: int, rate: int) -> str:
+    """Return how long records of one changelog are restored, as arithmetic with rounded numbers."""
+    about = rounded(records)
+    return f"{about:,} / {rate:,} a second = {spoken(about * 1000 // rate)} s"
 
 
 def simulated_text(cost: StepCost) -> str:

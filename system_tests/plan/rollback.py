@@ -28,6 +28,7 @@ class Rollback:
         sentence: what to do.
         costs: data that the first release cannot read, and what to do about it, as sentences, in
             the order of the way back.
+        bounces: number of rolling bounces; 0 if all members are stopped.
         deletions: how many times each member deletes its state directory on the way.
     """
 
@@ -36,6 +37,7 @@ class Rollback:
     sentence: str
     costs: tuple[str, ...]
     deletions: int = 0
+    bounces: int = 0
 
 
 def rollback_to(
@@ -73,6 +75,7 @@ def rollback_to(
         sentence=sentence,
         costs=costs,
         deletions=len({started for started, _ in deletions}),
+        bounces=len(bounces),
     )
 
 

@@ -57,9 +57,9 @@ def plan_page(
         progress: as of `run_jobs`; `pictures_of` tells how many bounces are simulated.
     """
     group = replace(group, name=shown(group.name, limit=None))
-    known = costs if costs is not None else (None,) * len(made.steps)
     steps = [
-        signs_of(made, step, cost, group) for step, cost in zip(made.steps, known, strict=True)
+        signs_of(made, step, (costs or ())[:number], group)
+        for number, step in enumerate(made.steps, 1)
     ]
     title = f"{made.old} to {made.new}" + (f", group {group.name}" if group.name else "")
     watch, stop = always(group)

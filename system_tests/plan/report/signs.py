@@ -1,5 +1,6 @@
 """What an operator sees, watches and decides in each step of a plan."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probing import Release, find_release
@@ -43,9 +44,13 @@ class StepSigns:
 
 
 def signs_of(
-    made: UpgradePlan, step: PlanStep, cost: StepCost | None, group: SimulatedGroup
+    made: UpgradePlan, step: PlanStep, so_far: Sequence[StepCost], group: SimulatedGroup
 ) -> StepSigns:
-    """Return what an operator sees and decides in a step of a plan; None: without its cost."""
+    """Return what an operator sees and decides in a step of a plan.
+
+    `so_far`: the costs of the steps up to this one; empty if nothing is simulated.
+    """
+    cost = so_far[-1] if so_far else None
     wait_s = _wait_s(step, cost, group)
     return StepSigns(
         todo=step_text(step),
@@ -59,7 +64,7 @@ def signs_of(
         back=(
             step.back.sentence,
             *step.back.costs,
-            *(() if cost is None else price_of_return(step, group)),
+            *(() if cost is None else price_of_return(step, so_far, group)),
         ),
     )
 

@@ -123,7 +123,7 @@ def test_the_version_of_the_group_in_each_step_is_said(old, new, texts):
 def test_a_member_is_done_when_its_log_shows_what_the_step_changes():
     made, group = plan("2.3.1", "4.3", Use.EOS), SimulatedGroup()
     found = [
-        signs_of(made, step, cost, group).done[0].removeprefix("the log of the member shows ")
+        signs_of(made, step, (cost,), group).done[0].removeprefix("the log of the member shows ")
         for step, cost in zip(made.steps, costs_of(made), strict=True)
     ]
     assert found == [
@@ -136,12 +136,14 @@ def test_a_member_is_done_when_its_log_shows_what_the_step_changes():
 def test_an_operator_waits_twice_the_longest_pause_before_stopping():
     made = plan("3.9", "4.3")
     (cost,) = costs_of(made, longest_pause_ms=60_000, session_ms=50_000, pause_ms=60_000)
-    signs = signs_of(made, made.steps[0], cost, SimulatedGroup())
+    signs = signs_of(made, made.steps[0], (cost,), SimulatedGroup())
     assert signs.stop[0] == "not Stable 120 s after a start"
     assert "83 % of all pauses together: members stop without leaving" in "".join(signs.seen)
     (quick,) = costs_of(made)
     assert (
-        signs_of(made, made.steps[0], quick, SimulatedGroup()).stop[0].startswith("not Stable 30 s")
+        signs_of(made, made.steps[0], (quick,), SimulatedGroup())
+        .stop[0]
+        .startswith("not Stable 30 s")
     )
 
 
