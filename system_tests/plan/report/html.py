@@ -53,6 +53,11 @@ class Condition(NamedTuple):
     source: str
     is_to_do: bool = False
 
+    @property
+    def has_box(self) -> bool:
+        """Whether it has a box to tick."""
+        return bool(self.action) or self.is_to_do
+
 
 def page_html(title: str, decision: Decision, body: str) -> str:
     """Return the page; `title` and the decision are escaped here, `body` is HTML."""
@@ -114,7 +119,7 @@ def conditions_html(found: Sequence[Condition], fatal: str) -> str:
     """
     if not found:
         return "<p>Nothing is known.</p>"
-    todo = [condition for condition in found if condition.action or condition.is_to_do]
+    todo = [condition for condition in found if condition.has_box]
     rest = [condition for condition in found if condition not in todo]
     heads = ("", "about", "release", "what", "what to do", "source")
     head = "".join(f"<th>{name}</th>" for name in heads)
@@ -123,8 +128,8 @@ def conditions_html(found: Sequence[Condition], fatal: str) -> str:
 
 
 def _condition(condition: Condition, fatal: str) -> str:
-    *texts, is_to_do = condition
-    box = "&#9744;" if condition.action or is_to_do else ""
+    *texts, _ = condition
+    box = "&#9744;" if condition.has_box else ""
     cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
     kind = ' class="fatal"' if condition.what.startswith(fatal) else ""
     return f'<tr{kind}><td class="box">{box}</td>{cells}</tr>'

@@ -3,14 +3,14 @@
 Everything on it is in the plan or in the costs. The Content-Security-Policy forbids every request.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
 
 from encoding import shown
-from system_tests.plan.changes import PathChange, When
+from system_tests.plan.changes import When
 from system_tests.plan.cost import Leg, StepCost, legs_of
 from system_tests.plan.cost_text import (
     actions_before,
@@ -64,11 +64,11 @@ def plan_page(
     title = f"{made.old} to {made.new}" + (f", group {group.name}" if group.name else "")
     watch, stop = always(group)
     left_out = "; ".join(not_rehearsed(made))
-    actions = actions_before(made.steps, costs, group) if costs else []
+    found = _conditions(made, actions_before(made.steps, costs, group) if costs else [])
     return page_html(
         title,
         _decision(made, group),
-        f"<p>{escape(headline(made))}</p>\n{_facts(made, costs or (), group)}\n"
+        f"<p>{escape(headline(made))}</p>\n{_facts(made, costs or (), group, found)}\n"
         f"<h2>Steps</h2>\n{_steps(made, steps)}\n"
         f'<p class="small"><b>Watch in every step:</b> {escape(watch)}. <b>Stop in every step'
         f" when:</b> {escape(stop)}. <b>When to stop:</b>"
@@ -78,7 +78,7 @@ def plan_page(
             if costs is None
             else f"<h2>One simulated run</h2>\n{_charts(made, group, progress)}\n"
         )
-        + f"{SIGNATURES}{_conditions(made, actions)}"
+        + f"{SIGNATURES}{_conditions_html(found)}"
         + (f'<h2>Not rehearsed</h2>\n<p class="small">{escape(left_out)}</p>\n' if left_out else "")
         + f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n',
     )
@@ -111,13 +111,19 @@ def write_plan_report(
     write_html(path, plan_page(made, costs, group, progress))
 
 
-def _facts(made: UpgradePlan, costs: Sequence[StepCost], group: SimulatedGroup) -> str:
+def _facts(
+    made: UpgradePlan,
+    costs: Sequence[StepCost],
+    group: SimulatedGroup,
+    found: Mapping[When, Sequence[Condition]],
+) -> str:
     worst = max(costs, key=lambda cost: cost.spread("longest_pause_ms")[1], default=None)
     back = "none on this path" if made.no_return is None else f"step {made.no_return}"
+    boxes = {when: sum(row.has_box for row in rows) for when, rows in found.items()}
     facts = [
         ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
         ("point of no return", back),
-        ("to do before", f"{len([c for c in made.changes if _is_to_do(c)])} points"),
+        ("to do", f"{sum(boxes.values())} boxes, {boxes[When.BEFORE]} of them before you start"),
     ]
     if worst is not None:
         facts.insert(1, ("longest pause of a partition", seconds_text(worst, "longest_pause_ms")))
@@ -157,11 +163,9 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
     return table_html(heads, rows)
 
 
-def _is_to_do(change: PathChange) -> bool:
-    return change.when is When.BEFORE and bool(change.action)
-
-
-def _conditions(made: UpgradePlan, actions: Sequence[tuple[str, str]]) -> str:
+def _conditions(
+    made: UpgradePlan, actions: Sequence[tuple[str, str]]
+) -> dict[When, list[Condition]]:
     """Return what has to be done or known, by the time at which it is dealt with.
 
     Args:
@@ -174,17 +178,26 @@ def _conditions(made: UpgradePlan, actions: Sequence[tuple[str, str]]) -> str:
         *(Condition("pauses", "", what, setting, "the costs above") for what, setting in actions),
         *(Condition("protocol", "", text, "", "") for text in (*made.windows, *made.bugs)),
     ]
-    parts = []
-    for when in When:
-        found = known if when is When.BEFORE else []
-        found = found + [
-            Condition(change.subject, change.release, change.what, change.action, change.source)
-            for change in made.changes
-            if change.when is when
+    return {
+        when: [
+            *(known if when is When.BEFORE else ()),
+            *(
+                Condition(change.subject, change.release, change.what, change.action, change.source)
+                for change in made.changes
+                if change.when is when
+            ),
         ]
-        if found or when is When.BEFORE:
-            parts.append(f"<h2>{when}</h2>\n{conditions_html(found, FATAL)}\n")
-    return "".join(parts)
+        for when in When
+    }
+
+
+def _conditions_html(found: Mapping[When, Sequence[Condition]]) -> str:
+    """Return a table for each time, without those that have no rows but the first."""
+    return "".join(
+        f"<h2>{when}</h2>\n{conditions_html(rows, FATAL)}\n"
+        for when, rows in found.items()
+        if rows or when is When.BEFORE
+    )
 
 
 def pictures_of(made: UpgradePlan) -> tuple[tuple[str, Leg], ...]:

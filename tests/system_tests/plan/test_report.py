@@ -214,6 +214,16 @@ def test_warnings_and_what_shortens_pauses_have_a_box_to_tick():
     assert any("85 % of all pauses together are waits for stopped members" in row for row in boxes)
 
 
+@pytest.mark.parametrize("uses", [(), (Use.EOS, Use.KTABLE, Use.IQ)])
+def test_the_header_counts_the_boxes_of_the_page(uses):
+    made = plan("2.3.1", "4.3", *uses)
+    page = plan_page(made, costs_of(made, pause_ms=100, session_ms=85), SimulatedGroup())
+    everything, before = map(int, re.search(r"(\d+) boxes, (\d+) of them before", page).groups())
+    assert page.count("&#9744;") == everything
+    start = page.partition("<h2>Before you start</h2>")[2].partition("<h2>")[0]
+    assert start.count("&#9744;") == before > 0
+
+
 def test_the_lanes_of_a_saved_group_are_its_tasks():
     made = plan("3.9", "4.3")
     group = SimulatedGroup(members=2, partitions=2, tasks=("0_7", "1_3"), is_real=True)
