@@ -145,6 +145,8 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
         return
     yield f"{title}: offline, all members are stopped; the brokers' {move.assignor} assignor"
     yield f"  downtime: {move.downtime}"
+    for what, action in move.assumed:
+        yield f"  assumed: {what.removesuffix(')')}; {action})"
     for number, step in enumerate(move.steps, 1):
         yield ""
         yield f"step {number}: {step.what}"

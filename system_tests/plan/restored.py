@@ -65,6 +65,11 @@ class Restored:
         """Whether nothing is known of the size of the state."""
         return bool(self.unknown) and self.unknown == self.tasks
 
+    def restore_ms(self, rate: int) -> tuple[int, int]:
+        """Return how long the largest changelog is read, and how long if all state is lost."""
+        kept, lost = (most * 1000 // rate for most in (self.largest, self.largest_of_all))
+        return kept, lost
+
     def seconds(self, rate: int) -> str:
         """Return how long the largest changelog is read at so many records a second."""
         kept, lost = (restore_text(most, rate) for most in (self.largest, self.largest_of_all))

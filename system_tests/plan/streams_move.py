@@ -5,7 +5,7 @@ offsets. Facts are those of Kafka 4.3.1: of its jars, and of moves with real bro
 (`rolling-bounce live --to streams`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from probing import Release, ReleaseError, find_release
@@ -15,6 +15,7 @@ from system_tests.plan.changes import (
     PathChange,
     changes_between,
 )
+from system_tests.plan.cost_text import spoken
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.restored import KEPT_ON_DISK, LOST, Restored
 from system_tests.plan.uses import Use
@@ -71,6 +72,7 @@ _NO_FEATURE: Final = (
     "streams.version is not finalized: a cluster that was upgraded keeps level 0; run assignor"
     " features upgrade --bootstrap-server HOST:PORT --feature streams.version=1"
 )
+_CHECK_FEATURE: Final = "check with assignor features describe / kafka-features.sh describe"
 _REGEX: Final = (
     "regular expressions: members of 4.3.1 refuse to start (Pattern subscriptions are not supported"
     " with the STREAMS protocol); subscribe to topics by name, or stay classic"
@@ -118,6 +120,7 @@ class StreamsMove:
         downtime: what it consists of, as a sentence.
         no_return: a sentence about the point of no return.
         changes: what else changes.
+        assumed: what nobody has said, and how to check it, as pairs of sentences.
         not_checked: what this plan does not check.
         rehearsal: the command that rehearses it with the same session timeout; empty without steps.
     """
@@ -134,6 +137,7 @@ class StreamsMove:
     downtime: str = ""
     no_return: str = ""
     changes: tuple[PathChange, ...] = ()
+    assumed: tuple[tuple[str, str], ...] = ()
     not_checked: tuple[str, ...] = ()
     rehearsal: str = ""
 
@@ -189,6 +193,9 @@ def plan_streams_move(
     )
     if move.obstacles:
         return move
+    if streams_version is None:
+        level_is = f"streams.version {level} (a cluster that was upgraded keeps 0)"
+        move = replace(move, assumed=((level_is, _CHECK_FEATURE),))
     default_ms = behaviour_of(members.name, None).session_timeout_ms
     return _with_steps(move, (session_timeout_ms or default_ms) / 1000, restore_rate)
 
@@ -226,11 +233,11 @@ def _changes(members: Release, uses: frozenset[Use]) -> tuple[PathChange, ...]:
 def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
     classic, streams = "group.protocol=classic", "group.protocol=streams"
     restores, returns, restore_s = _restores(move.restored, rate)
-    return StreamsMove(
-        **{name: getattr(move, name) for name in ("release", "brokers", "assignor", "uses")},
-        restored=move.restored,
-        changes=move.changes,
-        not_checked=move.not_checked,
+    known = move.restored if move.restored is not None and not move.restored.is_unknown else None
+    kept_ms = known.restore_ms(rate)[0] if known is not None else 0
+    sum_ms = round(1000 * session_s) + INITIAL_DELAY_MS + kept_ms
+    return replace(
+        move,
         rehearsal=(
             f"rolling-bounce live --from {move.release} --to {TARGET} --broker kafka:{move.brokers}"
             f" --session-timeout-ms {1000 * session_s:.0f}"
@@ -238,10 +245,11 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
         kept=_KEPT,
         lost=_LOST,
         downtime=(
-            f"all partitions stop from the first stop to the first assignment: {session_s:g} s of"
-            f" session timeout unless members leave, {INITIAL_DELAY_MS / 1000:g} s of"
-            " streams.initial.rebalance.delay.ms, the start of the JVMs, and the restore"
-            f"{restore_s}"
+            "all partitions stop from the first stop until their tasks run:"
+            f" {spoken(sum_ms, 3)} s, the start of the JVMs"
+            f"{'' if known is not None else ' and the restore'}; in it {session_s:g} s of session"
+            f" timeout unless members leave, {INITIAL_DELAY_MS / 1000:g} s of"
+            f" streams.initial.rebalance.delay.ms{restore_s}"
         ),
         no_return=(
             "none: until streams.version is lowered or brokers are downgraded, the group can go"
@@ -264,17 +272,20 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
                 what=f"start all members with {streams}, release {move.release}",
                 seen=(
                     "assignor inspect --bootstrap-server HOST:PORT --group GROUP says: streams"
-                    " protocol (KIP-1071), Stable, and no line begins with ! but those about"
-                    " committed offsets; other lines with ! are normal while tasks start"
+                    " protocol (KIP-1071), Stable, lag 0 or what it was before, and no line begins"
+                    " with ! but those about committed offsets; other lines with ! are normal while"
+                    " tasks start; the log of each member shows State transition from REBALANCING"
+                    " to RUNNING, so its restore is finished"
                 ),
                 cost=(
                     f"{restores}; a member that starts before the group is empty ends with"
                     " GroupIdNotFoundException (Group GROUP is not a streams group): start it again"
                 ),
                 stop=(
-                    f"{_WAIT_S} s after the last start the state is not Stable, or a line with !"
-                    " that is not about committed offsets is still there; or a member ends by"
-                    " itself, and not with GroupIdNotFoundException"
+                    f"{_wait(known, rate)} after the last start the state is not Stable, a member"
+                    " is not RUNNING, the lag has not fallen, or a line with ! that is not about"
+                    " committed offsets is still there; or a member ends by itself, and not with"
+                    " GroupIdNotFoundException"
                 ),
                 back=(
                     "stop all members, which leave the group at once; wait for state Empty; start"
@@ -285,15 +296,26 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
     )
 
 
+def _wait(restored: Restored | None, rate: int) -> str:
+    """Return after which time an operator stops and decides; None: nothing is known of state."""
+    if restored is None:
+        return f"{_WAIT_S} s, or 2 times the restore if that is longer,"
+    waits = [max(_WAIT_S, -(-2 * ms // 1000)) for ms in restored.restore_ms(rate)]
+    if waits == [_WAIT_S] * 2:
+        return f"{_WAIT_S} s"
+    lost = f", {waits[1]:,} s if all state is lost" if waits[1] > waits[0] else ""
+    return f"{waits[0]:,} s (2 times the restore, at least {_WAIT_S} s{lost})"
+
+
 def _restores(restored: Restored | None, rate: int) -> tuple[str, str, str]:
     """Return what the move restores, what the way back restores, and how long the move does."""
     if restored is None:
         return (
             "every task that a member without its state gets is restored from its changelog",
             f"nothing before their tasks run {KEPT_ON_DISK}; all records {LOST}",
-            " (--problem FILE gives its time)",
+            "; --problem FILE gives the time of the restore",
         )
     if restored.is_unknown:
-        return restored.sentence, restored.way_back, ", of unknown length"
+        return restored.sentence, restored.way_back, "; the restore is of unknown length"
     seconds = restored.seconds(rate)
-    return f"{restored.sentence}; {seconds}", restored.way_back, f", {seconds}"
+    return f"{restored.sentence}; {seconds}", restored.way_back, f", and the restore, {seconds}"

@@ -4,7 +4,6 @@ from html import escape
 from pathlib import Path
 
 from encoding import shown
-from system_tests.plan.changes import PathChange
 from system_tests.plan.report.html import (
     SIGNATURES,
     Condition,
@@ -53,12 +52,13 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         f"<h2>Steps</h2>\n{table_html(_HEADS, rows)}",
         f'<p class="small"><b>Rehearse:</b> <code>{escape(move.rehearsal)}</code></p>',
         SIGNATURES,
-        f"<h2>Before you start</h2>\n{conditions_html([_condition(c) for c in move.changes], '!')}",
+        f"<h2>Before you start</h2>\n{conditions_html(_conditions(move), '!')}",
         f"<h2>The broker keeps</h2>\n{list_html(move.kept)}",
         f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}",
         f"<h2>Not checked</h2>\n{list_html(move.not_checked)}",
     ]
-    colour = "go" if move.restored is not None and not move.restored.unknown else "check"
+    is_known = move.restored is not None and not move.restored.unknown and not move.assumed
+    colour = "go" if is_known else "check"
     return page_html(
         title, Decision("go, if the points below are met", colour), "\n".join(parts) + "\n"
     )
@@ -78,5 +78,11 @@ def _row(number: int, step: MoveStep) -> str:
     return f"<tr><th>{number}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
 
 
-def _condition(change: PathChange) -> Condition:
-    return Condition(change.subject, change.release, change.what, change.action, change.source)
+def _conditions(move: StreamsMove) -> list[Condition]:
+    return [
+        *(Condition("assumed", "", what, action, "KIP-1071") for what, action in move.assumed),
+        *(
+            Condition(change.subject, change.release, change.what, change.action, change.source)
+            for change in move.changes
+        ),
+    ]
