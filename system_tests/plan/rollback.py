@@ -117,16 +117,22 @@ def _bounces_back(
         for bounce in upgrade_path(old, new).bounces:
             named = "" if current is None else current.named(find_release(bounce.release))
             bounces.append(_Bounce(bounce.release, bounce.upgrade_from, named))
+    if undone is not None and undone.version > 1 and current == switch and has_both(first):
+        _set_guarantee(bounces, first, undone.named(first))  # that the group rolled back from
     return bounces
 
 
 def _switch_back(bounces: list[_Bounce], at: Release, new: Release, guarantee: str) -> None:
-    """Add the bounce that sets the guarantee, if none on the same release can set it as well.
+    """Add the bounce that sets the guarantee, unless the next one is given it."""
+    if upgrade_path(at, new).bounces[0].release != at.name:
+        _set_guarantee(bounces, at, guarantee)
 
-    Such a bounce sets or removes `upgrade.from` only, so every member runs the release before it.
+
+def _set_guarantee(bounces: list[_Bounce], at: Release, guarantee: str) -> None:
+    """Set the guarantee in the last bounce if it can, or else add a bounce.
+
+    It can if it sets or removes `upgrade.from` only: every member runs the release before it.
     """
-    if upgrade_path(at, new).bounces[0].release == at.name:
-        return  # the next bounce, which is given the guarantee
     if [bounce.release for bounce in bounces[-2:]] == [at.name] * 2:
         bounces[-1] = bounces[-1]._replace(guarantee=guarantee)
     else:

@@ -1,6 +1,7 @@
 """Rollbacks: what every pair of releases demands on the way back, the same in plans up and down."""
 
 import json
+import re
 from functools import cache
 from itertools import combinations
 
@@ -11,6 +12,7 @@ from probing import RELEASES, find_release
 from probing.releases import ONE_WAY_FORMATS
 from system_tests.cli.main import main
 from system_tests.plan import SimulatedGroup, Use, make_plan, step_costs
+from system_tests.plan.exactly_once import guarantee_of
 from system_tests.plan.text import step_text
 from system_tests.sim import OptionError
 
@@ -130,6 +132,19 @@ def test_the_command_refuses_it_too_and_names_no_option_that_it_does_not_have():
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
     assert "leave static out of --uses" in done.stderr
+
+
+@pytest.mark.parametrize("old", ["2.8", "3.0", "3.9", "4.3"])
+@pytest.mark.parametrize("new", ["2.3.1", "2.4.1"])
+def test_every_way_back_of_a_rollback_ends_with_the_guarantee_that_it_started_with(old, new):
+    made = plan(old, new, Use.EOS)
+    guarantee, is_switched = guarantee_of(find_release(old)), False
+    for step in made.steps:
+        is_switched |= "processing.guarantee=exactly_once" in step.settings
+        if is_switched:
+            named = re.findall(r"processing.guarantee=\w+", step.back.sentence)
+            assert named[-1] == guarantee != "processing.guarantee=exactly_once"
+    assert is_switched
 
 
 def test_the_command_says_that_state_is_deleted():
