@@ -13,6 +13,8 @@ MAX_MEMBERS: Final = 26
 MAX_SIMULATED: Final = 1000
 """Processes of a simulated group."""
 MAX_PARTITIONS: Final = 1000
+MAX_SESSION_MS: Final = 300_000
+"""Session timeout of a live group."""
 _KEY = "option"
 
 
@@ -74,7 +76,7 @@ SETTLE_TIMEOUT: Final = option(
 
 def session_timeout_text(*, least: int) -> Mapping[str, OptionText]:
     """Return the metadata of ``--session-timeout-ms``."""
-    return option("How long a silent member stays in the group.", least=least, most=300_000)
+    return option("How long a silent member stays in the group.", least=least, most=MAX_SESSION_MS)
 
 
 def broker_text(metavar: str, *, none: str | None = None) -> Mapping[str, OptionText]:

@@ -167,7 +167,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> UpgradePlan:
     made = make_plan(old, find_release(given["new"]), uses)
     check_group(made, group)
     if is_text:
-        _print_lines(plan_lines(made))
+        _print_lines(plan_lines(made, group))
     costs = None if given["no_costs"] else _costs(made, group, given["seeds"] or group.seeds)
     if is_text and costs:
         _print_lines(("", *costs_lines(made.steps, costs, group, made.uses)))

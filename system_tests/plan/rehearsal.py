@@ -3,6 +3,8 @@
 from typing import Final
 
 from probing import Release, find_release
+from system_tests.option_fields import MAX_MEMBERS, MAX_SESSION_MS
+from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.steps import PlanStep, UpgradePlan
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
@@ -40,26 +42,51 @@ _IS_STATIC: Final = (
     "its members are static, so that they stay in the group when they stop: its pauses are those of"
     " plan --uses static, not of this plan"
 )
+_SIZES: Final = (
+    f"it has 3 members and 6 partitions; give --members, {MAX_MEMBERS} at most, and --partitions"
+)
+_SHORTER: Final = f"its session timeout is {MAX_SESSION_MS} ms, the most that it takes"
+_TOGETHER: Final = "together with the step before"
 _FIRST_STATIC: Final = (2, 3, 0)
 _FIRST_OF_NEW_BROKERS: Final = (2, 1, 0)
 
 
-def rehearsal_of(made: UpgradePlan, step: PlanStep) -> str:
-    """Return the command that rehearses a step with its leg, or why it cannot be rehearsed."""
+def rehearsal_of(made: UpgradePlan, step: PlanStep, group: SimulatedGroup | None = None) -> str:
+    """Return the command that rehearses a step with its leg, or why it cannot be rehearsed.
+
+    Args:
+        made: the plan.
+        step: one of its steps.
+        group: whose session timeout the rehearsal has; None: the default of the release.
+    """
+    known = _rehearsal(made, step, None if group is None else group.session_timeout_ms)
+    if known.startswith("cannot") or not any(map(_is_guarantee, step.settings)):
+        return known
+    return f"{known}; processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"
+
+
+def _is_guarantee(setting: str) -> bool:
+    return setting.startswith("processing.guarantee=")
+
+
+def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> str:
     if step.rolling and step.stage < 0:
         return f"cannot be rehearsed: {_FORMATS if step.upgrade_from else _TRANSACTIONS}"
     if step.rolling and step.stage >= made.bounces_by_leg[step.leg]:
         return f"cannot be rehearsed: {_FORMATS}"
     legs = (made.stops[step.leg], made.stops[step.leg + 1])
     if step.rolling and step.stage > 0:
-        return "together with the step before"
+        return _TOGETHER
     offline = "" if step.rolling else " --offline"
     command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{offline}"
     if Use.STATIC not in made.uses and not _can_be_static(*map(find_release, legs)):
-        return f"{command} {_BROKER}; {_LEAVES}"
-    session_ms = behaviour_of(step.old, None).session_timeout_ms
-    command += f" --static --session-timeout-ms {session_ms} --heartbeat-ms 3000 {_BROKER}"
-    return command if Use.STATIC in made.uses else f"{command}; {_IS_STATIC}"
+        return f"{command} {_BROKER}; {_SIZES}; {_LEAVES}"
+    wanted_ms = session_ms or behaviour_of(step.old, None).session_timeout_ms
+    least_ms = min(wanted_ms, MAX_SESSION_MS)
+    heartbeat_ms = min(3000, least_ms // 3)
+    command += f" --static --session-timeout-ms {least_ms} --heartbeat-ms {heartbeat_ms} {_BROKER}"
+    differs = [_SHORTER] * (wanted_ms > least_ms) + [_IS_STATIC] * (Use.STATIC not in made.uses)
+    return "; ".join((command, _SIZES, *differs))
 
 
 def _can_be_static(old: Release, new: Release) -> bool:

@@ -32,7 +32,7 @@ def plan_document(
         "stops": list(made.stops),
         "steps": [
             asdict(step)
-            | {"rehearsal": rehearsal_of(made, step), "cost": cost and cost_document(cost)}
+            | {"rehearsal": rehearsal_of(made, step, group), "cost": cost and cost_document(cost)}
             for step, cost in zip(made.steps, costed, strict=True)
         ],
         "group": asdict(group),
@@ -48,8 +48,13 @@ def plan_document(
     }
 
 
-def plan_lines(made: UpgradePlan) -> Iterator[str]:
-    """Yield one plan as lines of text, without the costs: `costs_lines` has those."""
+def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterator[str]:
+    """Yield one plan as lines of text, without the costs: `costs_lines` has those.
+
+    Args:
+        made: the plan.
+        group: whose session timeout its rehearsals have; None: the default of each release.
+    """
     yield headline(made)
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
@@ -60,7 +65,7 @@ def plan_lines(made: UpgradePlan) -> Iterator[str]:
         yield f"step {number}: {step_text(step)}"
         yield from _titled("why:  ", step.why, again="why:  ")
         yield from _titled("do:   ", step.demands, again="do:   ")
-        yield from _titled("try:  ", (rehearsal_of(made, step),))
+        yield from _titled("try:  ", (rehearsal_of(made, step, group),))
         yield from _titled("back: ", (step.back.sentence, *step.back.costs))
         if number == made.no_return:
             yield f"  !! point of no return: from here on, {_no_return_meaning(step)}"

@@ -5,6 +5,8 @@ from click.testing import CliRunner
 
 from probing import find_release
 from system_tests.cli.main import main
+from system_tests.live import LiveOptions
+from system_tests.plan import SimulatedGroup
 from system_tests.plan.changes import When
 from system_tests.plan.rehearsal import rehearsal_of
 from system_tests.plan.steps import Use, make_plan
@@ -213,6 +215,38 @@ def test_static_members_that_cannot_request_a_rebalance_are_a_warning():
     assert any(bug.startswith("KAFKA-9525 in 2.3.1, 2.5.1") for bug in made.bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.5.1").bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.6.3", Use.STATIC).warnings)
+
+
+def test_the_rehearsal_has_the_session_timeout_of_the_group():
+    made = plan("3.9", "4.3")
+    own, long = (
+        rehearsal_of(made, made.steps[0], SimulatedGroup(session_timeout_ms=ms))
+        for ms in (20_000, 900_000)
+    )
+    assert "--session-timeout-ms 20000 --heartbeat-ms 3000" in own
+    assert "--session-timeout-ms 300000 " in long
+    assert "its session timeout is 300000 ms, the most that it takes" in long
+    assert "the most that it takes" not in own
+    words = ["plan", "--from", "3.9", "--to", "4.3", "--no-costs", "--session-timeout-ms", "20000"]
+    shown = CliRunner().invoke(main, words)
+    assert "--session-timeout-ms 20000 --heartbeat-ms 3000" in shown.stdout
+
+
+def test_the_rehearsal_says_what_sizes_it_has():
+    default = LiveOptions()
+    words = f"it has {default.members} members and {default.partitions} partitions; give --members"
+    for made in (plan("3.9", "4.3"), plan("2.3.1", "2.4")):
+        assert f"{words}, 26 at most, and --partitions" in rehearsal_of(made, made.steps[0])
+
+
+def test_a_switch_of_the_guarantee_is_not_rehearsed_with_the_step_before():
+    up, down = plan("2.3.1", "4.3", Use.EOS), plan("3.9", "2.3.1", Use.EOS)
+    switch, first = rehearsal_of(up, up.steps[1]), rehearsal_of(down, down.steps[0])
+    why = "; processing.guarantee cannot be rehearsed: exactly-once: members of a rehearsal"
+    assert switch.startswith(f"together with the step before{why}")
+    assert first.startswith("rolling-bounce live --from 3.9.2 --to 2.3.1")
+    assert why in first
+    assert why not in rehearsal_of(up, up.steps[0])
 
 
 def test_the_rehearsal_keeps_stopped_members_in_the_group_where_it_can():
