@@ -244,22 +244,32 @@ def seconds_text(cost: StepCost, name: str) -> str:
     return _with_range(cost, name, spoken, " s")
 
 
+def printed_most_s(cost: StepCost, name: str) -> float:
+    """Return the upper end of the range that `seconds_text` prints, in seconds."""
+    return float(_range_texts(cost, name, spoken)[-1].replace(",", ""))
+
+
 def count_text(cost: StepCost, name: str) -> str:
     """Return a number of a step with its range."""
     return _with_range(cost, name, lambda number, digits: f"{rounded(number, digits):,}")
 
 
 def _with_range(cost: StepCost, name: str, text: Callable[[int, int], str], unit: str = "") -> str:
-    """Return a field of `StepRun` with its range, with three digits where two hide a difference.
+    """Return a field of `StepRun` with its range."""
+    lowest, usual, highest = _range_texts(cost, name, text)
+    is_same = lowest == usual == highest
+    return f"{usual}{unit}" if is_same else f"{usual}{unit} ({lowest} to {highest})"
 
-    `text` makes a value with so many digits.
+
+def _range_texts(cost: StepCost, name: str, text: Callable[[int, int], str]) -> list[str]:
+    """Return the low end, the median and the high end of a field of `StepRun` as texts.
+
+    They have three digits where two hide a difference. `text` makes a value with so many digits.
     """
     low, high = cost.spread(name)
     values = (low, cost.usual(name), high)
     few, more = ([text(value, digits) for value in values] for digits in _DIGITS)
-    lowest, usual, highest = more if len(set(more)) > len(set(few)) else few
-    is_same = lowest == usual == highest
-    return f"{usual}{unit}" if is_same else f"{usual}{unit} ({lowest} to {highest})"
+    return more if len(set(more)) > len(set(few)) else few
 
 
 def rounded(number: float, digits: int = 2) -> int:

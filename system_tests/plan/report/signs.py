@@ -10,6 +10,7 @@ from system_tests.plan.cost_text import (
     count_text,
     duration_text,
     price_of_return,
+    printed_most_s,
     seconds_text,
     session_timeout_s,
 )
@@ -54,7 +55,7 @@ def signs_of(
     wait_s = _wait_s(step, cost, group)
     return StepSigns(
         todo=step_text(step),
-        rehearsal=rehearsal_of(made, step),
+        rehearsal=rehearsal_of(made, step, group),
         seen=(version_text(step), *(() if cost is None else _seen(step, cost, group))),
         done=(_sign_of_done(step),),
         stop=(
@@ -86,16 +87,16 @@ def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, .
 def _wait_s(step: PlanStep, cost: StepCost | None, group: SimulatedGroup) -> float:
     """Return after which time an operator stops and decides; `patience` says how it is made."""
     if cost is None:
-        longest_ms = 1000 * session_timeout_s(step, group)
+        longest_s = session_timeout_s(step, group)
     else:
-        longest_ms = cost.spread("longest_pause_ms")[1]
-    return max(_PATIENCE * longest_ms, _LEAST_WAIT_MS) / 1000
+        longest_s = printed_most_s(cost, "longest_pause_ms")
+    return max(_PATIENCE * longest_s, _LEAST_WAIT_MS / 1000)
 
 
 def patience(*, simulated: bool) -> str:
     """Return how the seconds in `StepSigns.stop` follow, as a sentence without a full stop."""
     longest = (
-        "the longest pause of a partition in the step, as simulated (the upper end of its range)"
+        "the longest pause of a partition in the step, as printed (the upper end of its range)"
         if simulated
         else "the session timeout of the members that are stopped"
     )

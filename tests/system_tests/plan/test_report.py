@@ -139,6 +139,10 @@ def test_an_operator_waits_twice_the_longest_pause_before_stopping():
     signs = signs_of(made, made.steps[0], (cost,), SimulatedGroup())
     assert signs.stop[0] == "not Stable 120 s after a start"
     assert "83 % of all pauses together: members stop without leaving" in "".join(signs.seen)
+    (odd,) = costs_of(made, longest_pause_ms=53_400)
+    twice = signs_of(made, made.steps[0], (odd,), SimulatedGroup())
+    assert "a partition pauses 53 s at most" in twice.seen
+    assert twice.stop[0] == "not Stable 106 s after a start"
     (quick,) = costs_of(made)
     assert (
         signs_of(made, made.steps[0], (quick,), SimulatedGroup())
