@@ -174,7 +174,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> UpgradePlan:
     elif not is_text:
         click.echo(json.dumps(plan_document(made, costs, group), indent=2))
     if report is not None:
-        with counted("pictures", len(pictures_of(made)) if costs else 0) as add:
+        with counted("pictures of the report drawn", len(pictures_of(made)) if costs else 0) as add:
             write_plan_report(report, made, costs, group, add)
     return made
 
@@ -187,7 +187,7 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCost, ...]:
     """Simulate every step, with the progress on stderr."""
-    with counted("bounces", bounces_to_run(made, seeds)) as add:
+    with counted("bounces of the whole group simulated", bounces_to_run(made, seeds)) as add:
         return step_costs(made, group, seeds=seeds, progress=add)
 
 
