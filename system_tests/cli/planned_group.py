@@ -22,7 +22,14 @@ from system_tests.cli.options import (
     refuse,
     refuse_options,
 )
-from system_tests.plan import SavedGroup, SimulatedGroup, read_saved, saved_group, scaled
+from system_tests.plan import (
+    SavedGroup,
+    SimulatedGroup,
+    as_static,
+    read_saved,
+    saved_group,
+    scaled,
+)
 from system_tests.sim.world import RESTARTS
 
 planned_group_options: Decorator = all_of(
@@ -94,10 +101,10 @@ def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release
     if saved is not None:
         sizes = {name: given[name] if name in here else None for name in _SIZES}
         release = find_release(saved.release(old))
-        static = is_static or saved.group.is_static
+        found = as_static(saved.group) if is_static else saved.group
         unchecked = saved.unchecked(release.name)
         note_unchecked(unchecked)
-        group = scaled(saved.group, {**chosen, **sizes, "is_static": static})
+        group = scaled(found, {**chosen, **sizes})
         notes = (*group.notes, *((f"not checked: {unchecked}",) if unchecked else ()))
         return release, replace(group, notes=notes)
     if old is None:

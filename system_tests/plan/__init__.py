@@ -18,6 +18,7 @@ from system_tests.plan.restored import Restored, restored_by_broker
 from system_tests.plan.saved import (
     WAY_BACK,
     SavedGroup,
+    as_static,
     read_saved,
     read_saved_topology,
     saved_group,
@@ -64,6 +65,7 @@ __all__ = [
     "UpgradePlan",
     "Use",
     "When",
+    "as_static",
     "bounces_to_run",
     "changes_between",
     "check_group",

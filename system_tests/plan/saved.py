@@ -180,17 +180,38 @@ def _with_instances(group: SimulatedGroup, clients: Iterable[Mapping[str, Any]])
     known = sum(bool(client.get(INSTANCES_KEY)) for client in clients)
     notes = list(group.notes)
     if 0 < known < group.members:
-        notes.append(
-            f"{known} of {group.members} members are static (group.instance.id); all are simulated"
-            " as dynamic ones, so a static member that is back in time costs less than this;"
-            " --uses static simulates all as static"
-        )
+        notes.append(_simulated_as_dynamic(known, group.members))
     return replace(
         group,
         static_members=known,
         is_static=0 < known == group.members,
         notes=tuple(notes),
     )
+
+
+def _simulated_as_dynamic(known: int, members: int) -> str:
+    return (
+        f"{known} of {members} members are static (group.instance.id); all are simulated as dynamic"
+        " ones, so a static member that is back in time costs less than this; --uses static"
+        " simulates all as static"
+    )
+
+
+def as_static(group: SimulatedGroup) -> SimulatedGroup:
+    """Return a saved group whose members are all simulated as static, with a note if some are not.
+
+    Args:
+        group: with the static members that its file says.
+    """
+    if group.is_static:
+        return group
+    known, members = group.static_members, group.members
+    note = (
+        f"--uses static: all {members} members are simulated as static ones, although the group has"
+        f" a group.instance.id of {known} of them only; without it, they cost what dynamic ones do"
+    )
+    kept = (line for line in group.notes if line != _simulated_as_dynamic(known, members))
+    return replace(group, is_static=True, notes=(*kept, note))
 
 
 def _check_sizes(records: Mapping[str, int]) -> None:

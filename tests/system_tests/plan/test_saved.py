@@ -116,6 +116,18 @@ def test_a_saved_group_tells_which_members_are_static(saved):
     assert made()["group"]["notes"][-1].startswith("1 of 2 members are static")
     with_instances(file, ["a", "b"])
     assert (made()["uses"], made()["group"]["is_static"]) == (["static"], True)
+    assert made()["group"]["notes"] == []
+
+
+@pytest.mark.parametrize("ids", [[], ["a"]])
+def test_a_note_says_that_the_saved_members_are_simulated_as_static(saved, ids):
+    file = with_instances(saved("two-3.9.1"), ids)
+    words = f"plan --problem {file} --from 3.9.1 --to 4.1 --no-costs --format json --uses static"
+    group = json.loads(CliRunner().invoke(main, words.split()).stdout)["group"]
+    assert group["is_static"]
+    (note,) = group["notes"]
+    assert note.startswith("--uses static: all 2 members are simulated as static ones, although")
+    assert f"has a group.instance.id of {len(ids)} of them only" in note
 
 
 def test_inspect_saves_the_instance_ids_of_static_members():
