@@ -76,7 +76,7 @@ class StreamsAssignor(EmbeddedMember):
             )
         self._attach_to(consumer, group_id=group_id, listed=listed)
         self._port = AiokafkaPort(consumer)
-        self._hooks = CoordinatorHooks(self._port, self._membership.reporter.report)
+        self._hooks = CoordinatorHooks(self._port, self._membership.followups.answer_replaced)
         self._membership.connect(self._port)
         settings = access_settings(consumer)
         if settings is not None:

@@ -118,12 +118,12 @@ class CoordinatorHooks:
 
     Args:
         port: of the consumer.
-        report: called with each reason why an answer cannot be taken.
+        on_answer: called with the reason why an answer cannot be taken, or "".
     """
 
-    def __init__(self, port: AiokafkaPort, report: Callable[[str], None]) -> None:
+    def __init__(self, port: AiokafkaPort, on_answer: Callable[[str], None]) -> None:
         self._port = port
-        self._report = report
+        self._on_answer = on_answer
         self._hooked: Any = None
         self._joined: dict[str, bytes] = {}
 
@@ -143,8 +143,8 @@ class CoordinatorHooks:
                 if answer
                 else "the leader sent this member no answer"
             )
+            self._on_answer(why)
             if why:
-                self._report(why)
                 # Taken by `on_assignment` as an answer that cannot be read, and asked for again.
                 answer = _NO_ANSWER
             await complete(generation, member_id, protocol, answer)

@@ -75,7 +75,8 @@ class StreamsAssignor(EmbeddedMember):
         self._attach_to(consumer, group_id=group_id, listed=listed)
         if isinstance(consumer, KafkaConsumer):
             guard_threads(consumer)
-        keep_joins(coordinator, self._membership.reporter.report, self._membership.assignor_chosen)
+        followups = self._membership.followups
+        keep_joins(coordinator, followups.answer_replaced, self._membership.assignor_chosen)
         make_readable(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)
         self._membership.connect(self._port)

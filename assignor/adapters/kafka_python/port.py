@@ -162,7 +162,7 @@ def check_may_close(consumer: Any) -> None:
 
 
 def keep_joins(
-    coordinator: Any, report: Callable[[str], None], on_choice: Callable[[str], None]
+    coordinator: Any, on_answer: Callable[[str], None], on_choice: Callable[[str], None]
 ) -> None:
     """Have a JoinGroup response that arrives between two calls of `poll` taken by the next one.
 
@@ -172,8 +172,8 @@ def keep_joins(
     ended. The next `poll` looks for it whatever the join was for.
 
     An answer that kafka-python cannot take becomes one without partitions and user data, and
-    `report` is called with the reason. `on_choice` is called with the name of the assignor that
-    the group chose.
+    `on_answer` is called with the reason, or "" for every other answer. `on_choice` is
+    called with the name of the assignor that the group chose.
     """
     join: Callable[[], Awaitable[bytes]] | None = getattr(
         coordinator, "_do_join_and_sync_async", None
@@ -201,8 +201,8 @@ def keep_joins(
         if protocol is not None:
             on_choice(protocol)
         why = unusable_answer(answer, ConsumerProtocolAssignment.decode, _subscribed(coordinator))
+        on_answer(why)
         if why:
-            report(why)
             answer = _NO_ANSWER
         kept = getattr(coordinator, "_generation", None), answer, time.monotonic()
         return answer

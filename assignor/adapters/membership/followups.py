@@ -29,6 +29,7 @@ class Followups:
         self.client: ClientPort | None = None
         self.timer: FollowupTimer | None = None
         self._needs_new_answer = False
+        self._replaced = ""
 
     def connect(self, client: ClientPort) -> None:
         """Use this client from now on."""
@@ -56,8 +57,18 @@ class Followups:
         """Note that the member joins: the next answer is decided after every change so far."""
         self._needs_new_answer = False
 
+    def answer_replaced(self, why: str) -> None:
+        """Note why the client cannot take the next answer and takes an empty one; "": it can.
+
+        The reason is reported in place of the failure of the empty answer.
+        """
+        self._replaced = why
+
     def answered(self) -> None:
         """Repeat an open `request_new_answer`, which steps of the answer may have replaced."""
+        why, self._replaced = self._replaced, ""
+        if why:
+            self._reporter.report(why)
         if self._needs_new_answer:
             self.request_new_answer()
 
@@ -84,11 +95,13 @@ class Followups:
             case Report(why=why):
                 self._reporter.report(why)
             case AskAgain(why=why, wait_ms=wait_ms):
+                why, self._replaced = self._replaced or why, ""
                 if self.timer is not None and wait_ms:
                     self.timer.schedule(wait_ms)
                 self._reporter.observe(AnswerRefused(generation=taken.generation, why=why))
                 self._reporter.report(why)
             case End(why=why):
+                why, self._replaced = self._replaced or why, ""
                 self._reporter.fail(why)
             case _:
                 pass

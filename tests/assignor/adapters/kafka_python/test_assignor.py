@@ -215,11 +215,17 @@ def test_bytes_that_the_client_would_raise_for_become_an_answer_without_anything
     listener = Listener()
     coordinator = Joining()
     coordinator._subscription = SimpleNamespace(subscription={"other"})
-    join = attached(coordinator, listener=listener)
+    assignor, *_ = made(coordinator=coordinator, listener=listener)
     coordinator.answer = answer
-    taken = ConsumerProtocolAssignment.decode(join())
+    taken = ConsumerProtocolAssignment.decode(asyncio.run(coordinator._do_join_and_sync_async()))
     assert (taken.partitions(), bytes(taken.user_data)) == ([], b"")
-    assert why in listener.calls[-1][1]
+    assignor.on_assignment(taken, 1)
+    (sentence,) = assignor.failures
+    assert why in sentence
+    assert listener.calls[-1] == ("error", sentence)
+    assignor.on_assignment(taken, 2)
+    assert "unreadable" in assignor.failures[-1], "the reason is that of one answer"
+    assignor.close()
 
 
 def test_an_answer_that_nobody_took_is_taken_by_the_next_poll_and_only_by_one():
