@@ -16,16 +16,14 @@ from assignor.problems import (
     TOPOLOGY_VERSION_KEY,
     Problem,
     ProblemError,
-    checked_object,
-    list_at,
     parse_problem,
     quoted,
-    texts_at,
 )
 from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
-from probing import RELEASES, Release, ReleaseError
+from probing import Release, ReleaseError
 from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.member_releases import client_releases, spelled_releases
 from system_tests.plan.topologies import PlannedTopology
 
 _FILE_LIMIT: Final = 512 * 1024 * 1024
@@ -36,7 +34,6 @@ WAY_BACK: Final = (
     " streams --brokers 4.3 has the cost"
 )
 """What an operator does with a streams group that is to be a classic one again."""
-_KNOWN_RELEASES: Final = frozenset(release.name for release in RELEASES)
 MOST_RECORDS: Final = 10**13
 """Records of the changelogs of one task: years of restoring. A larger number is an error."""
 
@@ -76,17 +73,17 @@ class SavedGroup:
             if wrong:
                 raise ReleaseError(
                     f"{', '.join(wrong[:_SHOWN])} of the saved group do not run {given.name}: their"
-                    f" metadata is that of {_spelled(known[wrong[0]])}; give that release as"
-                    " --from, or bring all members to one release first"
+                    f" metadata is that of {spelled_releases(known[wrong[0]])}; give that release"
+                    " as --from, or bring all members to one release first"
                 )
             return given.name
         common = frozenset.intersection(*known.values()) if known else frozenset()
         if len(common) == 1:
             return next(iter(common))
         if common:
-            sentence = f"members of the saved group match {_spelled(common)}"
+            sentence = f"members of the saved group match {spelled_releases(common)}"
         elif known:
-            kinds = {_spelled(names): shown(client) for client, names in known.items()}
+            kinds = {spelled_releases(names): shown(client) for client, names in known.items()}
             listed = [f"{client} has metadata of {kind}" for kind, client in sorted(kinds.items())]
             raise ReleaseError(
                 f"members of the saved group differ: {', '.join(listed[:_SHOWN])};"
@@ -131,7 +128,7 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
             _simulated(problem, data.get("end_offset_sums") or {}), data["clients"].values()
         ),
         releases_by_client={
-            str(client.get("client", process)): _releases(
+            str(client.get("client", process)): client_releases(
                 str(client.get("client", process)), client
             )
             for process, client in sorted(data["clients"].items())
@@ -313,46 +310,3 @@ def _version(path: Path, value: Any) -> int:
         return value
     what = f"{TOPOLOGY_VERSION_KEY} is {quoted(value)}"
     raise ProblemError(f"{path}: {what}; give a number from 1 to {HIGHEST_VERSION}")
-
-
-def _releases(client: str, data: Mapping[str, Any]) -> frozenset[str]:
-    """Return the releases that match what all threads of a client wrote; empty if unknown.
-
-    Raises:
-        ProblemError: `versions` has a wrong type; all releases of a thread are unknown here; or
-            threads wrote what no single release writes.
-    """
-    where = f"client {shown(client)}"
-    found = [_written(where, row) for row in list_at(data, "versions", where)]
-    for names in found:
-        if names and not names & _KNOWN_RELEASES:
-            raise ProblemError(
-                f"{where} has releases {quoted(sorted(names)[:_SHOWN])}, of which"
-                " none is known here: correct the file, or use the version that saved it"
-            )
-    known = [names & _KNOWN_RELEASES for names in found]
-    common = frozenset.intersection(*known) if known else frozenset()
-    if known and all(known) and not common:
-        kinds = sorted(set(map(_spelled, known)))
-        raise ProblemError(
-            f"{where} contradicts itself: its threads have versions of {' and of '.join(kinds)},"
-            " and a process runs one release; save the group again when all its members are there"
-        )
-    return common
-
-
-def _written(where: str, row: object) -> frozenset[str]:
-    """Return the releases of an entry of `versions`."""
-    version = checked_object(row, f"{where}: an entry of versions")
-    native = version.get("native")
-    if native is not None and type(native) is not int:
-        raise ProblemError(
-            f"{where}: versions has native {quoted(native)}; give the native version, or null"
-        )
-    releases = texts_at(version, "releases", f"{where}: versions")
-    return frozenset({"native"} if native else releases)
-
-
-def _spelled(names: Iterable[str]) -> str:
-    ordered = [release.name for release in RELEASES if release.name in set(names)]
-    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"

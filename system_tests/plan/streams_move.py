@@ -231,8 +231,7 @@ def _changes(members: Release, uses: frozenset[Use]) -> tuple[PathChange, ...]:
 
 
 def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
-    classic, streams = "group.protocol=classic", "group.protocol=streams"
-    restores, returns, restore_s = _restores(move.restored, rate)
+    *_, restore_s = _restores(move.restored, rate)
     known = move.restored if move.restored is not None and not move.restored.is_unknown else None
     kept_ms = known.restore_ms(rate)[0] if known is not None else 0
     sum_ms = round(1000 * session_s) + INITIAL_DELAY_MS + kept_ms
@@ -256,41 +255,50 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
             " back at any time; a topology that changes meanwhile has to be"
             " known to the classic members, too"
         ),
-        steps=(
-            MoveStep(
-                what="stop all members, and wait until the group is empty",
-                seen="assignor inspect --group GROUP reports state Empty",
-                cost=(
-                    f"{session_s:g} s: members do not send LeaveGroup when they are closed, so the"
-                    " group is empty when their sessions (session.timeout.ms) have expired; to"
-                    " save that time, close them with LEAVE_GROUP of CloseOptions (KIP-1153)"
-                ),
-                stop=f"not Empty {2 * session_s:g} s after the last stop: a member still runs",
-                back=f"start the members with {classic}; they restore nothing that is on disk",
+        steps=_steps(move, known, session_s, rate),
+    )
+
+
+def _steps(
+    move: StreamsMove, known: Restored | None, session_s: float, rate: int
+) -> tuple[MoveStep, ...]:
+    """The two steps of the move; `known` is None if nothing is known of the group's state."""
+    classic, streams = "group.protocol=classic", "group.protocol=streams"
+    restores, returns, _ = _restores(move.restored, rate)
+    return (
+        MoveStep(
+            what="stop all members, and wait until the group is empty",
+            seen="assignor inspect --group GROUP reports state Empty",
+            cost=(
+                f"{session_s:g} s: members do not send LeaveGroup when they are closed, so the"
+                " group is empty when their sessions (session.timeout.ms) have expired; to"
+                " save that time, close them with LEAVE_GROUP of CloseOptions (KIP-1153)"
             ),
-            MoveStep(
-                what=f"start all members with {streams}, release {move.release}",
-                seen=(
-                    "assignor inspect --bootstrap-server HOST:PORT --group GROUP says: streams"
-                    " protocol (KIP-1071), Stable, lag 0 or what it was before, and no line begins"
-                    " with ! but those about committed offsets; other lines with ! are normal while"
-                    " tasks start; the log of each member shows State transition from REBALANCING"
-                    " to RUNNING, so its restore is finished"
-                ),
-                cost=(
-                    f"{restores}; a member that starts before the group is empty ends with"
-                    " GroupIdNotFoundException (Group GROUP is not a streams group): start it again"
-                ),
-                stop=(
-                    f"{_wait(known, rate)} after the last start the state is not Stable, a member"
-                    " is not RUNNING, the lag has not fallen, or a line with ! that is not about"
-                    " committed offsets is still there; or a member ends by itself, and not with"
-                    " GroupIdNotFoundException"
-                ),
-                back=(
-                    "stop all members, which leave the group at once; wait for state Empty; start"
-                    f" them with {classic}; they restore {returns}"
-                ),
+            stop=f"not Empty {2 * session_s:g} s after the last stop: a member still runs",
+            back=f"start the members with {classic}; they restore nothing that is on disk",
+        ),
+        MoveStep(
+            what=f"start all members with {streams}, release {move.release}",
+            seen=(
+                "assignor inspect --bootstrap-server HOST:PORT --group GROUP says: streams"
+                " protocol (KIP-1071), Stable, lag 0 or what it was before, and no line begins"
+                " with ! but those about committed offsets; other lines with ! are normal while"
+                " tasks start; the log of each member shows State transition from REBALANCING"
+                " to RUNNING, so its restore is finished"
+            ),
+            cost=(
+                f"{restores}; a member that starts before the group is empty ends with"
+                " GroupIdNotFoundException (Group GROUP is not a streams group): start it again"
+            ),
+            stop=(
+                f"{_wait(known, rate)} after the last start the state is not Stable, a member"
+                " is not RUNNING, the lag has not fallen, or a line with ! that is not about"
+                " committed offsets is still there; or a member ends by itself, and not with"
+                " GroupIdNotFoundException"
+            ),
+            back=(
+                "stop all members, which leave the group at once; wait for state Empty; start"
+                f" them with {classic}; they restore {returns}"
             ),
         ),
     )

@@ -245,6 +245,9 @@ def _member_settings(config: Mapping[str, Any], group_id: str) -> dict[str, Any]
         **{name: _number(config, key, default) for key, (name, default) in _NUMBERS.items()},
     }
     names = ("heartbeat.interval.ms", "session.timeout.ms")
+    if config.get(names[0]) is None:  # librdkafka accepts a session below its default interval
+        third = max(1, settings["session_timeout_ms"] // 3)
+        settings["heartbeat_interval_ms"] = min(settings["heartbeat_interval_ms"], third)
     why = heartbeat_problem(*((name, settings[_NUMBERS[name][0]]) for name in names))
     if why:
         raise refused(KafkaError._INVALID_ARG, why)

@@ -24,7 +24,9 @@ def test_consume_error(broker, consumer):
 
 
 def test_consume_error_commit(broker, consumer):
-    member = consumer({"session.timeout.ms": 50, "enable.auto.commit": False})
+    member = consumer(
+        {"session.timeout.ms": 50, "heartbeat.interval.ms": 10, "enable.auto.commit": False}
+    )
     member.subscribe(["words"])
     # The broker accepts sessions from 100 ms on.
     message = member.poll(LIMIT_S)
