@@ -5,10 +5,10 @@ import contextlib
 import time
 from uuid import uuid4
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from assignor.adapters.aiokafka import StreamsAssignor, StreamsConsumer
+from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.rebootstrap.aiokafka import supervise
 from system_tests.broker import EmbeddedBroker
 from tests.assignor.adapters.rebootstrap.clusters import (
@@ -40,10 +40,8 @@ class Member:
             process_id=uuid4(),
             **embedding,
         )
-        # Its stop ends, and raises nothing, when a broker has gone; aiokafka's own does not.
-        self.consumer = StreamsConsumer(
-            self.assignor,
-            [TOPIC],
+        self.consumer = AIOKafkaConsumer(
+            TOPIC,
             bootstrap_servers=servers,
             group_id=group,
             auto_offset_reset="earliest",
@@ -52,6 +50,7 @@ class Member:
             heartbeat_interval_ms=300,
             partition_assignment_strategy=[self.assignor],
         )
+        self.assignor.attach(self.consumer)
         self.supervisor = None
         self.seen = set()
         self.problems = []
@@ -90,8 +89,13 @@ class Member:
     async def stop(self):
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-        await self.consumer.stop()
+        # In a task of its own: aiokafka ends it with a CancelledError if a broker has gone.
+        stopping = asyncio.ensure_future(self.consumer.stop())
+        await asyncio.wait({stopping})
+        if not stopping.cancelled():
+            stopping.result()
         self.supervisor.close()
+        self.assignor.close()
 
     async def rescued(self, values):
         """Add a supervisor that rebootstraps, and wait until the values were read."""
