@@ -139,7 +139,8 @@ def of_other_days(items):
 def turn_of(item):
     """The tests that this one takes turns with, and the days that all take; None: every day.
 
-    Slow tests that prove no row of the ledger take turns with each other.
+    Slow tests that prove no row of the ledger take turns with each other, and so do those with a
+    Spark session: its JVM takes a quarter of the processor time of all tests.
     """
     if has(item, "nightly"):
         return None
@@ -148,9 +149,11 @@ def turn_of(item):
     if mark is not None:
         parts, *group = mark.args
         return (*group, parts) if group else (test, parts)
-    if has(item, "slow") and not has(item, "kip"):
-        return ("slow tests", rotation.SLOW_PARTS)
-    return None
+    if has(item, "kip"):
+        return None
+    if DEAR in getattr(item, "fixturenames", ()):
+        return ("tests with Spark", rotation.SLOW_PARTS)
+    return ("slow tests", rotation.SLOW_PARTS) if has(item, "slow") else None
 
 
 def is_in_part(item):
