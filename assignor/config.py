@@ -148,9 +148,15 @@ def takes(value: object, count: int) -> bool:
     return True
 
 
-def is_path(value: object) -> bool:
-    """Return whether a value can be the path of a directory: not empty, without a NUL."""
-    return isinstance(value, str | Path) and str(value) != "" and "\0" not in str(value)
+def is_state_dir(value: object) -> bool:
+    """Return whether a value can be a `state_dir`: None, or a path, not empty, without a NUL."""
+    return value is None or (
+        isinstance(value, str | Path) and str(value) != "" and "\0" not in str(value)
+    )
+
+
+STATE_DIR_KIND = ("a path that is not empty, or None", is_state_dir)
+"""What `state_dir` has to be, in words, and its check."""
 
 
 def refused(name: str, value: object, wanted: str) -> ConfigError:

@@ -3,7 +3,7 @@
 Clients try to connect to almost any text until their time is over, and call that a timeout.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from ipaddress import IPv6Address
 from typing import Any, Final
@@ -44,17 +44,19 @@ def parse_servers(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: the list is empty, or an entry is not `host:port`.
     """
-    servers: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
+    servers = _named(text.split(","))
     wrong = [server for server in servers if split_server(server) is None]
     if wrong or not servers:
         raise ValueError(
             f"{shown((wrong or [text])[0])!r} is not a server; give host:port[,host:port]"
         )
-    return tuple(servers)
+    return servers
 
 
-def check_servers(servers: Any, *, has_scheme: bool, name: str = "bootstrap_servers") -> None:
-    """Check the bootstrap servers of a client, before it tries to connect to them.
+def check_servers(
+    servers: Any, *, has_scheme: bool, name: str = "bootstrap_servers"
+) -> tuple[str, ...]:
+    """Return the bootstrap servers of a client, checked before it tries to connect to them.
 
     Args:
         servers: as given: a comma-separated text, or several.
@@ -68,9 +70,14 @@ def check_servers(servers: Any, *, has_scheme: bool, name: str = "bootstrap_serv
     wanted = "host:port, or a list of these"
     if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
         raise refused(name, servers, wanted)
-    named = [each.strip() for each in given if each.strip()]
+    named = _named(given)
     for each in named:
         if split_server(each.rpartition(_SCHEME)[2] if has_scheme else each) is None:
             raise refused(name, each, wanted)
     if not named:
         raise refused(name, servers, wanted)
+    return named
+
+
+def _named(servers: Collection[str]) -> tuple[str, ...]:
+    return tuple(each.strip() for each in servers if each.strip())

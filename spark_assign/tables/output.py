@@ -78,12 +78,10 @@ def staged(spark: SparkSession, out: str, *, overwrite: bool = False) -> Iterato
     out = out.rstrip("/")
     files = Files(spark, out)
     partial, old = _beside(out, "partial"), _beside(out, "old")
-    in_the_way = OutputInTheWay(f"{out} exists; give another --out, or --overwrite to replace it")
+    if overwrite or not files.exists(out):  # a job that is refused changes nothing
+        _recover(files, out, old)
     if files.exists(out) and not overwrite:
-        raise in_the_way
-    _recover(files, out, old)
-    if files.exists(out) and not overwrite:
-        raise in_the_way
+        raise OutputInTheWay(f"{out} exists; give another --out, or --overwrite to replace it")
     _clear(files, out, partial)
     files.make(partial)
     files.write(f"{partial}/{_OWNER}", json.dumps(_me()))

@@ -120,7 +120,7 @@ class StreamsMove:
         downtime: what it consists of, as a sentence.
         no_return: a sentence about the point of no return.
         changes: what else changes.
-        assumed: what nobody has said, and how to check it, as pairs of sentences.
+        assumed: what is not given, and how to check it, as pairs of sentences.
         not_checked: what this plan does not check.
         rehearsal: the command that rehearses it with the same session timeout; empty without steps.
     """

@@ -129,8 +129,8 @@ def _ssl_context(config: Mapping[str, Any]) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     for name in (*_SSL_FILES, "ssl.crl.location"):
-        path = str(config.get(name) or "probe")
-        if path != "probe" and not os.path.exists(path):  # noqa: PTH110 no error
+        path = str(config.get(name) or "")
+        if path not in ("", "probe") and not os.path.exists(path):  # noqa: PTH110 no error
             raise _invalid(f"{name}={shown(path)} does not exist; give the path of a PEM file")
     try:
         _load_trusted(context, config)

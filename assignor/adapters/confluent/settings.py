@@ -233,11 +233,11 @@ def _member_settings(config: Mapping[str, Any], group_id: str) -> dict[str, Any]
     if servers is None:
         raise refused(KafkaError._INVALID_ARG, "bootstrap.servers is missing; give host:port")
     try:
-        check_servers(str(servers), has_scheme=True, name=_SERVERS[0])
+        named = check_servers(str(servers), has_scheme=True, name=_SERVERS[0])
     except ConfigError as error:
         raise refused(KafkaError._INVALID_ARG, str(error)) from None
     settings: dict[str, Any] = {
-        "bootstrap_servers": [each.strip() for each in str(servers).split(",") if each.strip()],
+        "bootstrap_servers": list(named),
         "client_id": str(config.get("client.id", "rdkafka")),
         "group_id": group_id,
         "enable_auto_commit": False,

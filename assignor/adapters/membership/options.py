@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from assignor.config import AssignmentConfig, is_path, refused, takes, unknown_setting
+from assignor.config import STATE_DIR_KIND, AssignmentConfig, refused, takes, unknown_setting
 from assignor.embedding import InternalTopicSettings
 from assignor.errors import ConfigError
 from assignor.levels import DEFAULT_EVERY_S, LevelSource
@@ -257,10 +257,7 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
         "an assignor.InternalTopicSettings, or None",
         lambda value: value is None or isinstance(value, InternalTopicSettings),
     ),
-    "state_dir": (
-        "a path that is not empty, or None",
-        lambda value: value is None or is_path(value),
-    ),
+    "state_dir": STATE_DIR_KIND,
     "release": ("a text, such as 'native'", lambda value: isinstance(value, str)),
     "level_source": (
         "a function without arguments that returns the finalized levels, such as GroupLevels",

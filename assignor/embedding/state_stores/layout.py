@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
 
-from assignor.config import is_path, refused
+from assignor.config import STATE_DIR_KIND, refused
 from assignor.embedding.state_stores.stores import StateStore
 from assignor.errors import TopologyError
 from assignor.topology import Topology
@@ -19,10 +19,7 @@ def _is_time(value: object) -> bool:
 
 
 _SETTINGS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
-    "state_dir": (
-        "a path that is not empty, or None",
-        lambda value: value is None or is_path(value),
-    ),
+    "state_dir": STATE_DIR_KIND,
     "restore_s": ("seconds, 0 or more", _is_time),
     "cleanup_delay_s": ("seconds, 0 or more", _is_time),
     "delete_retention_ms": ("milliseconds, 0 or more", _is_time),

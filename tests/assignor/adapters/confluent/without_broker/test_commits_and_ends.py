@@ -126,7 +126,7 @@ class Given:
 
 @pytest.fixture
 def revoked(mailbox, commits):
-    """Have a member give up everything; return what it was told to."""
+    """Have a member give up everything; return the sentences that it reports."""
 
     def revoke(given, *, is_lost=False, closes=False):
         member = ConfluentMember(SETTINGS, None, mailbox, commits, None)
