@@ -1,6 +1,7 @@
 """The embedded broker: nodes that start and stop, with one shared cluster state."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
@@ -30,6 +31,9 @@ class EmbeddedBroker:
         self.cluster = Cluster(self.config)
         self._nodes: dict[int, Node] = {}
         self._port_by_node: dict[int, int] = {}
+        # Ports of stopped nodes, bound but without a listener: no other process gets one, where
+        # clients of this broker, which still ask it, would find a cluster that is not theirs.
+        self._kept_ports: dict[int, socket.socket] = {}
         self._bootstrap_address: tuple[str, int] | None = None
 
     async def __aenter__(self) -> Self:
@@ -69,6 +73,8 @@ class EmbeddedBroker:
         for node_id in sorted(self._nodes):
             await self._nodes[node_id].stop()
         self._nodes.clear()
+        for port in list(self._kept_ports):
+            self._release(port)
 
     async def start_node(self, node_id: int, *, port: int | None = None) -> tuple[str, int]:
         """Start a node that does not run, on its last port or on `port` (0: any free port).
@@ -79,9 +85,11 @@ class EmbeddedBroker:
         """
         if node_id in self._nodes or node_id < 1:
             raise ValueError(f"node {node_id} cannot be started; running nodes are {self.live}")
-        wanted = self._port_by_node.get(node_id, self.config.port_of(node_id))
+        if port is None:
+            port = self._port_by_node.get(node_id, self.config.port_of(node_id))
+        self._release(port)
         node = Node(self.cluster, node_id)
-        address = await node.start(wanted if port is None else port)
+        address = await node.start(port)
         self._announce(node_id, node, address)
         return address
 
@@ -93,6 +101,8 @@ class EmbeddedBroker:
     async def stop_node(self, node_id: int) -> None:
         """Stop a node; its partitions and groups move to other nodes, records are kept.
 
+        Its port refuses connections until a node starts there or the broker stops.
+
         Raises:
             ValueError: the node does not run.
         """
@@ -100,6 +110,22 @@ class EmbeddedBroker:
             raise ValueError(f"node {node_id} does not run; running nodes are {self.live}")
         self.cluster.node_stopped(node_id)
         await self._nodes.pop(node_id).stop()
+        self._keep(self._port_by_node[node_id])
+
+    def _keep(self, port: int) -> None:
+        host = self.config.host
+        kept = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            kept.bind((host, port))
+        except OSError:  # another process was faster
+            kept.close()
+        else:
+            self._kept_ports[port] = kept
+
+    def _release(self, port: int) -> None:
+        if (kept := self._kept_ports.pop(port, None)) is not None:
+            kept.close()
 
     async def replace_nodes(self) -> Mapping[int, str]:
         """Replace every running node by a new one on a new port; return their addresses.

@@ -111,6 +111,24 @@ def test_stopped_node_starts_again_on_its_port_or_on_another():
             broker.move_coordinator("g", 9)
 
 
+def test_the_port_of_a_stopped_node_is_not_given_to_another_process():
+    def takes(port):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", port))
+
+    with running_broker(BrokerConfig(nodes=2)) as broker:
+        ports = [int(address.rsplit(":", 1)[1]) for address in broker.addresses.values()]
+        broker.stop_node(2)
+        broker.replace_nodes()
+        for port in ports:
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port))
+            with pytest.raises(OSError, match="in use"):
+                takes(port)
+    for port in ports:
+        takes(port)
+
+
 def test_bootstrap_listener_outlives_every_node():
     with running_broker(BrokerConfig(bootstrap_listener=True)) as broker:
         bootstrap = broker.bootstrap_servers

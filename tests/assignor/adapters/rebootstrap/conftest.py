@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from tests.assignor.adapters.rebootstrap.clusters import STARTED
+from tests.assignor.adapters.rebootstrap.clusters import STARTED, close_all
 
 
 @pytest.fixture(autouse=True)
@@ -13,3 +13,16 @@ def no_member_is_left_over():
     while STARTED:
         with contextlib.suppress(AssertionError):
             STARTED.pop().stop()
+
+
+@pytest.fixture
+def closed():
+    """Returns its argument, a client that is closed when the test has ended, or failed."""
+    clients = []
+
+    def closing(client):
+        clients.append(client)
+        return client
+
+    yield closing
+    close_all(*clients)

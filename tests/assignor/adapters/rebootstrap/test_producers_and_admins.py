@@ -89,10 +89,10 @@ class Writer(threading.Thread):
 
 
 @pytest.mark.kip("1102-9", "loop")
-def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker):
+def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker, closed):
     servers = broker.bootstrap_servers
     settings = {"bootstrap_servers": servers, "reconnect_backoff_max_ms": 1_000, "acks": "all"}
-    producer, other = KafkaProducer(**settings), KafkaProducer(**settings)
+    producer, other = (closed(KafkaProducer(**settings)) for _ in range(2))
     supervisor = kafka_python.supervise(producer)
     none = kafka_python.supervise(other, metadata_recovery_strategy="none")
     writer, control = Writer(producer, "with"), Writer(other, "none")
@@ -117,17 +117,19 @@ def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker
         assert each.acknowledged() == set(each.futures)
     values = written(broker)
     assert set(values) == {*writer.futures, *control.futures}
-    close_all(supervisor, rescue, producer, other)
+    close_all(supervisor, rescue)
 
 
 @pytest.mark.kip("1102-9", "loop")
-def test_an_admin_client_of_kafka_python_answers_again_when_all_brokers_are_replaced(broker):
+def test_an_admin_client_of_kafka_python_answers_again_when_all_brokers_are_replaced(
+    broker, closed
+):
     settings = {
         "bootstrap_servers": broker.bootstrap_servers,
         "reconnect_backoff_max_ms": 1_000,
         "request_timeout_ms": CALL_MS,
     }
-    admin, other = KafkaAdminClient(**settings), KafkaAdminClient(**settings)
+    admin, other = (closed(KafkaAdminClient(**settings)) for _ in range(2))
     supervisor = kafka_python.supervise(admin)
     none = kafka_python.supervise(other, metadata_recovery_strategy="none")
     assert answers(admin)
@@ -144,7 +146,7 @@ def test_an_admin_client_of_kafka_python_answers_again_when_all_brokers_are_repl
     none.close()
     rescue = kafka_python.supervise(other)
     until(lambda: answers(other), "a late supervisor helps too")
-    close_all(supervisor, rescue, admin, other)
+    close_all(supervisor, rescue)
 
 
 class AIOWriter:
