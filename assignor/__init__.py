@@ -7,7 +7,6 @@ do I/O.
 """
 
 import importlib
-import logging
 from typing import TYPE_CHECKING, Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
@@ -204,8 +203,6 @@ __all__ = [
 
 # Modules that no member needs: exported names are looked up there when they are first used.
 _LATE = {"read_problem": "assignor.problems"}
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Which part of the nightly, slow and rotated tests a run takes: all with NIGHTLY=1.
 
-The part changes with the day: ten days take each nightly test, three days each slow test that
+The part changes with the day: ten days take each nightly test, six days each slow test that
 proves no row of the ledger, and `parts` days each parameter of a test marked `rotated(parts)`.
 ROTATION=DAY, a number of days that the header of a run prints, repeats the choice of another day.
 """
@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 Part = TypeVar("Part")
 PARTS: Final = 10
 # Days that take all slow tests; those that prove a row of the ledger run every day.
-SLOW_PARTS: Final = 3
+SLOW_PARTS: Final = 6
 _DAY_S: Final = 86_400
 # After so many days, the values of a test go one part further: a test that itself takes turns would
 # else see the same parts for ever.
@@ -89,6 +89,6 @@ def describe() -> str:
     if is_nightly():
         return "nightly, slow and rotated tests: all"
     return (
-        "nightly tests: a tenth; slow tests: a third; rotated tests: a part of their parameters"
+        "nightly tests: a tenth; slow tests: a sixth; rotated tests: a part of their parameters"
         f" (ROTATION={rotation()} repeats it; NIGHTLY=1: all)"
     )

@@ -61,6 +61,8 @@ _FATAL = MappingProxyType(
         "GroupAuthorizationFailedError": "this user may not read the group; grant READ on it",
         "GroupMaxSizeReachedError": "the group has as many members as group.max.size allows; raise "
         "it on the brokers, or start fewer members",
+        "IllegalSaslStateError": "this listener of the broker has no SASL; correct "
+        "security_protocol, or the port",
         "InconsistentGroupProtocolError": "the members of the group have other assignors than this "
         "one, which is named 'stream'; use another group_id, or bring the group to this assignor "
         "with two rolling bounces, the first with its own assignors besides this one, as "
@@ -75,7 +77,10 @@ _FATAL = MappingProxyType(
         "SaslAuthenticationFailedError": "the user name or the password is wrong; correct it",
         "TopicAuthorizationFailedError": "this user has no right to a topic; grant READ on it, "
         "or WRITE if a producer of this application writes it",
-        "UnsupportedVersionError": "the broker does not support this request; upgrade the broker",
+        "UnsupportedSaslMechanismError": "the broker has not enabled this sasl_mechanism; give one "
+        "that it has",
+        "UnsupportedVersionError": "the broker does not support this request; upgrade it, or, if "
+        "security_protocol names SASL and this listener has none, correct security_protocol",
     }
 )
 LEFT_GROUP: Final = "this member left the group and will not rejoin"

@@ -79,6 +79,11 @@ class LockedDirectory:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise StateDirectoryLocked(str(self.path)) from None
+        except (FileExistsError, NotADirectoryError) as error:
+            raise StoreError(
+                f"state directory {shown(str(self.path))}: it, or one of its parents, is a file; "
+                "give another path, or remove the file"
+            ) from error
         except (OSError, ValueError) as error:  # a ValueError: the path has a NUL
             why = getattr(error, "strerror", None) or error
             raise StoreError(f"state directory {shown(str(self.path))}: {why}") from error

@@ -8,12 +8,12 @@ after the other; the ratio of a call is the median over all pairs, after a first
 count. Each reads `--records` times `--pairs` records, and has room for `--records`.
 
 - "fetched before": librdkafka has all records in its queue, so that only the work of the client is
-  measured. The goal is on the processor time of the reading thread there: every call is busy until
-  it returns. Other load takes wall time from one turn and not from the next, and lengthens it, so
-  that threads in the background, whose work is by the second and not by the record, would count
-  many times in the processor time of the process; a row of its own has it.
-- "from the broker": the turn begins with an empty queue and ends with the last record. It is wall
-  time that counts here, but the broker takes its part of it; there is no goal.
+  measured. The goal is on wall time there, so let nothing else run. Other load takes wall time from
+  one turn and not from the next; the processor time of the reading thread, which is busy until a
+  call returns, hardly changes with it. Threads in the background work by the second, not by the
+  record, and have a row of their own.
+- "from the broker": the turn begins with an empty queue and ends with the last record. The broker
+  takes most of the wall time; there is no goal.
 
 kafka-python with `StreamsAssignor` reads a part of the topic. Exit status 1: the goal is missed.
 """
@@ -277,7 +277,7 @@ def report(found):
                 (plain[column] / plain.records) / (own[column] / own.records)
                 for plain, own in pairs
             ]
-            has_goal = (call, where, clock) == (WITH_GOAL, BEFORE, "processor")
+            has_goal = (call, where, clock) == (WITH_GOAL, BEFORE, "wall")
             name = f"{OWN} / {PLAIN}, {call}, {where}, {clock}"
             ratio = statistics.median(ratios)
             rows.append(at_least(PART, name, ratio, GOAL, has_goal=has_goal))

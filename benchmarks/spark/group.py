@@ -32,8 +32,8 @@ from benchmarks.spark.make_group_tables import make_tables
 from benchmarks.spark.peak_memory import forget_peaks, peaks_mb
 from benchmarks.spark.processor_time import descendants
 from spark_assign.cli.session import session
+from spark_assign.huge.group_rows import OneGroup
 from spark_assign.huge.run import run_group
-from spark_assign.huge.source import OneGroup
 from spark_assign.tables.output import staged
 
 PART = "Spark"

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from spark_assign.batch.huge_groups import noted_groups
-from spark_assign.batch.long_groups import LongGroup, long_lines, read_long_groups
 from spark_assign.batch.plans import Plans
 from spark_assign.batch.worth import Ranked, Ranking
+from spark_assign.huge import LongGroup, long_lines, read_long_groups
 from spark_assign.tables import (
     Files,
     Groups,

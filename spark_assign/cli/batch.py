@@ -14,7 +14,6 @@ from assignor.cli import complete_path, config_option, say, strategies_note, str
 from encoding import shown
 from spark_assign.batch import (
     HUGE_TASKS,
-    LINE_LIMIT,
     Output,
     Summary,
     publish_plans,
@@ -32,7 +31,7 @@ from spark_assign.cli.options import (
 )
 from spark_assign.cli.session import starts_here
 from spark_assign.cli.worth_table import print_worth
-from spark_assign.huge import snapshot_groups
+from spark_assign.huge import LINE_LIMIT, snapshot_groups
 from spark_assign.tables import REJECTS, RESULT, BadTable, Groups, staged, step
 from spark_assign.workers import Options, start_workers
 

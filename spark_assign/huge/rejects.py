@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from spark_assign.huge.checks import KEY, unknown_clients
-from spark_assign.huge.source import OneGroup
+from spark_assign.huge.group_rows import OneGroup
 from spark_assign.huge.worker.rows import REASONS, wrong_column
 from spark_assign.tables import REJECT, TASK, Stage, first_sentences, fitted, write_rejects
 

@@ -4,9 +4,9 @@ import json
 import time
 from dataclasses import asdict, dataclass
 
+from spark_assign.huge.group_rows import OneGroup
 from spark_assign.huge.job import HugeGroupPlan, plan_group
 from spark_assign.huge.rejects import VALID_TASKS, ValidRows, without_invalid_rows
-from spark_assign.huge.source import OneGroup
 from spark_assign.huge.worker.answer import OF_GAIN
 from spark_assign.tables import Stage, WrongRows
 

@@ -1,20 +1,18 @@
 """Read one huge group as rows of tasks and clients, from any input."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from assignor import AssignmentConfig, config_from_mapping, read_problem
-from assignor.config import setting_value
+from assignor import config_from_mapping, read_problem
 from assignor.problems import parse_problem
 from assignor.stores import read_snapshot
-from encoding import shown
+from spark_assign.huge.group_rows import OneGroup, in_rows, several
+from spark_assign.huge.long_groups import LINE_LIMIT, long_lines, read_long_groups
 from spark_assign.tables import (
     BY_NAME,
     CLIENT,
@@ -33,25 +31,6 @@ from spark_assign.tables import (
 from spark_assign.workers import Batches
 
 SNAPSHOT_SUFFIX = ".bin"
-_NAMES_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneGroup:
-    """A group as two tables.
-
-    Attributes:
-        name: of the group.
-        tasks: a row per task (`schemas.TASK`), stored; sorted by task if the input had one row per
-            group.
-        clients: a row per client (`schemas.CLIENT`).
-        config: its settings.
-    """
-
-    name: str
-    tasks: DataFrame
-    clients: DataFrame
-    config: AssignmentConfig
 
 
 def read_one_group(
@@ -92,75 +71,50 @@ def read_one_group(
             raise BadTable(f"{path} does not exist; a leader writes it when its group wants a plan")
         nested = spark.read.format("binaryFile").load(path).mapInArrow(_snapshots, GROUP)
     else:
-        nested = nested_groups(read_groups(spark, path, form=form))
+        groups = read_groups(spark, path, form=form, line_limit=LINE_LIMIT)
+        if (found := _of_long_line(groups, name, settings)) is not None:
+            return found
+        nested = nested_groups(groups)
     nested = nested if name is None else nested.where(f.col("name") == name)
     return in_rows(nested, settings=settings, what=path, name=name)
 
 
-def in_rows(
-    nested: DataFrame,
-    *,
-    settings: tuple[tuple[str, object], ...] = (),
-    what: str,
-    name: str | None = None,
-) -> OneGroup:
-    """The only group of a table (`schemas.GROUP`) as rows, sorted by task and stored on disks.
-
-    Args:
-        nested: the table.
-        settings: override those of the group.
-        what: how messages call the table.
-        name: the only name that the table has rows of, if one was chosen.
+def _of_long_line(
+    groups: Groups, name: str | None, settings: tuple[tuple[str, object], ...]
+) -> OneGroup | None:
+    """The group with this name, or the only one, if its line is too long to be a row.
 
     Raises:
-        BadTable: there is no group, or there are several.
+        BadTable: there are several, or the line is no valid problem.
         ConfigError: a setting is invalid.
     """
-    kept = nested.persist(StorageLevel.DISK_ONLY)
-    heads = kept.select("name", "config").limit(_NAMES_SHOWN).collect()
-    if not heads and name is not None:
-        raise BadTable(f"{what} has no group {shown(name)}; give the name of one that it has")
-    if len(heads) != 1:
-        names = ", ".join(str(row.name) for row in heads)
-        raise BadTable(
-            f"{what} holds {f'several groups ({names}, ...)' if heads else 'no group'}; give one, "
-            "by --name, or place them with spark-assign batch"
-        )
-    return group_in_rows(kept, heads[0].name, heads[0].config, settings)
-
-
-def group_in_rows(
-    row: DataFrame,
-    name: str,
-    config: Mapping[str, str | None] | None,
-    settings: tuple[tuple[str, object], ...],
-) -> OneGroup:
-    """The group of a table with one row as rows, sorted by task and stored on disks.
-
-    Args:
-        row: in the schema `schemas.GROUP`; it is read several times.
-        name: as in the row.
-        config: settings of the row as texts.
-        settings: override those of the row.
-
-    Raises:
-        ConfigError: a setting is invalid.
-    """
-    texts = {key: text for key, text in (config or {}).items() if text is not None}
-    own = {key: setting_value(key, text) for key, text in texts.items()}
-    return OneGroup(
-        name=name,
-        tasks=sorted_tasks(row.select(f.inline("tasks"))),
-        clients=row.select(f.inline("clients")),
-        config=config_from_mapping(own | dict(settings)),
-    )
-
-
-def sorted_tasks(tasks: DataFrame) -> DataFrame:
-    """The rows of tasks, sorted over all partitions, and stored on disks once they are read."""
-    order = ("subtopology", "partition")
-    ordered = tasks.repartitionByRange(*order).sortWithinPartitions(*order)
-    return ordered.persist(StorageLevel.DISK_ONLY)
+    if groups.line_limit is None or groups.sizes is None:
+        return None
+    files = Files(groups.frame.sparkSession, groups.path)
+    lines = tuple(long_lines(files, groups.sizes, groups.line_limit))
+    chosen, unnamed = [], []
+    for group in read_long_groups(groups, lines, command="group") if lines else ():
+        if name in (None, group.line.name):
+            chosen.append(group)
+            continue
+        group.rows.unpersist()
+        unnamed += [group.reject] if group.reject is not None and not group.line.name else []
+    if not chosen and not unnamed:
+        return None
+    rows = nested_groups(groups).select("name")
+    rows = rows if name is None else rows.where(f.col("name") == name)
+    found = [row.name for row in rows.take(1)]
+    if not chosen:
+        if found:
+            return None
+        raise BadTable(str(unnamed[0]))  # it may be the one
+    names = [group.line.name for group in chosen] + found
+    if len(names) > 1:
+        raise several(groups.path, names)
+    [group] = chosen
+    if group.reject is not None:
+        raise BadTable(str(group.reject))
+    return group.as_one(settings)
 
 
 def nested_groups(groups: Groups, *, settings: tuple[tuple[str, object], ...] = ()) -> DataFrame:

@@ -1,10 +1,13 @@
 """File operations on any Hadoop file system, for reading inputs and committing outputs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from glob import iglob
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from encoding import shown
@@ -16,30 +19,91 @@ _DEPTH = 8
 _BUFFER = 1 << 16
 _LONGEST = 2**31 - 1
 _BREAK = b"\n"
+# Exceptions of Java, by the ends of their names, that a wrong path causes.
+_WRONG_PATH = (
+    "IllegalArgumentException",
+    "PatternSyntaxException",
+    "UnsupportedFileSystemException",
+    "URISyntaxException",
+)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _named(
+    method: Callable[Concatenate["Files", str, _P], _T],
+) -> Callable[Concatenate["Files", str, _P], _T]:
+    """Let errors of Hadoop name the path, which is the first argument of a method.
+
+    Raises:
+        BadTable: the text is no path, or of a file system that Spark does not know.
+        OSError: the file system failed.
+    """
+
+    @wraps(method)
+    def checked(self: "Files", path: str, /, *others: _P.args, **more: _P.kwargs) -> _T:
+        try:
+            return method(self, path, *others, **more)
+        except IllegalArgumentException as error:  # PySpark translates this one
+            raise _wrong(path, *str(error).splitlines()[:1]) from None
+        except Py4JJavaError as error:
+            kind, text = _innermost(error.java_exception)
+            if kind.endswith(_WRONG_PATH):
+                raise _wrong(path, text) from None
+            raise OSError(0, f"{kind}: {text}", shown(path)) from None
+
+    return checked
+
+
+def _innermost(raised: Any) -> tuple[str, str]:
+    """The class of the first cause of an exception of Java, and its text on one line."""
+    for _ in range(_DEPTH):
+        cause = raised.getCause()
+        if cause is None:
+            break
+        raised = cause
+    return str(raised.getClass().getSimpleName()), shown(str(raised.getMessage()))
+
+
+def _wrong(path: str, *text: str) -> BadTable:
+    why = shown("".join(text).removeprefix("java.net."))
+    return BadTable(f"{shown(repr(path))} is no path that Spark can open: {why}")
 
 
 class Files:
     """The file system that a path lies on (`hdfs://`, `s3a://`, plain)."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        """Open the file system that `path` lies on."""
+        """Open the file system that `path` lies on.
+
+        Raises:
+            BadTable: the text is no path, or of a file system that Spark does not know.
+            OSError: the file system cannot be reached.
+        """
         self.spark = spark
         # PySpark has no file system API; this is the JVM's, which Spark itself uses.
         self._jvm: Any = spark._jvm  # noqa: SLF001 see above
-        conf = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 see above
-        self._fs = self._path(path).getFileSystem(conf)
+        self._fs = self._file_system(path)
+
+    @_named
+    def _file_system(self, path: str) -> Any:
+        conf = self.spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 as above
+        return self._path(path).getFileSystem(conf)
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
+    @_named
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory."""
         return bool(self._fs.exists(self._path(path)))
 
+    @_named
     def make(self, path: str) -> None:
         """Make a directory and its parents."""
         self._fs.mkdirs(self._path(path))
 
+    @_named
     def delete(self, path: str) -> None:
         """Delete a file or a directory with its content, if it exists."""
         self._fs.delete(self._path(path), True)  # noqa: FBT003 a Java method has no keywords
@@ -63,6 +127,7 @@ class Files:
         found = self._data(path, _SIZED)
         return {str(status.getPath()): int(status.getLen()) for status in found}
 
+    @_named
     def _data(self, path: str, most: int) -> list[Any]:
         found: list[Any] = []
         is_local = str(self._fs.getUri().getScheme()) == "file"
@@ -91,6 +156,7 @@ class Files:
             self.rename(f"{path}/{name}", f"{target}/{name}")
         self.delete(path)
 
+    @_named
     def rename(self, old: str, new: str) -> None:
         """Rename a file or directory; never overwrites.
 
@@ -101,6 +167,7 @@ class Files:
         if self.exists(new) or not self._fs.rename(self._path(old), self._path(new)):
             raise OutputInTheWay(f"{old} cannot become {new}; is another job writing it?")
 
+    @_named
     def write(self, path: str, text: str) -> None:
         """Write a small text file; replaces an existing one."""
         stream = self._fs.create(self._path(path), True)  # noqa: FBT003 as above
@@ -113,6 +180,7 @@ class Files:
         """The start of a small text file, `limit` bytes at most."""
         return self.head(path, limit).decode("utf-8", errors="replace")
 
+    @_named
     def head(self, path: str, size: int) -> bytes:
         """The first bytes of a file, at most `size`."""
         stream = self._fs.open(self._path(path))
@@ -121,6 +189,7 @@ class Files:
         finally:
             stream.close()
 
+    @_named
     def lines_of(self, path: str) -> "Lines":
         """Open a text file; close it."""
         return Lines(self._fs.open(self._path(path)), self._jvm)

@@ -19,7 +19,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_assign.tables.errors import OutputInTheWay
+from encoding import shown
+from spark_assign.tables.errors import BadTable, OutputInTheWay
 from spark_assign.tables.files import Files
 
 _OWNER = "_owner.json"
@@ -72,9 +73,12 @@ def staged(spark: SparkSession, out: str, *, overwrite: bool = False) -> Iterato
         overwrite: replace an output that exists; it stays until the new one is complete.
 
     Raises:
+        BadTable: `out` is a root directory, or no path.
         OutputInTheWay: the output exists, or has appeared when the block ends (then the temporary
             directory stays, complete), or a running job of this machine is writing it.
     """
+    if out and not out.rstrip("/").rpartition(":")[2]:
+        raise BadTable(f"{shown(out)} is a root directory; give a directory below it")
     out = out.rstrip("/")
     files = Files(spark, out)
     partial, old = _beside(out, "partial"), _beside(out, "old")

@@ -11,6 +11,7 @@ from assignor.adapters.aiokafka import streams_consumer as async_consumer
 from assignor.adapters.confluent import Consumer
 from assignor.adapters.kafka_python import (
     KafkaChangelogs,
+    StreamsApplication,
     StreamsAssignor,
     commit_next,
     polled,
@@ -39,6 +40,10 @@ def names() -> None:
     streams_consumer(TOPOLOGY, group_id="g", bootstrap_servers=HOST, auto_offset_rest="latest")
     # refused: call-arg: "bootstrap_server"
     KafkaChangelogs(bootstrap_server=HOST)
+    # refused: call-arg: "listener"
+    StreamsApplication(
+        TOPOLOGY, print, group_id="g", bootstrap_servers=HOST, listener=RunningTasks()
+    )
     # refused: call-arg: "num_standby_replica"
     Consumer({"group.id": "g"}, topology=TOPOLOGY, num_standby_replica=1)
     # refused: call-arg: "fallback_assignors"

@@ -149,7 +149,7 @@ async def _close_parts(started: Sequence[Any], client: Any) -> None:
             _log.info("not closed cleanly: %s", error_text(closing.exception()))
 
 
-@documented(rest="client_options")
+@documented(rest="options")
 def streams_consumer(
     topology: Topology | None = None,
     *,

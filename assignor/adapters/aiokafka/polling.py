@@ -21,6 +21,7 @@ from aiokafka.errors import (
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
+from assignor.adapters.poll_arguments import check_timeout
 from assignor.config import refused
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.logs import line_logger
@@ -53,7 +54,8 @@ async def polled(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: no assignor is attached to this consumer, or `stop` is no event.
+        ConfigError: no assignor is attached to this consumer, or `stop` is no event, or
+            `timeout_ms` no number.
         MemberStopped: the member cannot go on; the message says why, and what to do. A refused
             member leaves the group.
     """
@@ -62,6 +64,7 @@ async def polled(
     )
     if not isinstance(stop, asyncio.Event | None):
         raise refused("stop", stop, "an asyncio.Event")
+    check_timeout("timeout_ms", timeout_ms)
     ended, errors = stop or asyncio.Event(), PollErrors()
     pace = PollPace(max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS))
     failing_since_s: float | None = None

@@ -4,7 +4,7 @@ import logging
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Unpack
+from typing import Any, Final, Unpack, cast
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -25,7 +25,7 @@ from assignor.adapters.confluent.offsets import (
 )
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
-from assignor.adapters.confluent.settings import check_options, divided
+from assignor.adapters.confluent.settings import check_options, divided, with_keyword_settings
 from assignor.adapters.confluent.topics import new_assignor, subscribed_topics
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python import StreamsAssignor
@@ -43,7 +43,8 @@ class Consumer(CheckedReader):
     differences. One thread polls; every other method may be called from any thread of the process.
 
     Args:
-        config: of `confluent_kafka.Consumer`; `group.id` and `bootstrap.servers` are needed.
+        config: of `confluent_kafka.Consumer`; `group.id` and `bootstrap.servers` are needed. As
+            there, settings may be keywords: `Consumer(**config, topology=topology)`.
         topology: what the application processes.
         topologies: several versions of the topology instead, for a program that can run each.
         application_id: the group id, and so the prefix of internal topics; leave it out.
@@ -71,9 +72,8 @@ class Consumer(CheckedReader):
         logger: logging.Logger | None = None,
         **options: Unpack[MemberKeywords],
     ) -> None:
-        if not isinstance(config, Mapping):
-            raise TypeError("expected configuration dict")
-        settings = self._settings = divided(config)
+        given = with_keyword_settings(config, cast("dict[str, Any]", options))
+        settings = self._settings = divided(given)
         check_options(options, application_id=application_id, group_id=settings.group_id)
         self._mailbox = Mailbox()
         self._commits = Commits(settings, self._mailbox)

@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.consumer import Consumer
 from assignor.adapters.confluent.handover import DeferredListener
+from assignor.adapters.poll_arguments import stop_event
 from assignor.adapters.processing import BatchProcessing
 from assignor.embedding import LEFT_GROUP, Handler, MemberStopped, TaskStores
 from assignor.errors import ConfigError
@@ -46,7 +47,7 @@ def run_tasks(
     Raises:
         ConfigError: the consumer commits by itself, and would commit what is not processed; or the
             stores are not its listener, or of another group or directory;
-            or the consumer is of another client.
+            or the consumer is of another client, or `stop` is no event.
         MemberStopped: the member cannot go on; the message says why.
         StoreError: a store cannot be used.
     """
@@ -55,6 +56,7 @@ def run_tasks(
             f"{type(consumer).__name__} is no Consumer of assignor.adapters.confluent; with"
             " kafka-python use run_tasks of assignor.adapters.kafka_python"
         )
+    ended = stop_event(stop)
     settings = consumer._settings
     if settings.auto_commit:
         raise ConfigError(
@@ -66,7 +68,6 @@ def run_tasks(
     stores.check_follows(given, settings.group_id, consumer.assignor.directory)
     if not consumer._member.topics:
         consumer.subscribe(consumer.assignor.source_topics)
-    ended = stop or threading.Event()
     processing = BatchProcessing(
         stores, handle, lambda next_offsets: _commit(consumer, next_offsets), ended=ended
     )

@@ -139,6 +139,28 @@ def check_options(names: Iterable[str], *, application_id: str | None, group_id:
             raise ConfigError(f"{name} is no option; give {dotted!r} in the configuration")
 
 
+def with_keyword_settings(
+    config: Mapping[str, Any] | None, options: dict[str, Any]
+) -> Mapping[str, Any]:
+    """Return a configuration with the settings among keywords, whose names have dots.
+
+    confluent-kafka takes them, too: `Consumer(**config)`.
+
+    Args:
+        config: as a user gave it.
+        options: keywords; settings are removed.
+
+    Raises:
+        TypeError: there is no configuration, or it is no dict.
+    """
+    keywords = {name: options.pop(name) for name in list(options) if "." in name}
+    if config is None and keywords:
+        return keywords
+    if not isinstance(config, Mapping):
+        raise TypeError("expected configuration dict")
+    return {**config, **keywords}
+
+
 def divided(config: Mapping[str, Any]) -> Settings:
     """Divide a configuration of `confluent_kafka.Consumer`.
 

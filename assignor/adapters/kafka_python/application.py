@@ -10,12 +10,12 @@ from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import (
-    ConsumerKeywords,
     connected_consumer,
     consumer_options,
 )
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
-from assignor.adapters.membership import documented
+from assignor.adapters.kafka_python.settings import ConsumerSettings
+from assignor.adapters.membership import ApplicationMemberKeywords, documented
 from assignor.adapters.threads import OneThread
 from assignor.config import refused, takes
 from assignor.embedding import (
@@ -28,6 +28,10 @@ from assignor.embedding import (
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
+
+
+class ApplicationKeywords(ApplicationMemberKeywords, ConsumerSettings, total=False):
+    """Keywords of `StreamsApplication`: options of the member, and settings of the client."""
 
 
 class StreamsApplication:
@@ -58,7 +62,7 @@ class StreamsApplication:
         ClusterUnavailable, KafkaError: no broker answered.
     """
 
-    @documented(rest="client_options")
+    @documented(rest="options", without=("listener",))
     def __init__(
         self,
         topology: Topology,
@@ -68,7 +72,7 @@ class StreamsApplication:
         bootstrap_servers: str | Sequence[str],
         stores: Sequence[StateStore[Any, Any]] = (),
         tell: Callable[[str], object] = lambda _: None,
-        **options: Unpack[ConsumerKeywords],
+        **options: Unpack[ApplicationKeywords],
     ) -> None:
         given = consumer_options(
             options,

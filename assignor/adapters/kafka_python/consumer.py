@@ -213,7 +213,7 @@ def _is_own(assignor: object) -> bool:
     return isinstance(assignor, StreamsAssignor) or assignor is StreamsAssignor
 
 
-@documented(rest="client_options")
+@documented(rest="options")
 def streams_consumer(
     topology: Topology | None = None,
     *,

@@ -26,7 +26,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.config import refused
+from assignor.adapters.poll_arguments import check_timeout, stop_event
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
@@ -80,15 +80,15 @@ def polled(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: no assignor is attached to this consumer, or `stop` is no event.
+        ConfigError: no assignor is attached to this consumer, or `stop` is no event, or
+            `timeout_ms` no number.
         MemberStopped: the member cannot go on; the message says why. A dynamic one has left.
     """
     config = getattr(consumer, "config", None) or {}
     listed = config.get("partition_assignment_strategy", ())
     assignor = attached_member(StreamsAssignor, assignor, consumer, listed)
-    if stop is not None and not callable(getattr(stop, "is_set", None)):
-        raise refused("stop", stop, "a threading.Event")
-    ended = stop or threading.Event()
+    ended = stop_event(stop)
+    check_timeout("timeout_ms", timeout_ms)
     errors, pace = PollErrors(), _pace(consumer)
     silence = SilenceWatch()
     while not ended.is_set() and not assignor.shutdown_requested:

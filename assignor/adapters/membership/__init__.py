@@ -14,6 +14,7 @@ from assignor.adapters.membership.embedded import (
     new_membership,
 )
 from assignor.adapters.membership.keywords import (
+    ApplicationMemberKeywords,
     FromOne,
     FromZero,
     MemberKeywords,
@@ -36,6 +37,7 @@ from assignor.adapters.membership.signatures import documented
 __all__ = [
     "OPTION_GROUPS",
     "UNKNOWN_GENERATION",
+    "ApplicationMemberKeywords",
     "Cancellable",
     "ClientPort",
     "ClusterMetadata",

@@ -46,8 +46,8 @@ _NAMES: Final[Mapping[Any, str]] = MappingProxyType(
 )
 
 
-class MemberKeywords(TypedDict, total=False):
-    """Keyword options, as type checkers see them.
+class ApplicationMemberKeywords(TypedDict, total=False):
+    """Keyword options of a member whose listener is its state stores, as type checkers see them.
 
     Meanings and defaults are those of the groups in `MemberOptions` and, for the last eight, of
     `assignor.AssignmentConfig`; a test compares names and types.
@@ -61,7 +61,6 @@ class MemberKeywords(TypedDict, total=False):
     start_version: Literal["latest"] | None
     rebalance_protocol: Literal["eager", "cooperative"]
     release: str
-    listener: TasksListener | None
     observer: Observer | None
     hooks: Sequence[RebalanceHook] | None
     strategy: Strategy | str | None
@@ -81,6 +80,12 @@ class MemberKeywords(TypedDict, total=False):
     rack_aware_assignment_traffic_cost: int | None
     rack_aware_assignment_non_overlap_cost: int | None
     rack_aware_assignment_tags: Sequence[str]
+
+
+class MemberKeywords(ApplicationMemberKeywords, total=False):
+    """Keyword options of a member, as type checkers see them."""
+
+    listener: TasksListener | None
 
 
 def split_keywords(

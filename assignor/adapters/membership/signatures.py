@@ -7,7 +7,7 @@ A function with `**options: Unpack[MemberKeywords]` hides its options from `help
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
 from assignor.adapters.membership.options import OPTION_GROUPS, option_fields
@@ -29,11 +29,11 @@ def option_texts() -> Mapping[str, str]:
     return texts
 
 
-def options_section() -> str:
-    """Return a section for a docstring: every option with its text and default."""
+def options_section(without: Collection[str] = ()) -> str:
+    """Return a section for a docstring: every option but these, with its text and default."""
     texts = option_texts()
     lines = ["Options:"]
-    for option in option_fields():
+    for option in (each for each in option_fields() if each.name not in without):
         text = f"{option.name}: {texts.get(option.name, '')} Default: {option.default!r}."
         lines.append(
             textwrap.fill(
@@ -48,12 +48,15 @@ def options_section() -> str:
     return "\n".join(lines)
 
 
-def documented(*, rest: str | None = None) -> Callable[[_Function], _Function]:
+def documented(
+    *, rest: str | None = None, without: Collection[str] = ()
+) -> Callable[[_Function], _Function]:
     """Return a decorator that names each option in a signature, in place of its `**options`.
 
     Args:
         rest: name of a last parameter for further keywords, of a function whose docstring explains
             the options, too; None: there are none, and the docstring of the class does.
+        without: options that the function does not take.
     """
     options = [
         inspect.Parameter(
@@ -63,6 +66,7 @@ def documented(*, rest: str | None = None) -> Callable[[_Function], _Function]:
             annotation=option.type,
         )
         for option in option_fields()
+        if option.name not in without
     ]
     others = [] if rest is None else [inspect.Parameter(rest, inspect.Parameter.VAR_KEYWORD)]
 
@@ -73,7 +77,8 @@ def documented(*, rest: str | None = None) -> Callable[[_Function], _Function]:
             parameters=[*own, *options, *others]
         )
         if rest is not None and function.__doc__:
-            function.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{options_section()}\n"
+            own_text, section = inspect.cleandoc(function.__doc__), options_section(without)
+            function.__doc__ = f"{own_text}\n\n{section}\n"
         return function
 
     return decorate

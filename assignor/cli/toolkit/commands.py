@@ -6,6 +6,7 @@ exit status. Every failure is reported in one sentence (`exit_status.py`).
 """
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from assignor.cli.toolkit.exit_status import EnvironmentFailed, end
 from assignor.cli.toolkit.extras import missing_extra
 
+_NO_OUTPUT = logging.NullHandler()
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 _STATUS = {
     0: "success",
@@ -117,6 +119,11 @@ class LazyGroup(Group):
     """A group that imports its subcommands on demand; subclasses set `subcommands`."""
 
     subcommands: Mapping[str, Subcommand] = {}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Invoke a subcommand; its output says all, so that log records are not printed, too."""
+        logging.getLogger("assignor").addHandler(_NO_OUTPUT)
+        return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands, sorted."""

@@ -12,10 +12,12 @@ from assignor.embedding import MemberStopped, PollErrors, fatal_reason
         "FencedInstanceIdError",
         "GroupAuthorizationFailedError",
         "GroupMaxSizeReachedError",
+        "IllegalSaslStateError",
         "InconsistentGroupProtocolError",
         "InvalidSessionTimeoutError",
         "SaslAuthenticationFailedError",
         "TopicAuthorizationFailedError",
+        "UnsupportedSaslMechanismError",
         "UnsupportedVersionError",
     ],
 )

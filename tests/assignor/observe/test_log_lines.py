@@ -3,6 +3,8 @@
 import json
 import logging
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from enum import Enum
 from pathlib import Path
@@ -26,6 +28,13 @@ from assignor.observe.rebalances import Outcome
 from encoding import TaskId, shown
 
 FORGED = 'x" rule="y\\\n2026-01-01 ERROR generation=9 outcome=lost\x1b[2J\u202e\x85 why="'
+AS_A_COMMAND = """
+from assignor.cli.main import main
+try:
+    main(["sample", "--help"])
+except SystemExit:
+    pass
+"""
 PAIR = re.compile(r'([a-z_]+)=("(?:[^"\\]|\\.)*"|[^\s"]+)')
 FIELDS = {int: 3, str: FORGED, bool: True, float: 0.5}
 
@@ -163,3 +172,14 @@ def test_every_module_logs_by_such_a_logger():
     own = [folder / "logs.py", folder / "__init__.py"]
     others = [path for path in folder.rglob("*.py") if path not in own]
     assert not [path for path in others if "getLogger" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(("began", "printed"), [("", "lost\n"), (AS_A_COMMAND, "")])
+def test_a_program_without_logging_sees_warnings_and_a_command_prints_its_output_alone(
+    began, printed
+):
+    program = f"{began}import assignor, logging\nlogging.getLogger('assignor.x').warning('lost')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr == printed

@@ -10,14 +10,15 @@ from pyspark.errors import PythonException
 from assignor import read_problem
 from assignor.cli import make_problem
 from spark_assign.batch.huge_groups import on_workers
-from spark_assign.batch.long_groups import long_lines
 from spark_assign.cli.main import main
+from spark_assign.huge import long_lines
 from spark_assign.huge.lines.problem import read_long_problem
 from spark_assign.huge.lines.rows import client_array, task_batches
 from spark_assign.tables import Files, OutOfMemory
 from spark_assign.tables.convert import client_rows, task_rows
 
 LIMIT = 6_000
+GROUP_2 = ("--name", "group-2")
 
 
 def problem(number, tasks=6, **changes):
@@ -89,6 +90,33 @@ def test_a_task_that_runs_twice_in_a_long_problem_is_named():
         client["standby"] = []
     with pytest.raises(Exception, match=f"task 0_0 is active on {first} and on {second}"):
         read_long_problem(json.dumps(given))
+
+
+def test_one_group_is_read_from_a_long_line(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("spark_assign.huge.source.LINE_LIMIT", LIMIT)
+    path = tmp_path / "groups.jsonl"
+
+    def group(*lines, name=()):
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        arguments = ("group", "--in", path, "--out", f"{tmp_path}/plan", "--overwrite", *name)
+        return CliRunner().invoke(main, [*map(str, arguments), "--format", "json"])
+
+    short, long = line(problem(1)), line(problem(2, tasks=80))
+    assert len(short) < LIMIT < len(long)
+    for lines, name in [([long], ()), ([short, long, line(problem(3, tasks=80))], GROUP_2)]:
+        placed = group(*lines, name=name)
+        assert placed.exit_code == 0, (placed.stderr, placed.exception)
+        assert json.loads(placed.stdout)["tasks"] == 80
+        assert pq.read_table(tmp_path / "plan").num_rows == 160
+    for lines, name, why in [
+        ([short, long], (), "several groups (group-2, group-1, ...)"),
+        ([long, long], GROUP_2, "several groups (group-2, group-2, ...)"),
+        ([short, long], ("--name", "group-3"), "has no group group-3"),
+        ([short, line(problem(3, tasks=80, clients=1))], ("--name", "group-3"), "clients is int"),
+    ]:
+        refused = group(*lines, name=name)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert why in refused.stderr
 
 
 def test_long_lines_are_placed_and_rejected_among_the_others(spark, tmp_path, monkeypatch):

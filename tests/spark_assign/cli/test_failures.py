@@ -67,3 +67,31 @@ def test_a_strategy_that_raises_generator_exit_rejects_its_groups(spark, groups,
     result, _ = run(groups, tmp_path, *words)
     assert result.exit_code == 1
     assert "0 of 40 groups placed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "ending"),
+    [
+        (
+            "--out",
+            "",
+            (2, "'' is no path that Spark can open: Can not create a Path from an empty"),
+        ),
+        ("--out", "/", (2, "/ is a root directory; give a directory below it")),
+        ("--out", "a:b", (2, "'a:b' is no path that Spark can open: URISyntaxException: Relative")),
+        ("--out", "foo://x/y", (2, "is no path that Spark can open: No FileSystem for scheme")),
+        ("--out", "/dev/null/x", (3, "/dev/null/_x.partial: ParentNotDirectoryException: Parent")),
+        ("--in", "", (2, "'' is no path that Spark can open: Can not create a Path from an empty")),
+        ("--in", "foo://x/y", (2, "is no path that Spark can open: No FileSystem for scheme")),
+        ("--in", "[", (2, "'[' is no path that Spark can open: error parsing regexp: Unclosed")),
+    ],
+)
+def test_a_path_that_cannot_be_opened_is_named(spark, tmp_path, option, path, ending):
+    status, why = ending
+    given = {"--in": f"{tmp_path}/groups.jsonl", "--out": f"{tmp_path}/plans", option: path}
+    (tmp_path / "groups.jsonl").write_text("{}\n")
+    words = [word for pair in given.items() for word in pair]
+    result = CliRunner().invoke(main, ["batch", *words])
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert why in result.stderr
+    assert "o1" not in result.stderr  # the name of an object of the JVM

@@ -96,3 +96,5 @@ def test_what_would_process_nothing_or_commit_too_early_is_refused(consumer):
         member = consumer(config, topology=COUNTING, listener=listener)
         with pytest.raises(ConfigError, match=why):
             run_tasks(member, stores, count)
+    with pytest.raises(ConfigError, match=r"stop=5 is refused; give a threading\.Event"):
+        run_tasks(member, stores, count, stop=5)

@@ -213,6 +213,14 @@ def test_group_id_and_callables_are_checked_as_in_confluent_kafka():
         Consumer(topology=TOPOLOGY)
 
 
+def test_settings_may_be_keywords_as_in_confluent_kafka():
+    for arguments in ([], [BASE | {"group.id": "other"}]):
+        with Consumer(*arguments, **BASE, topology=TOPOLOGY) as consumer:
+            assert consumer._settings == divided(BASE)
+    with pytest.raises(TypeError, match="expected configuration dict"):
+        Consumer([], **BASE, topology=TOPOLOGY)
+
+
 def test_options_of_the_assignor_are_checked(tmp_path):
     with pytest.raises(ConfigError):
         Consumer(BASE, topology=TOPOLOGY, num_standby_replicas=-1)

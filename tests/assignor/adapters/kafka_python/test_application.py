@@ -1,6 +1,8 @@
 """`StreamsApplication`: what it refuses before it connects, and what settings may not break."""
 
+import inspect
 import os
+import pydoc
 import threading
 
 import pytest
@@ -16,7 +18,7 @@ from assignor import (
     Topology,
     TopologyError,
 )
-from assignor.adapters.kafka_python import StreamsApplication
+from assignor.adapters.kafka_python import StreamsApplication, streams_consumer
 from system_tests.broker import BrokerConfig, running_broker
 
 NOWHERE = "127.0.0.1:1"
@@ -32,6 +34,17 @@ COUNTS = DictStore("counts", key=TEXT, value=JSON)
 def made(topology=TOPOLOGY, handle=print, **options):
     given = {"group_id": "app", "bootstrap_servers": NOWHERE, "stores": [COUNTS]}
     return StreamsApplication(topology, handle, **given | options)
+
+
+def test_its_signature_and_help_have_every_option_but_the_listener():
+    of_consumer = set(inspect.signature(streams_consumer).parameters)
+    own = {"topology", "group_id", "bootstrap_servers", "options"}
+    named = set(inspect.signature(StreamsApplication).parameters)
+    left_out = {"listener", "topologies", "fallback_assignors"}
+    assert named - {"handle", "stores", "tell"} | own == of_consumer - left_out
+    text = pydoc.render_doc(StreamsApplication, renderer=pydoc.plaintext)
+    assert "num_standby_replicas: " in text
+    assert "listener: " not in text
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,7 @@ def test_its_signature_names_every_option_of_the_assignor():
     names = list(inspect.signature(streams_consumer).parameters)
     first = ["topology", "group_id", "bootstrap_servers", "topologies", "fallback_assignors"]
     assert names[:5] == first
-    assert names[-1] == "client_options"
+    assert names[-1] == "options"
     own = {"topology", "application_id", "topologies"}
     assert set(names[5:-1]) == set(inspect.signature(StreamsAssignor).parameters) - own
 

@@ -1,5 +1,6 @@
 """Ways to hold the kafka-python adapter wrong: each is an error at once, in one sentence."""
 
+import math
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -189,6 +190,15 @@ def test_polled_refuses_what_is_no_consumer_and_no_event(servers):
         pytest.raises(ConfigError, match=r"stop=5 is refused; give a threading\.Event"),
     ):
         next(polled(member, stop=5))
+
+
+@pytest.mark.parametrize("timeout_ms", [math.nan, math.inf, -1, None, "1", True])
+def test_polled_refuses_timeouts_that_would_wait_for_ever_or_are_no_number(servers, timeout_ms):
+    with (
+        streams_consumer(TOPOLOGY, group_id=GROUP, bootstrap_servers=servers) as member,
+        pytest.raises(ConfigError, match=r"timeout_ms=.* is refused; give a number, 0 or more"),
+    ):
+        next(polled(member, timeout_ms=timeout_ms))
 
 
 def test_a_consumer_of_stock_assignors_is_refused_by_polled(servers):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.state_stores.records import Owner, owned_record
 from assignor.stores import StoreError
 from tests.assignor.embedding.state_stores.logs import CHANGELOGS, INPUTS, TASK, restored
@@ -82,3 +83,10 @@ def test_a_copy_is_rebuilt_when_brokers_may_have_removed_tombstones(
     again.assign()
     again.finish()
     assert ("; 2 changes read" in again.sentences[-1]) is is_kept
+
+
+def test_a_state_directory_that_is_a_file_is_one_sentence(tmp_path):
+    (tmp_path / "state").write_text("a file")
+    for path in (tmp_path / "state", tmp_path / "state/deeper"):
+        with pytest.raises(StoreError, match="it, or one of its parents, is a file; give another"):
+            LockedDirectory(path)

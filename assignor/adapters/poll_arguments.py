@@ -1,0 +1,31 @@
+"""Arguments of poll loops, of all clients."""
+
+import threading
+from math import isfinite
+from numbers import Real
+
+from assignor.config import refused
+
+
+def stop_event(stop: threading.Event | None) -> threading.Event:
+    """Return the event that ends a loop: the given one, or a new one.
+
+    Raises:
+        ConfigError: it is no event.
+    """
+    if stop is None:
+        return threading.Event()
+    if not callable(getattr(stop, "is_set", None)) or not callable(getattr(stop, "wait", None)):
+        raise refused("stop", stop, "a threading.Event")
+    return stop
+
+
+def check_timeout(name: str, value: object) -> None:
+    """Check the timeout of each poll; kafka-python waits for ever with NaN.
+
+    Raises:
+        ConfigError: it is no number, below 0, or not finite.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not isfinite(value) or value < 0:  # type: ignore[arg-type,operator]
+        raise refused(name, value, "a number, 0 or more")
