@@ -140,12 +140,16 @@ def turn_of(item):
     """The tests that this one takes turns with, and the days that all take; None: every day.
 
     Slow tests that prove no row of the ledger take turns with each other, and so do those with a
-    Spark session: its JVM takes a quarter of the processor time of all tests.
+    Spark session, whose JVM takes a quarter of the processor time of all tests, and those with real
+    brokers or members, each of its parameters by itself.
     """
     if has(item, "nightly"):
         return None
-    test = item.nodeid.partition("[")[0]
     mark = item.get_closest_marker("rotated")
+    is_daily = has(item, "kip") or (mark is not None and mark.args == (1,))
+    if has(item, "real") and not is_daily:
+        return ("real tests", rotation.SLOW_PARTS)
+    test = item.nodeid.partition("[")[0]
     if mark is not None:
         parts, *group = mark.args
         return (*group, parts) if group else (test, parts)

@@ -1,7 +1,8 @@
 """Which part of the nightly, slow and rotated tests a run takes: all with NIGHTLY=1.
 
-The part changes with the day: ten days take each nightly test, six days each slow test that
-proves no row of the ledger, and `parts` days each parameter of a test marked `rotated(parts)`.
+The part changes with the day: ten days take each nightly test, six days each slow test and each
+real one that prove no row of the ledger, and `parts` days each parameter of a test marked
+`rotated(parts)`.
 ROTATION=DAY, a number of days that the header of a run prints, repeats the choice of another day.
 """
 
@@ -89,6 +90,6 @@ def describe() -> str:
     if is_nightly():
         return "nightly, slow and rotated tests: all"
     return (
-        "nightly tests: a tenth; slow tests: a sixth; rotated tests: a part of their parameters"
+        "nightly tests: a tenth; slow and real tests: a sixth; rotated tests: a part of their parameters"
         f" (ROTATION={rotation()} repeats it; NIGHTLY=1: all)"
     )

@@ -195,19 +195,20 @@ def test_rotated_tests_take_turns_and_one_of_each_remains(monkeypatch, request):
     assert conftest.of_other_days(items) == []
 
 
-def test_slow_tests_that_prove_no_row_take_turns(monkeypatch, request):
+@pytest.mark.parametrize("marks", [("slow",), ("real",), ("real", "slow")])
+def test_slow_and_real_tests_that_prove_no_row_take_turns(monkeypatch, request, marks):
     (conftest,) = [
         plugin
         for plugin in request.config.pluginmanager.get_plugins()
         if hasattr(plugin, "of_other_days")
     ]
-    slow, proof = pytest.mark.slow, pytest.mark.kip("268-10", "sim")
-    taking_turns = [Item(f"test_{name}.py::test_it", slow) for name in "abcdef"]
-    row = Item("test_a.py::test_row", slow, proof)
-    every_day = Item("test_b.py::test_fault", slow, pytest.mark.rotated(1))
+    dear = [getattr(pytest.mark, name) for name in marks]
+    taking_turns = [Item(f"test_{name}.py::test_it", *dear) for name in "abcdefghijkl"]
+    row = Item("test_a.py::test_row", *dear, pytest.mark.kip("268-10", "sim"))
+    every_day = Item("test_b.py::test_fault", *dear, pytest.mark.rotated(1))
     monkeypatch.delenv("NIGHTLY", raising=False)
     days = []
-    for day in range(3):
+    for day in range(6):
         monkeypatch.setenv("ROTATION", str(day))
         left_out = conftest.of_other_days([*taking_turns, row, every_day])
         assert not {row, every_day} & set(left_out)
