@@ -9,7 +9,7 @@ from assignor.problems.files import (
     read_problem,
     result_of,
 )
-from assignor.problems.lines import line_text, parse_problem
+from assignor.problems.lines import RepeatedKey, line_text, parse_problem, unique_keys
 from assignor.problems.measures import (
     Measures,
     balance_of,
@@ -21,10 +21,12 @@ from assignor.problems.measures import (
     worth_of,
 )
 from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
-from assignor.problems.schedule import Event, Schedule
+from assignor.problems.schedule import Event, Schedule, read_schedule
 from assignor.problems.values import (
+    CLIENT_KEYS,
     INSTANCES_KEY,
     ProblemError,
+    check_number,
     checked_object,
     list_at,
     object_at,
@@ -35,6 +37,7 @@ from assignor.problems.values import (
 )
 
 __all__ = [
+    "CLIENT_KEYS",
     "INSTANCES_KEY",
     "PROTOCOL_KEY",
     "TOPOLOGY_VERSION_KEY",
@@ -44,9 +47,11 @@ __all__ = [
     "Moves",
     "Problem",
     "ProblemError",
+    "RepeatedKey",
     "Round",
     "Schedule",
     "balance_of",
+    "check_number",
     "checked_object",
     "clients_after",
     "lacking_records",
@@ -62,6 +67,7 @@ __all__ = [
     "quoted",
     "read_client",
     "read_problem",
+    "read_schedule",
     "records_to_restore",
     "regroup",
     "result_of",
@@ -69,5 +75,6 @@ __all__ = [
     "texts_at",
     "total_of",
     "totals",
+    "unique_keys",
     "worth_of",
 ]

@@ -13,7 +13,6 @@ from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import ConfigError
 from assignor.placement import (
     LAG_RUNNING,
-    LAG_UNKNOWN,
     ClientInput,
     GroupState,
     TaskAssignment,
@@ -27,6 +26,7 @@ from assignor.problems.values import (
     CLIENT_KEYS,
     Json,
     ProblemError,
+    check_number,
     checked_object,
     index_of,
     object_at,
@@ -42,7 +42,6 @@ PROTOCOL_KEY = "protocol"  # "streams" for a saved streams group (KIP-1071)
 _PROTOCOLS = (None, "classic", "streams")
 _TASKS_MAX = 10**6
 _PARTITIONS_MAX = 10**7
-_WEIGHT_MAX = 1e15
 _ODD_SHOWN = 10
 _KNOWN_KEYS = frozenset(
     {"name", "config", "topics", "subtopologies", "end_offset_sums", "clients", "weights"}
@@ -172,18 +171,7 @@ def _numbers(data: Json, key: str, topology: "_Tasks") -> dict[TaskId, Any]:
     values = {task_of(name, key): value for name, value in object_at(data, key).items()}
     for task, value in values.items():
         topology.check_exists(task, key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ProblemError(f"{key} of {task} is {quoted(value)}; give a number")
-        if key == "end_offset_sums" and not (isinstance(value, int) and value < LAG_UNKNOWN):
-            raise ProblemError(
-                f"end_offset_sums of {task} is {quoted(value)}; give a whole number below 2^63 - 1"
-            )
-        # `not <=` rejects NaN too.
-        if key == "weights" and not value <= _WEIGHT_MAX:
-            raise ProblemError(f"weights of {task} is {quoted(value)}; give a number up to 1e15")
-        if value < 0:
-            what = "end offset sum" if key == "end_offset_sums" else "weight"
-            raise ProblemError(f"task {task} has {what} {quoted(value)}; it is 0 or more")
+        check_number(key, task, value)
     return values
 
 

@@ -10,16 +10,20 @@ from encoding import shown
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-class _RepeatedKey(Exception):
+class RepeatedKey(Exception):
     """A key is twice in an object; `json` would silently keep the last value."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object."""
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object of its members, for `object_pairs_hook`.
+
+    Raises:
+        RepeatedKey: a key is given twice.
+    """
     data = dict(pairs)
     if len(data) != len(pairs):
         counts = Counter(key for key, _ in pairs)
-        raise _RepeatedKey(next(key for key, count in counts.items() if count > 1))
+        raise RepeatedKey(next(key for key, count in counts.items() if count > 1))
     return data
 
 
@@ -48,8 +52,8 @@ def parse_problem(line: str | bytes, *, number: int = 1) -> dict[str, Any]:
     if isinstance(line, bytes):
         line = line_text(line, number=number)
     try:
-        data = json.loads(line, object_pairs_hook=_unique)
-    except _RepeatedKey as error:
+        data = json.loads(line, object_pairs_hook=unique_keys)
+    except RepeatedKey as error:
         raise ProblemError(
             f"line {number}: key {shown(error)} is given twice in one object; give it once"
         ) from None

@@ -17,6 +17,7 @@ _TASK_NAME_MAX = 2 * _DIGITS_MAX + 1
 # Groups of a file have mostly the same task names; an entry takes about 200 bytes.
 _NAMES_REMEMBERED = 1 << 16
 _THREADS_MAX = 10**6
+_WEIGHT_MAX = 1e15
 Json = Mapping[str, Any]
 INSTANCES_KEY: Final = "instance_ids"
 """Key of a client whose members are static: the group.instance.id of each."""
@@ -207,3 +208,24 @@ def records_behind(value: object, where: str) -> int:
             f"{where} has lag {quoted(value)}; give a whole number, 0 to {LAG_UNKNOWN - 1}"
         )
     return value
+
+
+def check_number(key: str, task: TaskId, value: object) -> None:
+    """Check an entry of `end_offset_sums` or `weights`.
+
+    Raises:
+        ProblemError: it is no number, or out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProblemError(f"{key} of {task} is {quoted(value)}; give a number")
+    if key == "end_offset_sums" and not (isinstance(value, int) and value < LAG_UNKNOWN):
+        raise ProblemError(
+            f"end_offset_sums of {task} is {quoted(value)}; give a whole number below 2^63 - 1"
+        )
+    # `not <=` rejects NaN too.
+    if key == "weights" and not value <= _WEIGHT_MAX:
+        raise ProblemError(f"weights of {task} is {quoted(value)}; give a number up to 1e15")
+    if key == "weights" and value <= 0:
+        raise ProblemError(f"task {task} has weight {quoted(value)}; weights are above 0")
+    if value < 0:
+        raise ProblemError(f"task {task} has end offset sum {quoted(value)}; it is 0 or more")

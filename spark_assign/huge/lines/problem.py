@@ -4,10 +4,9 @@ The text is scanned once. A client is read as `read_problem` reads it; of its ta
 kept, so memory is a few times the size of the line. A problem has as many tasks as it says.
 """
 
-import re
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,126 +16,20 @@ from assignor.config import setting_texts
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY, ClientInput
 from assignor.problems import (
     ProblemError,
+    check_number,
     object_at,
-    quoted,
-    read_client,
     read_problem,
+    read_schedule,
     task_of,
 )
 from encoding import TaskId, shown
-from spark_assign.huge.lines.scanner import Scanner
+from spark_assign.huge.lines.numbers import Numbers, code_of
+from spark_assign.huge.lines.scanner import Scanner, repeated
 
 # Tasks are read here; keys for simulations have no meaning for a plan.
 _OTHERS = frozenset({"topics", "subtopologies", "weights", "events", "stuck"})
-_OF_TASKS = frozenset({"active", "standby", "lags"})
-_LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
-_TASK = r"(?:0|[1-9]\d{0,8})_(?:0|[1-9]\d{0,8})"
-_NAMES = re.compile(rf"{_TASK}(?:,{_TASK})*", re.ASCII)
-_NUMBER = re.compile(r"\d+", re.ASCII)
-# Members of `end_offset_sums`, so many at a time.
-_SUMS = re.compile(rf'(?:,\s*"{_TASK}"\s*:\s*\d{{1,18}}(?=\s*[,}}])){{1,4096}}', re.ASCII)
 _Racks = Mapping[str, Mapping[str, Sequence[str]]]
 _Ints = npt.NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class _Numbers:
-    """What the clients report and how large the state is; tasks are coded (`_code`)."""
-
-    clients: dict[str, ClientInput] = field(default_factory=dict)
-    active: Any = field(default_factory=lambda: array("q"))
-    active_counts: list[int] = field(default_factory=list)
-    copies: Any = field(default_factory=lambda: array("q"))
-    copy_counts: list[int] = field(default_factory=list)
-    lags: Any = field(default_factory=lambda: array("q"))
-    sums: Any = field(default_factory=lambda: array("q"))
-    sum_values: Any = field(default_factory=lambda: array("q"))
-
-    def read_clients(self, scanner: Scanner) -> None:
-        """Read the object `clients`.
-
-        Raises:
-            ProblemError: a client is invalid.
-        """
-        for process_id in scanner.members():
-            given = scanner.value()
-            if process_id in self.clients:
-                raise ProblemError(f"client {shown(process_id)} is given twice; merge the two")
-            if self._add_quickly(process_id, given):
-                continue
-            client = read_client(process_id, given)
-            # The tasks of all clients are as many as those of the group: only numbers are kept.
-            self.clients[process_id] = ClientInput(
-                process_id=process_id, threads=client.threads, rack=client.rack, tags=client.tags
-            )
-            self.active.extend(map(_code, sorted(client.active_tasks)))
-            self.active_counts.append(len(client.active_tasks))
-            self.copies.extend(map(_code, client.lags))
-            self.copy_counts.append(len(client.lags))
-            self.lags.extend(client.lags.values())
-
-    def _add_quickly(self, process_id: str, given: Any) -> bool:
-        """Add a client whose tasks and lags are usual, without an object for each; else False."""
-        try:
-            active, standby = given.get("active") or [], given.get("standby") or []
-            lags = given.get("lags") or {}
-            codes = _codes_of([*active, *standby, *lags])
-            values = [lag if type(lag) is int else _LAG_BY_WORD[lag] for lag in lags.values()]
-            is_usual = type(active) is list and type(standby) is list and type(lags) is dict
-            own, words = set(active), sum(type(lag) is str for lag in lags.values())
-            is_usual &= len(own) == len(active) and own.isdisjoint(standby)
-            is_usual &= sum(not 0 <= value < LAG_UNKNOWN for value in values) == words
-        # Values of other types than usual; `read_client` names them.
-        except (AttributeError, KeyError, TypeError, ValueError):
-            return False
-        if not is_usual:
-            return False
-        others = {key: value for key, value in given.items() if key not in _OF_TASKS}
-        self.clients[process_id] = read_client(process_id, others)
-        self.active.frombytes(codes[: len(active)].tobytes())
-        self.active_counts.append(len(active))
-        self.copies.frombytes(codes[len(active) + len(standby) :].tobytes())
-        self.copy_counts.append(len(lags))
-        self.lags.extend(values)
-        return True
-
-    def read_sums(self, scanner: Scanner) -> None:
-        """Read the object `end_offset_sums`.
-
-        Raises:
-            ProblemError: a task or a number is invalid.
-        """
-        for name in scanner.members():
-            value = scanner.value()
-            for sums in scanner.matches(_SUMS):
-                numbers = np.array(_NUMBER.findall(sums), dtype=np.int64).reshape(-1, 3)
-                self.sums.frombytes((numbers[:, 0] << 32 | numbers[:, 1]).tobytes())
-                self.sum_values.frombytes(np.ascontiguousarray(numbers[:, 2]).tobytes())
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (is_whole and 0 <= value < LAG_UNKNOWN):
-                raise ProblemError(
-                    f"end_offset_sums of {shown(name)} is {quoted(value)}; give a whole number, "
-                    "0 or more, below 2^63 - 1"
-                )
-            self.sums.append(_code(task_of(name, "end_offset_sums")))
-            self.sum_values.append(value)
-
-
-def _codes_of(names: list[str]) -> _Ints:
-    """The codes of task names.
-
-    Raises:
-        ValueError: one is no task.
-    """
-    text = ",".join(names)
-    if names and not _NAMES.fullmatch(text):
-        raise ValueError(text)
-    numbers = np.array(_NUMBER.findall(text), dtype=np.int64).reshape(-1, 2)
-    return numbers[:, 0] << 32 | numbers[:, 1]
-
-
-def _code(task: TaskId) -> int:
-    return task.subtopology << 32 | task.partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +85,12 @@ def read_long_problem(text: str) -> LongProblem:
         ConfigError: a setting is.
         TaskAssignmentError: a number is below 0.
     """
-    scanner, numbers, data = Scanner(text), _Numbers(), {}
+    scanner, numbers, data = Scanner(text), Numbers(), {}
+    seen: set[str] = set()
     for key in scanner.members():
+        if key in seen:
+            raise repeated(key)
+        seen.add(key)
         if key == "clients" and scanner.has_object():
             numbers.read_clients(scanner)
         elif key == "end_offset_sums" and scanner.has_object():
@@ -205,8 +102,10 @@ def read_long_problem(text: str) -> LongProblem:
         object_at(data, key)  # null, or an error
     # The reader of problems checks the rest: name, settings, unknown keys.
     left = {key: value for key, value in data.items() if key not in _OTHERS}
-    head = read_problem(left | {"clients": {"any": {}}})
+    head = read_problem(left | _odd_keys(data, numbers.odd_keys))
     parts, topics, racks = _parts(data)
+    read_schedule(data, numbers.clients)
+    _check_texts(head.name, numbers.clients.values(), racks)
     codes = _codes(parts)
     return LongProblem(
         name=head.name,
@@ -215,16 +114,60 @@ def read_long_problem(text: str) -> LongProblem:
         racks=racks,
         parts=parts,
         codes=codes,
-        weights={_code(task_of(name, "weights")): w for name, w in _weights(data)},
+        weights=_weights(data, codes),
         **_columns(numbers, codes, head.state.warnings),
     )
 
 
-def _weights(data: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _odd_keys(data: Mapping[str, Any], of_clients: Iterable[str]) -> dict[str, Any]:
+    """A small problem with the keys of clients, topics and subtopologies, which may be unknown."""
+    topics, parts = (object_at(data, key).values() for key in ("topics", "subtopologies"))
+    own = {"partitions": 0, "racks": None, "sources": None, "changelogs": None}
+    topic, part = (
+        {key: own.get(key) for entry in entries if isinstance(entry, dict) for key in entry}
+        for entries in (topics, parts)
+    )
+    return {
+        "clients": {"any": dict.fromkeys(sorted(of_clients))},
+        "topics": {"any": {"partitions": 0} | topic},
+        "subtopologies": {"0": part},
+    }
+
+
+def _check_texts(name: str, clients: Iterable[ClientInput], racks: _Racks) -> None:
+    """Check that texts can be written; ids of clients are checked already.
+
+    Raises:
+        ProblemError: one has half a surrogate pair.
+    """
+    texts = [
+        name,
+        *(rack for rows in racks.values() for row in rows.values() for rack in row or ()),
+    ]
+    for client in clients:
+        texts += [client.rack or "", *chain.from_iterable(client.tags)]
+    for text in texts:
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise ProblemError(
+                f"{shown(text)} has half a surrogate pair, which UTF-8 cannot encode; give a valid"
+                " text"
+            )
+
+
+def _weights(data: Mapping[str, Any], codes: _Ints) -> dict[int, float]:
+    """The weights, by code of their task."""
+    weights = {}
     for name, weight in object_at(data, "weights").items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise ProblemError(f"weights of {shown(name)} is {quoted(weight)}; give a number")
-        yield name, float(weight)
+        task = task_of(name, "weights")
+        check_number("weights", task, weight)
+        weights[code_of(task)] = float(weight)
+    if (missing := _places(codes, np.array([*weights], dtype=np.int64)) < 0).any():
+        raise _not_there("weights", [*weights][int(np.argmax(missing))])
+    return weights
+
+
+def _not_there(key: str, code: int) -> ProblemError:
+    return ProblemError(f"{key} names task {_task(code)}, which does not exist; leave it out")
 
 
 def _parts(data: Mapping[str, Any]) -> tuple[tuple[Part, ...], dict[str, int], _Racks]:
@@ -244,7 +187,7 @@ def _parts(data: Mapping[str, Any]) -> tuple[tuple[Part, ...], dict[str, int], _
         sources, logs = part.get("sources") or (), part.get("changelogs") or ()
         width = max((counts[name] for name in sources), default=0)
         parts.append(Part(number=int(number), sources=(*sources,), logs=(*logs,), width=width))
-    found = racks if any(racks.values()) else {}
+    found = racks if any(any(rows.values()) for rows in racks.values()) else {}
     return tuple(sorted(parts, key=lambda part: part.number)), counts, found
 
 
@@ -253,7 +196,7 @@ def _codes(parts: Sequence[Part]) -> _Ints:
     return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
 
 
-def _columns(numbers: _Numbers, codes: _Ints, warnings: tuple[str, ...]) -> dict[str, Any]:
+def _columns(numbers: Numbers, codes: _Ints, warnings: tuple[str, ...]) -> dict[str, Any]:
     """The columns of a `LongProblem` that come from clients and sums.
 
     Raises:
@@ -268,7 +211,10 @@ def _columns(numbers: _Numbers, codes: _Ints, warnings: tuple[str, ...]) -> dict
     active, copies, sums = (_places(codes, np.array(part, dtype=np.int64)) for part in given)
     if (sums < 0).any():
         code = numbers.sums[int(np.argmax(sums < 0))]
-        raise ProblemError(f"end_offset_sums names task {_task(code)}, which does not exist")
+        raise _not_there("end_offset_sums", code)
+    if len(np.unique(sums)) < len(sums):
+        twice = np.sort(sums)
+        raise repeated(str(_task(int(codes[twice[:-1][twice[1:] == twice[:-1]][0]]))))
     runs = np.repeat(rank, numbers.active_counts)
     holds = np.repeat(rank, numbers.copy_counts)
     gone = (active < 0).sum() + (copies < 0).sum()

@@ -5,10 +5,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from assignor.problems import ProblemError
+from assignor.problems import ProblemError, RepeatedKey, unique_keys
+from encoding import shown
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
+
+
+def repeated(key: str) -> ProblemError:
+    """The error that an object has a key twice."""
+    return ProblemError(f"key {shown(key)} is given twice in one object; give it once")
 
 
 class Scanner:
@@ -51,6 +57,8 @@ class Scanner:
         except json.JSONDecodeError as error:
             self.at = error.pos
             raise self._broken(error.msg) from None
+        except RepeatedKey as error:
+            raise repeated(str(error)) from None
         except (ValueError, RecursionError):
             raise self._broken("nested too deeply, or a number too long") from None
         return value
