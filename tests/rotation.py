@@ -90,6 +90,7 @@ def describe() -> str:
     if is_nightly():
         return "nightly, slow and rotated tests: all"
     return (
-        "nightly tests: a tenth; slow and real tests: a sixth; rotated tests: a part of their parameters"
+        "nightly tests: a tenth; slow and real tests: a sixth; rotated tests: a part of their"
+        " parameters"
         f" (ROTATION={rotation()} repeats it; NIGHTLY=1: all)"
     )

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from assignor.placement import strategy_name
 from encoding import shown
 from spark_assign.batch.huge_groups import HugePlan, on_workers, planned
 from spark_assign.huge import LongGroup
-from spark_assign.tables import Groups, Reject, quoted, step
+from spark_assign.tables import Groups, Reject, path_column, quoted, step
 from spark_assign.workers import Options
 
 
@@ -55,5 +54,4 @@ def _kept(groups: Groups, file: str) -> DataFrame:
     """The columns to keep of a file's groups, one row."""
     # In pieces, because a line of the file is no row.
     pieces = groups.frame.sparkSession.read.option("lineSep", ",").text(groups.path)
-    own = f.regexp_replace("_metadata.file_path", "^file:/+", "/") == file
-    return pieces.where(own).select(*map(quoted, groups.keep)).limit(1)
+    return pieces.where(path_column() == file).select(*map(quoted, groups.keep)).limit(1)

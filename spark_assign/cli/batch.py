@@ -23,6 +23,7 @@ from spark_assign.cli.options import (
     frozen_settings,
     groups_of,
     in_option,
+    inputs_of,
     job,
     on_error_option,
     output_options,
@@ -138,7 +139,9 @@ def batch(**given: Any) -> None:
             groups = _groups(spark, given)
         if is_new and (note := small_note(groups, cores=spark.sparkContext.defaultParallelism)):
             say("spark-assign", note)
-        with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
+        with staged(
+            spark, given["out"], overwrite=given["overwrite"], reads=inputs_of(given)
+        ) as stage:
             summary = run_batch(
                 groups, stage, options, output=output, huge_tasks=given["huge_tasks"]
             )

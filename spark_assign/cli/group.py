@@ -18,6 +18,7 @@ from spark_assign.cli.options import (
     frozen_settings,
     groups_of,
     in_option,
+    inputs_of,
     job,
     on_error_option,
     output_options,
@@ -85,7 +86,9 @@ def group(**given: Any) -> None:
             )
         with step(spark, "group: read the group"):
             group_rows = _read(spark, given)
-        with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
+        with staged(
+            spark, given["out"], overwrite=given["overwrite"], reads=inputs_of(given)
+        ) as stage:
             with step(spark, f"group: place {shown(group_rows.name)}"):
                 summary = run_group(
                     group_rows, stage, strategy=given["strategy"], stop_at_reject=stops

@@ -167,6 +167,11 @@ def groups_of(
     return read_groups(spark, path, form=form, keep=keep, line_limit=line_limit)
 
 
+def inputs_of(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths that a command reads: --in and --store."""
+    return tuple(given[name] for name in ("path", "store") if given.get(name) is not None)
+
+
 on_error_option: Decorator = click.option(
     "--on-error",
     type=click.Choice(["fail", "reject"]),

@@ -12,6 +12,7 @@ from spark_assign.cli.options import (
     frozen_settings,
     groups_of,
     in_option,
+    inputs_of,
     job,
     output_options,
     subcommand,
@@ -84,7 +85,9 @@ def whatif(**given: Any) -> None:
         scenarios = parse_scenarios(given["scenarios"])
         options = Options(strategy=given["strategy"], settings=frozen_settings(given["settings"]))
         groups = groups_of(spark, given)
-        with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
+        with staged(
+            spark, given["out"], overwrite=given["overwrite"], reads=inputs_of(given)
+        ) as stage:
             with step(spark, "what if: play every scenario for every group"):
                 stage.write(what_if(groups, scenarios, options, restore_rate=given["restore_rate"]))
             with step(spark, "what if: mean and maximum of each scenario"):

@@ -4,6 +4,7 @@ A row goes through the memory of the JVM several times, so a line of some hundre
 end it. The driver looks for such lines without reading the others.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from assignor.config import setting_value
 from encoding import shown
 from spark_assign.huge.group_rows import OneGroup, sorted_tasks
 from spark_assign.huge.lines.pieces import LongLine, long_line_rows, set_piece_batches
-from spark_assign.tables import Files, Groups, Reject, SkippedLine, file_of, step
+from spark_assign.tables import BadTable, Files, Groups, Reject, SkippedLine, file_of, step
 from spark_assign.workers import set_whole_files
 
 LINE_LIMIT = 8 << 20
@@ -70,6 +71,8 @@ def long_lines(files: Files, sizes: Mapping[str, int], limit: int) -> Iterator[L
     for path, size in sorted(sizes.items()):
         if size < limit:
             continue
+        # Spark leaves it out, and it counts for no limit.
+        mark = len(BOM_UTF8) if files.head(path, len(BOM_UTF8)) == BOM_UTF8 else 0
         lines, at, index = files.lines_of(path), 0, 0
         try:
             while at < size:
@@ -78,8 +81,9 @@ def long_lines(files: Files, sizes: Mapping[str, int], limit: int) -> Iterator[L
                     continue
                 start = lines.start(at)
                 end = lines.end(start)
-                if end - start >= limit:
-                    yield LongLine(path=path, index=index, size=end - start, limit=limit)
+                length = end - start - (0 if start else mark)
+                if length >= limit:
+                    yield LongLine(path=path, index=index, size=length, limit=limit)
                     index += 1
                 at = max(end, at + block)
         finally:
@@ -107,7 +111,10 @@ def read_long_groups(
 def _read(spark: SparkSession, line: LongLine, file: str) -> LongGroup:
     set_piece_batches(spark)
     rows = long_line_rows(spark, line).persist(StorageLevel.DISK_ONLY)
-    [head] = rows.where("head is not null").select("head.*").collect()
+    heads = rows.where("head is not null").select("head.*").collect()
+    if len(heads) != 1:
+        raise BadTable(f"{shown(file)} has changed while it was read; run the command again")
+    head = heads[0]
     name = head.name or ""
     skipped = SkippedLine(name=name, file=file, line=head.line, before=head.before)
     reject = None

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from assignor import config_from_mapping, read_problem
 from assignor.problems import parse_problem
 from assignor.stores import read_snapshot
+from encoding import shown
 from spark_assign.huge.group_rows import OneGroup, in_rows, several
 from spark_assign.huge.long_groups import LINE_LIMIT, long_lines, read_long_groups
 from spark_assign.tables import (
@@ -31,6 +32,8 @@ from spark_assign.tables import (
 from spark_assign.workers import Batches
 
 SNAPSHOT_SUFFIX = ".bin"
+# Bytes of a line in a message.
+_BEGIN = 40
 
 
 def read_one_group(
@@ -57,9 +60,10 @@ def read_one_group(
     """
     files = Files(spark, path)
     if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
-        tasks, clients = (spark.read.parquet(f"{path}/{part}") for part in ("tasks", "clients"))
-        if name is not None:
-            tasks, clients = (rows.where(f.col("name") == name) for rows in (tasks, clients))
+        tasks, clients = (
+            _of_group(spark.read.parquet(f"{path}/{part}"), name, what=f"{path}/{part}")
+            for part in ("tasks", "clients")
+        )
         return OneGroup(
             name=name or path.rstrip("/").rpartition("/")[2],
             tasks=fitted(tasks, TASK, what=f"{path}/tasks", as_stored=BY_NAME),
@@ -74,9 +78,30 @@ def read_one_group(
         groups = read_groups(spark, path, form=form, line_limit=LINE_LIMIT)
         if (found := _of_long_line(groups, name, settings)) is not None:
             return found
-        nested = nested_groups(groups)
+        nested = nested_groups(groups, only=name)
     nested = nested if name is None else nested.where(f.col("name") == name)
     return in_rows(nested, settings=settings, what=path, name=name)
+
+
+def _of_group(rows: DataFrame, name: str | None, *, what: str) -> DataFrame:
+    """The rows of a group in a part of a state directory, which may hold several.
+
+    Raises:
+        BadTable: it has no rows of this group, or of several groups if none is named.
+    """
+    if "name" not in rows.columns:
+        if name is not None:
+            raise BadTable(f"{what} has no column name: it holds one group; leave out --name")
+        return rows
+    if name is None:
+        names = [str(row.name) for row in rows.select("name").distinct().limit(2).collect()]
+        if len(names) > 1:
+            raise several(what, sorted(names))
+        return rows
+    own = rows.where(f.col("name") == name)
+    if own.isEmpty():
+        raise BadTable(f"{what} has no group {shown(name)}; give the name of one that it has")
+    return own
 
 
 def _of_long_line(
@@ -101,7 +126,7 @@ def _of_long_line(
         unnamed += [group.reject] if group.reject is not None and not group.line.name else []
     if not chosen and not unnamed:
         return None
-    rows = nested_groups(groups).select("name")
+    rows = nested_groups(groups, only=name).select("name")
     rows = rows if name is None else rows.where(f.col("name") == name)
     found = [row.name for row in rows.take(1)]
     if not chosen:
@@ -117,7 +142,9 @@ def _of_long_line(
     return group.as_one(settings)
 
 
-def nested_groups(groups: Groups, *, settings: tuple[tuple[str, object], ...] = ()) -> DataFrame:
+def nested_groups(
+    groups: Groups, *, settings: tuple[tuple[str, object], ...] = (), only: str | None = None
+) -> DataFrame:
     """Groups as a table in the schema `schemas.GROUP`, and the columns to keep.
 
     Workers read problems; an invalid one fails the job.
@@ -125,18 +152,23 @@ def nested_groups(groups: Groups, *, settings: tuple[tuple[str, object], ...] = 
     Args:
         groups: any table of groups.
         settings: override those of problems.
+        only: name of the group that is wanted; invalid problems without this text are left out.
     """
     if not groups.is_text:
         return groups.frame
 
-    keep = groups.keep
+    keep, what = groups.keep, groups.path
 
     def problems(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row, line in enumerate(batch.column("value").cast(pa.binary()).to_pylist()):
                 read = guarded("", partial(_problem, line or b"", settings))
                 if isinstance(read, Reject):
-                    raise BadTable(read.reason)
+                    if only is not None and only.encode("utf-8", "surrogateescape") not in (
+                        line or b""
+                    ):
+                        continue
+                    raise BadTable(_unread(read, line or b"", what))
                 kept = batch.select(keep).slice(row, 1).columns
                 names = [*read.schema.names, *keep]
                 yield pa.RecordBatch.from_arrays([*read.columns, *kept], names)
@@ -160,6 +192,13 @@ def snapshot_groups(spark: SparkSession, store: str) -> Groups:
         raise BadTable(f"no snapshot in {store}; leaders write them when their groups want plans")
     files = spark.read.format("binaryFile").load(snapshots)
     return Groups(frame=files.mapInArrow(_snapshots, GROUP), is_text=False)
+
+
+def _unread(reject: Reject, line: bytes, what: str) -> str:
+    """Why a line is refused. Its number is not known where it is read."""
+    begin = shown(line[:_BEGIN].decode("utf-8", errors="replace"))
+    reason = reject.reason.removeprefix("line 1, ")
+    return f"{what}, the line that begins {begin}: {reason}"
 
 
 def _problem(line: bytes, settings: tuple[tuple[str, object], ...]) -> pa.RecordBatch:

@@ -2,7 +2,7 @@
 
 from spark_assign.tables.convert import group_batch
 from spark_assign.tables.errors import BadTable, OutOfMemory, SparkUnavailable, WrongRows
-from spark_assign.tables.files import Files
+from spark_assign.tables.files import Files, literal_path
 from spark_assign.tables.guard import guarded
 from spark_assign.tables.inputs import (
     Form,
@@ -13,7 +13,7 @@ from spark_assign.tables.inputs import (
     read_table,
 )
 from spark_assign.tables.output import Stage, staged
-from spark_assign.tables.places import POSITION, SkippedLine, file_of, with_places
+from spark_assign.tables.places import POSITION, SkippedLine, file_of, path_column, with_places
 from spark_assign.tables.reject_rows import (
     REJECTS,
     first_sentences,
@@ -82,7 +82,9 @@ __all__ = [
     "form_of",
     "group_batch",
     "guarded",
+    "literal_path",
     "name_key",
+    "path_column",
     "printable_name",
     "quoted",
     "read_groups",

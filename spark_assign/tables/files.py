@@ -1,5 +1,6 @@
 """File operations on any Hadoop file system, for reading inputs and committing outputs."""
 
+import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from glob import iglob
@@ -98,6 +99,16 @@ class Files:
         """Whether there is a file or directory."""
         return bool(self._fs.exists(self._path(path)))
 
+    def is_within(self, path: str, folder: str) -> bool:
+        """Whether a path is a directory, or lies in it; a glob counts up to its first wildcard."""
+        fixed = re.split(r"[\[{}*?]", path, maxsplit=1)[0] or "."
+        inner, outer = (self._whole(each) for each in (fixed, folder))
+        return f"{inner}/".startswith(f"{outer}/")
+
+    def _whole(self, path: str) -> str:
+        uri = self._fs.makeQualified(self._path(path)).toUri().normalize()
+        return f"{uri.getScheme()}://{uri.getAuthority() or ''}{uri.getPath()}".rstrip("/")
+
     @_named
     def make(self, path: str) -> None:
         """Make a directory and its parents."""
@@ -118,13 +129,15 @@ class Files:
         """
         return sorted(str(status.getPath().getName()) for status in self._data(path, _LISTED))
 
-    def data_sizes(self, path: str) -> dict[str, int]:
-        """Bytes of the data files under a path or glob, by their paths; about 5,000 at most.
+    def data_sizes(self, path: str) -> dict[str, int] | None:
+        """Bytes of the data files under a path or glob, by their paths; None for over 5,000 files.
 
         Raises:
             BadTable: there is a link to a file that does not exist.
         """
-        found = self._data(path, _SIZED)
+        found = self._data(path, _SIZED + 1)
+        if len(found) > _SIZED:
+            return None
         return {str(status.getPath()): int(status.getLen()) for status in found}
 
     @_named
@@ -193,6 +206,11 @@ class Files:
     def lines_of(self, path: str) -> "Lines":
         """Open a text file; close it."""
         return Lines(self._fs.open(self._path(path)), self._jvm)
+
+
+def literal_path(path: str) -> str:
+    """A path for readers that take globs, which finds this file only."""
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
 
 
 class Lines:

@@ -48,7 +48,7 @@ class Groups:
         keep: columns of `frame` that the result has too.
         path: of the files of lines.
         sizes: bytes of the files, by path, of lines that Spark can read in parts; None for
-            compressed files, and for tables.
+            compressed files, for more than 5,000 files, and for tables.
         line_limit: lines of so many bytes and more are no rows; None: every line is a row.
         skipped: those lines, once they are found.
     """
@@ -88,8 +88,8 @@ def read_groups(
             directory, whose rows have a column `name` for their group.
         form: format of the files; by default their names tell.
         keep: other columns that the table has, or the directories by their names (`team=web/`).
-        line_limit: leave out lines of so many bytes and more, in files that are not compressed. A
-            file with such lines must be read by one Spark task.
+        line_limit: leave out lines of so many bytes and more, if no file is compressed and there
+            are 5,000 at most. A file with such lines must be read by one Spark task.
 
     Raises:
         BadTable: there is no file with rows, there are files of two formats, a link leads to no
@@ -114,12 +114,14 @@ def _lines(
 ) -> Groups:
     files = Files(spark, path)
     sizes = files.data_sizes(path)
-    for name in sizes:
+    names = files.data_files(path) if sizes is None else sizes
+    for name in sizes or ():
         _check_frame(files, name)
-    is_packed = any(name.endswith(_PACKED) for name in sizes)
+    # Of so many files, no line may be too long: they are not looked through.
+    is_whole = sizes is None or any(name.endswith(_PACKED) for name in names)
     # By default a carriage return within a line ends it, too.
     reader = spark.read.option("lineSep", "\n")
-    if line_limit is not None and not is_packed:
+    if line_limit is not None and not is_whole:
         reader = reader.option("mapreduce.input.linerecordreader.line.maxlength", line_limit)
     lines = reader.text(path)
     kept = check_kept(lines.drop("value").schema, keep, what=path, key=name_key(spark))
@@ -129,8 +131,8 @@ def _lines(
         is_text=True,
         keep=tuple(keep),
         path=path,
-        sizes=None if is_packed else sizes,
-        line_limit=None if is_packed else line_limit,
+        sizes=None if is_whole else sizes,
+        line_limit=None if is_whole else line_limit,
     )
 
 

@@ -11,7 +11,7 @@ Readers of Spark and Arrow skip names that start with `_`; rejects and summaries
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,28 +64,32 @@ class Stage:
 
 
 @contextmanager
-def staged(spark: SparkSession, out: str, *, overwrite: bool = False) -> Iterator[Stage]:
+def staged(
+    spark: SparkSession, out: str, *, overwrite: bool = False, reads: Collection[str] = ()
+) -> Iterator[Stage]:
     """A temporary directory; renamed to `out` when the block ends, deleted when it raises.
 
     Args:
         spark: the session.
         out: the output directory.
         overwrite: replace an output that exists; it stays until the new one is complete.
+        reads: paths of inputs, which an output must not replace.
 
     Raises:
         BadTable: `out` is a root directory, or no path.
-        OutputInTheWay: the output exists, or has appeared when the block ends (then the temporary
-            directory stays, complete), or a running job of this machine is writing it.
+        OutputInTheWay: the output exists, and is not to be replaced or no output; or it has
+            appeared when the block ends (then the temporary directory stays, complete), or a
+            running job of this machine is writing it.
     """
-    if out and not out.rstrip("/").rpartition(":")[2]:
-        raise BadTable(f"{shown(out)} is a root directory; give a directory below it")
+    if out and out.rstrip("/").rpartition("/")[2].rpartition(":")[2] in {"", ".", ".."}:
+        raise BadTable(f"{shown(out)} is not the name of a directory; give one that has a name")
     out = out.rstrip("/")
     files = Files(spark, out)
     partial, old = _beside(out, "partial"), _beside(out, "old")
     if overwrite or not files.exists(out):  # a job that is refused changes nothing
         _recover(files, out, old)
-    if files.exists(out) and not overwrite:
-        raise OutputInTheWay(f"{out} exists; give another --out, or --overwrite to replace it")
+    if files.exists(out):
+        _check_replaced(files, out, reads, overwrite=overwrite)
     _clear(files, out, partial)
     files.make(partial)
     files.write(f"{partial}/{_OWNER}", json.dumps(_me()))
@@ -106,6 +110,26 @@ def staged(spark: SparkSession, out: str, *, overwrite: bool = False) -> Iterato
         files.rename(out, old)
     files.rename(partial, out)
     files.delete(old)
+
+
+def _check_replaced(files: Files, out: str, reads: Collection[str], *, overwrite: bool) -> None:
+    """Check that an output that exists is to be replaced, and can be.
+
+    Raises:
+        OutputInTheWay: it is not.
+    """
+    if not overwrite:
+        raise OutputInTheWay(f"{out} exists; give another --out, or --overwrite to replace it")
+    if not files.exists(f"{out}/{_SUCCESS}"):
+        raise OutputInTheWay(
+            f"{out} has no file {_SUCCESS}, so it is no output of a job, and is not replaced; give "
+            "another --out, or remove it"
+        )
+    for path in reads:
+        if files.is_within(path, out):
+            raise OutputInTheWay(
+                f"{out} has the input {path} in it, which would be replaced; give another --out"
+            )
 
 
 def _beside(out: str, what: str) -> str:

@@ -62,8 +62,14 @@ def with_lines(frame: DataFrame) -> DataFrame:
     return _with_position(frame, block, f.monotonically_increasing_id())
 
 
+def path_column() -> Column:
+    """The path of each row's file, as `file_of` has it: `_metadata` has it encoded for URLs."""
+    plain = f.url_decode(f.replace(f.col("_metadata.file_path"), f.lit("+"), f.lit("%2B")))
+    return f.regexp_replace(plain, _LOCAL, "/")
+
+
 def _with_position(frame: DataFrame, block: Column, number: Column) -> DataFrame:
-    file = f.regexp_replace("_metadata.file_path", _LOCAL, "/")
+    file = path_column()
     position = f.struct(file.alias("file"), block.alias("block"), number.alias("number"))
     return frame.select("*", position.cast(POSITION_TYPE).alias(POSITION))
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructFi
 from assignor.problems import line_text
 from spark_assign.huge.lines.problem import read_long_problem
 from spark_assign.huge.lines.rows import client_array, task_batches
-from spark_assign.tables import CLIENT, TASK, Reject, guarded
+from spark_assign.tables import CLIENT, TASK, Reject, guarded, literal_path
 
 Batches = Iterable[pa.RecordBatch]
 SEPARATOR = ","
@@ -51,7 +51,7 @@ class LongLine:
     Attributes:
         path: of the file.
         index: among the long lines of the file, from 0.
-        size: bytes.
+        size: bytes, with the line break, without a byte order mark.
         limit: lines of fewer bytes are rows.
     """
 
@@ -73,7 +73,7 @@ def long_line_rows(spark: SparkSession, line: LongLine) -> DataFrame:
 
     Of a rejected group there is the head only. The file must be read by one Spark task.
     """
-    pieces = spark.read.option("lineSep", SEPARATOR).text(line.path)
+    pieces = spark.read.option("lineSep", SEPARATOR).text(literal_path(line.path))
 
     def read(batches: Batches) -> Iterator[pa.RecordBatch]:
         found = _found(_chunks(batches), line)
@@ -111,8 +111,10 @@ def _found(chunks: Iterable[bytes], line: LongLine) -> tuple[bytes, int, int] | 
                     return b"".join(parts), number, number - 1 - longer
                 longer += 1
             parts, size = [], 0
-    if size >= line.limit and longer == line.index:
-        return b"".join(parts), number + 1, number - longer
+    # Without a line break at its end; Spark leaves a separator there out.
+    if longer == line.index and line.size - size in (0, len(SEPARATOR)):
+        last = SEPARATOR.encode() * (line.size - size)
+        return b"".join(parts) + last, number + 1, number - longer
     return None
 
 

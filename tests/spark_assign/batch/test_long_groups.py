@@ -1,5 +1,6 @@
 """Groups whose lines are too long to be rows."""
 
+import codecs
 import json
 
 import pyarrow.parquet as pq
@@ -103,7 +104,8 @@ def test_one_group_is_read_from_a_long_line(spark, tmp_path, monkeypatch):
 
     short, long = line(problem(1)), line(problem(2, tasks=80))
     assert len(short) < LIMIT < len(long)
-    for lines, name in [([long], ()), ([short, long, line(problem(3, tasks=80))], GROUP_2)]:
+    many = [short, b"{broken", long, line(problem(3, tasks=80))]
+    for lines, name in [([long], ()), (many, GROUP_2)]:
         placed = group(*lines, name=name)
         assert placed.exit_code == 0, (placed.stderr, placed.exception)
         assert json.loads(placed.stdout)["tasks"] == 80
@@ -113,10 +115,65 @@ def test_one_group_is_read_from_a_long_line(spark, tmp_path, monkeypatch):
         ([long, long], GROUP_2, "several groups (group-2, group-2, ...)"),
         ([short, long], ("--name", "group-3"), "has no group group-3"),
         ([short, line(problem(3, tasks=80, clients=1))], ("--name", "group-3"), "clients is int"),
+        ([short, b"{broken"], (), "the line that begins {broken: column 2: broken JSON"),
     ]:
         refused = group(*lines, name=name)
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert why in refused.stderr
+
+
+def test_long_lines_are_found_in_files_of_any_name_and_form(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("spark_assign.cli.batch.LINE_LIMIT", LIMIT)
+    long = line(problem(2, tasks=80, note="x" * LIMIT))
+    folder = tmp_path / "groups" / "team=a b+c"
+    folder.mkdir(parents=True)
+    files = {
+        # With a byte order mark, of which neither line limit nor size know.
+        "mark": codecs.BOM_UTF8 + b"%s\n%s\n" % (padded(3, LIMIT - 2), padded(4, LIMIT - 1)),
+        "a [1]{*}+ b%20": b"%s\n%s\n{broken\n" % (line(problem(1)), long),
+        # Broken JSON: Spark's reader leaves a separator out that ends a file.
+        "comma": padded(5, LIMIT - 1) + b",",
+        "half": line(problem(6, name="half \ud800", note="x" * LIMIT)) + b"\n",
+    }
+    for name, text in files.items():
+        (folder / f"{name}.jsonl").write_bytes(text)
+    options = ("--on-error", "reject", "--partition-by", "team", "--format", "json")
+    arguments = ("batch", "--in", f"{tmp_path}/groups", "--out", f"{tmp_path}/plans")
+    result = CliRunner().invoke(main, [*arguments, *options])
+    assert result.exit_code == 1, (result.stderr, result.exception)
+    rejects = pq.read_table(tmp_path / "plans" / "_rejects").to_pylist()
+    places = {row["place"].rpartition("/")[2]: row["reason"] for row in rejects}
+    assert {place: reason[:12] for place, reason in places.items()} == {
+        "a [1]{*}+ b%20.jsonl, line 3": "column 2: br",
+        "comma.jsonl, line 1": f"column {LIMIT}:",
+        "half.jsonl, line 1": "half \\ud800 ",
+    }
+    plans = pq.read_table(tmp_path / "plans").to_pylist()
+    assert {row["name"]: row["team"] for row in plans} == {
+        f"group-{number}": "a b+c" for number in (1, 2, 3, 4)
+    }
+
+
+def padded(number, size):
+    """A problem of so many bytes."""
+    short = line(problem(number, note=""))
+    return line(problem(number, note="x" * (size - len(short))))
+
+
+def test_of_too_many_files_to_look_through_each_line_is_a_row(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("spark_assign.cli.batch.LINE_LIMIT", LIMIT)
+    monkeypatch.setattr("spark_assign.tables.files._SIZED", 2)
+    folder = tmp_path / "groups"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.jsonl").write_bytes(padded(number, LIMIT + number) + b"\n")
+    result = CliRunner().invoke(main, ["batch", "--in", str(folder), "--out", f"{tmp_path}/plans"])
+    assert result.exit_code == 0, (result.stderr, result.exception)
+    assert sorted(pq.read_table(tmp_path / "plans").column("name").to_pylist()) == [
+        "group-0",
+        "group-1",
+        "group-2",
+    ]
 
 
 def test_long_lines_are_placed_and_rejected_among_the_others(spark, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from assignor import sticky, validate
@@ -230,3 +231,28 @@ def test_invalid_clients_fail_the_job_and_are_named(spark):
         plan_group(tasks, clients.union(clients))
     with pytest.raises(BadTable, match="the table is empty"):
         plan_group(tasks, clients.limit(0))
+
+
+def test_a_state_directory_of_several_groups_needs_a_name_that_it_has(spark, state, tmp_path):
+    for part, frame in zip(("tasks", "clients"), tables(spark, state), strict=True):
+        for where, names in (("several", ("a", "b")), ("alone", ("a",)), ("unnamed", (None,))):
+            for name in names:
+                rows = frame if name is None else frame.withColumn("name", sql.lit(name))
+                rows.write.mode("append").parquet(f"{tmp_path}/{where}/{part}")
+
+    def run(where, *name):
+        words = ["--in", f"{tmp_path}/{where}", "--out", f"{tmp_path}/plan-{where}", *name]
+        return CliRunner().invoke(group, [*words, "--format", "json"])
+
+    for where, name, why in (
+        ("several", (), "tasks holds several groups (a, b, ...); give one, by --name"),
+        ("several", ("--name", "c"), "tasks has no group c; give the name of one that it has"),
+        ("unnamed", ("--name", "a"), "tasks has no column name: it holds one group; leave out"),
+    ):
+        refused = run(where, *name)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert why in refused.stderr
+    for where, name in (("several", ("--name", "b")), ("alone", ()), ("unnamed", ())):
+        placed = run(where, *name)
+        assert placed.exit_code == 0, placed.stderr
+        assert json.loads(placed.stdout)["tasks"] == len(state.tasks)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from spark_assign.tables.errors import OutputInTheWay
+from spark_assign.tables.errors import BadTable, OutputInTheWay
 from spark_assign.tables.output import staged
 
 
@@ -64,6 +64,42 @@ def test_old_output_stays_until_the_new_one_is_complete(spark, tmp_path):
         assert rows(spark, out) == [0]
     assert rows(spark, out) == [0, 1, 2]
     assert visible(tmp_path) == ["plans"]
+
+
+def test_a_directory_that_no_job_wrote_is_not_replaced(spark, tmp_path):
+    out = tmp_path / "plans"
+    out.mkdir()
+    (out / "notes.txt").write_text("old")
+    with (
+        pytest.raises(OutputInTheWay, match="no file _SUCCESS, so it is no output of a job"),
+        staged(spark, str(out), overwrite=True),
+    ):
+        pass
+    assert (out / "notes.txt").read_text() == "old"
+
+
+def test_an_output_with_an_input_in_it_is_not_replaced(spark, tmp_path):
+    out = tmp_path / "plans"
+    with staged(spark, str(out)) as stage:
+        stage.write(spark.range(1))
+    inside = [out, out / "part-0.parquet", f"{out}/*.parquet", f"file:{out}", f"{out}/../plans"]
+    for path in map(str, inside):
+        with (
+            pytest.raises(OutputInTheWay, match=r"has the input .* in it"),
+            staged(spark, str(out), overwrite=True, reads=[path]),
+        ):
+            pass
+    assert rows(spark, out) == [0]
+    for path in (f"{out}-2", str(tmp_path), f"{tmp_path}/*.jsonl"):
+        with staged(spark, str(out), overwrite=True, reads=[path]) as stage:
+            stage.write(spark.range(2))
+    assert rows(spark, out) == [0, 1]
+
+
+@pytest.mark.parametrize("out", ["/", ".", "..", "plans/..", "file:/", "hdfs://"])
+def test_an_output_needs_a_name(spark, out):
+    with pytest.raises(BadTable, match="is not the name of a directory"), staged(spark, out):
+        pass
 
 
 def test_what_a_killed_job_left_is_cleared_away(spark, tmp_path):
