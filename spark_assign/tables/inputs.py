@@ -207,8 +207,10 @@ def check_kept(
     results = {name.lower() for name in ANSWER_NAMES}
     for name in keep:
         if key(name) not in fields:
-            have = ", ".join(schema.names) or "none"
-            raise BadTable(f"{what}: column {name} to keep is missing (its columns: {have})")
+            have = f"its columns: {', '.join(schema.names)}"
+            if not schema.names:
+                have = f"lines have none; name their directories {name}=VALUE, or give a table"
+            raise BadTable(f"{what}: column {name} to keep is missing ({have})")
         if name.lower() in results:
             raise BadTable(
                 f"{what}: column {name} cannot be kept, the result has one of that name; rename it"

@@ -151,7 +151,7 @@ def test_little_input_is_told_which_command_is_faster():
         return Groups(frame=None, is_text=True, path="g.jsonl", sizes={"a": size, "b": 1})
 
     note = small_note(lines(7 << 20), cores=2)
-    assert note.startswith("g.jsonl has 7 MB; on one machine, below about ")
+    assert note.startswith("g.jsonl has 7.0 MB; on one machine, below about ")
     assert "`assignor assign --problem FILE --format json --workers 2`" in note
     assert small_note(lines(SMALL_BYTES - 1), cores=2) is None
     assert small_note(Groups(frame=None, is_text=False), cores=2) is None
