@@ -7,8 +7,9 @@ unknown name the error message suggests the nearest known one.
 import difflib
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -132,12 +133,14 @@ def dotted(name: str) -> str:
 
 
 def takes(value: object, count: int) -> bool:
-    """Return whether a value can be called with so many positional arguments.
+    """Return whether a call with so many positional arguments runs a value's body.
 
-    >>> takes(len, 1), takes(lambda: 0, 1), takes("len", 1)
-    (True, False, False)
+    The body of an async function or a generator does not run when it is called.
+
+    >>> takes(len, 1), takes(lambda: 0, 1), takes("len", 1), takes(lambda each: (yield each), 1)
+    (True, False, False, False)
     """
-    if not callable(value):
+    if not callable(value) or is_deferred(value):
         return False
     try:
         inspect.signature(value).bind(*range(count))
@@ -146,6 +149,40 @@ def takes(value: object, count: int) -> bool:
     except ValueError:  # a function of C that does not tell its parameters
         return True
     return True
+
+
+def is_deferred(value: object) -> bool:
+    """Return whether a call of a value returns a coroutine or a generator, and runs nothing yet."""
+    while isinstance(value, partial):
+        value = value.func
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return any(is_kind(each) for each in (value, type(value).__call__) for is_kind in kinds)
+
+
+def check_handler(handle: object) -> None:
+    """Check the function that processes records.
+
+    Raises:
+        ConfigError: it cannot be called with two arguments, or its body does not run then.
+    """
+    if not takes(handle, 2):
+        raise refused("handle", handle, "a function of a record and the stores of its task")
+
+
+def check_has_run(result: object) -> None:
+    """Check what a call of the function that processes records returned.
+
+    Raises:
+        ConfigError: it is a coroutine or a generator, which was closed: its body has not run.
+    """
+    if isinstance(result, Coroutine | Generator):
+        result.close()
+    elif not isinstance(result, AsyncGenerator):
+        return
+    raise ConfigError(
+        f"the function that processes records returned a {type(result).__name__}, whose body has "
+        "not run, so the record is not processed; run it before returning, such as with asyncio.run"
+    )
 
 
 def is_state_dir(value: object) -> bool:
@@ -161,7 +198,9 @@ STATE_DIR_KIND = ("a path that is not empty, or None", is_state_dir)
 
 def refused(name: str, value: object, wanted: str) -> ConfigError:
     """Return the error of an option or setting that has a wrong value, with what to give."""
-    return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}")
+    hint = ", written with def and without yield: its body has to run when it is called"
+    hint = hint if callable(value) and is_deferred(value) else ""
+    return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}{hint}")
 
 
 def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:

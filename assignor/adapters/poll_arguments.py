@@ -4,18 +4,20 @@ import threading
 from math import isfinite
 from numbers import Real
 
-from assignor.config import refused
+from assignor.config import is_deferred, refused
 
 
 def stop_event(stop: threading.Event | None) -> threading.Event:
     """Return the event that ends a loop: the given one, or a new one.
 
     Raises:
-        ConfigError: it is no event.
+        ConfigError: it is no event that a thread can wait for.
     """
     if stop is None:
         return threading.Event()
-    if not callable(getattr(stop, "is_set", None)) or not callable(getattr(stop, "wait", None)):
+    wait = getattr(stop, "wait", None)
+    can_wait = callable(getattr(stop, "is_set", None)) and callable(wait)
+    if isinstance(stop, type) or not can_wait or is_deferred(wait):
         raise refused("stop", stop, "a threading.Event")
     return stop
 

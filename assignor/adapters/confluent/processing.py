@@ -11,6 +11,7 @@ from assignor.adapters.confluent.consumer import Consumer
 from assignor.adapters.confluent.handover import DeferredListener
 from assignor.adapters.poll_arguments import stop_event
 from assignor.adapters.processing import BatchProcessing
+from assignor.config import check_handler
 from assignor.embedding import LEFT_GROUP, Handler, MemberStopped, TaskStores
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
@@ -47,16 +48,17 @@ def run_tasks(
     Raises:
         ConfigError: the consumer commits by itself, and would commit what is not processed; or the
             stores are not its listener, or of another group or directory;
-            or the consumer is of another client, or `stop` is no event.
+            or the consumer is of another client, `handle` is no such function, or `stop` no event.
         MemberStopped: the member cannot go on; the message says why.
         StoreError: a store cannot be used.
     """
+    check_handler(handle)
+    ended = stop_event(stop)
     if not isinstance(consumer, Consumer):
         raise ConfigError(
             f"{type(consumer).__name__} is no Consumer of assignor.adapters.confluent; with"
             " kafka-python use run_tasks of assignor.adapters.kafka_python"
         )
-    ended = stop_event(stop)
     settings = consumer._settings
     if settings.auto_commit:
         raise ConfigError(

@@ -15,9 +15,9 @@ from assignor.adapters.kafka_python.consumer import (
 )
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.kafka_python.settings import ConsumerSettings
-from assignor.adapters.membership import ApplicationMemberKeywords, documented
+from assignor.adapters.membership import ApplicationMemberKeywords, check_option, documented
 from assignor.adapters.threads import OneThread
-from assignor.config import refused, takes
+from assignor.config import check_handler
 from assignor.embedding import (
     InternalTopicSettings,
     StateStore,
@@ -86,8 +86,8 @@ class StreamsApplication:
         if given.client.get("enable_auto_commit"):
             raise ConfigError(COMMITS_ITSELF)
         _check_stores(topology, stores)
-        if not takes(handle, 2):
-            raise refused("handle", handle, "a function of a record and the stores of its task")
+        check_handler(handle)
+        check_option("internal_topics", given.member.get("internal_topics"))
         self._handle = handle
         internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
         self._endpoint = given.member.get("endpoint")

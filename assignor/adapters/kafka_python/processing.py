@@ -10,7 +10,9 @@ from kafka.errors import KafkaError
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import POLL_MS, check_client, commit_next, leave, polled
 from assignor.adapters.membership import attached_member
+from assignor.adapters.poll_arguments import stop_event
 from assignor.adapters.processing import BatchProcessing
+from assignor.config import check_handler
 from assignor.embedding import TaskState, TaskStores
 from assignor.errors import ConfigError
 
@@ -43,18 +45,19 @@ def run_tasks(
     Raises:
         ConfigError: the consumer commits by itself, and would commit what is not processed; or the
             stores are not its listener, or of another group or directory;
-            or the consumer is of another client.
+            or the consumer is of another client, `handle` is no such function, or `stop` no event.
         MemberStopped: the member cannot go on; the message says why, and what to do. A dynamic one
             has left the group.
         StoreError: a store cannot be used.
     """
+    check_handler(handle)
+    ended = stop_event(stop)
     config = check_client(consumer)
     if config["enable_auto_commit"]:
         raise ConfigError(COMMITS_ITSELF)
     listed = config["partition_assignment_strategy"]
     member = attached_member(StreamsAssignor, None, consumer, listed)
     stores.check_follows(member.listener, config["group_id"], member.directory)
-    ended = stop or threading.Event()
     processing = BatchProcessing(
         stores,
         handle,

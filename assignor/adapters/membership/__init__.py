@@ -25,6 +25,7 @@ from assignor.adapters.membership.member import Membership
 from assignor.adapters.membership.options import (
     OPTION_GROUPS,
     MemberOptions,
+    check_option,
     member_options,
     option_fields,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Resources",
     "attached_member",
     "check_listed",
+    "check_option",
     "documented",
     "heartbeat_problem",
     "in_a_thread",

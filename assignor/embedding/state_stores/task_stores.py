@@ -9,6 +9,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 
+from assignor.config import check_has_run
 from assignor.embedding.errors import MemberStopped
 from assignor.embedding.internal_topics import DELETE_RETENTION_MS
 from assignor.embedding.process_id import LockedDirectory
@@ -306,7 +307,7 @@ class TaskStores(RunningTasks):
                 continue
             each.batch.begin_record()
             try:
-                handle(record, state)
+                check_has_run(handle(record, state))
             except Exception:
                 # The records before it count, so that the next call begins with this one.
                 each.batch.take_last()

@@ -31,6 +31,10 @@ TOPOLOGY = (
 COUNTS = DictStore("counts", key=TEXT, value=JSON)
 
 
+async def delayed(record, state):
+    """Would never run."""
+
+
 def made(topology=TOPOLOGY, handle=print, **options):
     given = {"group_id": "app", "bootstrap_servers": NOWHERE, "stores": [COUNTS]}
     return StreamsApplication(topology, handle, **given | options)
@@ -62,6 +66,8 @@ def test_its_signature_and_help_have_every_option_but_the_listener():
         ({"max_poll_records": 0}, ConfigError, "max_poll_records=0 is refused"),
         ({"bootstrap_servers": "::"}, ConfigError, "bootstrap_servers='::' is refused"),
         ({"handle": None}, ConfigError, "handle=None is refused; give a function of a record"),
+        ({"handle": delayed}, ConfigError, "its task, written with def and without yield: its bo"),
+        ({"internal_topics": True}, ConfigError, "give an assignor.InternalTopicSettings, or None"),
         ({"topologies": [TOPOLOGY]}, ConfigError, "use streams_consumer for several"),
         ({"listener": None}, ConfigError, "it is the state stores"),
         ({"fallback_assignors": []}, ConfigError, "unknown setting fallback_assignors"),

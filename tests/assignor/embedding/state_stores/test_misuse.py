@@ -206,6 +206,34 @@ def test_a_store_whose_name_no_topic_can_have_is_refused():
         topology.add_state_store("c/d", processors=["count"])
 
 
+async def delayed(record, state):
+    """Would run if it was awaited."""
+
+
+def generated(record, state):
+    yield
+
+
+async def generated_later(record, state):
+    yield
+
+
+@pytest.mark.parametrize("handle", [delayed, generated, generated_later])
+def test_a_function_that_only_returns_what_would_run_is_an_error_and_costs_no_record(
+    cluster, member, handle
+):
+    owner = member()
+    owner.assign()
+    owner.poll()
+    batch = {each: cluster.input[each] for each in INPUTS}
+    with pytest.raises(ConfigError, match=r"whose body has not run, .* such as with asyncio\.run"):
+        owner.stores.process(batch, handle)
+    assert owner.stores.process({}, owner.count) == {
+        each: len(cluster.input[each]) for each in INPUTS
+    }
+    assert owner.state() == cluster.expected()
+
+
 def test_closed_stores_process_nothing():
     stores = TaskStores(TOPOLOGY, [], application_id="app", access=Access(Cluster(), Steps()))
     stores.close()

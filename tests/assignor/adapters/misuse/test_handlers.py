@@ -1,0 +1,95 @@
+"""Functions that process records and would run nothing, and events that end no loop.
+
+Each is an error before the first poll.
+"""
+
+import asyncio
+import multiprocessing
+import threading
+from functools import partial
+
+import pytest
+
+from assignor import ConfigError, RunningTasks
+from assignor.adapters.confluent import run_tasks as run_confluent
+from assignor.adapters.kafka_python import run_tasks as run_kafka_python
+from assignor.adapters.poll_arguments import stop_event
+
+
+async def delayed(record, state):
+    """Would run if it was awaited."""
+
+
+def generated(record, state):
+    yield
+
+
+async def generated_later(record, state):
+    yield
+
+
+def delayed_by_name(name, record, state):
+    return delayed(record, state)
+
+
+class Delayed:
+    """An object with an async `__call__`, and an async method."""
+
+    async def __call__(self, record, state):
+        """Would run if it was awaited."""
+
+    async def handle(self, record, state):
+        """Would run if it was awaited."""
+
+
+DEFERRED = [
+    delayed,
+    generated,
+    generated_later,
+    Delayed(),
+    Delayed().handle,
+    partial(delayed),
+    partial(partial(Delayed())),
+]
+
+
+@pytest.mark.parametrize("run_tasks", [run_kafka_python, run_confluent])
+@pytest.mark.parametrize("handle", DEFERRED)
+def test_run_tasks_refuses_async_functions_and_generators(run_tasks, handle):
+    with pytest.raises(ConfigError, match="its task, written with def and without yield: its body"):
+        run_tasks(object(), None, handle)
+
+
+@pytest.mark.parametrize("run_tasks", [run_kafka_python, run_confluent])
+@pytest.mark.parametrize("handle", [None, lambda record: record, "count"])
+def test_run_tasks_refuses_what_no_record_and_state_can_be_given(run_tasks, handle):
+    with pytest.raises(ConfigError, match=r"give a function of a record and the stores"):
+        run_tasks(object(), None, handle)
+
+
+@pytest.mark.parametrize("run_tasks", [run_kafka_python, run_confluent])
+@pytest.mark.parametrize(
+    "stop", [False, 0, [], "", 5, threading.Event, asyncio.Event(), threading.Condition()]
+)
+def test_run_tasks_refuses_what_no_thread_can_wait_for(run_tasks, stop):
+    with pytest.raises(ConfigError, match=r"stop=.* is refused; give a threading\.Event"):
+        run_tasks(object(), None, print, stop=stop)
+
+
+def test_events_of_threads_and_processes_end_a_loop():
+    for event in (threading.Event(), multiprocessing.get_context("spawn").Event()):
+        assert stop_event(event) is event
+
+
+@pytest.mark.parametrize("handle", [print, delayed_by_name.__get__("name"), partial(print, 1)])
+def test_functions_that_run_get_as_far_as_the_consumer(handle):
+    with pytest.raises(ConfigError, match="object is no KafkaConsumer"):
+        run_kafka_python(object(), None, handle)
+
+
+def test_what_is_told_assignments_has_to_run_too():
+    async def tell(sentence):
+        """Would run if it was awaited."""
+
+    with pytest.raises(ConfigError, match="a function of a sentence, written with def"):
+        RunningTasks(tell)
