@@ -4,7 +4,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from assignor.embedding import ClusterUnavailable, Handler, MemberStopped, PollErrors, TaskStores
+from assignor.embedding import (
+    ClusterUnavailable,
+    Handler,
+    MemberStopped,
+    PollErrors,
+    TaskState,
+    TaskStores,
+)
 from assignor.logs import line_logger
 
 _log = line_logger(__name__)
@@ -23,7 +30,7 @@ class BatchProcessing:
         ended: ends a pause when set.
         leave: called before the member ends with `MemberStopped`.
         transient: errors of the client after which records are kept and tried again, besides
-            `ClusterUnavailable`, if they do not end the member.
+            `ClusterUnavailable`, if they do not end the member; not those that `handle` raises.
     """
 
     def __init__(
@@ -43,6 +50,7 @@ class BatchProcessing:
         self._leave = leave
         self._transient: tuple[type[Exception], ...] = (ClusterUnavailable, *transient)
         self._errors = PollErrors()
+        self._handler_error: Exception | None = None
 
     def process(self, batch: Mapping[Any, Sequence[Any]]) -> None:
         """Process and commit a batch; after an error that may pass, wait a moment.
@@ -50,17 +58,28 @@ class BatchProcessing:
         Raises:
             MemberStopped: the member cannot go on; it has left.
             StoreError: a store cannot be used.
-            Exception: of the function that processes records.
+            Exception: of the function that processes records, also one of a client of its own.
         """
         try:
-            self._commit(self._stores.process(batch, self._handle))
+            self._commit(self._stores.process(batch, self._run_handle))
         except MemberStopped:
             self._leave()
             raise
         except self._transient as error:
+            if error is self._handler_error:
+                raise
             self._wait(error)
         else:
             self._errors.succeeded()
+
+    def _run_handle(self, record: Any, state: TaskState) -> object:
+        try:
+            return self._handle(record, state)
+        except ClusterUnavailable:  # of a changelog or an output
+            raise
+        except Exception as error:
+            self._handler_error = error
+            raise
 
     def _wait(self, error: Exception) -> None:
         try:

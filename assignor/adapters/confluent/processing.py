@@ -37,6 +37,10 @@ def run_tasks(
     A consumer that is not subscribed is subscribed to the topics of its topology. While the cluster
     cannot be reached, records are kept and tried again.
 
+    An exception of `handle` ends the loop, also an error of a producer or another client that it
+    uses: its record has no effect on state, and is processed again by the next call or member.
+    Catch in `handle` what may pass, or write with `state.send`, whose errors are retried.
+
     Args:
         consumer: with `"enable.auto.commit": False` and `listener=stores`.
         stores: the state of the member's tasks.
@@ -51,6 +55,7 @@ def run_tasks(
             or the consumer is of another client, `handle` is no such function, or `stop` no event.
         MemberStopped: the member cannot go on; the message says why.
         StoreError: a store cannot be used.
+        Exception: of `handle`.
     """
     check_handler(handle)
     ended = stop_event(stop)

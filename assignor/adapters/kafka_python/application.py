@@ -123,6 +123,7 @@ class StreamsApplication:
         Raises:
             MemberStopped: the member cannot go on; the message says why, and what to do.
             StoreError: a store cannot be used.
+            Exception: of `handle`; its record is processed again by the next `run`, or member.
             RuntimeError: another thread runs it, or the process was forked after it was made.
         """
         ending = signals_as_event() if stop is None else nullcontext(stop)

@@ -34,6 +34,10 @@ def run_tasks(
 
     While the cluster cannot be reached, records are kept and tried again.
 
+    An exception of `handle` ends the loop, also an error of a producer or another client that it
+    uses: its record has no effect on state, and is processed again by the next call or member.
+    Catch in `handle` what may pass, or write with `state.send`, whose errors are retried.
+
     Args:
         consumer: of `streams_consumer`, or a `KafkaConsumer` with an assignor attached and
             `enable_auto_commit=False`.
@@ -49,6 +53,7 @@ def run_tasks(
         MemberStopped: the member cannot go on; the message says why, and what to do. A dynamic one
             has left the group.
         StoreError: a store cannot be used.
+        Exception: of `handle`.
     """
     check_handler(handle)
     ended = stop_event(stop)
