@@ -28,6 +28,7 @@ _MOST: Final = 80  # characters of a value that are compared with choices
 _INT: Final = 2**31 - 1
 _FILES: Final = frozenset({"ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"})
 _HEARTBEAT: Final = ("heartbeat_interval_ms", "session_timeout_ms")
+_POLL_INTERVAL: Final = ("max_poll_interval_ms", "session_timeout_ms")
 
 FromZero = Annotated[int, 0]
 """A whole number, 0 or more, that Kafka's `int` can be."""
@@ -106,7 +107,8 @@ def split_keywords(
     Raises:
         ConfigError: a name is neither, or cannot be given; a setting of the client has a value of
             another kind, or none of those that it can have: the message names the nearest one. A
-            file is missing, or heartbeats are as rare as the session timeout.
+            file is missing, heartbeats are as rare as the session timeout, or polls have to be more
+            frequent.
     """
     own = {option.name for option in option_fields()}
     known = {*own, *client} - fixed.keys()
@@ -123,8 +125,10 @@ def split_keywords(
         if name in _FILES and value and not os.path.isfile(value):  # noqa: PTH113 no error
             raise refused(name, value, "the path of a file that exists")
     effective = {**client, **settings}
-    if why := heartbeat_problem(*((name, effective.get(name)) for name in _HEARTBEAT)):
-        raise ConfigError(why)
+    checks = ((heartbeat_problem, _HEARTBEAT), (poll_interval_problem, _POLL_INTERVAL))
+    for problem, names in checks:
+        if why := problem(*((name, effective.get(name)) for name in names)):
+            raise ConfigError(why)
     return cast("MemberKeywords", options), settings
 
 
@@ -138,6 +142,20 @@ def heartbeat_problem(interval: tuple[str, int | None], session: tuple[str, int 
     if interval_ms is None or session_ms is None or interval_ms < session_ms:
         return ""
     return f"{name}={interval_ms} is not below {limit}={session_ms}; give at most a third of it"
+
+
+def poll_interval_problem(poll: tuple[str, int | None], session: tuple[str, int | None]) -> str:
+    """Return why a member with these two settings, (name, ms), may never join, or "".
+
+    librdkafka refuses the same.
+
+    >>> poll_interval_problem(("max_poll_interval_ms", 8), ("session_timeout_ms", 9))
+    'max_poll_interval_ms=8 is below session_timeout_ms=9; give at least as much'
+    """
+    (name, poll_ms), (limit, session_ms) = poll, session
+    if poll_ms is None or session_ms is None or poll_ms >= session_ms:
+        return ""
+    return f"{name}={poll_ms} is below {limit}={session_ms}; give at least as much"
 
 
 def _check_value(name: str, value: object, kind: Any) -> None:

@@ -209,6 +209,11 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
         ({"session_timeout_ms": 2**31}, "give a whole number, 1 to 2147483647"),
         ({"session_timeout_ms": True}, "session_timeout_ms=True is refused"),
         ({"max_poll_interval_ms": 0}, "max_poll_interval_ms=0 is refused; give a whole number, 1"),
+        (
+            {"max_poll_interval_ms": 1},
+            "interval_ms=1 is below session_timeout_ms=45000; give at le",
+        ),
+        ({"session_timeout_ms": 300_001}, "max_poll_interval_ms=300000 is below session_timeout"),
         ({"max_poll_interval_ms": math.nan}, "max_poll_interval_ms=nan is refused"),
         ({"max_poll_records": 0}, "max_poll_records=0 is refused; give a whole number, 1"),
         ({"max_poll_records": -1}, "max_poll_records=-1 is refused"),
