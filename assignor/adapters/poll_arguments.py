@@ -1,8 +1,9 @@
 """Arguments of poll loops, of all clients."""
 
 import threading
+from collections.abc import Mapping
 from math import isfinite
-from numbers import Real
+from numbers import Integral, Real
 
 from assignor.config import is_deferred, refused
 
@@ -31,3 +32,19 @@ def check_timeout(name: str, value: object) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not isfinite(value) or value < 0:  # type: ignore[arg-type,operator]
         raise refused(name, value, "a number, 0 or more")
+
+
+def check_offsets(next_offsets: object) -> None:
+    """Check what `commit_next` commits; None: all records that polls returned.
+
+    Raises:
+        ConfigError: it is no mapping of partitions to offsets.
+    """
+    if next_offsets is None:
+        return
+    if not isinstance(next_offsets, Mapping):
+        raise refused("next_offsets", next_offsets, "a mapping of partitions to offsets, or None")
+    for partition, offset in next_offsets.items():
+        is_whole = isinstance(offset, Integral) and not isinstance(offset, bool)
+        if not is_whole or offset < 0:
+            raise refused(f"the offset of {partition}", offset, "a whole number, 0 or more")

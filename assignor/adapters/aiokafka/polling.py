@@ -21,15 +21,17 @@ from aiokafka.errors import (
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_timeout
+from assignor.adapters.poll_arguments import check_offsets, check_timeout
 from assignor.config import refused
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
+from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import RebalanceError
 
 _log = line_logger(__name__)
 
 POLL_MS = 1000
+_CLOSED = "this consumer is closed; make another to go on"
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
 
@@ -54,8 +56,8 @@ async def polled(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: no assignor is attached to this consumer, or `stop` is no event, or
-            `timeout_ms` no number.
+        ConfigError: no assignor is attached to this consumer, or it is not started, or `stop` is
+            no event, or `timeout_ms` no number.
         MemberStopped: the member cannot go on; the message says why, and what to do. A refused
             member leaves the group.
     """
@@ -65,6 +67,7 @@ async def polled(
     if not isinstance(stop, asyncio.Event | None):
         raise refused("stop", stop, "an asyncio.Event")
     check_timeout("timeout_ms", timeout_ms)
+    _check_started(consumer)
     ended, errors = stop or asyncio.Event(), PollErrors()
     pace = PollPace(max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS))
     failing_since_s: float | None = None
@@ -75,7 +78,7 @@ async def polled(
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms)
         except ConsumerStoppedError as error:
-            raise MemberStopped("this consumer is closed; make another to go on") from error
+            raise MemberStopped(_CLOSED) from error
         except (KafkaError, RebalanceError, OSError) as error:
             pause = errors.failed(error)
             now_s = time.monotonic()
@@ -109,7 +112,13 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
         consumer: a started `AIOKafkaConsumer`.
         next_offsets: partition -> offset of the first record that is not processed; default: all
             records that polls returned are processed.
+
+    Raises:
+        ConfigError: the consumer is not started, or `next_offsets` are no offsets.
+        MemberStopped: the consumer is stopped.
     """
+    _check_started(consumer)
+    check_offsets(next_offsets)
     if not (consumer.assignment() if next_offsets is None else next_offsets):
         return True
     try:
@@ -123,6 +132,14 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
         _log.info("not committed: %s", " ".join(str(error).split()))
         return False
     return True
+
+
+def _check_started(consumer: Any) -> None:
+    """Check that a consumer is between `start` and `stop`."""
+    if getattr(consumer, "_closed", False):
+        raise MemberStopped(_CLOSED)
+    if getattr(consumer, "_coordinator", ...) is None:
+        raise ConfigError("this consumer is not started; await consumer.start() first")
 
 
 def _patience_s(consumer: Any) -> float:

@@ -26,7 +26,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_timeout, stop_event
+from assignor.adapters.poll_arguments import check_offsets, check_timeout, stop_event
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
@@ -161,11 +161,12 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
             records that polls returned are processed.
 
     Raises:
-        ConfigError: it is a consumer of another client.
+        ConfigError: it is a consumer of another client, or `next_offsets` are no offsets.
         MemberStopped: the consumer is closed.
     """
     if getattr(consumer, "_closed", False):
         raise MemberStopped(_CLOSED)
+    check_offsets(next_offsets)
     if next_offsets is not None and not next_offsets:
         return True
     config = check_client(consumer)

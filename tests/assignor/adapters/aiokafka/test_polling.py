@@ -7,6 +7,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka import errors as kafka_errors
 
+from assignor import ConfigError
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import commit_next, polled
 from assignor.embedding import MemberStopped, RunningTasks
@@ -62,6 +63,22 @@ def test_a_closed_consumer_ends_the_loop():
 
     with pytest.raises(MemberStopped, match="this consumer is closed; make another to go on"):
         asyncio.run(run())
+
+
+def test_a_consumer_that_is_not_started_neither_polls_nor_commits():
+    async def unstarted():
+        consumer = AIOKafkaConsumer(bootstrap_servers="127.0.0.1:1", group_id="app")
+        for work in (lambda: anext(polled(consumer, assignor())), lambda: commit_next(consumer)):
+            with pytest.raises(
+                ConfigError, match=r"is not started; await consumer\.start\(\) first"
+            ):
+                await work()
+        await consumer.stop()
+        for offsets in (None, {}, {"p": 7}):
+            with pytest.raises(MemberStopped, match="this consumer is closed; make another"):
+                await commit_next(consumer, offsets)
+
+    asyncio.run(unstarted())
 
 
 def test_batches_come_through_and_errors_that_pass_are_waited_for():
@@ -168,6 +185,14 @@ def test_a_commit_that_no_broker_answers_ends_with_its_request(caplog):
 
     assert not asyncio.run(asyncio.wait_for(commit_next(Silent(), {"p": 7}), 60))
     assert "no broker has answered within request_timeout_ms" in caplog.text
+
+
+@pytest.mark.parametrize("offsets", [[1], {"p": -1}, {"p": True}, {"p": "7"}, {"p": None}, 7])
+def test_what_is_no_offset_is_not_committed(offsets):
+    consumer = Committer()
+    with pytest.raises(ConfigError, match=r"is refused; give a (mapping of|whole number, 0)"):
+        asyncio.run(commit_next(consumer, offsets))
+    assert not consumer.commits
 
 
 def test_nothing_to_commit_asks_nobody():

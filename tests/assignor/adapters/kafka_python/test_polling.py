@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from kafka import errors as kafka_errors
 
-from assignor import LeaderRefused
+from assignor import ConfigError, LeaderRefused
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
 from assignor.embedding import MemberStopped
@@ -159,6 +159,14 @@ def test_what_is_processed_is_committed_unless_the_group_went_on():
         assert not commit_next(Consumer(why), {"p": 7})
     with pytest.raises(kafka_errors.KafkaConnectionError):
         commit_next(Consumer(kafka_errors.KafkaConnectionError()), {"p": 7})
+
+
+@pytest.mark.parametrize("offsets", [[1], {"p": -1}, {"p": True}, {"p": "7"}, {"p": None}, 7])
+def test_what_is_no_offset_is_not_committed(offsets):
+    consumer = Consumer()
+    with pytest.raises(ConfigError, match=r"is refused; give a (mapping of|whole number, 0)"):
+        commit_next(consumer, offsets)
+    assert consumer.committed is None
 
 
 def test_nothing_to_commit_sends_no_request():
