@@ -63,6 +63,11 @@ class RunningTasks(TasksListener):
         with self._locked():
             return self.fresh & self.active, self.standby
 
+    @property
+    def is_working(self) -> bool:
+        """Whether this thread is in a `working` block, as a function that processes records is."""
+        return self._worker == threading.get_ident()
+
     @contextmanager
     def working(self, restored: AbstractSet[TaskId] = _NONE) -> Iterator[AbstractSet[TaskId]]:
         """Yield the active tasks to process; none is revoked until the block ends, so be brief.
@@ -85,7 +90,7 @@ class RunningTasks(TasksListener):
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Take the lock, which this thread does not have yet."""
-        if self._worker == threading.get_ident():
+        if self.is_working:
             raise RuntimeError(
                 "these tasks were used in a function that processes records of them, where the use "
                 "would wait for itself; do it once the function has returned, where poll is called"

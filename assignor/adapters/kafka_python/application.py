@@ -13,6 +13,7 @@ from assignor.adapters.kafka_python.consumer import (
     connected_consumer,
     consumer_options,
 )
+from assignor.adapters.kafka_python.port import check_may_close
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import ApplicationMemberKeywords, check_option, documented
@@ -152,7 +153,12 @@ class StreamsApplication:
         """Leave the group, and release everything; twice is once.
 
         Nothing is done in a forked process: all of that belongs to its parent.
+
+        Raises:
+            RuntimeError: this is `handle` or a listener; nothing has been closed.
         """
+        if not self._running.is_forked:
+            check_may_close(self.consumer, self.stores)
         self._dropped.detach()
         if not self._running.is_forked:
             self._resources.close()

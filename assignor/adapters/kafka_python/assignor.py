@@ -74,7 +74,7 @@ class StreamsAssignor(EmbeddedMember):
         listed = config.get("partition_assignment_strategy", [self])
         self._attach_to(consumer, group_id=group_id, listed=listed)
         if isinstance(consumer, KafkaConsumer):
-            guard_threads(consumer)
+            guard_threads(consumer, self.listener)
         followups = self._membership.followups
         keep_joins(coordinator, followups.answer_replaced, self._membership.assignor_chosen)
         make_readable(coordinator)

@@ -107,11 +107,12 @@ class StreamsConsumer(BoundedConsumer):
         """Leave the group, then close the assignor; as `KafkaConsumer.close`.
 
         Raises:
-            RuntimeError: this is a listener; nothing has been closed.
+            RuntimeError: this is a listener, or a function that processes records; nothing has been
+                closed.
         """
         if self._polling.is_forked:
             return
-        check_may_close(self)
+        check_may_close(self, self.assignor.listener)
         self._dropped.detach()
         try:
             super().close(autocommit=autocommit, timeout_ms=timeout_ms)

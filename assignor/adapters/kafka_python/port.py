@@ -24,6 +24,7 @@ from assignor.adapters.membership import (
     unusable_answer,
 )
 from assignor.adapters.threads import OneThread, runs_on_io_thread
+from assignor.embedding import RunningTasks
 from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
@@ -117,7 +118,7 @@ def _mark_joins(coordinator: Any) -> bool:
     return True
 
 
-def guard_threads(consumer: Any) -> None:
+def guard_threads(consumer: Any, listener: object) -> None:
     """Have `poll` refuse a second thread, and `poll` and `commit` a process forked since then.
 
     `close` does nothing in such a process: it would wait for a thread that is in the parent. A
@@ -139,21 +140,27 @@ def guard_threads(consumer: Any) -> None:
 
     def close(*arguments: Any, **options: Any) -> None:
         if not polling.is_forked:
-            check_may_close(consumer)
+            check_may_close(consumer, listener)
             unguarded_close(*arguments, **options)
 
     consumer._polling = polling  # noqa: SLF001 as `streams_consumer` keeps it
     consumer.poll, consumer.commit, consumer.close = poll, commit, close
 
 
-def check_may_close(consumer: Any) -> None:
-    """Check that this is not the client's I/O thread, on which listeners run.
+def check_may_close(consumer: Any, listener: object) -> None:
+    """Check that no function that processes records, and no listener calls this.
 
-    kafka-python cannot close there: it would be half closed, and stay in the group.
+    kafka-python cannot close on its I/O thread, on which listeners run: it would be half closed,
+    and stay in the group. Tasks are revoked only after the batch that is processed.
 
     Raises:
-        RuntimeError: it is.
+        RuntimeError: one of them does.
     """
+    if isinstance(listener, RunningTasks) and listener.is_working:
+        raise RuntimeError(
+            "close was called in a function that processes records, before its batch is finished; "
+            "set the event that stops the loop, or return, and call close once the loop has ended"
+        )
     if runs_on_io_thread(consumer):
         raise RuntimeError(
             "close was called in a listener, an observer or a hook, on the client's I/O thread, "

@@ -174,6 +174,19 @@ def test_a_second_thread_and_a_forked_process_may_not_run_it(tmp_path):
             thread.join()
 
 
+def test_the_function_that_processes_records_may_not_close():
+    with (
+        running_broker(BrokerConfig(topics={"words": 1})) as broker,
+        made(bootstrap_servers=broker.bootstrap_servers) as application,
+    ):
+        with application.stores.working():
+            for close in (application.close, application.consumer.close):
+                with pytest.raises(RuntimeError, match="set the event that stops the loop, or ret"):
+                    close()
+        assert not application.consumer._closed
+        application.stores.process({}, print)
+
+
 def test_queries_need_an_endpoint_and_copies_are_as_old_as_the_topics_allow():
     lowest = InternalTopicSettings(configs={"delete.retention.ms": "3600000"})
     with (
