@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping
 from math import isfinite
 from numbers import Integral, Real
+from typing import Any
 
 from assignor.config import is_deferred, refused
 
@@ -23,14 +24,14 @@ def stop_event(stop: threading.Event | None) -> threading.Event:
     return stop
 
 
-def check_timeout(name: str, value: object) -> None:
+def check_timeout(name: str, value: Any) -> None:
     """Check the timeout of each poll; kafka-python waits for ever with NaN.
 
     Raises:
         ConfigError: it is no number, below 0, or not finite.
     """
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not isfinite(value) or value < 0:  # type: ignore[arg-type,operator]
+    if not is_number or not isfinite(value) or value < 0:
         raise refused(name, value, "a number, 0 or more")
 
 

@@ -64,16 +64,12 @@ async def polled(
     assignor = attached_member(
         StreamsAssignor, assignor, consumer, getattr(consumer, "_partition_assignment_strategy", ())
     )
-    if not isinstance(stop, asyncio.Event | None):
-        raise refused("stop", stop, "an asyncio.Event")
-    check_timeout("timeout_ms", timeout_ms)
-    _check_started(consumer)
+    _check_arguments(consumer, timeout_ms, stop)
     ended, errors = stop or asyncio.Event(), PollErrors()
     pace = PollPace(max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS))
     failing_since_s: float | None = None
     while not ended.is_set() and not assignor.shutdown_requested:
-        too_long = pace.poll_begins()
-        if too_long:
+        if too_long := pace.poll_begins():
             _log.warning("%s", too_long)
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms)
@@ -132,6 +128,14 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
         _log.info("not committed: %s", " ".join(str(error).split()))
         return False
     return True
+
+
+def _check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
+    """Check what `polled` is given."""
+    if not isinstance(stop, asyncio.Event | None):
+        raise refused("stop", stop, "an asyncio.Event")
+    check_timeout("timeout_ms", timeout_ms)
+    _check_started(consumer)
 
 
 def _check_started(consumer: Any) -> None:

@@ -9,11 +9,15 @@ import threading
 from functools import partial
 
 import pytest
+from kafka import KafkaConsumer
 
 from assignor import ConfigError, RunningTasks
 from assignor.adapters.confluent import run_tasks as run_confluent
+from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.kafka_python import run_tasks as run_kafka_python
 from assignor.adapters.poll_arguments import stop_event
+from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.rebalance.groups import TOPOLOGY
 
 
 async def delayed(record, state):
@@ -93,3 +97,21 @@ def test_what_is_told_assignments_has_to_run_too():
 
     with pytest.raises(ConfigError, match="a function of a sentence, written with def"):
         RunningTasks(tell)
+
+
+@pytest.mark.loop
+def test_a_function_that_processes_records_may_not_close_the_consumer():
+    tasks = RunningTasks()
+    assignor = StreamsAssignor(TOPOLOGY, listener=tasks)
+    with running_broker(BrokerConfig(topics={"lines": 1})) as broker:
+        member = KafkaConsumer(
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id="app",
+            partition_assignment_strategy=[assignor],
+        )
+        assignor.attach(member)
+        with tasks.working(), pytest.raises(RuntimeError, match="set the event that stops the lo"):
+            member.close()
+        assert not member._closed
+        member.close()
+        assignor.close()

@@ -201,16 +201,6 @@ def test_polled_refuses_timeouts_that_would_wait_for_ever_or_are_no_number(serve
         next(polled(member, timeout_ms=timeout_ms))
 
 
-def test_a_function_that_processes_records_may_not_close_the_consumer(servers):
-    tasks = RunningTasks()
-    assignor = StreamsAssignor(TOPOLOGY, listener=tasks)
-    with consumer(servers, assignor) as member:
-        assignor.attach(member)
-        with tasks.working(), pytest.raises(RuntimeError, match="set the event that stops the lo"):
-            member.close()
-        assert not member._closed
-
-
 def test_a_consumer_of_stock_assignors_is_refused_by_polled(servers):
     with (
         consumer(servers, RoundRobinPartitionAssignor) as member,
