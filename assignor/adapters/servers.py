@@ -54,7 +54,11 @@ def parse_servers(text: str) -> tuple[str, ...]:
 
 
 def check_servers(
-    servers: Any, *, has_scheme: bool, name: str = "bootstrap_servers"
+    servers: Any,
+    *,
+    has_scheme: bool,
+    name: str = "bootstrap_servers",
+    is_text: bool = False,
 ) -> tuple[str, ...]:
     """Return the bootstrap servers of a client, checked before it tries to connect to them.
 
@@ -62,12 +66,17 @@ def check_servers(
         servers: as given: a comma-separated text, or several.
         has_scheme: whether the client drops a scheme in front, as in `PLAINTEXT://host:port`.
         name: of the setting.
+        is_text: whether the client takes a text only.
 
     Raises:
         ConfigError: they are not; the message shows the first that is no server.
     """
     given = servers.split(",") if isinstance(servers, str) else servers
-    wanted = "host:port, or a list of these"
+    wanted = "host:port, or " + (
+        "several in one text, with commas" if is_text else "a list of these"
+    )
+    if is_text and not isinstance(servers, str):
+        raise refused(name, servers, wanted)
     if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
         raise refused(name, servers, wanted)
     named = _named(given)

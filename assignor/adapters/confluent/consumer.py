@@ -25,11 +25,16 @@ from assignor.adapters.confluent.offsets import (
 )
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
 from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
-from assignor.adapters.confluent.settings import check_options, divided, with_keyword_settings
-from assignor.adapters.confluent.topics import new_assignor, subscribed_topics
+from assignor.adapters.confluent.settings import divided
+from assignor.adapters.confluent.topics import (
+    ConsumerKeywords,
+    check_options,
+    new_assignor,
+    subscribed_topics,
+    with_keyword_settings,
+)
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python import StreamsAssignor
-from assignor.adapters.membership import MemberKeywords
 from assignor.topology import Topology
 
 _poll: Final = confluent_kafka.Consumer.poll
@@ -70,7 +75,7 @@ class Consumer(CheckedReader):
         topologies: Sequence[Topology] | None = None,
         application_id: str | None = None,
         logger: logging.Logger | None = None,
-        **options: Unpack[MemberKeywords],
+        **options: Unpack[ConsumerKeywords],
     ) -> None:
         given = with_keyword_settings(config, cast("dict[str, Any]", options))
         settings = self._settings = divided(given)

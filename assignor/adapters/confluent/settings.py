@@ -4,7 +4,8 @@ The reader, librdkafka, gets everything but what the member does: it checks name
 always does. The member, kafka-python, gets identity, timeouts, connections and security.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -23,6 +24,7 @@ CommitCallback = Callable[[KafkaError | None, list[Position]], object]
 
 _SECOND_MS: Final = 1000
 _DEFAULT_AUTO_COMMIT_MS: Final = 5000
+_DEFAULT_CLIENT_ID: Final = "rdkafka"
 _FLAGS: Final = MappingProxyType(
     {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 )
@@ -42,7 +44,7 @@ _NUMBERS: Final = MappingProxyType(
         "topic.metadata.refresh.interval.ms": ("metadata_max_age_ms", 300_000),
     }
 )
-_WITH_DOTS: Final = frozenset(
+WITH_DOTS: Final = frozenset(
     {
         *_NUMBERS,
         _RESET,
@@ -54,12 +56,15 @@ _WITH_DOTS: Final = frozenset(
         "group.instance.id",
     }
 )
+"""Settings that users of other clients give with underscores."""
 _RESETS: Final = MappingProxyType(
     {
         **dict.fromkeys(("smallest", "earliest", "beginning"), OFFSET_BEGINNING),
         **dict.fromkeys(("largest", "latest", "end"), OFFSET_END),
     }
 )
+# librdkafka reads 010 as 8, and of 6_000 the 6; Python refuses thousands of digits.
+_WHOLE: Final = re.compile(r"\s*[+-]?(0|[1-9][0-9]{0,17})\s*")
 _TRIGGER_MS: Final = 300_000
 _IDLE_MS: Final = 540_000
 # Settings of the member that librdkafka, which is in no group, must not have.
@@ -121,44 +126,6 @@ class Settings:
         """The rack of this client."""
         rack: str | None = self.reader.get("client.rack")
         return rack
-
-
-def check_options(names: Iterable[str], *, application_id: str | None, group_id: str) -> None:
-    """Check that no option is a setting of librdkafka, and that the application is the group.
-
-    Raises:
-        ConfigError: a setting is given with underscores; `application_id` is unlike the group id.
-    """
-    if application_id not in {None, group_id}:
-        raise ConfigError(
-            f"application_id={shown(repr(application_id))} is unlike "
-            f"group.id={shown(repr(group_id))}; leave application_id out"
-        )
-    for name in sorted(names):
-        if (dotted := name.replace("_", ".")) in _WITH_DOTS:
-            raise ConfigError(f"{name} is no option; give {dotted!r} in the configuration")
-
-
-def with_keyword_settings(
-    config: Mapping[str, Any] | None, options: dict[str, Any]
-) -> Mapping[str, Any]:
-    """Return a configuration with the settings among keywords, whose names have dots.
-
-    confluent-kafka takes them, too: `Consumer(**config)`.
-
-    Args:
-        config: as a user gave it.
-        options: keywords; settings are removed.
-
-    Raises:
-        TypeError: there is no configuration, or it is no dict.
-    """
-    keywords = {name: options.pop(name) for name in list(options) if "." in name}
-    if config is None and keywords:
-        return keywords
-    if not isinstance(config, Mapping):
-        raise TypeError("expected configuration dict")
-    return {**config, **keywords}
 
 
 def divided(config: Mapping[str, Any]) -> Settings:
@@ -255,24 +222,19 @@ def _member_settings(config: Mapping[str, Any], group_id: str) -> dict[str, Any]
     if servers is None:
         raise refused(KafkaError._INVALID_ARG, "bootstrap.servers is missing; give host:port")
     try:
-        named = check_servers(str(servers), has_scheme=True, name=_SERVERS[0])
+        named = check_servers(servers, has_scheme=True, name=_SERVERS[0], is_text=True)
     except ConfigError as error:
         raise refused(KafkaError._INVALID_ARG, str(error)) from None
+    client_id = config.get("client.id")
     settings: dict[str, Any] = {
         "bootstrap_servers": list(named),
-        "client_id": str(config.get("client.id", "rdkafka")),
+        "client_id": str(_DEFAULT_CLIENT_ID if client_id is None else client_id),
         "group_id": group_id,
         "enable_auto_commit": False,
         "fetch_max_wait_ms": 0,
         **{name: _number(config, key, default) for key, (name, default) in _NUMBERS.items()},
     }
-    names = ("heartbeat.interval.ms", "session.timeout.ms")
-    if config.get(names[0]) is None:  # librdkafka accepts a session below its default interval
-        third = max(1, settings["session_timeout_ms"] // 3)
-        settings["heartbeat_interval_ms"] = min(settings["heartbeat_interval_ms"], third)
-    why = heartbeat_problem(*((name, settings[_NUMBERS[name][0]]) for name in names))
-    if why:
-        raise refused(KafkaError._INVALID_ARG, why)
+    _check_heartbeats(config, settings)
     settings["metadata_max_age_ms"] = max(1, settings["metadata_max_age_ms"])
     idle_ms = _number(config, "connections.max.idle.ms", 0) or _IDLE_MS
     settings["connections_max_idle_ms"] = max(idle_ms, settings["request_timeout_ms"] + 1)
@@ -282,14 +244,29 @@ def _member_settings(config: Mapping[str, Any], group_id: str) -> dict[str, Any]
     return settings | security_settings(config)
 
 
+def _check_heartbeats(config: Mapping[str, Any], settings: dict[str, Any]) -> None:
+    """Check both times; an interval that is not given becomes at most a third of the session."""
+    names = ("heartbeat.interval.ms", "session.timeout.ms")
+    session_ms = settings["session_timeout_ms"]
+    if session_ms < 1:
+        return  # librdkafka refuses it, with its range
+    if config.get(names[0]) is None:  # librdkafka accepts a session below its default interval
+        if session_ms == 1:
+            why = f"{names[1]}=1 leaves no time for a heartbeat; give 2 or more"
+            raise refused(KafkaError._INVALID_ARG, why)
+        third = max(1, session_ms // 3)
+        settings["heartbeat_interval_ms"] = min(settings["heartbeat_interval_ms"], third)
+    why = heartbeat_problem(*((name, settings[_NUMBERS[name][0]]) for name in names))
+    if why:
+        raise refused(KafkaError._INVALID_ARG, why)
+
+
 def _number(config: Mapping[str, Any], name: str, default: int) -> int:
     value = config.get(name, default)
-    try:
-        return int(str(value))
-    except ValueError:
-        raise refused(
-            KafkaError._INVALID_ARG, f"{name} is {shown(repr(value))}; give a whole number"
-        ) from None
+    if not _WHOLE.fullmatch(str(value)):
+        why = f"{name} is {shown(repr(value))}; give a whole number"
+        raise refused(KafkaError._INVALID_ARG, why)
+    return int(str(value))
 
 
 def _flag(config: Mapping[str, Any], name: str) -> bool:

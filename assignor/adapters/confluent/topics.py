@@ -1,19 +1,85 @@
-"""The topology of a consumer: its assignor, and the topics that it subscribes to."""
+"""What a consumer is called with: its settings, options, topology, and topics."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypedDict
 
 from confluent_kafka import KafkaError
 
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.events import Mailbox
 from assignor.adapters.confluent.handover import DeferredListener
-from assignor.adapters.confluent.settings import Settings, rebalance_protocol
+from assignor.adapters.confluent.settings import (
+    WITH_DOTS,
+    CommitCallback,
+    Settings,
+    rebalance_protocol,
+)
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import MemberKeywords, member_options
+from assignor.errors import ConfigError
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
 from encoding import shown
+
+
+class SettingKeywords(TypedDict, total=False):
+    """Settings of confluent-kafka that can be keywords of a call: those whose names have no dot."""
+
+    acks: str | int
+    debug: str
+    error_cb: Callable[[KafkaError], object]
+    log_level: str | int
+    oauth_cb: Callable[[str], tuple[Any, ...]]
+    on_commit: CommitCallback
+    partitioner: str
+    retries: str | int
+    stats_cb: Callable[[str], object]
+    throttle_cb: Callable[[Any], object]
+
+
+class ConsumerKeywords(MemberKeywords, SettingKeywords, total=False):
+    """Keywords of `Consumer`: options of the member, and settings of the client."""
+
+
+def check_options(names: Iterable[str], *, application_id: str | None, group_id: str) -> None:
+    """Check that no option is a setting of librdkafka, and that the application is the group.
+
+    Raises:
+        ConfigError: a setting is given with underscores; `application_id` is unlike the group id.
+    """
+    if application_id not in {None, group_id}:
+        raise ConfigError(
+            f"application_id={shown(repr(application_id))} is unlike "
+            f"group.id={shown(repr(group_id))}; leave application_id out"
+        )
+    for name in sorted(names):
+        if (dotted := name.replace("_", ".")) in WITH_DOTS:
+            raise ConfigError(f"{name} is no option; give {dotted!r} in the configuration")
+
+
+def with_keyword_settings(
+    config: Mapping[str, Any] | None, options: dict[str, Any]
+) -> Mapping[str, Any]:
+    """Return a configuration with the settings among keywords.
+
+    confluent-kafka takes them, too: `Consumer(**config)`. Names with a dot are settings, and those
+    of `SettingKeywords`.
+
+    Args:
+        config: as a user gave it.
+        options: keywords; settings are removed.
+
+    Raises:
+        TypeError: there is no configuration, or it is no dict.
+    """
+    dotless = SettingKeywords.__annotations__
+    given = [name for name in options if "." in name or name in dotless]
+    keywords = {name: options.pop(name) for name in given}
+    if config is None and keywords:
+        return keywords
+    if not isinstance(config, Mapping):
+        raise TypeError("expected configuration dict")
+    return {**config, **keywords}
 
 
 def new_assignor(

@@ -14,7 +14,9 @@ from confluent_kafka import (
 from assignor import TasksListener
 from assignor.adapters.confluent import Consumer
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
+from assignor.adapters.confluent.topics import SettingKeywords
 from assignor.adapters.kafka_python import streams_consumer
+from assignor.adapters.membership import option_fields
 from assignor.errors import ConfigError
 from tests.assignor.adapters.confluent.harness import TOPOLOGY, refusal
 
@@ -86,10 +88,20 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
     [
         ({"bootstrap.servers": ""}, "bootstrap.servers is missing"),
         (
-            {"session.timeout.ms": 3000},
+            {"session.timeout.ms": 3000, "heartbeat.interval.ms": 3000},
             "heartbeat.interval.ms=3000 is not below session.timeout.ms=3000; give at most a third",
         ),
-        ({"bootstrap.servers": ","}, "bootstrap.servers=',' is refused; give host:port"),
+        (
+            {"session.timeout.ms": 1},
+            "session.timeout.ms=1 leaves no time for a heartbeat; give 2 or more",
+        ),
+        *(
+            (
+                {"bootstrap.servers": given},
+                f"bootstrap.servers={given!r} is refused; give host:port, or several in one text",
+            )
+            for given in (",", ["127.0.0.1:9092"], ("a:1", "b:2"))
+        ),
         ({"bootstrap.servers": "a:1,b:99999"}, "bootstrap.servers='b:99999' is refused"),
         ({"group.protocol": "consumer"}, "group.protocol='consumer' is not supported"),
         ({"group.protocol.type": "connect"}, "group.protocol.type='connect' is not supported"),
@@ -101,7 +113,10 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
         ),
         ({"default.topic.config": None}, "default.topic.config is None; give a dict of settings"),
         ({"session.timeout.ms": 1.5}, "session.timeout.ms is 1.5; give a whole number"),
-        ({"session.timeout.ms": "soon"}, "session.timeout.ms is 'soon'; give a whole number"),
+        *(
+            ({"session.timeout.ms": text}, f"session.timeout.ms is {text!r}; give a whole number")
+            for text in ("soon", "6_000", "06000", "\u0666000", "9" * 19)
+        ),
         ({"partition.assignment.strategy": "sticky"}, "'sticky' is unknown"),
         ({"partition.assignment.strategy": "range,cooperative-sticky"}, "mixes eager and"),
         ({"security.protocol": "tls"}, "'tls' is unknown; choose from plaintext, ssl"),
@@ -125,6 +140,8 @@ def test_what_the_member_cannot_do_is_refused_by_name(more, why):
         {"auto.offset.reset": "none"},
         {"on_commit": 5},
         {"fetch.min.bytes": "many"},
+        {"session.timeout.ms": 0},
+        {"session.timeout.ms": -1, "heartbeat.interval.ms": 5},
         *(
             {name: value}
             for name in ("enable.auto.commit", "enable.auto.offset.store")
@@ -219,6 +236,41 @@ def test_settings_may_be_keywords_as_in_confluent_kafka():
             assert consumer._settings == divided(BASE)
     with pytest.raises(TypeError, match="expected configuration dict"):
         Consumer([], **BASE, topology=TOPOLOGY)
+
+
+def ignored(*_):
+    """A callback."""
+
+
+def test_settings_without_a_dot_are_keywords_and_wrong_options_are_no_settings():
+    dotless = {
+        "debug": "plugin",
+        "error_cb": ignored,
+        "log_level": 0,
+        "on_commit": ignored,
+        "retries": 1,
+        "stats_cb": ignored,
+        "throttle_cb": ignored,
+    }
+    with Consumer(**BASE, **dotless, topology=TOPOLOGY, num_standby_replicas=1) as consumer:
+        assert consumer._settings == divided(BASE | dotless)
+        assert consumer.assignor._options.settings == {"num_standby_replicas": 1}
+    for wrong, hint in (("num_standby_replica", "num_standby_replicas"), ("listner", "listener")):
+        with pytest.raises(ConfigError, match=f"unknown setting {wrong}; did you mean {hint}"):
+            Consumer(**BASE, **dotless, topology=TOPOLOGY, **{wrong: 1})
+
+
+def test_every_setting_without_a_dot_is_one_of_confluent_kafka_and_no_option():
+    names = {*SettingKeywords.__annotations__}
+    assert names.isdisjoint(option.name for option in option_fields())
+    # With `oauth_cb`, confluent-kafka waits for a token.
+    values = {name: ignored if "_c" in name else 0 for name in names - {"oauth_cb"}}
+    values |= {"debug": "plugin", "partitioner": "random"}
+    confluent_kafka.Consumer(BASE | values).close()
+
+
+def test_a_client_id_of_none_is_librdkafkas_own():
+    assert divided(BASE | {"client.id": None}).member["client_id"] == "rdkafka"
 
 
 def test_options_of_the_assignor_are_checked(tmp_path):
