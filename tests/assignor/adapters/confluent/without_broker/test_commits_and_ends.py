@@ -1,5 +1,6 @@
 """Parts of the consumer alone, without a broker: commits, lost partitions, pauses, the end."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
 
 from assignor import Topology
 from assignor.adapters.confluent.commits import Commits
+from assignor.adapters.confluent.committer import Commit, Committer, _request
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
 from assignor.adapters.confluent.member import ConfluentMember
 from assignor.adapters.confluent.processing import _pause, run_tasks
@@ -72,6 +74,88 @@ def test_nothing_is_committed_later_of_lost_partitions(mailbox, commits, change,
     assert left == [Position(*FIRST)]
     assert newer(commits) == [(1, 7)]
     assert (serving.read, serving.owned) == (frozenset(), frozenset())
+
+
+def test_what_is_stored_of_partitions_that_are_given_up_is_committed_once(mailbox, commits):
+    serving = Serving(SETTINGS, mailbox, commits, lambda: False)
+    serving.read = frozenset({FIRST, SECOND})
+    with serving.removing(None, [FIRST]):
+        assert newer(commits) == [(0, 5), (1, 7)]
+    [commit] = commits.committer._waiting
+    assert commit.offsets == [Position(*FIRST, 5)]
+    assert newer(commits) == [(1, 7)]
+    assert serving.read == {SECOND}
+
+
+@pytest.mark.parametrize(
+    ("generation", "sent"),
+    [
+        (SimpleNamespace(generation_id=3, member_id="m"), (3, "m", "static")),
+        (None, (-1, "", None)),
+    ],
+)
+def test_a_static_member_commits_with_its_instance_id(generation, sent):
+    coordinator = SimpleNamespace(group_id="g", group_instance_id="static")
+    request = _request(coordinator, generation, {FIRST: Position(*FIRST, 5)})
+    found = (request.generation_id_or_member_epoch, request.member_id, request.group_instance_id)
+    assert found == sent
+
+
+@pytest.fixture
+def sending():
+    """Return a committer, the deadlines of its requests, and a function that sends them."""
+    committer, deadlines, calls = Committer(), [], []
+
+    async def committed(coordinator, offsets, deadline_s):
+        deadlines.append(deadline_s)
+        return {}
+
+    committer._committed = committed
+    manager = SimpleNamespace(call_soon=lambda *call: calls.append(call))
+    committer.connect(SimpleNamespace(_coordinator=SimpleNamespace(_manager=manager)))
+
+    def send():
+        [(call, consumer)] = calls
+        asyncio.run(call(consumer))
+
+    return committer, deadlines, send
+
+
+def submitted(committer, *deadlines):
+    made = [
+        Commit(offsets=[Position(*FIRST, 5)], deadline_s=each, finished=lambda _: None)
+        for each in deadlines
+    ]
+    for commit in made:
+        committer.submit(commit)
+    return made
+
+
+def test_commits_that_are_sent_together_have_the_time_of_the_latest(sending):
+    committer, deadlines, send = sending
+    made = submitted(committer, 7.0, 9.0, 8.0)
+    send()
+    assert deadlines == [9.0]
+    assert all(commit.ended.is_set() for commit in made)
+    assert (committer.submitted, committer.ended) == (3, 3)
+
+
+def test_a_late_commit_that_is_being_sent_does_not_expire(sending):
+    committer, _, send = sending
+    [commit] = submitted(committer, 0.0)
+    committer.expire()
+    assert not commit.ended.is_set()
+    send()
+    assert commit.ended.is_set()
+    assert commit.error is None
+
+
+def test_a_late_commit_without_a_connection_expires():
+    committer = Committer()
+    late, early = submitted(committer, 0.0, float("inf"))
+    committer.expire()
+    assert late.error.code() == KafkaError._WAIT_COORD
+    assert not early.ended.is_set()
 
 
 @pytest.mark.parametrize(
