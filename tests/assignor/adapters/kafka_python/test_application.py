@@ -3,6 +3,7 @@
 import inspect
 import os
 import pydoc
+import signal
 import threading
 
 import pytest
@@ -19,6 +20,7 @@ from assignor import (
     TopologyError,
 )
 from assignor.adapters.kafka_python import StreamsApplication, streams_consumer
+from assignor.adapters.kafka_python.application import signals_as_event
 from system_tests.broker import BrokerConfig, running_broker
 
 NOWHERE = "127.0.0.1:1"
@@ -137,6 +139,22 @@ def test_deserialisers_are_for_the_input_and_not_for_changelogs():
         write("b")
         # Restored from the changelog.
         assert run(b=4) == {"a": 4, "b": 4}
+
+
+def test_the_second_signal_ends_an_application_at_once():
+    numbers, ends = (signal.SIGTERM, signal.SIGINT), []
+    before = {each: signal.signal(each, lambda *_: ends.append(None)) for each in numbers}
+    try:
+        for number in numbers:
+            with signals_as_event() as event:
+                signal.raise_signal(number)
+                assert event.is_set()
+                assert ends == []
+                signal.raise_signal(number)
+                assert ends.pop() is None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

@@ -3,12 +3,15 @@
 import logging
 import time
 from contextlib import closing, suppress
+from types import SimpleNamespace
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaConnectionError
 
 from assignor import ConfigError
 from assignor.adapters.kafka_python import KafkaChangelogs
+from assignor.adapters.kafka_python.changelogs import ChangelogReader
 from assignor.adapters.kafka_python.settings import ChangelogSettings, ConsumerSettings
 from assignor.embedding import ClusterUnavailable, NewRecord
 from assignor.embedding.state_stores.records import Owner, owned_record
@@ -164,6 +167,60 @@ def test_a_cluster_that_is_gone_is_one_sentence():
 def test_a_setting_that_no_client_has_is_refused():
     with pytest.raises(ConfigError, match="boostrap_servers"):
         KafkaChangelogs(boostrap_servers="127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["acks", "enable_idempotence", "key_serializer", "partitioner", "transactional_id"],
+)
+def test_settings_that_decide_how_state_is_written_are_refused(name):
+    with pytest.raises(ConfigError, match=name):
+        KafkaChangelogs(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=1, **{name: None})
+
+
+class Unready:
+    """A consumer of a changelog whose first offsets cannot be read."""
+
+    def __init__(self):
+        self.assigned, self.positions, self.asked = set(), {}, 0
+        self._cluster = SimpleNamespace(topic_id=lambda _: None)
+
+    def assignment(self):
+        return self.assigned
+
+    def assign(self, partitions):
+        self.assigned = set(partitions)
+
+    def unsubscribe(self):
+        self.assigned = set()
+
+    def partitions_for_topic(self, _topic):
+        return {0}
+
+    def beginning_offsets(self, partitions):
+        self.asked += 1
+        if self.asked == 1:
+            raise KafkaConnectionError
+        return dict.fromkeys(partitions, 3)
+
+    def end_offsets(self, partitions):
+        return dict.fromkeys(partitions, 9)
+
+    def seek(self, partition, offset):
+        self.positions[partition] = offset
+
+    def poll(self, timeout_ms):
+        return {}
+
+
+def test_a_changelog_whose_offsets_could_not_be_read_is_begun_by_the_next_read():
+    reader = object.__new__(ChangelogReader)
+    reader._consumer, reader._ids = Unready(), {}
+    [store, _] = replicas()
+    with pytest.raises(KafkaConnectionError):
+        reader.read([store])
+    reader.read([store])
+    assert reader._consumer.positions == {store.changelog: 3}
 
 
 def test_a_missing_output_topic_is_named_soon(changelogs):

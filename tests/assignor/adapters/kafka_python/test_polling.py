@@ -88,6 +88,14 @@ def test_other_errors_are_waited_for_and_polled_again(error):
     assert consumer.results == []
 
 
+def test_a_poll_that_succeeds_ends_the_growth_of_the_pauses():
+    gone, pauses = kafka_errors.KafkaConnectionError(), []
+    stop = SimpleNamespace(is_set=lambda: len(pauses) == 4, wait=pauses.append)
+    consumer = Consumer(gone, gone, {}, gone, gone)
+    assert list(polled(consumer, assignor(), stop=stop)) == [{}]
+    assert pauses == [0.1, 0.2, 0.1, 0.2]
+
+
 def test_an_application_error_is_not_swallowed():
     with pytest.raises(ZeroDivisionError):
         list(polled(Consumer(ZeroDivisionError()), assignor()))

@@ -2,12 +2,15 @@
 
 import threading
 from contextlib import closing, suppress
+from types import SimpleNamespace
 
 import pytest
 from kafka import KafkaProducer
+from kafka.errors import InvalidRecordError
 
 from assignor import JSON, TEXT, DictStore, TaskId, Topology
 from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
+from assignor.adapters.kafka_python.producing import ReplacedProducer
 from assignor.embedding import ClusterUnavailable, MemberStopped, StoreNotHeld
 from assignor.embedding.state_stores.records import COMMIT_KEY, OWNER_KEY, Owner, owned_record
 from encoding import TopicPartition
@@ -83,6 +86,39 @@ def test_records_that_a_failed_producer_drops_are_not_taken_for_written(broker, 
     with pytest.raises(ClusterUnavailable, match="topic out"):
         changelogs.flush()
     changelogs.flush()
+
+
+class Sent:
+    """What a producer returns for a record; it fails when it is asked to."""
+
+    def add_errback(self, note):
+        self.note = note
+
+    def fail(self):
+        self.note(InvalidRecordError())
+
+    def get(self, _timeout_s):
+        raise InvalidRecordError
+
+
+def test_the_first_record_that_failed_is_named_and_not_those_that_failed_with_it(monkeypatch):
+    sent = []
+
+    def send(*_, **__):
+        sent.append(Sent())
+        return sent[-1]
+
+    def connect(self):
+        self._producer = SimpleNamespace(send=send, close=lambda **_: None)
+
+    monkeypatch.setattr(ReplacedProducer, "_connect", connect)
+    producer = ReplacedProducer({})
+    for topic in ("dropped", "refused"):
+        producer.send(topic, b"key", b"value", None)
+    for each in reversed(sent):
+        each.fail()
+    with pytest.raises(ClusterUnavailable, match="topic refused cannot be written"):
+        producer.flush()
 
 
 @pytest.mark.parametrize(
