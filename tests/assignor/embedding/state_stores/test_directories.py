@@ -46,6 +46,21 @@ def test_members_of_one_process_hand_a_task_over_in_the_directory_that_they_shar
     assert not (tmp_path / "shared/0_0").exists()
 
 
+def test_a_copy_that_another_member_of_the_process_has_opened_is_reported_by_that_one(member):
+    first, second = member("shared"), member("shared")
+    first.assign()
+    first.finish()
+    first.revoke()
+    first.stores.on_tasks_assigned({}, {})
+    first.stores.process({}, first.count)
+    assert set(first.stores.task_offsets()) == {TASK}
+    second.assign()
+    second.finish()
+    first.stores.process({}, first.count)
+    assert first.stores.task_offsets() == {}
+    assert set(second.stores.task_offsets()) == {TASK}
+
+
 def test_a_task_directory_that_cannot_be_made_or_emptied_is_one_sentence(member, tmp_path):
     owner = member()
     (tmp_path / "one/0_0").write_text("a file")

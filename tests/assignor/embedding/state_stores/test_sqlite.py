@@ -4,6 +4,7 @@ import os
 import resource
 import sqlite3
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -47,6 +48,20 @@ def test_many_entries_are_read_page_by_page(table):
     table.apply(entries, AT)
     assert dict(table.items()) == entries
     assert len(list(table.items(b"00"))) == 1000
+
+
+def test_threads_read_a_file_in_turn(path):
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        connection, held = table._connection, []
+
+        def execute(*query):
+            held.append(table._lock.locked())
+            return connection.execute(*query)
+
+        table._connection = SimpleNamespace(execute=execute, close=connection.close)
+        table.get(b"one")
+        assert list(table.items()) == []
+        assert held == [True, True]
 
 
 def test_deleted_keys_are_gone_and_an_empty_value_is_a_value(table):
