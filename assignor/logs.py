@@ -10,6 +10,7 @@ LINE_LIMIT: Final = 4000
 """Most characters of a log line."""
 
 _TRACEBACK: Final = logging.Formatter()
+_NO_OUTPUT: Final = logging.NullHandler()
 
 
 def line_logger(name: str) -> logging.Logger:
@@ -24,6 +25,11 @@ def line_logger(name: str) -> logging.Logger:
     logger = logging.getLogger(name)
     logger.addFilter(_made_a_line)
     return logger
+
+
+def drop_unhandled_records() -> None:
+    """Let records that no handler takes be dropped, instead of printed to stderr."""
+    logging.getLogger(__name__.partition(".")[0]).addHandler(_NO_OUTPUT)
 
 
 def _made_a_line(record: logging.LogRecord) -> bool:

@@ -6,7 +6,6 @@ exit status. Every failure is reported in one sentence (`exit_status.py`).
 """
 
 import importlib
-import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,8 +17,8 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from assignor.cli.toolkit.exit_status import EnvironmentFailed, end
 from assignor.cli.toolkit.extras import missing_extra
+from assignor.logs import drop_unhandled_records
 
-_NO_OUTPUT = logging.NullHandler()
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 _STATUS = {
     0: "success",
@@ -122,7 +121,7 @@ class LazyGroup(Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Invoke a subcommand; its output says all, so that log records are not printed, too."""
-        logging.getLogger("assignor").addHandler(_NO_OUTPUT)
+        drop_unhandled_records()
         return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -221,16 +221,7 @@ def _columns(numbers: Numbers, codes: _Ints, warnings: tuple[str, ...]) -> dict[
     if gone:
         warnings = (*warnings, f"clients report {gone} tasks that do not exist")
     runs, active = runs[active >= 0], active[active >= 0]
-    owner = np.full(len(codes), NOBODY, dtype=np.int64)
-    owner[active] = runs
-    if int((owner != NOBODY).sum()) < len(active):
-        twice = active[np.argsort(active, kind="stable")]
-        task = twice[:-1][twice[1:] == twice[:-1]][0]
-        first, second = sorted(names[order[client]] for client in runs[active == task][:2])
-        raise ProblemError(
-            f"task {_task(int(codes[task]))} is active on {shown(first)} and on {shown(second)}; "
-            "a task runs on one client"
-        )
+    owner = _owners(codes, active, runs, [names[place] for place in order])
     lags = np.array(numbers.lags, dtype=np.int64)[copies >= 0]
     holds, copies = holds[copies >= 0], copies[copies >= 0]
     is_running = np.flatnonzero(lags == LAG_RUNNING)
@@ -259,6 +250,31 @@ def _columns(numbers: Numbers, codes: _Ints, warnings: tuple[str, ...]) -> dict[
         "copy_client": holds[by_task],
         "copy_lag": lags[by_task],
     }
+
+
+def _owners(codes: _Ints, active: _Ints, runs: _Ints, names: Sequence[str]) -> _Ints:
+    """The client of each task that runs, or NOBODY.
+
+    Args:
+        codes: of the tasks.
+        active: int [A], places of tasks that run.
+        runs: int [A], the client that runs each.
+        names: of the clients.
+
+    Raises:
+        ProblemError: a task runs on two clients.
+    """
+    owner = np.full(len(codes), NOBODY, dtype=np.int64)
+    owner[active] = runs
+    if int((owner != NOBODY).sum()) < len(active):
+        twice = active[np.argsort(active, kind="stable")]
+        task = twice[:-1][twice[1:] == twice[:-1]][0]
+        first, second = sorted(names[client] for client in runs[active == task][:2])
+        raise ProblemError(
+            f"task {_task(int(codes[task]))} is active on {shown(first)} and on {shown(second)}; "
+            "a task runs on one client"
+        )
+    return owner
 
 
 def _places(codes: _Ints, wanted: _Ints) -> _Ints:

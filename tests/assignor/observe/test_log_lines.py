@@ -178,7 +178,7 @@ def test_every_module_logs_by_such_a_logger():
 def test_a_program_without_logging_sees_warnings_and_a_command_prints_its_output_alone(
     began, printed
 ):
-    program = f"{began}import assignor, logging\nlogging.getLogger('assignor.x').warning('lost')"
+    program = f"{began}import assignor, logging\nlogging.getLogger('assignor.logs').warning('lost')"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
