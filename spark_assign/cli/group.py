@@ -55,7 +55,8 @@ PROGRAM group --in state/ --out plan/ --config num.standby.replicas=1
 PROGRAM group --in state/ --out plan/ --strategy sticky --cores 2
 PROGRAM group --in groups.jsonl --name orders --out plan/ --format json
 PROGRAM group --store plans/ --name word-count --out plan/
-spark-submit --py-files job/packages.zip job/run.py group --in hdfs:///state --out hdfs:///plan
+spark-submit --py-files job/packages.zip job/run.py group \\
+    --in hdfs:///state --out hdfs:///plan
 """
 _EXITS = {
     1: "with --on-error reject: rows were rejected",
