@@ -15,7 +15,7 @@ TOPOLOGY = Topology().add_source("lines", topics=["lines"])
 MEMBERS = 3
 SETTLED = 2 * MEMBERS  # generations in which a group has settled, at most
 LIMIT_S = 120
-GROUPS, LASTING_S = 10, 2.0
+GROUPS, LASTING_S, SHORT_MS = 20, 3.0, 6_000
 
 
 class Last(RebalanceHook):
@@ -27,13 +27,13 @@ class Last(RebalanceHook):
         self.generation, self.tasks = end.generation, len(end.active_tasks)
 
 
-def run(servers, hook, stop, timeout_ms):
+def run(servers, hook, stop, *, timeout_ms, session_ms):
     with streams_consumer(
         TOPOLOGY,
         group_id="app",
         bootstrap_servers=servers,
         hooks=[hook],
-        session_timeout_ms=60_000,
+        session_timeout_ms=session_ms,
         heartbeat_interval_ms=100,
     ) as consumer:
         while not stop.is_set():
@@ -41,12 +41,13 @@ def run(servers, hook, stop, timeout_ms):
             stop.wait(0.01)
 
 
-def generations(timeout_ms, is_over):
+def generations(timeout_ms, is_over, *, session_ms=60_000):
     """The generations of members that poll with this timeout, at the moment when it is over."""
+    times = {"timeout_ms": timeout_ms, "session_ms": session_ms}
     hooks, stop = [Last() for _ in range(MEMBERS)], threading.Event()
     with running_broker(BrokerConfig(topics={"lines": 2 * MEMBERS})) as broker:
         threads = [
-            threading.Thread(target=run, args=(broker.bootstrap_servers, hook, stop, timeout_ms))
+            threading.Thread(target=run, args=(broker.bootstrap_servers, hook, stop), kwargs=times)
             for hook in hooks
         ]
         for thread in threads:
@@ -65,14 +66,14 @@ def are_settled(hooks):
     return len({hook.generation for hook in hooks}) == 1 and all(h.tasks == 2 for h in hooks)
 
 
-def joined_often_or_settled():
-    """A condition: there were many generations, or one has lasted for longer than a join takes."""
+def joined_often_or_waits():
+    """A condition: there were many generations, or none for longer than a join takes."""
     since = {}
 
     def is_over(hooks):
-        settled_s = since.setdefault(tuple(h.generation for h in hooks), time.monotonic())
-        lasts = are_settled(hooks) and time.monotonic() - settled_s > LASTING_S
-        return lasts or max(hook.generation for hook in hooks) > SETTLED
+        seen_s = since.setdefault(tuple(h.generation for h in hooks), time.monotonic())
+        waits = time.monotonic() - seen_s > LASTING_S
+        return waits or max(hook.generation for hook in hooks) > SETTLED
 
     return is_over
 
@@ -87,8 +88,10 @@ def test_a_group_settles_whatever_the_timeout_of_polls_is(timeout_ms):
 def test_without_the_kept_answer_short_polls_join_again_and_again(monkeypatch):
     """The defect of the client that `attach` works around: if this ends, so can the workaround."""
     monkeypatch.setattr(kafka_assignor, "keep_joins", lambda *_: None)
-    # Now and then a group settles by luck.
-    found = (max(generations(0, joined_often_or_settled())) for _ in range(GROUPS))
+    # Now and then a group settles by luck, or waits until the session of a lost join is over.
+    found = (
+        max(generations(0, joined_often_or_waits(), session_ms=SHORT_MS)) for _ in range(GROUPS)
+    )
     assert any(generation > SETTLED for generation in found)
 
 
