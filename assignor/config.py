@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import inf
 from pathlib import Path
+from types import FunctionType, MethodType
 from typing import Any
 
 from assignor.errors import ConfigError
@@ -143,20 +144,24 @@ def takes(value: object, count: int) -> bool:
     if not callable(value) or is_deferred(value):
         return False
     try:
-        inspect.signature(value).bind(*range(count))
+        signature = inspect.signature(value, follow_wrapped=False)
+    except (TypeError, ValueError):  # a function of C, or a mock, that does not tell its parameters
+        return True
+    try:
+        signature.bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # a function of C that does not tell its parameters
-        return True
     return True
 
 
 def is_deferred(value: object) -> bool:
     """Return whether a call of a value returns a coroutine or a generator, and runs nothing yet."""
-    while isinstance(value, partial):
+    while type(value) is partial:  # subclasses may run what they are given
         value = value.func
     kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    return any(is_kind(each) for each in (value, type(value).__call__) for is_kind in kinds)
+    # `inspect` asks objects that look like functions, as those of `unittest.mock` do, for flags.
+    bodies = [b for b in (value, type(value).__call__) if type(b) in {FunctionType, MethodType}]
+    return any(is_kind(body) for body in bodies for is_kind in kinds)
 
 
 def check_handler(handle: object) -> None:
@@ -175,6 +180,8 @@ def check_has_run(result: object) -> None:
     Raises:
         ConfigError: it is a coroutine or a generator, which was closed: its body has not run.
     """
+    if result is None:
+        return
     if isinstance(result, Coroutine | Generator):
         result.close()
     elif not isinstance(result, AsyncGenerator):

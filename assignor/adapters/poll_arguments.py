@@ -35,8 +35,12 @@ def check_timeout(name: str, value: Any) -> None:
         raise refused(name, value, "a number, 0 or more")
 
 
-def check_offsets(next_offsets: object) -> None:
+def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:
     """Check what `commit_next` commits; None: all records that polls returned.
+
+    Args:
+        next_offsets: as a user gave them.
+        with_metadata: whether the client takes pairs of an offset and its metadata, too.
 
     Raises:
         ConfigError: it is no mapping of partitions to offsets.
@@ -45,7 +49,9 @@ def check_offsets(next_offsets: object) -> None:
         return
     if not isinstance(next_offsets, Mapping):
         raise refused("next_offsets", next_offsets, "a mapping of partitions to offsets, or None")
-    for partition, offset in next_offsets.items():
+    for partition, given in next_offsets.items():
+        is_pair = with_metadata and isinstance(given, tuple) and len(given) > 0
+        offset = given[0] if is_pair else given
         is_whole = isinstance(offset, Integral) and not isinstance(offset, bool)
         if not is_whole or offset < 0:
             raise refused(f"the offset of {partition}", offset, "a whole number, 0 or more")

@@ -165,7 +165,7 @@ def small_note(groups: Groups, *, cores: int) -> str | None:
         return None
     command = f"assignor assign --problem FILE --format json --workers {cores}"
     return (
-        f"{groups.path} has {size / (1 << 20):.1f} MB; on one machine, below about "
+        f"{groups.path} has {max(size / (1 << 20), 0.1):.1f} MB; on one machine, below about "
         f"{SMALL_BYTES >> 20} MB, `{command}` is faster (docs/spark.md)"
     )
 

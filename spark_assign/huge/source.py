@@ -1,5 +1,6 @@
 """Read one huge group as rows of tasks and clients, from any input."""
 
+import json
 from collections.abc import Iterator
 from functools import partial
 
@@ -27,6 +28,7 @@ from spark_assign.tables import (
     fitted,
     group_batch,
     guarded,
+    name_key,
     read_groups,
 )
 from spark_assign.workers import Batches
@@ -89,7 +91,7 @@ def _of_group(rows: DataFrame, name: str | None, *, what: str) -> DataFrame:
     Raises:
         BadTable: it has no rows of this group, or of several groups if none is named.
     """
-    if "name" not in rows.columns:
+    if name_key(rows.sparkSession)("name") not in map(name_key(rows.sparkSession), rows.columns):
         if name is not None:
             raise BadTable(f"{what} has no column name: it holds one group; leave out --name")
         return rows
@@ -158,15 +160,16 @@ def nested_groups(
         return groups.frame
 
     keep, what = groups.keep, groups.path
+    # As it is, and as JSON may have it.
+    wanted = only or ""
+    texts = wanted.encode("utf-8", "surrogateescape"), json.dumps(wanted)[1:-1].encode()
 
     def problems(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row, line in enumerate(batch.column("value").cast(pa.binary()).to_pylist()):
                 read = guarded("", partial(_problem, line or b"", settings))
                 if isinstance(read, Reject):
-                    if only is not None and only.encode("utf-8", "surrogateescape") not in (
-                        line or b""
-                    ):
+                    if only is not None and not any(text in (line or b"") for text in texts):
                         continue
                     raise BadTable(_unread(read, line or b"", what))
                 kept = batch.select(keep).slice(row, 1).columns

@@ -100,14 +100,24 @@ class Files:
         return bool(self._fs.exists(self._path(path)))
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Whether a path is a directory, or lies in it; a glob counts up to its first wildcard."""
-        fixed = re.split(r"[\[{}*?]", path, maxsplit=1)[0] or "."
+        """Whether a path is a directory, or lies in it; a glob is the directory that it is in."""
+        fixed, *rest = re.split(r"[\[{}*?]", path, maxsplit=1)
+        if rest:
+            above, slash, _ = fixed.rpartition("/")
+            fixed = above or slash or "."
         inner, outer = (self._whole(each) for each in (fixed, folder))
         return f"{inner}/".startswith(f"{outer}/")
 
     def _whole(self, path: str) -> str:
-        uri = self._fs.makeQualified(self._path(path)).toUri().normalize()
+        # Of its own file system: input and output may lie on two.
+        uri = self._file_system(path).makeQualified(self._path(path)).toUri().normalize()
         return f"{uri.getScheme()}://{uri.getAuthority() or ''}{uri.getPath()}".rstrip("/")
+
+    @_named
+    def is_empty(self, path: str) -> bool:
+        """Whether a path is a directory without anything in it."""
+        status = self._fs.getFileStatus(self._path(path))
+        return bool(status.isDirectory()) and not len(self._fs.listStatus(self._path(path)))
 
     @_named
     def make(self, path: str) -> None:

@@ -10,6 +10,7 @@ Readers of Spark and Arrow skip names that start with `_`; rejects and summaries
 
 import json
 import os
+import re
 import socket
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,7 +82,8 @@ def staged(
             appeared when the block ends (then the temporary directory stays, complete), or a
             running job of this machine is writing it.
     """
-    if out and out.rstrip("/").rpartition("/")[2].rpartition(":")[2] in {"", ".", ".."}:
+    below = re.sub(r"^[A-Za-z][\w+.-]*:(//[^/]*)?", "", out)
+    if out and below.rstrip("/").rpartition("/")[2] in {"", ".", ".."}:
         raise BadTable(f"{shown(out)} is not the name of a directory; give one that has a name")
     out = out.rstrip("/")
     files = Files(spark, out)
@@ -120,7 +122,7 @@ def _check_replaced(files: Files, out: str, reads: Collection[str], *, overwrite
     """
     if not overwrite:
         raise OutputInTheWay(f"{out} exists; give another --out, or --overwrite to replace it")
-    if not files.exists(f"{out}/{_SUCCESS}"):
+    if not files.is_empty(out) and not files.exists(f"{out}/{_SUCCESS}"):
         raise OutputInTheWay(
             f"{out} has no file {_SUCCESS}, so it is no output of a job, and is not replaced; give "
             "another --out, or remove it"

@@ -114,7 +114,7 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
         MemberStopped: the consumer is stopped.
     """
     _check_started(consumer)
-    check_offsets(next_offsets)
+    check_offsets(next_offsets, with_metadata=True)
     if not (consumer.assignment() if next_offsets is None else next_offsets):
         return True
     try:

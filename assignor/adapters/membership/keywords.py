@@ -28,7 +28,7 @@ _MOST: Final = 80  # characters of a value that are compared with choices
 _INT: Final = 2**31 - 1
 _FILES: Final = frozenset({"ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"})
 _HEARTBEAT: Final = ("heartbeat_interval_ms", "session_timeout_ms")
-_POLL_INTERVAL: Final = ("max_poll_interval_ms", "session_timeout_ms")
+_POLL_INTERVAL: Final = ("max_poll_interval_ms", "heartbeat_interval_ms")
 
 FromZero = Annotated[int, 0]
 """A whole number, 0 or more, that Kafka's `int` can be."""
@@ -144,18 +144,16 @@ def heartbeat_problem(interval: tuple[str, int | None], session: tuple[str, int 
     return f"{name}={interval_ms} is not below {limit}={session_ms}; give at most a third of it"
 
 
-def poll_interval_problem(poll: tuple[str, int | None], session: tuple[str, int | None]) -> str:
+def poll_interval_problem(poll: tuple[str, int | None], beat: tuple[str, int | None]) -> str:
     """Return why a member with these two settings, (name, ms), may never join, or "".
 
-    librdkafka refuses the same.
-
-    >>> poll_interval_problem(("max_poll_interval_ms", 8), ("session_timeout_ms", 9))
-    'max_poll_interval_ms=8 is below session_timeout_ms=9; give at least as much'
+    >>> poll_interval_problem(("max_poll_interval_ms", 8), ("heartbeat_interval_ms", 9))
+    'max_poll_interval_ms=8 is below heartbeat_interval_ms=9; give the longest time between polls'
     """
-    (name, poll_ms), (limit, session_ms) = poll, session
-    if poll_ms is None or session_ms is None or poll_ms >= session_ms:
+    (name, poll_ms), (limit, beat_ms) = poll, beat
+    if poll_ms is None or beat_ms is None or poll_ms >= beat_ms:
         return ""
-    return f"{name}={poll_ms} is below {limit}={session_ms}; give at least as much"
+    return f"{name}={poll_ms} is below {limit}={beat_ms}; give the longest time between polls"
 
 
 def _check_value(name: str, value: object, kind: Any) -> None:

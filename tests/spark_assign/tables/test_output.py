@@ -70,6 +70,10 @@ def test_a_directory_that_no_job_wrote_is_not_replaced(spark, tmp_path):
     out = tmp_path / "plans"
     out.mkdir()
     (out / "notes.txt").write_text("old")
+    (tmp_path / "empty").mkdir()
+    with staged(spark, str(tmp_path / "empty"), overwrite=True) as stage:
+        stage.write(spark.range(1))
+    assert rows(spark, tmp_path / "empty") == [0]
     with (
         pytest.raises(OutputInTheWay, match="no file _SUCCESS, so it is no output of a job"),
         staged(spark, str(out), overwrite=True),
@@ -90,13 +94,19 @@ def test_an_output_with_an_input_in_it_is_not_replaced(spark, tmp_path):
         ):
             pass
     assert rows(spark, out) == [0]
-    for path in (f"{out}-2", str(tmp_path), f"{tmp_path}/*.jsonl"):
+    others = [f"{out}-2", str(tmp_path), f"{tmp_path}/*.jsonl", f"{out}*.jsonl", "viewfs://x/plans"]
+    spark.sparkContext._jsc.hadoopConfiguration().set(
+        "fs.viewfs.mounttable.x.link./plans", f"file://{tmp_path}/other"
+    )
+    for path in others:
         with staged(spark, str(out), overwrite=True, reads=[path]) as stage:
             stage.write(spark.range(2))
     assert rows(spark, out) == [0, 1]
 
 
-@pytest.mark.parametrize("out", ["/", ".", "..", "plans/..", "file:/", "hdfs://"])
+@pytest.mark.parametrize(
+    "out", ["/", ".", "..", "plans/..", "file:/", "hdfs://", "hdfs://host:9000"]
+)
 def test_an_output_needs_a_name(spark, out):
     with pytest.raises(BadTable, match="is not the name of a directory"), staged(spark, out):
         pass

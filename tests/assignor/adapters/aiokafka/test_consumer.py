@@ -180,7 +180,7 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one():
         ({"max_poll_interval_ms": 0}, "max_poll_interval_ms=0 is refused; give a whole number, 1"),
         (
             {"max_poll_interval_ms": 1},
-            "interval_ms=1 is below session_timeout_ms=3000; give at lea",
+            "interval_ms=1 is below heartbeat_interval_ms=100; give the l",
         ),
         ({"max_poll_interval_ms": math.nan}, "max_poll_interval_ms=nan is refused"),
         ({"max_poll_records": 0}, "max_poll_records=0 is refused; give a whole number, 1"),

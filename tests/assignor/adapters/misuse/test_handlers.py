@@ -6,7 +6,8 @@ Each is an error before the first poll.
 import asyncio
 import multiprocessing
 import threading
-from functools import partial
+from functools import partial, wraps
+from unittest.mock import MagicMock, Mock, create_autospec
 
 import pytest
 from kafka import KafkaConsumer
@@ -85,7 +86,34 @@ def test_events_of_threads_and_processes_end_a_loop():
         assert stop_event(event) is event
 
 
-@pytest.mark.parametrize("handle", [print, delayed_by_name.__get__("name"), partial(print, 1)])
+@wraps(delayed_by_name)
+def with_a_name(record, state):
+    return delayed_by_name("name", record, state)
+
+
+def plain(record, state):
+    """Processes nothing."""
+
+
+class Runner(partial):
+    """A partial function that runs a coroutine to its end."""
+
+    def __call__(self, *arguments):
+        asyncio.run(super().__call__(*arguments))
+
+
+RUNNING = [
+    print,
+    delayed_by_name.__get__("name"),
+    partial(print, 1),
+    with_a_name,
+    Runner(delayed),
+    *(kind(spec=plain) for kind in (Mock, MagicMock)),
+    create_autospec(plain),
+]
+
+
+@pytest.mark.parametrize("handle", RUNNING)
 def test_functions_that_run_get_as_far_as_the_consumer(handle):
     with pytest.raises(ConfigError, match="object is no KafkaConsumer"):
         run_kafka_python(object(), None, handle)
