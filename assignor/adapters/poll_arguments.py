@@ -4,9 +4,12 @@ import threading
 from collections.abc import Mapping
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 from assignor.config import is_deferred, refused
+
+CLOSED: Final = "this consumer is closed; make another to go on"
+"""Why a consumer that is closed is not polled, and commits nothing."""
 
 
 def stop_event(stop: threading.Event | None) -> threading.Event:

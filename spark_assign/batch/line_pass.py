@@ -10,9 +10,8 @@ from pyspark.sql import functions as f
 from spark_assign.batch.huge_groups import noted_groups
 from spark_assign.batch.plans import Plans
 from spark_assign.batch.worth import Ranked, Ranking
-from spark_assign.huge import LongGroup, long_lines, read_long_groups
+from spark_assign.huge import LongGroup, groups_of_long_lines
 from spark_assign.tables import (
-    Files,
     Groups,
     refused,
     repeated_names,
@@ -58,7 +57,7 @@ def write_lines(groups: Groups, plans: Plans, options: Options, *, huge_tasks: i
     Raises:
         BadTable: groups share a name, and `stop_at_reject` asks to fail.
     """
-    long = _long_groups(groups)
+    long = tuple(groups_of_long_lines(groups, command="batch"))
     groups = replace(groups, skipped=tuple(group.line for group in long))
     notes, counts, ranked = _place_lines(groups, plans, options, huge_tasks)
     unique = groups
@@ -89,15 +88,6 @@ def unique_groups(groups: Groups, options: Options) -> tuple[Groups, tuple[DataF
     if options.stop_at_reject:
         raise refused([rejects])
     return without(groups, repeated), (rejects,)
-
-
-def _long_groups(groups: Groups) -> tuple[LongGroup, ...]:
-    """The groups of lines that are no rows; none if every line is a row."""
-    if groups.line_limit is None or groups.sizes is None:
-        return ()
-    files = Files(groups.frame.sparkSession, groups.path)
-    found = tuple(long_lines(files, groups.sizes, groups.line_limit))
-    return tuple(read_long_groups(groups, found)) if found else ()
 
 
 def _with_own_names(long: Sequence[LongGroup], rejects: DataFrame) -> tuple[LongGroup, ...]:

@@ -3,7 +3,7 @@
 from spark_assign.huge.group import STRATEGIES
 from spark_assign.huge.group_rows import OneGroup, group_in_rows, in_rows
 from spark_assign.huge.job import HugeGroupPlan, cost, plan_group
-from spark_assign.huge.long_groups import LINE_LIMIT, LongGroup, long_lines, read_long_groups
+from spark_assign.huge.long_groups import LINE_LIMIT, LongGroup, groups_of_long_lines
 from spark_assign.huge.run import SUMMARY, GroupSummary, run_group
 from spark_assign.huge.source import nested_groups, read_one_group, snapshot_groups
 from spark_assign.huge.worker.answer import COSTS, OF_GAIN
@@ -20,11 +20,10 @@ __all__ = [
     "OneGroup",
     "cost",
     "group_in_rows",
+    "groups_of_long_lines",
     "in_rows",
-    "long_lines",
     "nested_groups",
     "plan_group",
-    "read_long_groups",
     "read_one_group",
     "run_group",
     "snapshot_groups",

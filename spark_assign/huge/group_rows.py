@@ -97,17 +97,32 @@ def group_in_rows(
     Raises:
         ConfigError: a setting is invalid.
     """
-    texts = {key: text for key, text in (config or {}).items() if text is not None}
-    own = {key: setting_value(key, text) for key, text in texts.items()}
+    tasks, clients = (row.select(f.inline(part)) for part in ("tasks", "clients"))
+    return one_group(name, tasks, clients, config or {}, settings)
+
+
+def one_group(
+    name: str,
+    tasks: DataFrame,
+    clients: DataFrame,
+    config: Mapping[str, str | None],
+    settings: tuple[tuple[str, object], ...],
+) -> OneGroup:
+    """A group of these rows, its tasks sorted and stored; settings override its own, as texts.
+
+    Raises:
+        ConfigError: a setting is invalid.
+    """
+    own = {key: setting_value(key, text) for key, text in config.items() if text is not None}
     return OneGroup(
         name=name,
-        tasks=sorted_tasks(row.select(f.inline("tasks"))),
-        clients=row.select(f.inline("clients")),
+        tasks=_sorted(tasks),
+        clients=clients,
         config=config_from_mapping(own | dict(settings)),
     )
 
 
-def sorted_tasks(tasks: DataFrame) -> DataFrame:
+def _sorted(tasks: DataFrame) -> DataFrame:
     """The rows of tasks, sorted over all partitions, and stored on disks once they are read."""
     order = ("subtopology", "partition")
     ordered = tasks.repartitionByRange(*order).sortWithinPartitions(*order)

@@ -5,16 +5,14 @@ end it. The driver looks for such lines without reading the others.
 """
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from assignor import config_from_mapping
-from assignor.config import setting_value
 from encoding import shown
-from spark_assign.huge.group_rows import OneGroup, sorted_tasks
+from spark_assign.huge.group_rows import OneGroup, one_group
 from spark_assign.huge.lines.pieces import LongLine, long_line_rows, set_piece_batches
 from spark_assign.tables import BadTable, Files, Groups, Reject, SkippedLine, file_of, step
 from spark_assign.workers import set_whole_files
@@ -47,13 +45,35 @@ class LongGroup:
         Raises:
             ConfigError: a setting is invalid.
         """
-        own = {key: setting_value(key, text) for key, text in self.config.items()}
-        return OneGroup(
-            name=self.line.name,
-            tasks=sorted_tasks(self.rows.where("task is not null").select("task.*")),
-            clients=self.rows.where("client is not null").select("client.*"),
-            config=config_from_mapping(own | dict(settings)),
+        return one_group(
+            self.line.name,
+            self.rows.where("task is not null").select("task.*"),
+            self.rows.where("client is not null").select("client.*"),
+            self.config,
+            settings,
         )
+
+
+def groups_of_long_lines(groups: Groups, *, command: str) -> Iterator[LongGroup]:
+    """Find and read the groups of lines that are no rows of an input; none if each line is one.
+
+    Each takes memory of one worker, a few times its size. Afterwards, Spark reads each file of an
+    input that has such lines as a whole.
+
+    Args:
+        groups: the input.
+        command: which reads them.
+    """
+    spark = groups.frame.sparkSession
+    if groups.line_limit is None or groups.sizes is None:
+        return
+    lines = tuple(long_lines(Files(spark, groups.path), groups.sizes, groups.line_limit))
+    if lines:
+        set_whole_files(spark, max(groups.sizes.values()))
+    for line in lines:
+        file = file_of(line.path)
+        with step(spark, f"{command}: read a line of {line.size >> 20} MB of {shown(file)}"):
+            yield _read(spark, line, file)
 
 
 def long_lines(files: Files, sizes: Mapping[str, int], limit: int) -> Iterator[LongLine]:
@@ -88,24 +108,6 @@ def long_lines(files: Files, sizes: Mapping[str, int], limit: int) -> Iterator[L
                 at = max(end, at + block)
         finally:
             lines.close()
-
-
-def read_long_groups(
-    groups: Groups, lines: Sequence[LongLine], *, command: str = "batch"
-) -> Iterator[LongGroup]:
-    """Read the groups of long lines; each takes memory of one worker, a few times its size.
-
-    Args:
-        groups: the input; afterwards, Spark reads each of its files as a whole.
-        lines: all its long lines.
-        command: which reads them.
-    """
-    spark = groups.frame.sparkSession
-    set_whole_files(spark, max((groups.sizes or {}).values(), default=0))
-    for line in lines:
-        file = file_of(line.path)
-        with step(spark, f"{command}: read a line of {line.size >> 20} MB of {shown(file)}"):
-            yield _read(spark, line, file)
 
 
 def _read(spark: SparkSession, line: LongLine, file: str) -> LongGroup:

@@ -14,7 +14,7 @@ from assignor.problems import parse_problem
 from assignor.stores import read_snapshot
 from encoding import shown
 from spark_assign.huge.group_rows import OneGroup, in_rows, several
-from spark_assign.huge.long_groups import LINE_LIMIT, long_lines, read_long_groups
+from spark_assign.huge.long_groups import LINE_LIMIT, groups_of_long_lines
 from spark_assign.tables import (
     BY_NAME,
     CLIENT,
@@ -115,12 +115,8 @@ def _of_long_line(
         BadTable: there are several, or the line is no valid problem.
         ConfigError: a setting is invalid.
     """
-    if groups.line_limit is None or groups.sizes is None:
-        return None
-    files = Files(groups.frame.sparkSession, groups.path)
-    lines = tuple(long_lines(files, groups.sizes, groups.line_limit))
     chosen, unnamed = [], []
-    for group in read_long_groups(groups, lines, command="group") if lines else ():
+    for group in groups_of_long_lines(groups, command="group"):
         if name in (None, group.line.name):
             chosen.append(group)
             continue

@@ -114,11 +114,10 @@ def _lines(
 ) -> Groups:
     files = Files(spark, path)
     sizes = files.data_sizes(path)
-    names = files.data_files(path) if sizes is None else sizes
     for name in sizes or ():
         _check_frame(files, name)
     # Of so many files, no line may be too long: they are not looked through.
-    is_whole = sizes is None or any(name.endswith(_PACKED) for name in names)
+    is_whole = sizes is None or any(name.endswith(_PACKED) for name in sizes)
     # By default a carriage return within a line ends it, too.
     reader = spark.read.option("lineSep", "\n")
     if line_limit is not None and not is_whole:

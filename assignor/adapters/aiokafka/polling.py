@@ -21,7 +21,7 @@ from aiokafka.errors import (
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout
+from assignor.adapters.poll_arguments import CLOSED, check_offsets, check_timeout
 from assignor.config import refused
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.errors import ConfigError
@@ -31,7 +31,6 @@ from encoding import RebalanceError
 _log = line_logger(__name__)
 
 POLL_MS = 1000
-_CLOSED = "this consumer is closed; make another to go on"
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
 
@@ -74,7 +73,7 @@ async def polled(
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms)
         except ConsumerStoppedError as error:
-            raise MemberStopped(_CLOSED) from error
+            raise MemberStopped(CLOSED) from error
         except (KafkaError, RebalanceError, OSError) as error:
             pause = errors.failed(error)
             now_s = time.monotonic()
@@ -141,7 +140,7 @@ def _check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
 def _check_started(consumer: Any) -> None:
     """Check that a consumer is between `start` and `stop`."""
     if getattr(consumer, "_closed", False):
-        raise MemberStopped(_CLOSED)
+        raise MemberStopped(CLOSED)
     if getattr(consumer, "_coordinator", ...) is None:
         raise ConfigError("this consumer is not started; await consumer.start() first")
 

@@ -26,7 +26,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout, stop_event
+from assignor.adapters.poll_arguments import CLOSED, check_offsets, check_timeout, stop_event
 from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
@@ -37,7 +37,6 @@ _log = line_logger(__name__)
 POLL_MS = 1000
 """Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
 
-_CLOSED = "this consumer is closed; make another to go on"
 # How long a consumer sends no heartbeats, at every check, before it counts as fenced.
 _SILENT_S = 1.0
 
@@ -99,7 +98,7 @@ def polled(
             batch = consumer.poll(timeout_ms=timeout_ms)
         except (KafkaError, RebalanceError, OSError) as error:
             if getattr(consumer, "_closed", False):
-                raise MemberStopped(_CLOSED) from error
+                raise MemberStopped(CLOSED) from error
             try:
                 pause = errors.failed(error)
             except MemberStopped:
@@ -165,7 +164,7 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
         MemberStopped: the consumer is closed.
     """
     if getattr(consumer, "_closed", False):
-        raise MemberStopped(_CLOSED)
+        raise MemberStopped(CLOSED)
     check_offsets(next_offsets)
     if next_offsets is not None and not next_offsets:
         return True

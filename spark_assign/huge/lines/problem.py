@@ -25,6 +25,7 @@ from assignor.problems import (
 from encoding import TaskId, shown
 from spark_assign.huge.lines.numbers import Numbers, code_of
 from spark_assign.huge.lines.scanner import Scanner, repeated
+from spark_assign.tables import printable_name
 
 # Tasks are read here; keys for simulations have no meaning for a plan.
 _OTHERS = frozenset({"topics", "subtopologies", "weights", "events", "stuck"})
@@ -147,7 +148,7 @@ def _check_texts(name: str, clients: Iterable[ClientInput], racks: _Racks) -> No
     for client in clients:
         texts += [client.rack or "", *chain.from_iterable(client.tags)]
     for text in texts:
-        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        if printable_name(text) != text:
             raise ProblemError(
                 f"{shown(text)} has half a surrogate pair, which UTF-8 cannot encode; give a valid"
                 " text"

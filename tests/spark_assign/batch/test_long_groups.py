@@ -12,9 +12,9 @@ from assignor import read_problem
 from assignor.cli import make_problem
 from spark_assign.batch.huge_groups import on_workers
 from spark_assign.cli.main import main
-from spark_assign.huge import long_lines
 from spark_assign.huge.lines.problem import read_long_problem
 from spark_assign.huge.lines.rows import client_array, task_batches
+from spark_assign.huge.long_groups import long_lines
 from spark_assign.tables import Files, OutOfMemory
 from spark_assign.tables.convert import client_rows, task_rows
 
