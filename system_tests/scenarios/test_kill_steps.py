@@ -28,9 +28,9 @@ from system_tests.support.counting_member import (
     WORDS,
     CountingConfig,
 )
-from tests.rotation import share
+from tests.nightly import sample
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 PARTITIONS = 4
 STORES = (LETTERS, COUNTS)
@@ -220,11 +220,14 @@ def application(tmp_path):
 def steps_of_this_run():
     """A fifth of the pairs of steps, others each day; at night all of them."""
     numbered = list(enumerate(STEPS))
-    pairs = share([numbered[at : at + 2] for at in range(0, len(numbered), 2)], parts=5)
+    pairs = sample(
+        [numbered[at : at + 2] for at in range(0, len(numbered), 2)],
+        every=5,
+        reason="more steps at which a member is killed",
+    )
     return [step for pair in pairs for step in pair]
 
 
-@pytest.mark.rotated(3, "counts after kills")
 def test_a_kill_at_each_step_changes_no_count(application):
     kept = application.start("standby")
     application.until(lambda: kept.has_restored, lambda: "running")
@@ -246,7 +249,7 @@ def test_a_kill_at_each_step_changes_no_count(application):
     assert application.copies("standby") == application.expected()
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("every run kills at a fifth of the steps")
 def test_kills_at_random_moments_change_no_count(application):
     seed = int(os.environ.get("KILL_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"KILL_SEED={seed} repeats the moments")  # noqa: T201 shown if the test fails

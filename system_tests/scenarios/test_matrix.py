@@ -10,7 +10,7 @@ from system_tests.matrix.evidence import gather_many
 from system_tests.matrix.expectation import CellOutcome, all_pairs
 from system_tests.matrix.kip268 import kip268_cells, kip268_pairs
 from system_tests.matrix.store import read, verdict_of
-from tests.rotation import share
+from tests.nightly import sample
 
 OLD = {
     "0.10.0.x": "0.10.0.1",
@@ -38,7 +38,11 @@ STORED = Path(__file__).resolve().parents[2] / "docs" / "upgrades.json"
 @pytest.mark.timeout(1800)
 def test_the_stored_matrix_is_what_the_simulator_shows_today():
     """One of 31 parts of the cells, another one each day; at night all of them."""
-    pairs = share(tuple(dict.fromkeys((*all_pairs(), *kip268_pairs()))), parts=31)
+    pairs = sample(
+        tuple(dict.fromkeys((*all_pairs(), *kip268_pairs()))),
+        every=31,
+        reason="more cells of the matrix",
+    )
     fresh, objections = {}, []
     for evidence in gather_many(pairs):
         fresh[evidence.old, evidence.new] = verdict_of(evidence)

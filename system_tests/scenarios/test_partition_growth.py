@@ -11,7 +11,7 @@ from assignor.embedding import RunningTasks
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow]
 
 LIMIT_S = 60
 TOPOLOGY = (

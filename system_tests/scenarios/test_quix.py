@@ -10,7 +10,7 @@ if "TEST_QUIX" not in os.environ:
 from benchmarks.clients.quix.__main__ import ASSIGNORS, broker_of, run
 from benchmarks.clients.quix.group import Group
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 PARTITIONS = 6
 
 

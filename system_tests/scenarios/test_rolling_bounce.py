@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from system_tests.sim import SAFETY, Evidence, World, WorldSetup, check_step
 from system_tests.sim.checkers import Broken
 from system_tests.sim.events import Settled
-from tests.rotation import is_nightly
+from tests.nightly import is_nightly
 
 PROCESSES = 4
 REST_MS = 900_000
@@ -136,6 +136,6 @@ TestRollingBounce.settings = settings(max_examples=EXAMPLES, stateful_step_count
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
+@pytest.mark.nightly("more examples")
 class TestRollingBounceAtLength(RollingBounce.TestCase):
     settings = settings(max_examples=400, stateful_step_count=30)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 COMMAND = (sys.executable, "-m", "system_tests.cli.main", "soak", "--format", "json")
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 _LIMIT_S = 600
 
 
@@ -18,7 +18,6 @@ def events(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.rotated(12, "long live runs")
 def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     out = tmp_path / "soak.jsonl"
     # This seed begins with a bounce, lost answers while a member restarts, and a bounce; and the
@@ -43,7 +42,6 @@ def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     assert [event["number"] for event in written if event["event"] == "settled"] == begun
 
 
-@pytest.mark.rotated(12, "long live runs")
 def test_an_interrupt_ends_a_soak_early_with_the_verdict_so_far(tmp_path):
     out = tmp_path / "soak.jsonl"
     asked = f"--minutes 60 --members 3 --rate 50 --seed 607 --session-timeout-ms 10000 --out {out}"

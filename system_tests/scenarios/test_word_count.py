@@ -16,7 +16,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTITIONS = 4
@@ -193,7 +193,6 @@ def identity(application, name):
     }
 
 
-@pytest.mark.rotated(3, "counts after kills")
 def test_standbys_follow_and_counts_stay_exact_when_a_member_is_killed(application):
     for name in ("one", "two", "three"):
         application.start(name)
@@ -216,7 +215,6 @@ def test_standbys_follow_and_counts_stay_exact_when_a_member_is_killed(applicati
     assert [member.stop() for member in application.members.values()] == [0, 0, 0]
 
 
-@pytest.mark.rotated(3, "counts after kills")
 def test_a_lone_member_goes_on_from_its_state_after_a_kill(application):
     application.start("one")
     application.until(lambda: application.members["one"].assigned()[0] == TASKS, "running")

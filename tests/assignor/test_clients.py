@@ -38,7 +38,6 @@ def error_of(tmp_path, name, source):
     return done.stderr.splitlines()[-1]
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("name", "found"),
     [

@@ -216,7 +216,6 @@ def quick(line):
     return line
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("program", "line"),
     [row for row in examples() if not any(re.search(part, row[1]) for part, _ in NOT_RUN)],

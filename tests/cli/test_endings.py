@@ -19,7 +19,6 @@ from click.testing import CliRunner
 from docs.generators.commands import PROGRAMS as COMMANDS
 from spark_assign.cli.session import find_java
 from spark_assign.tables.errors import SparkUnavailable
-from tests.rotation import share
 
 JOIN = Path(__file__).parents[1] / "assignor" / "problems" / "join.jsonl"
 PROGRAMS = {
@@ -37,8 +36,7 @@ WAIT_S = 240
 pytestmark = pytest.mark.timeout(600)
 STYLE = re.compile(rb"\x1b\[[0-9;]*m")
 
-# One program in each run, another one each day; at night all of them: one package ends all three.
-every_program = pytest.mark.parametrize("program", share(list(PROGRAMS), parts=len(PROGRAMS)))
+every_program = pytest.mark.parametrize("program", list(PROGRAMS))
 
 
 def argv(program, *words):
@@ -132,7 +130,6 @@ def test_without_stderr_the_answer_is_given_all_the_same(program):
     assert done.stdout
 
 
-@pytest.mark.rotated(2)
 @every_program
 @pytest.mark.parametrize(("locale", "encoding"), [("C", "ascii"), ("POSIX", "latin-1")])
 def test_old_terminals_and_locales_get_what_they_can_show(program, locale, encoding):
@@ -177,7 +174,6 @@ def test_a_wide_table_is_not_cut_in_a_pipe(tmp_path):
     assert [rack for rack in racks[: len(group["clients"])] if rack not in output] == []
 
 
-@pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_command_that_reads_with_one_line():
     words = argv("assignor", "assign", "--problem", "-", "--format", "json")
     line = JOIN.read_text().splitlines()[0]
@@ -199,7 +195,6 @@ def test_ctrl_c_ends_a_command_that_reads_with_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_command_with_workers_with_one_line():
     words = argv("rolling-bounce", "simulate", "--seeds", "1000000", "--workers", "2")
     pressed = (b"0%  ", b"\x03")  # while workers work
@@ -210,7 +205,6 @@ def test_ctrl_c_ends_a_command_with_workers_with_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.rotated(3, "Ctrl-C")
 def test_ctrl_c_ends_a_spark_job_with_one_line_and_leaves_nothing(tmp_path, java):
     words = argv("spark-assign", "simulate", "--seeds", "1000000", "--cores", "1", "--out")
     words.append(str(tmp_path / "out"))
@@ -249,7 +243,6 @@ def completed(tmp_path, program, words):
     return done.stdout.split()
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("program", "words", "expected"),
     [

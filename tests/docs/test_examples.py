@@ -59,7 +59,6 @@ def test_applications_are_started_on_a_page(name):
     assert f"python -m assignor.examples.{name} " in page
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_examples_print_what_their_docstring_promises(name):
     output = run(name)
@@ -94,8 +93,7 @@ def test_assign_calls_a_custom_strategy_as_in_the_example(tmp_path):
     }
 
 
-@pytest.mark.rotated(3)
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_A_BROKER)
 def test_examples_on_a_broker_print_what_their_docstring_promises(name):

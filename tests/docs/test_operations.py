@@ -86,7 +86,6 @@ def code_texts():
 MESSAGES = [row[0] for row in rows("Native members and leaders")]
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("message", MESSAGES)
 def test_messages_are_in_the_code(code_texts, message):
     pieces = [piece.strip(" ();:") for piece in message.strip("`").split("...")]

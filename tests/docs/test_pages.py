@@ -33,14 +33,13 @@ def needs_processes(path):
 
 
 def parameters(paths):
-    marks = (pytest.mark.loop, pytest.mark.slow)
+    marks = (pytest.mark.usefixtures("clock"), pytest.mark.slow)
     return [
         pytest.param(path, id=name_of(path), marks=marks if needs_processes(path) else ())
         for path in paths
     ]
 
 
-@pytest.mark.rotated(6)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", parameters([path for path in DOCS if runs(path)]))

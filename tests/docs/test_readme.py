@@ -17,9 +17,8 @@ def test_the_blocks_run_in_order_and_print_what_they_show(tmp_path):
         session.run_python("README.md")
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
-@pytest.mark.rotated(12, "long live runs")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("block", LONG, ids=str)
 def test_long_blocks_run(block, tmp_path):

@@ -14,7 +14,7 @@ from fuzz.led_groups import TASKS, lead_any_group, led_seeds
 from fuzz.promises import Finding
 from tests.encoding.native_strategies import native_subscriptions
 from tests.encoding.strategies import subscriptions
-from tests.rotation import examples
+from tests.nightly import examples
 
 SEEDS = [seed.data for seed in led_seeds()]
 heads = st.binary(min_size=4, max_size=4)

@@ -13,7 +13,7 @@ from fuzz import run as runner
 from fuzz import targets
 from fuzz.corpus import read_corpus
 from fuzz.make_seeds import golden_seeds
-from tests import rotation
+from tests import nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = read_corpus()
@@ -67,10 +67,10 @@ def test_a_kept_input_is_run_again_by_one_command(tmp_path):
     find_spec("atheris") is None and not os.environ.get("CI"),
     reason="atheris is not installed; it has wheels for Linux on x86-64",
 )
-@pytest.mark.nightly  # the inputs of the corpus, in every run, know what it found
+@pytest.mark.nightly("mutated bytes for ten seconds a target; every run has the corpus")
 @pytest.mark.parametrize("part", runner.parts())
 def test_the_fuzzer_finds_nothing(part):
-    seconds = os.environ.get("FUZZ_SECONDS") or ("10" if rotation.is_nightly() else "3")
+    seconds = os.environ.get("FUZZ_SECONDS") or ("10" if nightly.is_nightly() else "3")
     done = run("--only", part, "--seconds", seconds)
     assert done.returncode == 0, done.stdout + done.stderr
     sys.stdout.write(done.stdout)  # `pytest -rP` shows how many there were

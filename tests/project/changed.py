@@ -47,7 +47,8 @@ EVERYTHING: Final = (
     "pyproject.toml",
     "requirements-quix.lock",
     "requirements.lock",
-    "tests/rotation.py",
+    "tests/lanes.py",
+    "tests/nightly.py",
 )
 SCENARIOS: Final = "system_tests/scenarios"
 # Folders without tests of their own, and the tests that run for any file of theirs.
@@ -68,7 +69,7 @@ COMMANDS: Final = re.compile(r"(assignor|spark_assign|system_tests)/cli/")
 TESTS_OF_COMMANDS: Final = "tests/cli"
 TESTS_OF_LINES: Final = "tests/break_rows"
 ALWAYS: Final = "tests/project"
-FAST: Final = "not slow and not loop and not real and not nightly"
+FAST: Final = "not slow and not clock and not real and not nightly"
 _NOTHING_RAN: Final = 5
 
 

@@ -21,7 +21,7 @@ from tests.distribution.archives import (
 )
 from tests.distribution.checks import SCRIPTS, WITH, checks_for, front_door_check, wrong_with
 from tests.distribution.environments import linked, workplace
-from tests.rotation import share
+from tests.nightly import sample
 
 NOT_SHIPPED = re.compile(r"system_tests/(scenarios|support)/.*")
 FOR_DEVELOPERS = {"dev", "mutate"}
@@ -111,15 +111,24 @@ def test_every_extra_and_every_python_that_is_promised_is_tried():
 
 
 @pytest.mark.slow
-@pytest.mark.rotated(5)
 @pytest.mark.parametrize(
     "extra",
     # With a client it bounces real processes.
-    ["", pytest.param("kafka", marks=pytest.mark.loop), "aiokafka", "metrics", "report"],
+    [
+        "",
+        pytest.param("kafka", marks=pytest.mark.usefixtures("clock")),
+        "aiokafka",
+        "metrics",
+        "report",
+    ],
 )
 def test_the_wheel_works_in_a_clean_environment(extra, archives, tmp_path):
     """Of the checks without extras a third, others each day; at night all of them."""
     python = linked(archives.wheel, extra, tmp_path / "venv")
     place = workplace(tmp_path / "place")
-    checks = checks_for(extra) if extra else share(checks_for(extra), parts=3)
+    checks = (
+        checks_for(extra)
+        if extra
+        else sample(checks_for(extra), every=3, reason="more checks of the wheel without extras")
+    )
     assert [found for check in checks if (found := wrong_with(check, python, place))] == []

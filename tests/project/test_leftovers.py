@@ -32,7 +32,6 @@ def test_a_thread_that_goes_on_is_named_and_one_that_ends_is_waited_for():
     assert left_behind(before, running) == []
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.slow  # what is left is waited for
 @pytest.mark.parametrize(
     ("body", "named"),

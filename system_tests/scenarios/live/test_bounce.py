@@ -4,10 +4,9 @@ import pytest
 
 from probing import find_release
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
 
 
-@pytest.mark.rotated(2, "bounces")
 def test_one_bounce_from_3_1_to_native_is_good(bounce):
     run = bounce("--from 3.1 --to native --members 3 --seed 7")
     assert (run.status, run.failed()) == (0, [])
@@ -85,7 +84,6 @@ def test_offline_the_same_upgrade_needs_no_pin(bounce):
     assert run.numbers("pauses")["bound_ms"] is None
 
 
-@pytest.mark.rotated(2, "bounces")
 def test_a_leader_killed_in_the_middle_costs_time_and_no_record(bounce):
     run = bounce("--from 2.8 --to 3.2 --members 5 --kill leader --session-timeout-ms 6000")
     assert run.report["failure"] is None
@@ -112,21 +110,18 @@ def test_an_old_leader_of_2_0_sends_the_new_member_down_and_up_again(bounce):
     assert set(run.numbers("versions")["used"].values()) == {4}
 
 
-@pytest.mark.rotated(2, "bounces")
 def test_a_foreign_member_is_quarantined_and_all_others_continue(bounce):
     run = bounce("--from 3.1 --to native --garbage")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("quarantine") == {"quarantined": True}
 
 
-@pytest.mark.rotated(2, "bounces")
 def test_if_no_leader_quarantines_a_foreign_member_the_forced_bounce_is_bad(bounce):
     run = bounce("--from 3.1 --to 3.9 --garbage --force")
     assert run.status == 1
     assert "cannot be decoded" in run.report["failure"]
 
 
-@pytest.mark.rotated(2, "bounces")
 def test_a_rollback_is_a_bounce_like_any_other(bounce):
     run = bounce("--from native --to 3.1 --order leader-first")
     assert (run.status, run.failed()) == (0, [])

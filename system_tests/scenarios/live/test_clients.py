@@ -11,10 +11,9 @@ from system_tests.live.options import LiveOptions
 from system_tests.live.plan import LivePlan, Stage
 from system_tests.live.screen import SilentScreen
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@pytest.mark.rotated(3, "clients")
 def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bounce):
     run = bounce("--from 3.1 --to native --members 4 --client mixed --seed 7")
     assert (run.status, run.failed()) == (0, [])
@@ -23,7 +22,6 @@ def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bou
     assert set(run.numbers("versions")["used"].values()) == {101}
 
 
-@pytest.mark.rotated(3, "clients")
 def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
     run = bounce("--from 3.4 --to 3.9 --client aiokafka --kill leader --session-timeout-ms 4000")
     assert run.report["failure"] is None
@@ -32,7 +30,6 @@ def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
     assert checks["records"]["numbers"]["missing"] == 0
 
 
-@pytest.mark.rotated(3, "clients")
 def test_a_group_on_confluent_kafka_is_upgraded_and_survives_the_death_of_its_leader(bounce):
     run = bounce(
         "--from 3.1 --to native --client confluent --kill leader --session-timeout-ms 6000"
@@ -45,21 +42,18 @@ def test_a_group_on_confluent_kafka_is_upgraded_and_survives_the_death_of_its_le
     assert checks["records"]["numbers"]["missing"] == 0
 
 
-@pytest.mark.rotated(3, "clients")
 def test_cooperative_members_on_confluent_kafka_are_bounced(bounce):
     run = bounce("--from native --to next --protocol cooperative --client confluent")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["version"] == 0
 
 
-@pytest.mark.rotated(3, "clients")
 def test_from_eager_to_cooperative_in_two_bounces(bounce):
     run = bounce("--from 2.3 --to native --protocol cooperative --seed 3")
     assert (run.status, run.failed()) == (0, [])
     assert [b["rebalance_protocol"] for b in run.report["bounces"]] == ["eager", "cooperative"]
 
 
-@pytest.mark.rotated(3, "clients")
 def test_cooperative_and_eager_native_members_in_one_group(bounce):
     run = bounce("--from native --to next --protocol cooperative --client mixed --members 4")
     assert (run.status, run.failed()) == (0, [])
@@ -88,7 +82,6 @@ def revoked_though_kept(reports):
     return found
 
 
-@pytest.mark.rotated(3, "clients")
 def test_a_cooperative_group_gives_up_only_what_moves():
     stage = Stage(
         release="native", upgrade_from=None, latest_version=101, rebalance_protocol="cooperative"

@@ -14,7 +14,7 @@ from system_tests.support.hostile_members import (
     HostileMember,
     hostile_blobs,
 )
-from tests.rotation import share
+from tests.nightly import sample
 
 BLOBS = 200
 QUIET_S = 3.0
@@ -22,7 +22,7 @@ QUIET_S = 3.0
 MOST_REBALANCES = 8
 
 pytestmark = [
-    pytest.mark.loop,
+    pytest.mark.usefixtures("clock"),
     pytest.mark.slow,
     pytest.mark.timeout(900),
 ]
@@ -70,7 +70,6 @@ def settled(members):
     return found
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("claims_all", [False, True], ids=["silent", "claims-all"])
 @pytest.mark.parametrize("protocol", ["cooperative", "eager"])
 def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_all):
@@ -83,7 +82,9 @@ def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_
     producer = KafkaProducer(bootstrap_servers=servers, acks="all", metrics_enabled=False)
     sent, worst, unnamed = 0, 0, []
     try:
-        for number, blob in enumerate(share(list(hostile_blobs(BLOBS)), parts=4)):
+        for number, blob in enumerate(
+            sample(list(hostile_blobs(BLOBS)), every=4, reason="more blobs")
+        ):
             for partition in range(PARTITIONS):
                 producer.send(TOPIC, value=b"%d" % number, partition=partition)
             sent += 1

@@ -15,7 +15,7 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.cli import main
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
 PARTITIONS = 6
 PATIENCE_S = 180
 

@@ -14,7 +14,7 @@ from system_tests.live.plan import plan_path
 from system_tests.live.screen import PlainScreen
 from system_tests.support.level_members import LevelMember, finalize, until
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.mark.kip("778-13", "loop")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
 # Long enough for a busy machine, short enough that a needless wait for a session ends soon.
 SESSION = "--session-timeout-ms 20000"
 

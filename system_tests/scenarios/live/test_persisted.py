@@ -11,7 +11,7 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.stores import StoreError
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 LIMIT_S = 180
 COUNTED = (

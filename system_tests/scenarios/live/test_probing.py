@@ -13,7 +13,7 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.observe import AnswersDecided, AssignmentTaken, RejoinRequested, SubscriptionWritten
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 LIMIT_S = 120
 COUNTED = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])

@@ -10,14 +10,13 @@ import pytest
 from system_tests.scenarios.conftest import gone
 
 pytestmark = [
-    pytest.mark.loop,
+    pytest.mark.usefixtures("clock"),
     pytest.mark.timeout(900),
     pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc"),
 ]
 _BOUNCE = "--from 3.1 --to native --rate 50"
 
 
-@pytest.mark.rotated(2, "ends of processes")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_stops_everything_and_waits_for_no_bounce(started, number):
     process, children = started(_BOUNCE)
@@ -30,7 +29,6 @@ def test_an_interrupt_stops_everything_and_waits_for_no_bounce(started, number):
     assert "no more records" not in rest
 
 
-@pytest.mark.rotated(2, "ends of processes")
 def test_members_do_not_outlive_an_orchestrator_that_was_killed(started):
     process, children = started(_BOUNCE)
     assert len(children) >= 2  # one may be between two lives already
@@ -54,7 +52,6 @@ def test_a_broker_that_does_not_answer_is_an_environment_failure(bounce):
     assert "correct --bootstrap-server" in run.stderr
 
 
-@pytest.mark.rotated(2, "ends of processes")
 def test_a_member_that_fails_ends_the_experiment_and_is_named(started):
     process, children = started(_BOUNCE)
     os.kill(children[0], signal.SIGKILL)

@@ -2,12 +2,11 @@
 
 import pytest
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
 _REPLACED = "all brokers are replaced by new ones"
 
 
 @pytest.mark.slow
-@pytest.mark.rotated(12, "long live runs")
 def test_a_bounce_of_both_clients_goes_on_when_all_brokers_are_replaced(bounce):
     run = bounce("--from 3.1 --to native --replace-brokers --members 2 --client mixed --verbose")
     assert (run.status, run.failed()) == (0, [])

@@ -15,7 +15,7 @@ from assignor.embedding import RunningTasks
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 THREADS, LIMIT_S = 4, 180
 TOPOLOGY = (
@@ -83,7 +83,6 @@ def wait_for(processes, total, found):
         time.sleep(0.05)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("total", "strategy", "protocol"),
     [

@@ -17,25 +17,22 @@ from system_tests.live.plan import Stage
 from system_tests.live.processes import Members
 from system_tests.live.screen import SilentScreen
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 NATIVE = Stage(release="native", upgrade_from=None, latest_version=101)
 
 
-@pytest.mark.rotated(3, "static members")
 def test_an_upgrade_of_static_members_on_both_clients_costs_no_rebalance_at_all(bounce):
     run = bounce("--from native --to next --static --client mixed --members 4")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["total"] == 0
 
 
-@pytest.mark.rotated(3, "static members")
 def test_going_back_is_as_cheap_though_the_kept_answers_are_of_the_later_program(bounce):
     run = bounce("--from next --to native --static --kill leader")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["total"] == 0
 
 
-@pytest.mark.rotated(3, "static members")
 def test_beside_jvm_leaders_a_kept_answer_of_a_lower_version_costs_one_rebalance(bounce):
     run = bounce("--from 3.1 --to native --static")
     assert (run.status, run.failed()) == (0, [])

@@ -18,7 +18,7 @@ from assignor import Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 PARTITIONS = 6
 NAMES = ("a", "b", "c")
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 KINDS = ["add", "remove", "change", "rename"]
@@ -33,7 +33,6 @@ def check_counts(kind, verdict):
         assert all(verdict["found"].values())
 
 
-@pytest.mark.rotated(12, "long live runs")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once(kind):
     verdict = changed(kind)
@@ -41,7 +40,6 @@ def test_a_change_counts_every_record_once(kind):
     check_counts(kind, verdict)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.real
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once_on_real_kafka(kind):
@@ -50,7 +48,6 @@ def test_a_change_counts_every_record_once_on_real_kafka(kind):
     check_counts(kind, verdict)
 
 
-@pytest.mark.rotated(12, "long live runs")
 @pytest.mark.parametrize("kind", ["change", "rename"])
 def test_a_change_is_taken_back_and_every_record_counts_once(kind):
     """Both kinds need the lowered memory: without it, partitions wait for the new form."""
@@ -62,7 +59,6 @@ def test_a_change_is_taken_back_and_every_record_counts_once(kind):
     assert written == (found["counts"] if kind == "change" else sum(found.values()))
 
 
-@pytest.mark.rotated(12, "long live runs")
 def test_a_change_survives_the_kill_of_the_leader_under_the_cooperative_protocol():
     verdict = changed("change", "--kill", "leader", "--protocol", "cooperative")
     assert verdict["broken"] == []

@@ -19,7 +19,7 @@ from kafka import KafkaProducer
 
 from system_tests.broker import running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "system_tests/support/release_member.py"
 # The first file of the native keys for topologies.

@@ -73,7 +73,6 @@ def test_a_native_leader_answers_in_version_2_until_the_last_pin_is_gone(word_co
     assert all(counted[word] >= count for word, count in written.items())
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("268-10", "real")
 @pytest.mark.parametrize("order", [("native", "jvm0", "jvm1"), ("jvm0", "native", "jvm1")])
 def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
@@ -92,7 +91,9 @@ def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
     "order",
     [
         ("native", "jvm0", "jvm1"),
-        pytest.param(("jvm0", "native", "jvm1"), marks=pytest.mark.nightly),
+        pytest.param(
+            ("jvm0", "native", "jvm1"), marks=pytest.mark.nightly("every run has two orders")
+        ),
     ],
 )
 def test_from_2_3_eager_to_3_9_in_two_bounces(word_count_on, kafka_3_9, order):

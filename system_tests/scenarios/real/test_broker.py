@@ -22,7 +22,15 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("name", [pytest.param("kafka:3.9", marks=pytest.mark.nightly), "kafka:4"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            "kafka:3.9", marks=pytest.mark.nightly("every run has the newest broker and one order")
+        ),
+        "kafka:4",
+    ],
+)
 def test_topics_outlive_a_stop_and_a_kill(name):
     broker = RealBroker(broker_release(name))
     try:
@@ -60,8 +68,15 @@ def test_a_port_in_use_is_an_environment_failure(kafka_3_9):
         broker.close()
 
 
-@pytest.mark.rotated(2, "bounces on a real broker")
-@pytest.mark.parametrize("name", [pytest.param("kafka:3.9", marks=pytest.mark.nightly), "kafka:4"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            "kafka:3.9", marks=pytest.mark.nightly("every run has the newest broker and one order")
+        ),
+        "kafka:4",
+    ],
+)
 def test_a_rolling_bounce_on_a_real_broker_is_good(bounce, name):
     run = bounce(f"--broker {name} --from 2.8 --to native --members 4 --rate 500")
     assert (run.status, run.failed()) == (0, [])
@@ -69,9 +84,15 @@ def test_a_rolling_bounce_on_a_real_broker_is_good(bounce, name):
     assert run.numbers("owners")["double"] == []
 
 
-@pytest.mark.rotated(2, "bounces on a real broker")
 @pytest.mark.parametrize(
-    "order", ["leader-first", pytest.param("leader-last", marks=pytest.mark.nightly)]
+    "order",
+    [
+        "leader-first",
+        pytest.param(
+            "leader-last",
+            marks=pytest.mark.nightly("every run has the newest broker and one order"),
+        ),
+    ],
 )
 def test_a_bounce_of_native_members_costs_no_rebalance_for_the_version_on_a_real_broker(
     bounce, kafka_3_9, order
@@ -85,7 +106,6 @@ def test_a_bounce_of_native_members_costs_no_rebalance_for_the_version_on_a_real
     assert set(run.numbers("versions")["used"].values()) == {102}
 
 
-@pytest.mark.rotated(2, "bounces on a real broker")
 def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_broker(
     bounce, kafka_3_9
 ):
@@ -97,7 +117,6 @@ def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_br
     assert set(run.numbers("versions")["used"].values()) == {101}
 
 
-@pytest.mark.rotated(2, "bounces on a real broker")
 def test_an_upgrade_of_static_members_costs_no_rebalance_on_a_real_broker(bounce, kafka_4):
     run = bounce(
         f"--bootstrap-server {kafka_4.bootstrap_servers} --from native --to next --members 4"

@@ -15,7 +15,7 @@ from encoding import (
 from probing import LeaderModel, find_release
 from system_tests.support.jvm import RealCodec
 from tests.encoding.strategies import assignments, subscriptions
-from tests.rotation import is_nightly
+from tests.nightly import is_nightly
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -38,7 +38,6 @@ def real(request):
         yield codec, find_release(request.param)
 
 
-@pytest.mark.rotated(2)
 def test_subscriptions_keep_their_meaning_in_the_real_class(real):
     codec, release = real
 
@@ -54,7 +53,6 @@ def test_subscriptions_keep_their_meaning_in_the_real_class(real):
     check()
 
 
-@pytest.mark.rotated(2)
 def test_assignments_keep_their_meaning_in_the_real_class(real):
     codec, release = real
 

@@ -5,7 +5,13 @@ import pytest
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
 
-@pytest.mark.parametrize("first", ["native", pytest.param("jvm", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "native",
+        pytest.param("jvm", marks=pytest.mark.nightly("every run has the native member first")),
+    ],
+)
 def test_tasks_move_between_cooperative_members_and_every_word_is_counted_once(
     word_count_on, kafka_3_9, first
 ):

@@ -17,7 +17,13 @@ def changelog_of(broker):
     return len(row["partitions"]), response["topic"][CHANGELOG]["cleanup.policy"]["value"]
 
 
-@pytest.mark.parametrize("name", [pytest.param("kafka_3_9", marks=pytest.mark.nightly), "kafka_4"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("kafka_3_9", marks=pytest.mark.nightly("every run has the newest broker")),
+        "kafka_4",
+    ],
+)
 def test_the_word_count_survives_a_kill_on_a_real_broker(name, request, tmp_path):
     broker = request.getfixturevalue(name)
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)

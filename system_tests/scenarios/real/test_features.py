@@ -99,7 +99,6 @@ def _parts(line):
     return [f"{name} {value}" for name, value in zip(words[::2], words[1::2], strict=True)]
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("778-12", "real")
 @pytest.mark.kip("778-2", "real")
 @pytest.mark.kip("778-3", "real")
@@ -177,7 +176,6 @@ def reversible_levels(broker):
     return levels
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("584-8", "real")
 @pytest.mark.parametrize("cluster", ["kafka_3_9", "kafka_4"])
 def test_describe_shows_ranges_levels_and_epoch_of_a_broker_and_of_the_controller(cluster, request):
@@ -238,7 +236,6 @@ def test_each_broker_of_a_cluster_reports_its_own_range_and_the_level_that_all_h
         assert (status, "has no broker 9 now; it has 1, 2" in err) == (3, True)
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("584-5", "real")
 @pytest.mark.parametrize(("name", "level_release"), [("kafka:3.9", "3.8"), ("kafka:4", "4.2")])
 def test_a_user_without_the_right_gets_an_error_and_nothing_is_changed(

@@ -17,10 +17,17 @@ SESSION_MS = 60_000
 OLD = "2.3.1"
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize(
     ("release", "pin"),
-    [(OLD, None), pytest.param("2.8.2", "2.3", marks=pytest.mark.nightly), ("3.9.1", "2.3")],
+    [
+        (OLD, None),
+        pytest.param(
+            "2.8.2",
+            "2.3",
+            marks=pytest.mark.nightly("every run has the oldest and the newest release"),
+        ),
+        ("3.9.1", "2.3"),
+    ],
 )
 def test_the_model_names_given_up_tasks_as_a_real_member_does(
     word_count_on, kafka_3_9, release, pin

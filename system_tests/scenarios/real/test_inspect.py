@@ -33,7 +33,6 @@ def document(group):
     return json.loads(done.stdout)
 
 
-@pytest.mark.rotated(2, "inspect on a real broker")
 def test_a_forgotten_pin_is_named_in_a_mixed_group(word_count_on, kafka_3_9, tmp_path):
     """Two JVM members of 3.9.1, one of 2.3.1 with `upgrade.from`, one native member."""
     group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
@@ -77,7 +76,6 @@ def _check_the_saved_file(group, found, file):
     assert taken.exit_code == 0, taken.output
 
 
-@pytest.mark.rotated(2, "inspect on a real broker")
 def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
     group.start("native", "native")
@@ -101,7 +99,6 @@ def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(2, "inspect on a real broker")
 def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka_4):
     group = word_count_on(kafka_4, session_timeout_ms=SESSION_MS)
     for name in ("a", "b"):
@@ -134,7 +131,6 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
     assert group.application_id in everything.output
 
 
-@pytest.mark.rotated(2, "inspect on a real broker")
 def test_users_see_permitted_groups_and_the_missing_rights(tmp_path):
     """SASL/PLAIN with the standard authorizer; the group is made on the open listener."""
     words = {"admin": "admin-word", "bob": "bob-word"}

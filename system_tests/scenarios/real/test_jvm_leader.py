@@ -22,7 +22,10 @@ def share_the_tasks(group):
     return all(len(member.active) == 4 for member in group.members.values())
 
 
-@pytest.mark.parametrize("release", [pytest.param("3.9.1", marks=pytest.mark.nightly), "4.3.1"])
+@pytest.mark.parametrize(
+    "release",
+    [pytest.param("3.9.1", marks=pytest.mark.nightly("every run has the newest release")), "4.3.1"],
+)
 def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
     word_count_on, kafka_4, release
 ):
@@ -39,7 +42,6 @@ def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.kip("268-7", "real")
 @pytest.mark.parametrize(
     ("release", "start_version", "versions"),
@@ -84,7 +86,6 @@ def test_a_native_member_above_a_jvm_leaders_version_rejoins_once_with_a_lower_o
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(2, "pinned leaders")
 def test_a_pinned_jvm_leader_accepts_the_default_start(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
     group.start("jvm", "3.9.1", upgrade_from="1.1")
@@ -100,7 +101,6 @@ def test_a_pinned_jvm_leader_accepts_the_default_start(word_count_on, kafka_3_9)
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(2, "pinned leaders")
 def test_a_pinned_jvm_leader_fails_at_the_optimistic_start(word_count_on, kafka_3_9):
     """The window of KIP-268 with `upgrade.from`, and why `latest` is an opt-in."""
     group = word_count_on(kafka_3_9)
@@ -111,7 +111,6 @@ def test_a_pinned_jvm_leader_fails_at_the_optimistic_start(word_count_on, kafka_
     assert "TaskAssignmentException" in jvm.failures[0]
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("hold_back", [False, True])
 def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
     word_count_on, kafka_3_9, hold_back
@@ -142,7 +141,6 @@ def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("joins", ["2.3.1", "native"])
 def test_a_leader_of_2_0_ends_at_any_future_member_when_there_are_two_subtopologies(
     word_count_on, kafka_3_9, joins

@@ -24,7 +24,6 @@ def assert_nothing_lost(group):
     } == {}
 
 
-@pytest.mark.rotated(2, "killed leaders")
 def test_a_jvm_leader_killed_while_a_member_probes(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
     leader = group.start("jvm", "3.9.1")
@@ -38,7 +37,6 @@ def test_a_jvm_leader_killed_while_a_member_probes(word_count_on, kafka_3_9):
     assert_nothing_lost(group)
 
 
-@pytest.mark.rotated(2, "killed leaders")
 def test_a_native_leader_is_killed_while_a_jvm_member_is_bounced(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9)
     for name, release in (("native", "native"), ("jvm0", "2.8.2"), ("jvm1", "2.8.2")):
@@ -55,7 +53,6 @@ def test_a_native_leader_is_killed_while_a_jvm_member_is_bounced(word_count_on, 
     assert_nothing_lost(group)
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("frozen", ["native", "jvm"])
 def test_a_member_frozen_for_longer_than_its_session_comes_back(word_count_on, kafka_3_9, frozen):
     group = word_count_on(kafka_3_9, session_timeout_ms=_SESSION_MS)
@@ -76,7 +73,6 @@ def test_a_member_frozen_for_longer_than_its_session_comes_back(word_count_on, k
     assert_nothing_lost(group)
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_a_broker_restarted_in_the_middle_of_an_upgrade(word_count_on, how):
     broker = RealBroker(broker_release("kafka:3.9"))

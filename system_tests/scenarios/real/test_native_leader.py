@@ -23,7 +23,6 @@ def served(group):
     return sorted(f"{topic}-{partition}" for topic in topics for partition in range(4))
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("releases", "version"),
     [(("3.9.1", "4.3.1"), 11), (("2.3.1", "3.9.1"), 4), (("2.0.1", "2.8.2"), 3)],
@@ -51,7 +50,6 @@ def test_jvm_members_get_tasks_and_host_maps_from_a_native_leader(
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(3, "native leaders")
 def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka_4):
     group = word_count_on(kafka_4)
     group.start("native", "native", num_standby_replicas=1)
@@ -77,7 +75,6 @@ def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(3, "native leaders")
 def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_rebalance_for_it(
     word_count_on, kafka_3_9
 ):
@@ -105,7 +102,6 @@ def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_reba
     assert group.failures() == {}
 
 
-@pytest.mark.rotated(3, "native leaders")
 def test_a_jvm_member_can_shut_the_application_down(word_count_on, kafka_3_9):
     """KIP-671: error 4 in one subscription, and in the answers to all.
 

@@ -7,7 +7,6 @@ from probing import LeaderModel, find_release
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize(
     ("release", "newer", "pin"), [("2.0.1", "2.3.1", None), ("2.3.0", "2.8.2", "2.3")]
 )

@@ -18,7 +18,10 @@ TASK = TaskId(0, 0)
 OFFSETS = {TopicPartition("app-counts-changelog", 0): 35, TopicPartition("b", 1): -4}
 
 
-@pytest.mark.parametrize("release", [pytest.param("3.9.1", marks=pytest.mark.nightly), "4.3.1"])
+@pytest.mark.parametrize(
+    "release",
+    [pytest.param("3.9.1", marks=pytest.mark.nightly("every run has the newest release")), "4.3.1"],
+)
 def test_kafka_streams_takes_a_native_state_directory_over_and_gives_it_back(tmp_path, release):
     stores = StateStores(tmp_path / "app", PersistedSettings(), now_ms=1)
     stores.write_process(ProcessRecord(process_id=ID, made_at_ms=5, remembered_version=11))

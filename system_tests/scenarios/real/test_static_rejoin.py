@@ -18,7 +18,6 @@ ASKS = "Sent a version 4 subscription and got version 3 assignment back"
 LAST_JOIN = "Successfully joined group with generation 3"
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("settings", [{}, STATIC], ids=["dynamic", "static"])
 def test_the_last_version_change_of_a_static_leader_never_comes(
     word_count_on, kafka_3_9, tmp_path, settings

@@ -11,7 +11,7 @@ from assignor.adapters import aiokafka
 from assignor.adapters.kafka_python import StreamsAssignor, streams_consumer
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 TOPOLOGY = Topology().add_source("read", topics=["words"])
 LIMIT_S = 60
 

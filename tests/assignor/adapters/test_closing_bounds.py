@@ -78,7 +78,7 @@ def aiokafka_member(servers, has_tasks, closes, took):
 
 
 @pytest.mark.slow
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
 def test_close_returns_while_no_broker_answers(broker, how):
     settings = {"bootstrap_servers": broker.servers, **SHORT}

@@ -94,7 +94,7 @@ def poll_until(poll, condition):
 
 
 @pytest.mark.slow
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("drop", "name"),
     [
@@ -116,7 +116,7 @@ def test_what_is_dropped_warns_once_and_ends_its_threads_and_connections(
     assert ours == [f"unclosed {name}: call its close, or use it in a `with` statement"]
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.filterwarnings("ignore:Unclosed:ResourceWarning")  # a caught one keeps the consumer
 def test_a_dropped_aiokafka_consumer_is_released_on_its_event_loop(servers, caplog):
     async def drop():

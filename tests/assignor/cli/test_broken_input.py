@@ -117,7 +117,6 @@ def test_a_strategy_that_cannot_be_found_is_one_sentence(strategy, more):
     assert NAMES[strategy] in one_sentence(result)
 
 
-@pytest.mark.rotated(4)
 @every_command
 @pytest.mark.parametrize("what", FILES)
 def test_a_broken_file_is_one_sentence(what, more):

@@ -28,7 +28,6 @@ def run_without(absent, module, *arguments):
     )
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("absent", "module", "arguments", "extra"),
     [

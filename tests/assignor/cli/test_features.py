@@ -19,7 +19,7 @@ from assignor.stores import FolderDisk, StoreError
 from probing.features import LevelRange, NodeSupport, Role
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(600)]
 
 METADATA = "metadata.version"
 PROTOCOL = "assignment.protocol"

@@ -10,7 +10,7 @@ from assignor.inspection.values import ClusterFacts, TopicFacts
 from encoding import NativeAssignment, NativeSubscription, TaskId, TopicPartition
 from fuzz.inspected_groups import FORGED, check_group
 from tests.assignor.inspection.described_groups import group_of, member
-from tests.rotation import examples
+from tests.nightly import examples
 
 T00, T01, T10 = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
 HONEST = (

@@ -165,7 +165,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_content_is_one_error_with_file_reason_and_remedy_and_frees_the_lock(
     tmp_path, content

@@ -25,7 +25,7 @@ from assignor.explain.facts import facts_of, trace_of
 from assignor.placement import LAG_RUNNING
 from encoding import TaskId
 from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, TaskFacts, draw_group
-from tests.rotation import examples
+from tests.nightly import examples
 
 STRATEGIES = (
     "high_availability",

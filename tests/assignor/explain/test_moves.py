@@ -13,7 +13,7 @@ from assignor.placement import LAG_RUNNING, NOBODY
 from assignor.problems.values import ProblemError
 from encoding import TaskId
 from tests.assignor.explain.groups import draw_group
-from tests.rotation import examples
+from tests.nightly import examples
 
 STRATEGIES = ("high_availability", "sticky", "kafka_high_availability", "kafka_streams_group")
 

@@ -9,7 +9,7 @@ from assignor.explain.facts import facts_of
 from assignor.explain.what_if import changes, with_copy, without_client
 from assignor.placement import LAG_RUNNING, NOBODY
 from tests.assignor.explain.groups import draw_group
-from tests.rotation import examples
+from tests.nightly import examples
 
 
 def explained(state):

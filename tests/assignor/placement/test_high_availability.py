@@ -21,7 +21,7 @@ from assignor.placement import LAG_RUNNING
 from assignor.problems.events import play_problem
 from assignor.problems.rounds import clients_after, play, regroup, totals
 from encoding import TaskId
-from tests.rotation import examples
+from tests.nightly import examples
 
 FILE = Path(__file__).parents[1] / "problems" / "open_sample.jsonl.gz"
 PROBLEMS = {

@@ -54,7 +54,6 @@ def one_joining_client():
     quality.test_one_joining_client_takes_its_share_in_as_many_rounds_as_the_warm_ups_need()
 
 
-@pytest.mark.rotated(5)
 @pytest.mark.parametrize(
     ("rule", "test"),
     [

@@ -8,7 +8,7 @@ from assignor import ClientInput, group_state, high_availability, sticky, valida
 from assignor.placement import LAG_RUNNING
 from assignor.problems.rounds import clients_after, play, regroup
 from encoding import TaskId
-from tests.rotation import examples
+from tests.nightly import examples
 
 
 def group(weights, threads, owners=None, stateless=()):

@@ -12,7 +12,7 @@ from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
 from assignor.placement.builtin import high_availability
 from assignor.problems.rounds import clients_after, moves_of, peak_load, play, regroup, totals
 from encoding import TaskId
-from tests.rotation import examples
+from tests.nightly import examples
 
 END = 50_000
 RACKS = ("r0", "r1", "r2")

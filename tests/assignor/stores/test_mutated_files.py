@@ -24,7 +24,7 @@ from encoding import TaskId, TopicPartition
 from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, TASK_PLACEMENT, LevelRange
 from probing.persisted_formats import PersistedSettings
 from tests.assignor.problems.small_groups import state
-from tests.rotation import examples
+from tests.nightly import examples
 
 TASK = TaskId(0, 1)
 NOW_MS = 1_700_000_000_000

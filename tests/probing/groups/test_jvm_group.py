@@ -16,8 +16,8 @@ from probing import (
     start_member,
     upgrade_path,
 )
+from tests.nightly import sample
 from tests.probing.groups.driver import reachable, rebalance, settle, started, walk, with_models
-from tests.rotation import share
 
 
 def _representatives():
@@ -52,7 +52,6 @@ def one_bounce(new, upgrade_from=None):
     return [Bounce(release=new.name, upgrade_from=upgrade_from, reasons=())]
 
 
-@pytest.mark.rotated(8)
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_a_possible_path_settles_at_the_new_latest_and_a_closed_one_can_fail(old, new):
     path = upgrade_path(old, new)
@@ -86,7 +85,9 @@ def test_current_releases_settle_within_two_rebalances_of_each_restart():
 def test_four_members_of_current_releases_settle_too():
     """A sixteenth of the pairs, others each day; at night all of them."""
     current = [r for r in REPRESENTATIVES if r.order >= (2, 4)]
-    for old, new in share(list(itertools.permutations(current, 2)), parts=16):
+    for old, new in sample(
+        list(itertools.permutations(current, 2)), every=16, reason="more pairs of releases"
+    ):
         reached = reachable(started(old, size=4), release=new)
         assert not reached.failures
         assert {m.used_version for g in reached.groups for m in g} == {goal(new)}

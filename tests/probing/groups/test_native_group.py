@@ -82,7 +82,6 @@ def why_dead(members, leader):
     return "b"
 
 
-@pytest.mark.rotated(4)
 @in_every_space
 def test_every_group_settles_within_two_rebalances_and_three_with_a_later_jvm_at_natives(space):
     for group in space.groups:

@@ -249,7 +249,6 @@ def test_until_2_5_a_supported_number_below_the_used_one_is_accepted(name, belie
     assert (decision.refusal is None) is believes
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("name", EVERY_LEADER)
 def test_nothing_raises_whatever_a_peer_writes_and_every_answer_has_its_reason(name):
     release = find_release(name)

@@ -10,7 +10,6 @@ from tests.probing.topologies.planted import FAULTS, STORED, found_by
 ROWS = [(change, leads) for change in sorted(CHANGES) for leads in (1, 2)]
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(("change", "leads"), ROWS)
 @pytest.mark.parametrize("durable", [True, False])
 def test_every_change_survives_one_crash(change, leads, durable):
@@ -19,7 +18,6 @@ def test_every_change_survives_one_crash(change, leads, durable):
     assert found.ended > 0
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("leads", [1, 2])
 def test_a_change_survives_two_crashes(leads):
     found = Model("change", leads, crashes=2).explore()

@@ -157,7 +157,6 @@ def test_twelve_invalid_rows_affect_their_own_groups_only(spark, tmp_path, name,
         assert found[place].isprintable()
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("what", ["replicas of 10**30", "a strategy that raises"])
 def test_the_first_invalid_row_is_named_if_it_fails_the_job(spark, tmp_path, what):
     given, sentence = LINES[what]

@@ -71,7 +71,6 @@ def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_
         assert validate(state, placed(state, clients)) == ()
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("packed", [False, True])
 def test_invalid_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path, packed):
     # Few bytes for each task, and many: only tasks count.

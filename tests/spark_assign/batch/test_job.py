@@ -176,7 +176,6 @@ INVALID_ROWS = {
 }
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("what", INVALID_ROWS)
 def test_invalid_group_fails_the_job_with_its_name_column_and_value(
     call, tmp_path, table, rows, what

@@ -31,7 +31,6 @@ def line(given):
     return json.dumps(given).encode()
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("last", [b"", b"x" * 2_000], ids=["no more", "one more line"])
 def test_lines_of_the_limit_and_more_are_found_wherever_they_are(spark, tmp_path, end, last):

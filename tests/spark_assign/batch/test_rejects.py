@@ -39,7 +39,6 @@ def records_written(spark):
     return {stage.stageId(): stage.outputRecords() for stage in found}
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(("rejects", "form"), [(1, "parquet"), (1, "json"), (GROUPS, "parquet")])
 def test_a_reject_does_not_cause_the_results_to_be_written_again(spark, tmp_path, rejects, form):
     write_groups(tmp_path / "groups.parquet", rejects)

@@ -41,7 +41,7 @@ def processes_of(session):
     return found
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("starts Spark; every run interrupts one Spark job")
 @pytest.mark.timeout(400)
 def test_ctrl_c_ends_a_job_that_hangs(tmp_path):
     groups, started, out = (tmp_path / name for name in ("groups.jsonl", "started", "out"))

@@ -27,7 +27,6 @@ def outcome(tmp_path, **environment):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.rotated(2, "tests without Java")
 def test_tests_of_the_job_are_skipped_with_one_sentence(tmp_path):
     status, output = outcome(tmp_path)
     assert status == pytest.ExitCode.OK, output
@@ -36,7 +35,6 @@ def test_tests_of_the_job_are_skipped_with_one_sentence(tmp_path):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.rotated(2, "tests without Java")
 def test_tests_of_the_job_fail_in_ci(tmp_path):
     status, output = outcome(tmp_path, CI="true")
     assert status == pytest.ExitCode.TESTS_FAILED, output

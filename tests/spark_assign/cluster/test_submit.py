@@ -100,7 +100,7 @@ def environment(folder, **more):
 
 
 @pytest.mark.slow
-@pytest.mark.nightly  # in every run: the job in tests/spark_assign/batch, the packed program in cli
+@pytest.mark.nightly("three minutes of spark-submit; every run has the job and the packed program")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("command", parameters())
 def test_the_line_places_all_groups_on_the_executors(place, command):

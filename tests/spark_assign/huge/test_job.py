@@ -121,7 +121,6 @@ def twice(rows):
     rows.append(rows[6])
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

@@ -12,7 +12,6 @@ from assignor.problems import parse_problem
 from spark_assign.huge.lines.problem import read_long_problem
 from spark_assign.huge.lines.rows import client_array, task_batches
 from spark_assign.tables.convert import client_rows, task_rows
-from tests.rotation import share
 
 HALF = "\ud800"
 # Of lags above the end offset sum, only a reader of whole problems warns.
@@ -145,7 +144,7 @@ def test_each_edit_is_read_alike(number):
     assert outcome(long, text) == outcome(short, text)
 
 
-@pytest.mark.parametrize("part", share(range(10), name="edits"))
+@pytest.mark.parametrize("part", range(10))
 def test_several_edits_are_read_alike(part):
     for seed in range(60 * part, 60 * part + 60):
         text = edited(seed)

@@ -9,13 +9,13 @@ from assignor import find_strategy, high_availability, thread_bands, validate
 from assignor.problems import measures_of, moves_of, play, totals
 from spark_assign.huge.checks import too_many_subtopologies
 from spark_assign.huge.worker.answer import COSTS
-from tests.rotation import share
+from tests.nightly import sample
 from tests.spark_assign.huge import groups
 
 STRATEGIES = ("sticky", "high_availability")
 SEEDS = range(25)
 # For what holds for each seed alone: a third in each run, others each day; at night all of them.
-EACH = share(SEEDS, parts=3)
+EACH = sample(SEEDS, every=3, reason="more seeds")
 
 
 def threads_apart(state, clients):
@@ -51,7 +51,6 @@ def racks_spanned(state, assignment):
     )
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("racks", [0, 3])
 def test_plans_are_valid_and_as_balanced_as_those_of_the_core(strategy, racks):
@@ -71,7 +70,6 @@ def test_plans_are_valid_and_as_balanced_as_those_of_the_core(strategy, racks):
         assert (plan.stateful <= bands.high).all(), seed
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("kind", ["fresh", "steady", "join", "leave", "mess"])
 def test_sticky_moves_no_more_than_the_core_and_is_as_balanced(kind):
     for seed in EACH:
@@ -92,7 +90,6 @@ def test_sticky_moves_the_fewest_tasks_that_bands_allow():
         assert moves_of(state, assignment).handoffs == int(np.maximum(homes - quota, 0).sum()), seed
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("racks", ["none", "min_traffic", "balance_subtopology"])
 def test_no_more_tasks_are_started_behind_than_by_the_core(racks):
     for seed in EACH:
@@ -124,7 +121,6 @@ def test_plans_settle_in_as_many_rounds_as_those_of_the_core():
     assert costs["huge"] <= costs["core"]
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
 def test_rack_cost_is_that_of_the_core(strategy):
     gaps = costs = others = 0
@@ -157,7 +153,6 @@ def test_rack_optimum_is_reached_if_clients_have_many_classes():
         assert moved.any()
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
 def test_rack_cost_is_near_the_optimum_if_clients_of_a_rack_share_a_node(strategy, monkeypatch):
     monkeypatch.setattr("spark_assign.huge.driver.racks._EXACT_ARCS", 250)
@@ -199,7 +194,6 @@ def test_standbys_of_one_client_are_spread_over_many_others():
     assert worst <= 0.15
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_sorted_tables_give_the_same_plan_for_any_number_of_chunks(strategy):
     for seed in range(30):

@@ -11,7 +11,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from system_tests.broker import BrokerConfig, EmbeddedBroker, Fault
 from system_tests.coordinator import EventKind, OffsetKey
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 
 IN = [TopicPartition("in", number) for number in range(4)]
 

@@ -40,7 +40,7 @@ def test_a_wait_for_records_ends_with_its_time_and_with_a_record():
 
 
 @pytest.mark.slow
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_a_node_stops_although_a_client_reads_no_more():
     with running_broker(BrokerConfig(nodes=2)) as broker:
         host, port = broker.addresses[1].rsplit(":", 1)

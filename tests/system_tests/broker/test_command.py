@@ -27,8 +27,7 @@ def start(*arguments):
     )
 
 
-@pytest.mark.rotated(2)
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_prints_its_address_serves_and_ends_cleanly_after_a_signal(number):
     with start("--port", "0", "--topic", "words:3", "--topic", "one") as process:
@@ -43,7 +42,7 @@ def test_prints_its_address_serves_and_ends_cleanly_after_a_signal(number):
 
 
 @pytest.mark.slow
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_address_as_json_names_every_node():
     with start("--port", "0", "--nodes", "2", "--format", "json") as process:
         started = json.loads(process.stdout.readline())
@@ -52,7 +51,7 @@ def test_address_as_json_names_every_node():
         assert process.wait(timeout=120) == 0
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_port_in_use_is_one_sentence_and_status_3():
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
@@ -64,8 +63,7 @@ def test_port_in_use_is_one_sentence_and_status_3():
     assert "choose another" in output
 
 
-@pytest.mark.rotated(2)
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("arguments", [("--topic", "t:none"), ("--topic", "no spaces")])
 def test_invalid_arguments_are_status_2(arguments):
     with start("--port", "0", *arguments) as process:

@@ -17,7 +17,7 @@ from system_tests.broker import BrokerConfig, Fault, running_broker
 from system_tests.coordinator import CoordinatorConfig, EventKind, OffsetKey
 
 pytestmark = [
-    pytest.mark.loop,
+    pytest.mark.usefixtures("clock"),
     # kafka-python leaves the sockets of connections that broke to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -55,7 +55,6 @@ def all_found(scenario, what, **fields):
     return [event for outcome in experiments(scenario) for event in found(outcome, what, **fields)]
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_scenario_ends_at_rest_and_breaks_no_rule(scenario):
     for outcome in experiments(scenario):

@@ -22,7 +22,7 @@ from system_tests.coordinator import (
     Protocol,
     SyncGroup,
 )
-from tests.rotation import examples
+from tests.nightly import examples
 
 INSTANCES = st.sampled_from([None, None, "i", "j"])
 METADATA = st.sampled_from([b"1", b"2"])

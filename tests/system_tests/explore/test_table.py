@@ -9,7 +9,7 @@ import pytest
 from probing import find_release
 from system_tests.explore import ISSUES, Presence
 from system_tests.plan import Use, make_plan
-from tests.rotation import share
+from tests.nightly import sample
 from tests.system_tests.explore.table import SHAPES, STORED, all_ways, measure, same_ways
 
 WARNINGS = {"former-tasks": "returns each member its previous tasks"}
@@ -81,13 +81,12 @@ def test_plan_recommends_no_way_without_a_path(found):
 WAYS = [("2.0.1", "2.3.0"), ("2.4.1", "2.5.1"), ("2.5.1", "2.8.2")]
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", SHAPES[:2], ids=["dynamic", "static"])
 def test_what_is_stored_is_what_is_found(stored, bounds):
     """One of the ways, another one each day; at night all of them."""
     known = [[way] for way in WAYS if not bounds.static or find_release(way[0]).order >= (2, 3)]
-    ways = share(known, parts=len(known))
+    ways = sample(known, every=len(known), reason="a second kind of member")
     fresh = measure([bounds], [ways, ways])
     assert len(fresh) == len(ways)
     for row in fresh:

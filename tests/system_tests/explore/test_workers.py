@@ -33,7 +33,6 @@ def early(monkeypatch):
     return forked
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("old", "new", "bounds", "count"),
     [

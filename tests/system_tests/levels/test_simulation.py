@@ -23,7 +23,7 @@ from system_tests.levels import (
     run_levels,
 )
 from system_tests.levels.checkers import LEVEL_RULES
-from tests.rotation import is_nightly
+from tests.nightly import is_nightly
 
 SEEDS = range(25)
 TRIED = range(150)
@@ -37,7 +37,6 @@ def whole_run(seed):
     return run_levels(LevelsOptions(seed=seed))
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.kip("584-13", "sim")
 @pytest.mark.kip("778-13", "sim")
 @pytest.mark.parametrize("seed", SEEDS)
@@ -224,7 +223,6 @@ PLANTED = {
 }
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", PLANTED)
 def test_a_planted_mistake_is_found(mistake, monkeypatch):

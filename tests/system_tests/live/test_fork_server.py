@@ -9,7 +9,7 @@ import pytest
 
 from system_tests.support.fork_server import ForkedProcess, ForkServer, Reports
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 # Name of a module, its source, its status and the last line that it prints as an error.
 ENDINGS = {
     "ends_with_text": ('import sys; sys.exit("why it ended")', 1, "why it ended"),
@@ -125,7 +125,6 @@ def test_an_error_is_printed_and_is_status_1(server):
     closed(process)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     "name", [name for name, (_, status, _) in ENDINGS.items() if status is not None]
 )

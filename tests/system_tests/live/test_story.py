@@ -190,9 +190,8 @@ def test_a_report_that_cannot_be_written_ends_with_3_before_anything_starts(tmp_
     assert "choose another file for --report" in done.stderr
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.timeout(600)
-@pytest.mark.rotated(12, "long live runs")
 def test_a_real_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_again(tmp_path):
     page = tmp_path / "page.html"
     line = "live --from 3.1 --to native --members 2 --rate 20.0 --order b,a"

@@ -12,7 +12,7 @@ from probing import MEMBER_RULES, MemberModel
 from probing.leader import next_version
 from system_tests.explore import Bounds, expansion, explore, liveness
 from system_tests.sim import SAFETY, BounceOptions, check_step, plan_bounce
-from tests.rotation import is_nightly
+from tests.nightly import is_nightly
 from tests.system_tests.planted.bounces import EXPLORED, HARMLESS, PINNED_BESIDE_1_1
 from tests.system_tests.planted.rules import LIVENESS, STORED, key_of, tables
 
@@ -48,7 +48,6 @@ def test_of_two_rules_that_replace_each_other_one_is_needed(monkeypatch):
     assert "nobody dies" in PINNED_BESIDE_1_1.broken()
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(("checker", "asked"), sorted(EXPLORED.items()))
 def test_without_the_checker_a_known_issue_is_not_found(monkeypatch, checker, asked):
     old, new, kind, issue = asked.split()

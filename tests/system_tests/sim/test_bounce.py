@@ -205,7 +205,6 @@ def test_offline_nothing_needs_a_pin(old, new):
         assert outcome.rebalances.version == ()
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.kip("268-16", "sim")
 @pytest.mark.parametrize("fault", [*FAULTS, "all"])
 def test_an_upgrade_survives(fault):

@@ -82,7 +82,6 @@ def test_one_seed_draws_the_same_again_and_has_a_replay_command():
     assert outcome_document(outcome)["drawn"]["standbys"] == outcome.options.dimensions.standbys
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("new", [None, "native"])
 @pytest.mark.parametrize("faults", [frozenset(), frozenset(FAULTS)], ids=["calm", "faults"])
 def test_drawn_groups_break_no_rule(new, faults):
@@ -137,7 +136,6 @@ def test_cooperative_native_members_are_eager_beside_leaders_up_to_2_3(old, new,
     assert [stage.upgrade_from for stage in plan.stages] == pins
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     "asked",
     [

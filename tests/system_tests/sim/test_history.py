@@ -91,7 +91,6 @@ def test_kafka_9821_and_10455_are_gone_where_they_were_fixed(release):
     assert set(restarts_at_every_step(release, static=False)) == {"good"}
 
 
-@pytest.mark.rotated(1)
 @pytest.mark.slow
 def test_kafka_14382_follow_ups_during_a_rebalance_never_end():
     found = rules("2.8.2", "3.3.1", seeds=10, faults=frozenset({"slow"}))

@@ -12,7 +12,7 @@ from system_tests.sim import BounceOptions, World, WorldSetup, check_trace, run_
 from system_tests.sim.events import Answered, Rejoined, Settled
 from system_tests.sim.world.behaviour import find_program
 from system_tests.sim.world.state import MemberIds
-from tests.rotation import share
+from tests.nightly import sample
 
 SETTLE_MS = 900_000
 ENDS = "leader ends the upgrade"
@@ -156,7 +156,7 @@ def test_one_bounce_without_a_setting_is_enough_under_any_leader():
     """Two members and a third of the pairs, others each day; at night all of them."""
     pairs = plain_pairs()
     assert len(pairs) > 300
-    check_one_bounce(share(pairs, parts=3), members=2, ways=1)
+    check_one_bounce(sample(pairs, every=3, reason="more pairs of releases"), members=2, ways=1)
 
 
 @pytest.mark.slow
@@ -164,7 +164,11 @@ def test_one_bounce_without_a_setting_is_enough_under_any_leader():
 @pytest.mark.parametrize(("members", "parts"), [(3, 35), (4, 91)])
 def test_one_bounce_is_enough_among_more_members(members, parts):
     """A small part of the pairs, another one each day; at night all of them."""
-    check_one_bounce(share(plain_pairs(), parts=parts), members=members, ways=members)
+    check_one_bounce(
+        sample(plain_pairs(), every=parts, reason="more pairs of releases"),
+        members=members,
+        ways=members,
+    )
 
 
 @pytest.mark.kip("268-11", "sim")
@@ -213,7 +217,6 @@ def test_the_text_is_a_program_of_2_0_to_2_3_and_of_nothing_else():
             find_program(name)
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.kip("268-19", "sim")

@@ -23,7 +23,7 @@ from system_tests.sim.pauses import (
     check_pauses,
     pauses_of,
 )
-from tests.rotation import share
+from tests.nightly import sample
 
 P0, P1 = TopicPartition("lines", 0), TopicPartition("lines", 1)
 ALL = frozenset(FAULTS)
@@ -299,7 +299,7 @@ def test_no_partition_pauses_longer_than_its_bound(old, new):
 
 @pytest.mark.kip("268-20", "sim")
 def test_pauses_stay_within_their_bounds_with_every_fault_and_in_every_group():
-    for seed in share(range(60), parts=6):
+    for seed in sample(range(60), every=6, reason="more seeds"):
         for options in ({"faults": ALL}, {"draw_all": True}, {"draw_all": True, "faults": ALL}):
             outcome = run_bounce(BounceOptions(seed=seed, **options))
             assert outcome.ok, (seed, options, outcome.broken[0])

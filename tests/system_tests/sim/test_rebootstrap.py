@@ -27,7 +27,6 @@ def kinds(seen, what):
     return [event for event in seen if event.what == what]
 
 
-@pytest.mark.rotated(4)
 @every_row
 @pytest.mark.parametrize("trigger_ms", [500, 5_000])
 def test_every_row_keeps_every_rule_whatever_the_seed(scenario, trigger_ms):
@@ -35,7 +34,6 @@ def test_every_row_keeps_every_rule_whatever_the_seed(scenario, trigger_ms):
         assert problems_of(scenario, seed, trigger_ms=trigger_ms) == [], f"seed {seed}"
 
 
-@pytest.mark.rotated(4)
 @every_row
 def test_with_none_it_never_begins_again_and_is_stuck_where_it_would_have_to(scenario):
     for seed in range(4):

@@ -149,7 +149,6 @@ def compare(tool, servers, group_id):
     return found
 
 
-@pytest.mark.rotated(2, "inspect of streams groups")
 def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_path):
     servers = broker.bootstrap_servers
     with RealGroup(servers, tmp_path) as group:
@@ -251,7 +250,6 @@ def refusals(tool, servers, user, file, group_id):
     return done.stderr, refused.out
 
 
-@pytest.mark.rotated(2, "inspect of streams groups")
 def test_a_group_without_its_source_topic_says_what_it_waits_for(broker, tool, tmp_path):
     servers = broker.bootstrap_servers
     with RealGroup(servers, tmp_path) as group:

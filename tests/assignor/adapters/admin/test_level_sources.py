@@ -28,7 +28,7 @@ def junk_records(reached):
     return [reached_record(dict.fromkeys(c, reached), nonce=f"{n}") for n, c in enumerate(chunks)]
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_junk_in_the_topics_of_a_group_hides_nothing_and_is_logged_once(caplog):
     with running_broker() as broker:
         servers = broker.bootstrap_servers[0]

@@ -13,7 +13,7 @@ from encoding import TaskId, TopicPartition
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 CHANGELOG = InternalTopic(
     name="changelog", partitions=2, configs={"cleanup.policy": "compact"}, compacted=True
 )

@@ -60,7 +60,7 @@ def run(work):
     return asyncio.run(asyncio.wait_for(work, LIMIT_S))
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(servers):
     async def work():
         async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
@@ -84,7 +84,7 @@ def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(serv
     run(work())
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(servers):
     async def work():
         async with made(servers, TWO_STEPS, group_id="two") as consumer:
@@ -104,7 +104,7 @@ def is_locked(path):
     return count > 1
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_stopping_the_consumer_closes_the_assignor(servers, tmp_path):
     async def work():
         async with made(servers, state_dir=tmp_path) as consumer:
@@ -116,7 +116,7 @@ def test_stopping_the_consumer_closes_the_assignor(servers, tmp_path):
     run(work())
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_a_program_with_two_versions_reads_the_topics_of_both(servers):
     first = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])
     second = Topology(version=2).add_source("lines", topics=["lines"])

@@ -206,7 +206,7 @@ def test_the_groups_end_is_the_loops_end():
     assert batches(Consumer({}), assignor(shutdown=True), until=None) == []
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 def test_a_member_that_was_fenced_ends_once():
     listener = RunningTasks()

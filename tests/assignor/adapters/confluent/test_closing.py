@@ -101,7 +101,6 @@ def test_close_in_a_listener(broker, consumer):
     assert broker.groups()[GROUP].members == ()
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("name", ["error_cb", "stats_cb"])
 @pytest.mark.parametrize("method", ["poll", "consume"])
 @pytest.mark.parametrize("fails", [True, False])

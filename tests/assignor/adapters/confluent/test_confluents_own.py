@@ -260,7 +260,6 @@ def closed_methods(c):
     }
 
 
-@pytest.mark.rotated(6)
 @pytest.mark.parametrize("name", sorted(closed_methods(Consumer)))
 def test_any_method_after_close_throws_exception(name):
     c = consumer_of(STORES)
@@ -271,7 +270,6 @@ def test_any_method_after_close_throws_exception(name):
         closed_methods(c)[name]()
 
 
-@pytest.mark.rotated(6)
 @pytest.mark.parametrize("name", sorted(closed_methods(Consumer)))
 def test_uninitialized_consumer_methods(name):
     class UninitializedConsumer(Consumer):
@@ -289,7 +287,6 @@ def test_consumer_without_groupid():
         Consumer({"bootstrap.servers": "mybroker:9092"}, topology=TOPOLOGY)
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, KafkaException])
 def test_callback_exception_no_system_error(error):
     def raises(given):

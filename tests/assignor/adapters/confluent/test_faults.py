@@ -150,7 +150,6 @@ def test_a_missing_right_is_an_error_and_tried_again(broker, consumer, monkeypat
     poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("name", ["on_assign", "on_revoke"])
 @pytest.mark.parametrize("method", ["poll", "consume"])
 def test_what_a_callback_raises_comes_out_and_the_rebalance_goes_on(broker, consumer, name, method):

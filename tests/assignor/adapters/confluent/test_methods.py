@@ -32,7 +32,6 @@ def test_what_is_called_librdkafkas_own_is_inherited():
     assert {name for name in OWN if not name.startswith("_")} - METHODS == {"assignor"}
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [

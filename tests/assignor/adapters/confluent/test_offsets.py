@@ -167,7 +167,6 @@ def test_many_commits_become_few_requests(broker, consumer):
     assert len(broker.requests("OffsetCommit")) < 20
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("code", [14, 15, 16, 27])
 def test_a_commit_is_tried_again_while_the_coordinator_cannot_take_it(broker, consumer, code):
     member = joined(consumer(MANUAL))

@@ -82,7 +82,6 @@ def secured(broker, protocol, group, settings):
     return Consumer(SHORT | address | {"group.id": group} | settings, topology=TOPOLOGY)
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize(
     ("protocol", "settings"),
     [
@@ -105,7 +104,6 @@ def test_both_clients_connect(real, protocol, settings):
         assert sum(each.offset for each in found) >= 40
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize(
     ("protocol", "settings", "code", "why"),
     [

@@ -82,7 +82,6 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
     assert kept["client.rack"] == settings.client_rack == "r1"
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -126,7 +125,6 @@ def test_what_the_member_cannot_do_is_refused_by_name(more, why):
     assert why in refusal(lambda: divided(BASE | more))
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     "more",
     [
@@ -207,7 +205,6 @@ def test_idle_connections_of_the_member_stay_open_for_the_time_of_a_request():
         assert member["connections_max_idle_ms"] == expected
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("value", "flag"),
     [
@@ -282,7 +279,6 @@ def test_options_of_the_assignor_are_checked(tmp_path):
         assert consumer.assignor.directory is not None
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("wanted", "others", "expected"),
     [

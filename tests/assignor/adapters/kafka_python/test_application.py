@@ -94,7 +94,7 @@ def test_stores_that_nobody_can_give_need_not_be_given():
         made(topology, stores=[])
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_deserialisers_are_for_the_input_and_not_for_changelogs():
     class Text(Deserializer):
         def deserialize(self, topic, headers, data):

@@ -9,7 +9,7 @@ from assignor.embedding import CHECKED_SETTINGS, ClusterUnavailable, InternalTop
 from encoding import TopicPartition
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 CHANGELOG = InternalTopic(
     name="changelog", partitions=2, configs={"cleanup.policy": "compact"}, compacted=True
 )

@@ -93,7 +93,7 @@ def read_until(consumer, condition):
     return seen
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(made):
     consumer = made(group_id="ready")
     assert isinstance(consumer, KafkaConsumer)
@@ -103,7 +103,7 @@ def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(made
     assert len(consumer.assignor.tasks.active) == 3
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_nothing_is_committed_before_the_application_says_so(made):
     consumer = made(group_id="commits", auto_commit_interval_ms=1)
     read_until(consumer, lambda seen: len(seen) == 3)
@@ -114,7 +114,7 @@ def test_nothing_is_committed_before_the_application_says_so(made):
     assert {consumer.committed(each) for each in partitions} == {1}
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(made):
     consumer = made(TWO_STEPS, group_id="two")
     assert consumer.subscription() == {"lines", "two-words-repartition"}
@@ -123,7 +123,7 @@ def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(made):
     assert len(consumer.partitions_for_topic("two-words-repartition")) == 3
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_a_program_with_two_versions_reads_the_topics_of_both(made):
     first = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])
     second = Topology(version=2).add_source("lines", topics=["lines"])
@@ -135,7 +135,7 @@ def test_a_program_with_two_versions_reads_the_topics_of_both(made):
     assert consumer.assignor.topology_versions(1) == (1,)
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_closing_the_consumer_closes_the_assignor(made, tmp_path):
     with made(state_dir=tmp_path) as consumer:
         assert not is_free(tmp_path)
@@ -146,7 +146,7 @@ def test_closing_the_consumer_closes_the_assignor(made, tmp_path):
         consumer.subscribe(["lines"])
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -170,7 +170,7 @@ def is_free(directory):
     return was_free
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
     consumer = made(auto_offset_reset="latest", enable_auto_commit=True, client_rack="a")
     assert consumer.config["auto_offset_reset"] == "latest"
@@ -298,7 +298,7 @@ def in_two_steps(**options):
     return consumer, assignor
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("steps", [1, 2])
 def test_a_second_polling_thread_and_a_forked_process_are_refused(made, servers, steps):

@@ -188,7 +188,7 @@ class Running:
         self.application.close()
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_an_application_goes_on_after_a_refusal_and_ends_after_the_same_one_again(broker):
     broken = threading.Event()
 

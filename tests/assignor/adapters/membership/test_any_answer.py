@@ -18,7 +18,7 @@ from encoding import (
 from fuzz.corpus import read_corpus
 from fuzz.member_answers import OPTION_BYTES, PARTITIONS, check_answer, member_of, partitions_of
 from tests.costs import units
-from tests.rotation import examples
+from tests.nightly import examples
 
 SEEDS = [seed for seed in read_corpus("seeds") if seed.target == "member_receive"]
 UNITS, LITTLE_S = 25, 0.1

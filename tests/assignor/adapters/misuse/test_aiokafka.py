@@ -17,7 +17,7 @@ from assignor.adapters.aiokafka import StreamsAssignor, polled
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 LIMIT_S = 60
 GROUP = "app"
 

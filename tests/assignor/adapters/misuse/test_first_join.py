@@ -12,7 +12,7 @@ from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 from tests.log_records import records_of
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 LIMIT_S = 120
 LONGEST_LINE = 160
 

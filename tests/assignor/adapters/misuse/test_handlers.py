@@ -127,7 +127,7 @@ def test_what_is_told_assignments_has_to_run_too():
         RunningTasks(tell)
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_a_function_that_processes_records_may_not_close_the_consumer():
     tasks = RunningTasks()
     assignor = StreamsAssignor(TOPOLOGY, listener=tasks)

@@ -22,7 +22,7 @@ from assignor.embedding import MemberStopped, TaskStores
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 LIMIT_S = 60
 PARTITIONS = 3  # one for each member of the largest group here
 GROUP = "app"

@@ -10,7 +10,7 @@ from assignor.adapters.kafka_python import assignor as kafka_assignor
 from assignor.adapters.kafka_python import polled, streams_consumer
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 TOPOLOGY = Topology().add_source("lines", topics=["lines"])
 MEMBERS = 3
 SETTLED = 2 * MEMBERS  # generations in which a group has settled, at most

@@ -34,7 +34,7 @@ from tests.assignor.adapters.rebootstrap.aiokafka_clients import (
 from tests.assignor.adapters.rebootstrap.clusters import LIMIT_S, TOPIC, Names
 
 pytestmark = pytest.mark.timeout(600)
-loop = pytest.mark.loop
+loop = pytest.mark.usefixtures("clock")
 RELIED_ON = (
     AIOKafkaClient._get_conn,
     AIOKafkaClient._metadata_update,

@@ -39,7 +39,7 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 )
 
 pytestmark = pytest.mark.timeout(600)
-loop = pytest.mark.loop
+loop = pytest.mark.usefixtures("clock")
 RELIED_ON = (
     KafkaConnectionManager.get_connection,
     KafkaConnectionManager._connect,

@@ -29,7 +29,7 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 
 until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
 until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
-pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("clock"), pytest.mark.slow]
 AT_LEAST = 20
 # The client without a supervisor gets the time of the other one, and this in addition.
 WITHOUT_S = 2.0

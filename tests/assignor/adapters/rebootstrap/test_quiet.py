@@ -8,10 +8,9 @@ SECONDS = 8
 # The goal is 5 %, which the benchmark checks; a client that loops takes a whole core.
 CPU_MAX = 25.0
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow]
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_attempts_follow_the_back_off_and_use_little_processor_time(client):
     found = gone(client, supervised=True, seconds=SECONDS)

@@ -64,7 +64,6 @@ def one_address():
             thread.join()
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("1102-7", "real")
 @pytest.mark.parametrize("name", ["kafka:3.9", "kafka:4"])
 def test_consumers_go_on_when_a_real_broker_is_replaced_by_one_on_another_port(name):

@@ -33,7 +33,7 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 
 until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
 until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
-pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("clock"), pytest.mark.slow]
 GROUP = "g"
 CHANGELOG = f"{GROUP}-counts-changelog"
 LEVEL = 101
@@ -228,7 +228,6 @@ async def all_away(broker, looks):
         await asyncio.to_thread(broker.start_node, node_id + len(old), port=0)
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("1102-10", "loop")
 @pytest.mark.parametrize("leader", ["kafka-python", "aiokafka"])
 def test_every_member_sees_a_level_that_is_raised_after_all_brokers_were_replaced(broker, leader):

@@ -32,7 +32,7 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 
 until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
 until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
-pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("clock"), pytest.mark.slow]
 FOR_EVER = 10**6
 NEVER_MS = 3_600_000
 TRIGGER_MS = 1_000
@@ -83,7 +83,6 @@ def reconnect(manager):
     manager.call_soon(lambda: [connection.close() for connection in list(manager._conns.values())])
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("1102-11", "loop")
 @both_ways
 def test_a_consumer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
@@ -103,7 +102,6 @@ def test_a_consumer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
     member.stop()
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.kip("1102-11", "loop")
 @both_ways
 def test_a_producer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):

@@ -73,7 +73,6 @@ def without_millis(text):
     return [{key: value for key, value in answer.items() if key != "millis"} for answer in found]
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("block", [200, 1_500, 1 << 18])
 def test_the_answers_are_those_of_one_process_in_the_order_of_the_lines(monkeypatch, block):
     monkeypatch.setattr(lines, "_BLOCK", block)
@@ -87,7 +86,6 @@ def test_the_answers_are_those_of_one_process_in_the_order_of_the_lines(monkeypa
     assert again == [False, True, *[False] * 5, True, True, True]
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("arguments", [(), ("--simulate",), ("--strategy", "sticky")])
 def test_the_text_is_that_of_one_process(arguments):
     stuck = json.dumps(group("never") | {"stuck": {"b": 50}})
@@ -178,7 +176,6 @@ def test_a_worker_that_is_killed_ends_the_command_with_a_sentence(run):
     assert output == ""
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_is_left_when_the_command_is_ended(run, tmp_path, number):
     process = run("--workers", "2")

@@ -16,7 +16,7 @@ from probing.topologies import Reached
 from system_tests.broker import running_broker
 from tests.assignor.embedding.clusters import until
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(300)]
 FORMS = [content_fingerprint(t.subtopologies("g")[0]) for t in (FIRST, SECOND)]
 EVERYTHING = ["0_0", "0_1", "0_2", "0_3"]
 

@@ -120,7 +120,7 @@ def test_a_topology_that_the_place_does_not_remember_changes_nothing(tmp_path, o
     assert read_reached(tmp_path) == memory(3, 2)
 
 
-@pytest.mark.loop
+@pytest.mark.usefixtures("clock")
 def test_a_topic_with_a_record_of_a_later_layout_is_read_and_not_written():
     with running_broker() as broker:
         servers = broker.bootstrap_servers[0]

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from assignor.cli import main
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(600)]
 
 
 def test_a_broker_is_asked_by_its_node_id_and_an_unknown_one_is_named():

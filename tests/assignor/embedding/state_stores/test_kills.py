@@ -94,7 +94,6 @@ def wrong_after_kills(home, kind, *, disk, compact=False):
             yield at, name, wrong
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize(
     "disk",
@@ -152,7 +151,6 @@ def wrong_after_pauses(home, kind):
             yield at, name, wrong
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("kind", [pytest.param(SqliteStore, marks=pytest.mark.slow), DictStore])
 def test_a_member_that_was_paused_at_any_step_changes_no_count(tmp_path, kind):
     assert not list(wrong_after_pauses(tmp_path / "home", kind))
@@ -254,7 +252,6 @@ def hidden_values_are_not_repaired(monkeypatch):
     monkeypatch.setattr(replica.Replica, "repairs", lambda *_, **__: {})
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
@@ -276,7 +273,6 @@ def test_a_wrong_order_is_found_by_kills(tmp_path, monkeypatch, fault):
     assert next(found, None) is not None
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     "fault",
     [

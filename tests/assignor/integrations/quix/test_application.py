@@ -22,7 +22,7 @@ from assignor.integrations.quix import streams_assignor
 from assignor.integrations.quix.__main__ import main
 from encoding import HostInfo
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.usefixtures("clock")
 
 ROOT = Path(__file__).resolve().parents[4]
 LIMIT_S = 60

@@ -11,7 +11,7 @@ from assignor.levels.log.records import Note
 from assignor.stores.disk import FolderDisk
 from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, TASK_PLACEMENT, LevelRange
 from tests.assignor.stores.crashing_disk import MemoryDisk, apply, power_cuts
-from tests.rotation import is_nightly
+from tests.nightly import is_nightly
 
 FORMAT = LogFormat(log_id="a1", levels={PERSISTENT_METADATA: 1}, at_ms=5)
 NOTE = Note(at_ms=1_700_000_000_000, who="ada", why="try it")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assignor.levels.log import reached_record, read_reached_topic
 from assignor.levels.log.topic import TopicRecord
 from probing.topologies import HIGHEST_EPOCH, MOST_AHEAD, MOST_ENTRIES, Reached, newest_memory
-from tests.rotation import examples
+from tests.nightly import examples
 
 FORM_A, FORM_B = b"1" * 8, b"2" * 8
 ENTRIES = st.builds(Reached, st.integers(0, 5), st.integers(1, 3))

@@ -26,7 +26,7 @@ from probing.features import (
     FinalizedLevels,
     LevelRange,
 )
-from tests.rotation import examples
+from tests.nightly import examples
 
 NOTE = Note(at_ms=1, who="ada", why="try it")
 MEMBERS = {"m1": {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)}}

@@ -11,7 +11,7 @@ from assignor import TaskAssignmentError, find_strategy, identity, run_strategy
 from assignor.placement import NOBODY, STRATEGIES, Trace, run_with_trace
 from assignor.placement.actives import homes
 from tests.assignor.explain.groups import draw_group
-from tests.rotation import examples
+from tests.nightly import examples
 
 TRACEABLE = sorted(set(STRATEGIES) - {"fallback_prior"})
 

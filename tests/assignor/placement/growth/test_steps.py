@@ -16,7 +16,10 @@ TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3
 # Larger groups take too long; in smaller ones the number of rack passes dominates.
 TASKS_WITH_RACKS = 1_200
 TASKS_WITH_VALUES, TASKS_WITH_OWN_RACKS = 900, 500
-NIGHTLY_0, NIGHTLY_2 = (pytest.param(count, marks=pytest.mark.nightly) for count in (0, 2))
+NIGHTLY_0, NIGHTLY_2 = (
+    pytest.param(count, marks=pytest.mark.nightly("every run grows a group with one standby"))
+    for count in (0, 2)
+)
 LOOKS = ("flatnonzero", "lexsort", "argsort", "unique", "isin", "bincount")
 
 
@@ -62,11 +65,14 @@ def growth(shape, *, strategy="high_availability", tasks=TASKS, **kind):
     return large / small
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("feature", ["plain", "weights", "min_traffic", "tags"])
 @pytest.mark.parametrize(
     "standbys",
-    [pytest.param(0, marks=pytest.mark.nightly), 1, pytest.param(2, marks=pytest.mark.nightly)],
+    [
+        pytest.param(0, marks=pytest.mark.nightly("every run grows a group with one standby")),
+        1,
+        pytest.param(2, marks=pytest.mark.nightly("every run grows a group with one standby")),
+    ],
 )
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
@@ -74,7 +80,6 @@ def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
     assert growth(shape, standbys=standbys, feature=feature, tasks=tasks) <= GROWTH
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("standbys", [1, NIGHTLY_2])
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 @pytest.mark.parametrize("feature", ["tag_a_client", "huge_client"])
@@ -94,7 +99,6 @@ def test_a_huge_client_that_many_tasks_are_handed_over_is_not_sorted_each_time()
     assert large / small <= GROWTH
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("standbys", [NIGHTLY_0, 1])
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 def test_a_rack_a_client_takes_no_more_steps(shape, standbys):

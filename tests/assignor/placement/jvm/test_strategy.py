@@ -40,7 +40,6 @@ def check_equal(data):
     assert port["probing"] == java["probing"]
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("strategy", [high_availability, sticky])
 def test_every_problem_has_a_valid_answer_of_the_other_strategies(strategy):
     for data in PROBLEMS:
@@ -48,13 +47,11 @@ def test_every_problem_has_a_valid_answer_of_the_other_strategies(strategy):
         assert validate(state, strategy(state)) == (), data["name"]
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("data", CHOSEN, ids=[p["name"] for p in CHOSEN])
 def test_equal_to_kafka_task_by_task(data):
     check_equal(data)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("part", range(8))
 def test_equal_to_kafka_on_random_groups(part):
     for data in RANDOM[part::8]:

@@ -95,7 +95,6 @@ def wrong_sentences(test, racks, seed, strategy):
     return tuple(dict.fromkeys(play(seeded(test, racks, seed), racks, strategy)))
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("test", "racks", "seed", "strategy"),
     [

@@ -172,7 +172,6 @@ def dealt(name, is_stateful, racks, **settings):
     return replace(state, owner=owner)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("name", "is_stateful", "racks", "seed", "strategy"),
     both(random_cases(SHUFFLED)),
@@ -199,7 +198,6 @@ def test_what_is_listed_differs_with_some_seed():
         assert found == set(known_failures(case_name(TEST, SHUFFLED, kind(is_stateful), racks)))
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(
     ("name", "is_stateful", "racks", "seed", "strategy"),
     both(random_cases("shouldMaintainOriginalAssignmentForMinCost")),

@@ -70,7 +70,6 @@ def check_random(*, kafka_class, test, racks, seed, strategy, shape):
     check_seed(case_name(kafka_class, test, racks), strategy, wrong)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize(ARGUMENTS, [*parameters(RANDOM), *parameters(ORIGINAL)])
 def test_random_input(*, kafka_class, test, racks, seed, strategy):
     check_random(
@@ -78,7 +77,6 @@ def test_random_input(*, kafka_class, test, racks, seed, strategy):
     )
 
 
-@pytest.mark.rotated(6)
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(ARGUMENTS, parameters(RANDOM, RACKS[:2], [100]))
@@ -125,7 +123,6 @@ COMPARED = [
 ]
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(("kafka_class", "seed", "strategy"), COMPARED)
 def test_racks_that_cost_nothing_change_nothing(kafka_class, seed, strategy):
     check_seed(FAMILY[kafka_class], strategy, changed(kafka_class, seed, strategy))

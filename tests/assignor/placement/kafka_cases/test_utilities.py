@@ -158,7 +158,6 @@ def random_standbys(name, racks):
     return state, default_standbys(fresh, owner)
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("strategy", [PORT, "optimize_standbys"])
 @pytest.mark.parametrize(
     ("name", "racks"),

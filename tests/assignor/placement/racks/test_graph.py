@@ -8,7 +8,7 @@ from assignor.placement.racks.graph import (
     solve_with_networkx,
 )
 from tests.assignor.placement.racks.groups import seeded
-from tests.rotation import share
+from tests.nightly import sample
 
 
 def draw(rng, *, classes=6, racks=5):
@@ -26,7 +26,7 @@ def draw(rng, *, classes=6, racks=5):
 
 
 def test_cycles_on_the_rack_graph_and_networkx_find_the_same_cost():
-    for seed in share(range(300), parts=3):
+    for seed in sample(range(300), every=3, reason="more seeds"):
         problem = draw(seeded(seed))
         cancelled, optimal = cancel_cycles(problem), solve_with_networkx(problem)
         assert problem.total(cancelled) == problem.total(optimal), seed

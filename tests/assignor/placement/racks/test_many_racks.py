@@ -31,7 +31,6 @@ def crossed(state, pairs):
     return sum(state.racks[client] not in state.partition_racks[task][0] for task, client in pairs)
 
 
-@pytest.mark.rotated(2)
 def test_exchanges_of_two_come_near_the_optimum(group):
     exact, exchanged = placed(group, few=10**9), placed(group, few=0)
     for kind in ("active", "standbys"):

@@ -12,7 +12,7 @@ from tests.assignor.placement.racks.groups import (
     standby_cost,
     values_of,
 )
-from tests.rotation import share
+from tests.nightly import sample
 
 
 def check_valid(state, active, before, after, *, spread_racks):
@@ -39,13 +39,13 @@ def check_one_standby(seed):
 
 
 def test_one_standby_costs_what_the_full_graph_costs_at_best():
-    for seed in share(range(120), parts=3):
+    for seed in sample(range(120), every=3, reason="more seeds"):
         check_one_standby(seed)
 
 
 @pytest.mark.slow
 def test_one_standby_costs_what_the_full_graph_costs_at_best_a_thousand_times():
-    for seed in share(range(1_000, 2_100)):
+    for seed in sample(range(1_000, 2_100), every=10, reason="more seeds"):
         check_one_standby(seed)
 
 
@@ -63,7 +63,6 @@ def several_standbys(seeds, replicas, **sizes):
     return cost, least
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_several_standbys_are_within_two_percent_of_the_best(replicas):
     cost, least = several_standbys(range(60), replicas)
@@ -72,16 +71,15 @@ def test_several_standbys_are_within_two_percent_of_the_best(replicas):
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
+@pytest.mark.nightly("more seeds")
 def test_several_standbys_of_larger_groups_are_within_two_percent_of_the_best():
     cost, least = several_standbys(range(40), 2, tasks=80, clients=14)
     assert least <= cost <= 1.02 * least
 
 
-@pytest.mark.rotated(2)
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_several_standbys_stay_valid_and_apart(replicas):
-    for seed in share(range(40), parts=2):
+    for seed in sample(range(40), every=2, reason="more seeds"):
         state, active, pairs = draw_standbys(seeded(seed), replicas, tagged=0.6)
         placed, _ = optimize_standbys(state, active, pairs)
         check_valid(state, active, pairs, placed, spread_racks=True)

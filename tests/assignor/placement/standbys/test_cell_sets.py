@@ -43,7 +43,6 @@ def members(cells, cell_sets):
     return {cell for cell, size in enumerate(cell_sets.sizes) if size and cell in cells}
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_sets_without_a_list_are_those_with_one(seed, monkeypatch):
     monkeypatch.setattr(copies_apart, "_AHEAD", 1)

@@ -16,7 +16,7 @@ from assignor.placement.standbys.failover_load import OVERLOAD, even_out
 from assignor.placement.standbys.final_copies import target_standbys
 from assignor.problems.rounds import clients_after, play, regroup, totals
 from encoding import TaskId
-from tests.rotation import examples
+from tests.nightly import examples
 
 END = 10**6
 

@@ -12,7 +12,7 @@ from assignor.placement.standbys.draft import DraftStandbys
 from assignor.placement.standbys.final_copies import target_standbys, too_few_clients
 from assignor.placement.standbys.new_copies import fill_standbys
 from encoding import TaskId
-from tests.rotation import examples
+from tests.nightly import examples
 
 
 def group(tasks, clients, *, standbys=1, copies=(), threads=None, racks=None, tags=None, keys=()):

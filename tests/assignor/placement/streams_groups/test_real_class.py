@@ -16,7 +16,7 @@ from tests.assignor.placement.streams_groups.groups import (
     random_question,
 )
 from tests.assignor.placement.streams_groups.store_results import RANDOM_GROUPS, RELEASE
-from tests.rotation import is_nightly
+from tests.nightly import is_nightly
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

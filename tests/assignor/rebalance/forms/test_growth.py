@@ -110,7 +110,6 @@ def calls(shape, forms):
     return count
 
 
-@pytest.mark.rotated(4)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_four_times_the_contradictory_forms_cost_less_than_four_times_the_calls(shape):
     assert calls(shape, 160) / calls(shape, 40) < GROWTH

@@ -97,7 +97,6 @@ def test_a_level_that_two_members_name_counts_as_before():
     } == {7}
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize("count", [80_000, 1_000_000, 4_000_000])
 def test_unknown_tasks_cost_next_to_nothing(count):
     sums = TaskOffsetSums.from_columns([0] * count, range(count), [RUNNING] * count)

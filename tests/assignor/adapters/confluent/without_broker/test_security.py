@@ -85,7 +85,6 @@ def test_checks_that_are_turned_off_are_off_for_both(more, mode, checks_name):
     assert (context.verify_mode, context.check_hostname) == (mode, checks_name)
 
 
-@pytest.mark.rotated(3)
 @pytest.mark.parametrize(
     ("more", "why"),
     [

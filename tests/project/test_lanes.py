@@ -1,0 +1,154 @@
+"""Which tests a run takes follows from the commit alone; no test uses a clock without saying so."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests import nightly
+from tests.ledger import read_marks
+
+ROOT = nightly.ROOT
+TESTS = """
+import subprocess, sys, threading, time
+import pytest
+
+@pytest.mark.nightly("takes minutes", but=("b",))
+@pytest.mark.parametrize("value", ["a", "b"])
+def test_some_at_night(value): pass
+
+@pytest.mark.nightly("takes hours")
+def test_all_at_night(): pass
+
+def test_a_thread(): threading.Thread(target=int).start()
+
+def test_a_process(): subprocess.run([sys.executable, "-c", ""], check=True)
+
+def test_a_sleep(): time.sleep(0.001)
+
+@pytest.mark.usefixtures("clock")
+def test_a_clock(): time.sleep(0.001)
+
+@pytest.mark.usefixtures("alone")
+def test_a_signal(): time.sleep(0.001)
+
+def test_no_clock(): time.sleep(0)
+"""
+ROW = '@pytest.mark.kip("268-10", "sim")\n'
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow]
+
+
+def session(folder, *options, tests=TESTS, **environment):
+    (folder / "conftest.py").write_text((ROOT / "conftest.py").read_text())
+    (folder / "test_it.py").write_text(tests)
+    outer = ("PYTEST_XDIST", "PYTEST_ADDOPTS", "PYTEST_CURRENT", "NIGHTLY", "HYPOTHESIS")
+    inherited = {name: v for name, v in os.environ.items() if not name.startswith(outer)}
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-rA",
+            "--rootdir=.",
+            f"-c={os.devnull}",
+            *options,
+            ".",
+        ],
+        cwd=folder,
+        env={**inherited, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def outcomes(ended):
+    """Return name -> outcome of a session's tests."""
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    return {
+        words[1].rpartition("::")[2].partition(" ")[0]: words[0]
+        for words in lines
+        if words and words[0] in {"PASSED", "FAILED", "ERROR"} and "::" in words[1]
+    }
+
+
+def test_a_run_leaves_out_what_is_nightly_and_fails_what_uses_a_clock_without_its_fixture(tmp_path):
+    found = outcomes(session(tmp_path))
+    assert {name for name, outcome in found.items() if outcome == "PASSED"} == {
+        "test_some_at_night[b]",
+        "test_a_clock",
+        "test_a_signal",
+        "test_no_clock",
+    }
+    assert {name for name, outcome in found.items() if outcome == "ERROR"} == {
+        "test_a_thread",
+        "test_a_process",
+        "test_a_sleep",
+    }
+
+
+@pytest.mark.parametrize(
+    ("marks", "tests"),
+    [
+        ("not clock and not nightly", {"test_a_thread", "test_a_process", "test_a_sleep"}),
+        ("clock and not alone", {"test_a_clock"}),
+        ("alone", {"test_a_signal"}),
+        ("nightly", {"test_some_at_night[a]", "test_some_at_night[b]", "test_all_at_night"}),
+    ],
+)
+def test_marks_select_the_lanes_and_a_night_takes_everything(tmp_path, marks, tests):
+    found = set(outcomes(session(tmp_path, "-m", marks, NIGHTLY="1")))
+    assert found - {"test_no_clock"} == tests
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2", "--dist", "loadgroup")])
+@pytest.mark.parametrize(
+    ("tests", "error"),
+    [
+        (
+            TESTS.replace('@pytest.mark.nightly("takes h', ROW + '@pytest.mark.nightly("takes h'),
+            "row",
+        ),
+        (TESTS.replace('nightly("takes hours")', "nightly"), "why not in every run"),
+    ],
+)
+def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, options, tests, error):
+    ended = session(tmp_path, *options, tests=tests)
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert error in ended.stderr
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("given", ["cores", "core sim", ""])
+def test_an_unknown_environment_of_the_ledger_is_a_usage_error(tmp_path, given):
+    ended = session(tmp_path, f"--ledger={given}")
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "unknown environment" in ended.stderr
+
+
+def test_a_skipped_proof_fails_the_ledger(tmp_path):
+    mark = next(mark for mark in read_marks() if mark.world == "core")
+    file, _, test = mark.test.partition("::")
+    (tmp_path / file).parent.mkdir(parents=True)
+    skipped = "import pytest\n\n@pytest.mark.skip\ndef {}(): pass\n"
+    (tmp_path / file).write_text(skipped.format(test))
+    ended = session(tmp_path, "--ledger", "-k", test, tests="")
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    assert f"ledger: {mark.row} (core): {mark.test} ['skipped']" in ended.stdout
+
+
+def test_samples_and_examples_are_the_same_in_each_run_and_all_at_night(monkeypatch):
+    monkeypatch.delenv("NIGHTLY", raising=False)
+    assert nightly.sample("abcdefg", every=3, reason="r") == ["a", "d", "g"]
+    assert nightly.examples(50) == 17
+    monkeypatch.setenv("NIGHTLY", "1")
+    assert nightly.sample("abcdefg", every=3, reason="r") == list("abcdefg")
+    assert nightly.examples(50) == 50
+    with pytest.raises(ValueError, match="say why"):
+        nightly.sample("abc", every=2, reason="")
+
+
+def test_the_list_of_what_only_the_night_runs_is_current():
+    assert nightly.PAGE.read_text(encoding="utf-8") == nightly.page(), "run python -m tests.nightly"
