@@ -128,30 +128,18 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and before -m selects by marks
 def pytest_collection_modifyitems(config, items):
-    """Leave out what only the night runs, mark the lanes, and share the rest out among workers."""
+    """Mark the lanes, leave out what only the night runs, and share the rest out among workers."""
     for item in items:
         for lane in ("clock", "alone"):
             if lane in getattr(item, "fixturenames", ()):
                 item.add_marker(lane)
-    left_out, errors = set(), []
-    for item in items:
-        for mark in item.iter_markers("nightly"):
-            callspec = getattr(item, "callspec", None)
-            try:
-                if nightly.is_left(mark, getattr(callspec, "id", None)):
-                    left_out.add(item)
-            except ValueError as error:
-                errors.append(f"{item.nodeid}: {error}")
-    proofs = {_test_of(item.nodeid) for item in items if has(item, "kip")}
-    kept = {_test_of(item.nodeid) for item in items if item not in left_out}
-    errors += [
-        f"{test} proves a row of the ledger, and is never left out" for test in proofs - kept
-    ]
-    if errors:
+    try:
+        left_out = left_to_the_night(items)
+    except ValueError as error:
         if not hasattr(config, "workeroutput"):
-            raise pytest.UsageError("\n".join(errors))
-        config.workeroutput[USAGE_ERROR] = "\n".join(errors)  # `_WorkerErrors` raises it
-        items.clear()
+            raise pytest.UsageError(str(error)) from None
+        config.workeroutput[USAGE_ERROR] = str(error)  # `_WorkerErrors` raises it
+        left_out = set(items)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
     if os.environ.get("PYTEST_XDIST_WORKER"):
@@ -159,6 +147,26 @@ def pytest_collection_modifyitems(config, items):
     seed = config.getoption("--shuffle")
     if seed is not None:
         random.Random(seed).shuffle(items)  # noqa: S311 an order, not a secret
+
+
+def left_to_the_night(items):
+    """Return the tests that this run leaves to `make nightly`.
+
+    Raises:
+        ValueError: a mark gives no reason, or all of a test that proves a row would be left out.
+    """
+    left_out = set()
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        for mark in item.iter_markers("nightly"):
+            if nightly.is_left(mark, getattr(callspec, "id", None)):
+                left_out.add(item)
+    proofs = {_test_of(item.nodeid) for item in items if has(item, "kip")}
+    kept = {_test_of(item.nodeid) for item in items if item not in left_out}
+    if proofs - kept:
+        test = min(proofs - kept)
+        raise ValueError(f"{test} proves a row of the ledger, and is never left out")
+    return left_out
 
 
 def pytest_collection_finish():

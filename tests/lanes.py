@@ -3,8 +3,8 @@
 A test with real threads, processes, sockets or sleeps takes the fixture `clock`, itself or through
 another fixture, as `@pytest.mark.usefixtures("clock")`; one about signals and exits of processes
 the fixture `alone`. The lane follows from these fixtures: conftest.py gives tests that have them
-the marks `clock` and `alone`, which `make test` selects by. They run behind the others, with no more workers
-than cores, and those of `alone` one at a time.
+the marks `clock` and `alone`, which `make test` selects by. They run after the others, with no more
+workers than cores, and those of `alone` one at a time.
 
 A test that does such things without the fixture fails, so a fixture cannot be forgotten.
 """

@@ -2,8 +2,8 @@
 
 Which tests `make test` runs follows from the commit alone, not from the date and not from chance:
 
-- a test marked `nightly("reason")` runs in `make nightly` only; with `but=("id", ...)`, those of its
-  parameters with these ids run in every run;
+- a test marked `nightly("reason")` runs in `make nightly` only; with `but=("id", ...)`, parameters
+  with these ids run in every run;
 - `sample(values, every=N, reason="...")` is every N-th value of a list, at night all of them;
 - `examples(count)` is the number of random examples: a third, the same ones in each run; at night
   all, and other ones each night.

@@ -111,7 +111,7 @@ def test_marks_select_the_lanes_and_a_night_takes_everything(tmp_path, marks, te
             TESTS.replace('@pytest.mark.nightly("takes h', ROW + '@pytest.mark.nightly("takes h'),
             "row",
         ),
-        (TESTS.replace('nightly("takes hours")', "nightly"), "why not in every run"),
+        (("-n", "2"), TESTS.replace('nightly("takes hours")', "nightly"), "why not in every run"),
     ],
 )
 def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, options, tests, error):
@@ -121,9 +121,8 @@ def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, option
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("given", ["cores", "core sim", ""])
-def test_an_unknown_environment_of_the_ledger_is_a_usage_error(tmp_path, given):
-    ended = session(tmp_path, f"--ledger={given}")
+def test_an_unknown_environment_of_the_ledger_is_a_usage_error(tmp_path):
+    ended = session(tmp_path, "--ledger=cores")
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
     assert "unknown environment" in ended.stderr
 
