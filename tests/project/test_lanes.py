@@ -103,19 +103,15 @@ def test_marks_select_the_lanes_and_a_night_takes_everything(tmp_path, marks, te
     assert found - {"test_no_clock"} == tests
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2", "--dist", "loadgroup")])
 @pytest.mark.parametrize(
-    ("tests", "error"),
+    ("options", "old", "new", "error"),
     [
-        (
-            TESTS.replace('@pytest.mark.nightly("takes h', ROW + '@pytest.mark.nightly("takes h'),
-            "row",
-        ),
-        (("-n", "2"), TESTS.replace('nightly("takes hours")', "nightly"), "why not in every run"),
+        ((), '@pytest.mark.nightly("takes h', ROW + '@pytest.mark.nightly("takes h', "a row"),
+        (("-n", "2"), 'nightly("takes hours")', "nightly", "why not in every run"),
     ],
 )
-def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, options, tests, error):
-    ended = session(tmp_path, *options, tests=tests)
+def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, options, old, new, error):
+    ended = session(tmp_path, *options, tests=TESTS.replace(old, new))
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
     assert error in ended.stderr
     assert "Traceback" not in ended.stdout + ended.stderr
