@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 # What fixtures of the whole session keep: the embedded broker, the fork server, Spark's gateway.
 SESSION_THREADS = frozenset({"embedded-broker", "fork-server"})
 SESSION_MODULES = ("py4j", "pyspark", "socketserver")
