@@ -21,7 +21,6 @@ from assignor.adapters.kafka_python import ChangelogReader, StreamsAssignor, com
 from assignor.embedding import RunningTasks
 from assignor.observe import AnswersDecided, Observation
 from encoding import TaskId, TopicPartition
-from system_tests.live.members.process import end_with_parent
 from system_tests.topology_changes import ChangeKind, program
 
 APP = "topology-change"
@@ -181,7 +180,6 @@ def run_member(config: MemberConfig) -> None:
     """Run a member until SIGTERM."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    end_with_parent(stop)
     topology = program(ChangeKind(config.kind), config.version)
     Path(config.state_dir).mkdir(parents=True, exist_ok=True)
     app = Counting(config, topology)

@@ -97,11 +97,9 @@ class _Member:
         with self._log.open("a") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "system_tests.live.topologies.programs", config.argument()],
-                stdin=subprocess.PIPE,  # the process ends with it
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                start_new_session=True,
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -131,9 +129,6 @@ class _Member:
             self.process.kill()
             self.process.wait(30)
         self._reader.join(10)
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
 
 
 def run_topology_change(
