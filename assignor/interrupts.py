@@ -158,8 +158,11 @@ def raise_interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG0
         first()
         return
     here.was_interrupted = True
-    if here.is_watched and (here.was_raised or not here.is_cleaned_up):
-        return  # the thread ends the process
+    if here.is_watched:
+        if here.was_raised or not here.is_cleaned_up:
+            return  # the thread ends the process
+        if "logging" in sys.modules:
+            sys.modules["logging"].disable()  # later records are consequences of the interrupt
     here.was_raised = True
     raise KeyboardInterrupt
 
