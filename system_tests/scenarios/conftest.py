@@ -20,7 +20,7 @@ from system_tests.real import RealBroker, broker_release
 from system_tests.support import RealGroup
 from system_tests.support.fork_server import ForkedProcess, ForkServer
 
-COMMAND = (sys.executable, "-m", "system_tests.cli.main", "live")
+COMMAND = (sys.executable, "-m", "system_tests.entry", "live")
 GONE_S = 120
 # On a machine that stalls for seconds no member loses its session, and waits are long enough. Eight
 # records a second in each of six partitions show a pause of a rebalance, and the owners.

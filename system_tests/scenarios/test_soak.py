@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-COMMAND = (sys.executable, "-m", "system_tests.cli.main", "soak", "--format", "json")
+COMMAND = (sys.executable, "-m", "system_tests.entry", "soak", "--format", "json")
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 _LIMIT_S = 600
 

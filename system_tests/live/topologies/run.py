@@ -233,7 +233,7 @@ class _Group:
         kind = self._options.kind
         if kind not in {ChangeKind.CHANGE, ChangeKind.RENAME}:
             return
-        command = [sys.executable, "-c", "from assignor.cli import main; main()", "features"]
+        command = [sys.executable, "-m", "assignor.entry", "features"]
         command += ["downgrade-topology", "--bootstrap-server", self._servers, "--group", APP]
         command += ["--topology", f"system_tests.live.topologies.programs:OLD_{kind.name}"]
         command += ["--yes", "--wait", f"{_WAIT_S:.0f}", "--format", "json"]

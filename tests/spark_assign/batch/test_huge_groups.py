@@ -139,7 +139,7 @@ def test_job_that_is_killed_leaves_nothing_and_runs_again(spark, tmp_path):
     write(tmp_path / "groups.parquet", [problem(200, seed, clients=20) for seed in range(40)])
     arguments = ["batch", "--in", f"{tmp_path}/groups.parquet", "--out", f"{tmp_path}/plans"]
     job = subprocess.Popen(
-        [sys.executable, "-m", "spark_assign.cli.main", *arguments, "--cores", "1"],
+        [sys.executable, "-m", "spark_assign.entry", *arguments, "--cores", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,

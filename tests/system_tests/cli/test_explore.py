@@ -105,7 +105,7 @@ def test_an_unfinished_search_of_one_release_is_reported():
 
 def explore_with_stderr(descriptor, *arguments):
     return subprocess.run(
-        [sys.executable, "-m", "system_tests.cli.main", "explore", *arguments],
+        [sys.executable, "-m", "system_tests.entry", "explore", *arguments],
         stdout=subprocess.PIPE,
         stderr=descriptor,
         timeout=300,

@@ -196,7 +196,7 @@ def test_a_real_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_ag
     page = tmp_path / "page.html"
     line = "live --from 3.1 --to native --members 2 --rate 20.0 --order b,a"
     done = subprocess.run(
-        [sys.executable, "-m", "system_tests.cli.main", *line.split(), "--report", str(page)],
+        [sys.executable, "-m", "system_tests.entry", *line.split(), "--report", str(page)],
         capture_output=True,
         text=True,
         timeout=500,
