@@ -137,6 +137,7 @@ class Thing:
     pass
 
 
+@pytest.mark.usefixtures("clock")
 def test_the_collectors_thread_waits_for_nothing():
     may_end, ended = threading.Event(), threading.Event()
 
@@ -154,6 +155,7 @@ def test_the_collectors_thread_waits_for_nothing():
     assert ended.wait(LIMIT_S)
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning", "error::ResourceWarning")
 def test_what_is_closed_or_of_a_parent_process_is_not_released():
     released = threading.Event()
