@@ -10,6 +10,7 @@ A test that does such things without the fixture fails, so a fixture cannot be f
 """
 
 import functools
+import signal
 import sys
 import threading
 import time
@@ -99,6 +100,9 @@ def pytest_configure(config):
     if config.pluginmanager.has_plugin("guard of the lanes"):
         return
     config.pluginmanager.register(_GUARD, "guard of the lanes")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in a job that a script starts in the background; processes of tests would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.addaudithook(lambda event, _: _GUARD.see(event) if event in _EVENTS else None)
     threading.Thread.start = _watched("threading.Thread.start", threading.Thread.start)
     time.sleep = _watched("time.sleep", time.sleep)

@@ -137,7 +137,8 @@ class Node:
         self.cluster.requests.add(recorded)
         fault = self.cluster.faults.take(recorded)
         if fault is not None:
-            response = await _apply_fault(fault, incoming)
+            await self.cluster.faults.delay(fault)
+            response = _apply_fault(fault, incoming)
             if response is not None:
                 return response
         response = await self._handled(incoming, client_host)
@@ -217,10 +218,8 @@ def _encoded(incoming: Incoming, response: Any) -> bytes:
         ) from error
 
 
-async def _apply_fault(fault: Fault, incoming: Incoming) -> Any | None:
+def _apply_fault(fault: Fault, incoming: Incoming) -> Any | None:
     """Apply a fault; return the response that replaces the real one, or None."""
-    if fault.delay_ms:
-        await asyncio.sleep(fault.delay_ms / 1_000)
     if fault.drop:
         raise DropConnectionError(f"fault: {incoming.api.name} is dropped")
     if fault.error is None:

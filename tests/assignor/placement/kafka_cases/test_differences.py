@@ -21,7 +21,7 @@ NAME = re.compile(r"\[(\w+Test\.\w+(?:\[[\w, ]+\])?)")
 
 
 @pytest.fixture(scope="module")
-def names():
+def names(clock):
     """The names of all cases, by which pytest collects them, with their strategies."""
     collected = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", FOLDER],
