@@ -47,17 +47,27 @@ class Run:
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_members():
-    """Member processes of this session are forked from one that has imported what they need."""
-    server = ForkServer()
+    """Member processes of this session are forked from one that has imported what they need.
+
+    That one starts with the first member.
+    """
+    servers = []
+
+    def start(module):
+        if not servers:
+            servers.append(ForkServer())
+        return ForkedProcess(servers[0], [module])
+
     interpreter = MemberProcess.start_process
-    MemberProcess.start_process = staticmethod(lambda module: ForkedProcess(server, [module]))
+    MemberProcess.start_process = staticmethod(start)
     yield
     MemberProcess.start_process = interpreter
-    server.close()
+    for server in servers:
+        server.close()
 
 
 @pytest.fixture
-def bounce():
+def bounce(clock):
     """Run a live bounce to its end: the command in this process, each member in one of its own.
 
     The command as a process of its own is run by `started`, and by the tests of pages.
@@ -81,7 +91,7 @@ def bounce():
 
 
 @pytest.fixture
-def started():
+def started(alone):
     """Start a live bounce and wait until its members run; it ends with the test."""
     running = []
 
@@ -149,7 +159,7 @@ def _real_broker(name):
 
 
 @pytest.fixture(scope="session")
-def kafka_3_9():
+def kafka_3_9(clock):
     """The newest 3.9 broker, for all tests."""
     broker = _real_broker("kafka:3.9")
     yield broker
@@ -157,7 +167,7 @@ def kafka_3_9():
 
 
 @pytest.fixture(scope="session")
-def kafka_4():
+def kafka_4(clock):
     """The newest broker, for all tests."""
     broker = _real_broker("kafka:4")
     yield broker
@@ -165,7 +175,7 @@ def kafka_4():
 
 
 @pytest.fixture
-def word_count_on(tmp_path):
+def word_count_on(tmp_path, clock):
     """Make a group on a broker; its members end with the test."""
     with ExitStack() as stack:
 
