@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from system_tests.explore import Bounds, expansion, search, workers
+from system_tests.explore import Bounds, expansion, search
 from system_tests.explore.search import Search, explore
 from system_tests.explore.workers import WorkerLostError
 from system_tests.sim import BounceOptions, plan_bounce
@@ -33,6 +33,7 @@ def early(monkeypatch):
     return forked
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("old", "new", "bounds", "count"),
     [
@@ -56,6 +57,7 @@ def test_a_search_without_forks_takes_no_workers(monkeypatch, early):
     assert not early
 
 
+@pytest.mark.usefixtures("clock")
 def test_an_error_in_a_worker_is_raised_in_the_parent(monkeypatch, early):
     parent, take = os.getpid(), expansion.take
 
@@ -70,9 +72,8 @@ def test_an_error_in_a_worker_is_raised_in_the_parent(monkeypatch, early):
         explore(plan_of("3.9.1", "native"), Bounds(members=2, partitions=4), workers=2)
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_worker_that_is_killed_ends_the_search_with_a_sentence(monkeypatch, early):
-    monkeypatch.setattr(workers, "_END_S", 1.0)
-
     def kills():
         if early:
             os.kill(early[0]._processes[1].pid, signal.SIGKILL)
