@@ -29,7 +29,7 @@ DEFAULTS = {"--timeout": 240, "--session-timeout-ms": 60_000, "--rate": 50}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished `rolling-bounce live --format json`."""
+    """A finished `rolling-bounce` command with `--format json`."""
 
     status: int
     report: dict
@@ -76,18 +76,23 @@ def bounce(clock):
     def run(arguments):
         for option, value in DEFAULTS.items():
             arguments += "" if option in arguments else f" {option} {value}"
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            done = CliRunner().invoke(main, ["live", *arguments.split(), "--format", "json"])
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        report = json.loads(done.stdout) if done.stdout else {}
-        return Run(done.exit_code, report, done.stderr)
+        return run_command(f"live {arguments}")
 
     return run
+
+
+def run_command(arguments):
+    """Run `rolling-bounce` in this process; its handlers of signals end with it."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        done = CliRunner().invoke(main, [*arguments.split(), "--format", "json"])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    report = json.loads(done.stdout) if done.stdout else {}
+    return Run(done.exit_code, report, done.stderr)
 
 
 @pytest.fixture
