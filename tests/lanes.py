@@ -60,10 +60,10 @@ class _Guard:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item, nextitem):
+        self.is_watching = False  # fixtures of other tests may end here, those of the session
         try:
             return (yield)
         finally:
-            self.is_watching = False
             if self.seen:
                 uses = ", ".join(f"{event} ({place})" for event, place in self.seen.items())
                 pytest.fail(

@@ -87,6 +87,7 @@ def test_all_cores_find_what_one_finds():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("clock")
 def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_hashes():
     import os  # noqa: PLC0415 one test needs them
     import subprocess  # noqa: PLC0415 likewise

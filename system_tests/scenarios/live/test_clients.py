@@ -23,7 +23,7 @@ def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bou
 
 
 def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
-    run = bounce("--from 3.4 --to 3.9 --client aiokafka --kill leader --session-timeout-ms 4000")
+    run = bounce("--from 3.4 --to 3.9 --client aiokafka --kill leader --session-timeout-ms 10000")
     assert run.report["failure"] is None
     checks = {check["name"]: check for check in run.report["checks"]}
     assert checks["versions"]["ok"], checks["versions"]["sentence"]
@@ -32,7 +32,7 @@ def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
 
 def test_a_group_on_confluent_kafka_is_upgraded_and_survives_the_death_of_its_leader(bounce):
     run = bounce(
-        "--from 3.1 --to native --client confluent --kill leader --session-timeout-ms 6000"
+        "--from 3.1 --to native --client confluent --kill leader --session-timeout-ms 15000"
     )
     assert run.report["failure"] is None
     assert [member["client"] for member in run.report["members"]] == ["confluent"] * 3

@@ -108,5 +108,11 @@ def test_a_second_process_gets_half_of_the_tasks(total, strategy, protocol):
         wait_for([first], total, lambda counts: counts == [[total // THREADS] * THREADS])
         both = [first, process(2)]
         half = total // 2
-        wait_for(both, total, lambda counts: [sum(own) for own in counts] == [half, half])
-        assert all(max(own) - min(own) <= 1 for own in tasks_of(both))
+        wait_for(
+            both,
+            total,
+            lambda counts: (
+                [sum(own) for own in counts] == [half, half]
+                and all(max(own) - min(own) <= 1 for own in counts)
+            ),
+        )

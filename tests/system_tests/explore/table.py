@@ -9,7 +9,8 @@ simulator cannot distinguish are explored once: `same_ways` groups them.
 import json
 import multiprocessing
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -118,23 +119,29 @@ def rows_of(way: Way, bounds: Bounds, found: Explored, alone: dict[str, Explored
     ]
 
 
-def measure(shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]]) -> list[Row]:
+def measure(
+    shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]], *, workers: int = WORKERS
+) -> list[Row]:
     """Explore the last upgrade of each list in every group.
 
     Args:
         shapes: the groups.
         ways: `same_ways` of dynamic members, and of static members.
+        workers: number of processes; 1: run in this process.
     """
-    context = multiprocessing.get_context("fork")
     measured: list[Row] = []
-    with context.Pool(WORKERS, maxtasksperchild=8) as pool:
+    with ExitStack() as stack:
+        run: Callable[..., Iterator[Explored]] = map
+        if workers > 1:
+            context = multiprocessing.get_context("fork")
+            run = stack.enter_context(context.Pool(workers, maxtasksperchild=8)).imap
         for bounds in shapes:
             shown = [same[-1] for same in ways[bounds.static]]
             names = list(dict.fromkeys(name for way in shown for name in way))
-            ran = pool.imap(alone_in, [(name, bounds) for name in names])
+            ran = run(alone_in, [(name, bounds) for name in names])
             alone = dict(zip(names, ran, strict=True))
             tasks = [(way, bounds) for way in shown]
-            for way, found in zip(shown, pool.imap(explore_way, tasks), strict=True):
+            for way, found in zip(shown, run(explore_way, tasks), strict=True):
                 group = {"members": bounds.members, "static": bounds.static}
                 measured.append(
                     {

@@ -35,6 +35,7 @@ def early(monkeypatch):
     return forked
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("old", "new", "bounds", "count"),
     [
@@ -58,6 +59,7 @@ def test_a_search_without_forks_takes_no_workers(monkeypatch, early):
     assert not early
 
 
+@pytest.mark.usefixtures("clock")
 def test_an_error_in_a_worker_is_raised_in_the_parent(monkeypatch, early):
     parent, take = os.getpid(), expansion.take
 
@@ -72,6 +74,7 @@ def test_an_error_in_a_worker_is_raised_in_the_parent(monkeypatch, early):
         explore(plan_of("3.9.1", "native"), Bounds(members=2, partitions=4), workers=2)
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_worker_that_is_killed_ends_the_search_with_a_sentence(monkeypatch, early):
     def kills():
         if early:
