@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture(scope="module")
-def archives(tmp_path_factory):
+def archives(tmp_path_factory, clock):
     folder = tmp_path_factory.mktemp("dist")
     build(ROOT, folder, "--wheel", "--sdist")
     return archives_in(folder)
