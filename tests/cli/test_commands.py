@@ -130,7 +130,8 @@ def test_every_program_has_a_version(program):
     assert re.fullmatch(rf"{program.name}, version \S+\n", output)
 
 
-# Replacements that make examples quick and keep them in this process; examples that do not run here, and where similar ones run.
+# Replacements that make examples quick and keep them in this process. Below, examples that do not
+# run here, and where similar ones run.
 QUICK = (
     (r"--seeds \d+", "--seeds 2 --workers 1"),
     (r"(PROGRAM explore .*)", r"\1 --max-states 50 --more-states 0"),

@@ -190,7 +190,8 @@ class PageSession:
             os._exit(0)  # threads of consumers that a page never closes
         """)
         (self.directory / ".python.json").write_text(
-            json.dumps([page, [self.with_own_ports(text) for text in self.python]]), encoding="utf-8"
+            json.dumps([page, [self.with_own_ports(text) for text in self.python]]),
+            encoding="utf-8",
         )
         done = subprocess.run(
             [sys.executable, "-c", script, ".python.json"],

@@ -1,4 +1,4 @@
-"""The files of the checkout, listed when this module is imported: no test starts a process for it."""
+"""The files of the checkout, listed when the module is imported: no test starts git for them."""
 
 import subprocess
 from pathlib import Path

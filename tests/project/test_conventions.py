@@ -21,9 +21,7 @@ def shipped():
 
 
 def test_modules_are_small():
-    sizes = {
-        p.relative_to(ROOT).as_posix(): len(p.read_text().splitlines()) for p in files(".py")
-    }
+    sizes = {p.relative_to(ROOT).as_posix(): len(p.read_text().splitlines()) for p in files(".py")}
     assert {name: n for name, n in sizes.items() if n > MODULE_LINES} == {}
 
 
