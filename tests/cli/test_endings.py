@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from docs.generators.commands import PROGRAMS as COMMANDS
+from docs.generators.commands import PROGRAMS as PROGRAM_COMMANDS
 from spark_assign.cli.session import find_java
 from spark_assign.tables.errors import SparkUnavailable
 
@@ -32,6 +32,7 @@ QUICK = {
     "rolling-bounce": ("plan", "--from", "3.9", "--to", "native", "--seeds", "1"),
     "spark-assign": ("batch", "--help"),
 }
+COMMANDS = {command.name: command for command in PROGRAM_COMMANDS}
 WAIT_S = 240
 pytestmark = pytest.mark.timeout(600)
 STYLE = re.compile(rb"\x1b\[[0-9;]*m")
@@ -154,7 +155,7 @@ def test_old_terminals_and_locales_get_what_they_can_show(program, locale, encod
 
 @every_program
 def test_a_pipe_gets_no_colour(program):
-    done = CliRunner().invoke(command_of(program), QUICK[program])
+    done = CliRunner().invoke(COMMANDS[program], QUICK[program])
     assert done.exit_code == 0
     assert "\x1b" not in done.output
     assert "█" in done.stdout or program != "assignor"
@@ -187,7 +188,7 @@ def test_a_wide_table_is_not_cut_in_a_pipe(tmp_path):
     file = tmp_path / "wide.jsonl"
     file.write_text(json.dumps(group) + "\n")
     words = ["assign", "--problem", str(file)]
-    output = CliRunner().invoke(command_of("assignor"), words).stdout
+    output = CliRunner().invoke(COMMANDS["assignor"], words).stdout
     assert [rack for rack in racks[: len(group["clients"])] if rack not in output] == []
 
 
@@ -276,61 +277,6 @@ def test_bash_completes(tmp_path, program, words, expected):
     assert expected <= set(completed(tmp_path, program, words))
 
 
-def command_of(program):
-    """Return the click command of a program."""
-    return next(candidate for candidate in COMMANDS if candidate.name == program)
-
-
-def completions(program, words):
-    """Return what a program completes after these words."""
-    variables = {
-        f"_{program.replace('-', '_').upper()}_COMPLETE": "bash_complete",
-        "COMP_WORDS": f"{program} {words} ",
-        "COMP_CWORD": str(len(words.split()) + 1),
-    }
-    output = CliRunner(env=variables).invoke(command_of(program), []).stdout
-    return [tuple(line.split(",", 1)) for line in output.splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("program", "words", "expected"),
-    [
-        ("assignor", "", {"assign", "completion", "inspect", "features"}),
-        ("assignor", "features", {"describe", "upgrade-all"}),
-        ("assignor", "negotiate --release", {"2.3", "2.3.1", "native"}),
-        ("rolling-bounce", "", {"live", "plan", "simulate"}),
-        ("rolling-bounce", "simulate --to", {"4.1", "native"}),
-        ("rolling-bounce", "matrix --from", {"0.10.0", "incompatible"}),
-        ("spark-assign", "simulate --from", {"3.1", "native"}),
-        ("spark-assign", "batch --strategy", {"sticky", "high_availability"}),
-        ("spark-assign", "completion", {"bash", "zsh", "fish"}),
-    ],
-)
-def test_commands_releases_and_strategies_are_completed(program, words, expected):
-    assert {("plain", word) for word in expected} <= set(completions(program, words))
-
-
-@pytest.mark.parametrize(
-    ("program", "words", "kind"),
-    [
-        ("assignor", "assign --problem", "file"),
-        ("assignor", "features describe --directory", "dir"),
-        ("rolling-bounce", "simulate --report", "file"),
-        ("spark-assign", "batch --in", "file"),
-        ("spark-assign", "batch --out", "dir"),
-    ],
-)
-def test_files_and_folders_are_left_to_the_shell(program, words, kind):
-    assert completions(program, words)[0][0] == kind
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_get_their_lines(program, shell):
-    output = CliRunner().invoke(command_of(program), ["completion", shell]).stdout
-    assert f"{program.replace('-', '_').upper()}_COMPLETE={shell}_complete" in output
-
-
 @pytest.mark.parametrize(
     ("program", "words", "status", "message"),
     [
@@ -358,8 +304,8 @@ def test_other_shells_get_their_lines(program, shell):
 def test_invalid_input_is_one_sentence_of_each_program(program, words, status, message, tmp_path):
     empty = tmp_path / "empty"
     empty.write_text("")
-    command = command_of(program)
-    done = CliRunner().invoke(command, words.format(tmp=tmp_path, empty=empty, join=JOIN).split())
+    given = words.format(tmp=tmp_path, empty=empty, join=JOIN).split()
+    done = CliRunner().invoke(COMMANDS[program], given)
     assert (done.exit_code, done.stdout) == (status, "")
     assert done.stderr.startswith(program)
     assert message in done.stderr

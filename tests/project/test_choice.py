@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from tests.project import changed
 
 IMPORTS = (
-    ("assignor.embedding.application", "assignor.stores"),
-    ("system_tests.live.run", "assignor.stores.disk"),
+    ("assignor.embedding.errors", "assignor.stores"),
+    ("system_tests.live.hold_back", "assignor.stores.disk"),
     ("probing.member.machine", "probing.leader"),
 )
 
