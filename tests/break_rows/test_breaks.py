@@ -61,6 +61,7 @@ def test_a_break_is_of_the_product():
         broken_source(moved)
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 def test_a_break_is_noticed_and_a_harmless_change_is_not(tmp_path):
     copy_sources(tmp_path)

@@ -20,7 +20,8 @@ not run: WHY     only options and modules are checked.
 A comment that stands alone acts on a background command, named by its start: `<!-- stop: COMMAND
 -->` sends Ctrl-C, `<!-- kill: COMMAND -->` sends SIGKILL, and `<!-- then prints: COMMAND -->` above
 a `text` block demands that these lines follow. `<!-- then: CODE -->` runs Python code after the
-blocks before it. Port 9092 becomes a free port, and is 9092 again in compared output.
+blocks before it. Ports 9092, 8001 and 8002 become free ports, and are themselves again in compared
+output.
 """
 
 import re

@@ -2,28 +2,25 @@
 
 import pytest
 
-from tests.docs.page_session import PageSession
 from tests.docs.pages import ROOT, blocks
 
 README = ROOT / "README.md"
 LONG = [block for block in blocks(README) if block.marked("slow") is not None]
 
 
-def test_the_blocks_run_in_order_and_print_what_they_show(tmp_path):
-    with PageSession(tmp_path) as session:
-        for block in blocks(README):
-            if block not in LONG:
-                session.run(block)
-        session.run_python("README.md")
+@pytest.mark.timeout(900)
+def test_the_blocks_run_in_order_and_print_what_they_show(session):
+    for block in blocks(README):
+        if block not in LONG:
+            session.run(block)
+    session.run_python("README.md")
 
 
-@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("block", LONG, ids=str)
-def test_long_blocks_run(block, tmp_path):
-    with PageSession(tmp_path) as session:
-        session.run(block)
+def test_long_blocks_run(block, session):
+    session.run(block)
 
 
 def test_there_are_blocks():

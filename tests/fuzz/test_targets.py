@@ -52,15 +52,14 @@ def run(*arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
-def test_a_kept_input_is_run_again_by_one_command(tmp_path):
+def test_a_kept_input_is_run_again_by_one_command(tmp_path, capsys):
     path = tmp_path / "input"
     path.write_bytes(b"\0" + CORPUS[0].data)
-    done = run(str(path))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "1 inputs, 0 findings"
+    assert runner.main([str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 inputs, 0 findings"
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(

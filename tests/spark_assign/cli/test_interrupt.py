@@ -42,6 +42,7 @@ def processes_of(session):
 
 
 @pytest.mark.nightly("starts Spark; every run interrupts one Spark job")
+@pytest.mark.usefixtures("alone")
 @pytest.mark.timeout(400)
 def test_ctrl_c_ends_a_job_that_hangs(tmp_path):
     groups, started, out = (tmp_path / name for name in ("groups.jsonl", "started", "out"))
