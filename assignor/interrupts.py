@@ -26,6 +26,7 @@ EXIT_INTERRUPTED = 130
 GRACE_S = 1.5
 """How long a command may clean up."""
 
+_STDOUT, _STDERR = 1, 2
 _SHOW_CURSOR = b"\x1b[?25h\r\n"  # progress bars hide it
 
 
@@ -73,10 +74,10 @@ class _Interrupts:
     def leave(self, status: int) -> NoReturn:
         """Report the interrupt, unless that was done, and end the process."""
         if claim_report():
-            for stream in (1, 2):
+            for stream in (_STDOUT, _STDERR):
                 if self.is_cleaned_up and os.isatty(stream):
                     _write(stream, _SHOW_CURSOR)
-            _write(2, f"{self.program}: interrupted.\n".encode())
+            _write(_STDERR, f"{self.program}: interrupted.\n".encode())
         else:
             time.sleep(0.1)  # the main thread may be writing it
         os._exit(status)
@@ -111,6 +112,9 @@ def run_program(program: str, module: str) -> NoReturn:
     if os.name == "posix":
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
             handle_interrupts(signal.SIGINT)
+        while (spare := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+            pass  # a closed standard stream, whose number the pipe would get
+        os.close(spare)
         reads, writes = os.pipe()
         os.set_blocking(writes, False)
         signal.set_wakeup_fd(writes, warn_on_full_buffer=False)

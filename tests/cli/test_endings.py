@@ -1,4 +1,4 @@
-"""The three programs with pipes, terminals, Ctrl-C, shells and old locales.
+"""The three programs with pipes, terminals, shells and old locales; Ctrl-C while one reads.
 
 Every wait for a process is for visible output or its end, with a limit of minutes.
 """
@@ -17,14 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 from docs.generators.commands import PROGRAMS as PROGRAM_COMMANDS
-from spark_assign.cli.session import find_java
-from spark_assign.tables.errors import SparkUnavailable
 
 JOIN = Path(__file__).parents[1] / "assignor" / "problems" / "join.jsonl"
 PROGRAMS = {
-    "assignor": "assignor.cli",
-    "rolling-bounce": "system_tests.cli.main",
-    "spark-assign": "spark_assign.cli.main",
+    "assignor": "assignor.entry",
+    "rolling-bounce": "system_tests.entry",
+    "spark-assign": "spark_assign.entry",
 }
 # A quick command of each program that needs no broker and no JVM.
 QUICK = {
@@ -42,8 +40,7 @@ real_process = pytest.mark.usefixtures("clock")
 
 
 def argv(program, *words):
-    code = f"from {PROGRAMS[program]} import main; main(prog_name={program!r})"
-    return [sys.executable, "-c", code, *words]
+    return [sys.executable, "-m", PROGRAMS[program], *words]
 
 
 def environment(**more):
@@ -59,12 +56,12 @@ def run(program, *words, **settings):
     return subprocess.run(argv(program, *words), check=False, **options)
 
 
-def on_a_terminal(arguments, *, env, press=None, wait_s=WAIT_S):
-    """Exit status and output of a process; after the output `press[0]`, `press[1]` is typed."""
+def on_a_terminal(arguments, *, env):
+    """Exit status and output of a process on a terminal."""
     child, terminal = pty.fork()
     if not child:
         os.execve(arguments[0], arguments, env)  # noqa: S606 the child of the fork
-    seen, ends = b"", time.monotonic() + wait_s
+    seen, ends = b"", time.monotonic() + WAIT_S
     try:
         while time.monotonic() < ends:
             if not select.select([terminal], [], [], 1)[0]:
@@ -76,9 +73,6 @@ def on_a_terminal(arguments, *, env, press=None, wait_s=WAIT_S):
             if not read:
                 break
             seen += read
-            if press is not None and press[0] in seen:
-                os.write(terminal, press[1])
-                press = None
         else:
             os.kill(child, 9)
     finally:
@@ -211,39 +205,6 @@ def test_ctrl_c_ends_a_command_that_reads_with_one_line():
         process.send_signal(2)
         assert process.wait(WAIT_S) == 130
         assert process.stderr.read() == "assignor: interrupted.\n"
-
-
-@pytest.mark.usefixtures("alone")
-@pytest.mark.slow
-def test_ctrl_c_ends_a_command_with_workers_with_one_line():
-    words = argv("rolling-bounce", "simulate", "--seeds", "1000000", "--workers", "2")
-    pressed = (b"0%  ", b"\x03")  # while workers work
-    status, seen = on_a_terminal(words, env=environment(), press=pressed)
-    assert status == 130, seen
-    assert b"rolling-bounce: interrupted.\r\n" in seen
-    assert b"Traceback" not in seen
-
-
-@pytest.mark.usefixtures("alone")
-@pytest.mark.slow
-def test_ctrl_c_ends_a_spark_job_with_one_line_and_leaves_nothing(tmp_path, java):
-    words = argv("spark-assign", "simulate", "--seeds", "1000000", "--cores", "1", "--out")
-    words.append(str(tmp_path / "out"))
-    status, seen = on_a_terminal(
-        words, env=environment(), press=(b"Spark tasks", b"\x03"), wait_s=240
-    )
-    assert status == 130, seen
-    assert b"spark-assign: interrupted.\r\n" in seen
-    assert b"Traceback" not in seen
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def java():
-    try:
-        return find_java()
-    except SparkUnavailable as error:
-        pytest.skip(str(error))
 
 
 def completed(tmp_path, program, words):

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from assignor.cli.assign import lines
 from assignor.cli.assign.command import assign
 
-COMMAND = [sys.executable, "-c", "from assignor.cli.main import main; main()", "assign"]
+COMMAND = [sys.executable, "-m", "assignor.entry", "assign"]
 STRATEGY = """
 import os, signal, time
 from assignor import find_strategy
