@@ -2,8 +2,8 @@
 
 Each runs in a session of its own, so that a Ctrl-C at the terminal reaches the orchestrator alone,
 which decides the order of ends. Its standard input stays open: it ends when that does
-(`system_tests/child.py`). Start processes from the main thread: the kernel ends them when the *thread*
-that forked ends.
+(`system_tests/child.py`). Start processes from the main thread: the kernel ends them when the
+*thread* that forked ends.
 """
 
 import queue

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from kafka import KafkaAdminClient
 
 from system_tests.broker import BrokerConfig, running_broker
-from system_tests.broker.__main__ import main
+from system_tests.broker.command import main
 from system_tests.coordinator import JoinGroup, Protocol
 
 
