@@ -35,6 +35,7 @@ def test_a_change_counts_every_record_once(kind):
 
 
 @pytest.mark.real
+@pytest.mark.nightly("30 s a kind; every run has `change` on real Kafka", but=("change",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once_on_real_kafka(kind):
     verdict = changed(kind, "--broker", "kafka:3.9")
