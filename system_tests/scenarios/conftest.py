@@ -82,17 +82,23 @@ def bounce(clock):
 
 
 def run_command(arguments):
+    """Run `rolling-bounce` in this process; return its status, report and stderr."""
+    done = invoke(*arguments.split(), "--format", "json")
+    report = json.loads(done.stdout) if done.stdout else {}
+    return Run(done.exit_code, report, done.stderr)
+
+
+def invoke(*words):
     """Run `rolling-bounce` in this process; its handlers of signals end with it."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        done = CliRunner().invoke(main, [*arguments.split(), "--format", "json"])
+        done = CliRunner().invoke(main, words)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
-    report = json.loads(done.stdout) if done.stdout else {}
-    return Run(done.exit_code, report, done.stderr)
+    return done
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from system_tests.live.events import SubscriptionWritten
 from system_tests.live.options import LiveOptions, Switches
 from system_tests.live.plan import plan_path
 from system_tests.live.screen import SilentScreen
+from system_tests.scenarios.conftest import invoke
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -136,3 +137,20 @@ def test_a_rollback_is_a_bounce_like_any_other(bounce):
     run = bounce("--from native --to 3.1 --order leader-first")
     assert (run.status, run.failed()) == (0, [])
     assert set(run.numbers("versions")["used"].values()) == {10}
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_again(tmp_path):
+    page = tmp_path / "page.html"
+    line = "live --from 3.1 --to native --members 2 --rate 20.0 --order b,a"
+    line += " --session-timeout-ms 60000 --timeout 240.0"
+    done = invoke(*line.split(), "--report", str(page))
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    assert "<title>good: 3.1.2 to native, live, seed 0</title>" in text
+    assert f"<code>rolling-bounce {line}</code>" in text
+    assert "no partition ever had two owners" in text
+    assert "rule: " in text
+    settled = [line for line in done.stdout.splitlines() if "settled; tasks" in line]
+    assert settled
+    assert [line for line in settled if line not in text] == []

@@ -35,6 +35,7 @@ def test_a_change_counts_every_record_once(kind):
 
 
 @pytest.mark.real
+@pytest.mark.nightly("30 s a kind; every run has `change` on real Kafka", but=("change",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once_on_real_kafka(kind):
     verdict = changed(kind, "--broker", "kafka:3.9")
@@ -42,6 +43,9 @@ def test_a_change_counts_every_record_once_on_real_kafka(kind):
     check_counts(kind, verdict)
 
 
+@pytest.mark.nightly(
+    "6 bounces, half a minute a kind; every run takes a change back", but=("change",)
+)
 @pytest.mark.parametrize("kind", ["change", "rename"])
 def test_a_change_is_taken_back_and_every_record_counts_once(kind):
     """Both kinds need the lowered memory: without it, partitions wait for the new form."""

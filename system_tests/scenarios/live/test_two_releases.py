@@ -188,6 +188,9 @@ def group():
             running.close()
 
 
+@pytest.mark.nightly(
+    "8 processes of two releases, a minute; every run has both releases under either leader"
+)
 def test_the_failure_of_the_former_release_and_its_end(group, former):
     """Two topologies in one group: half of the partitions stop; here, after two bounces, none."""
     group.start("a", former, WORDS)

@@ -2,14 +2,16 @@
 
 import pytest
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize(
     "first",
     [
         "native",
-        pytest.param("jvm", marks=pytest.mark.nightly("every run has the native member first")),
+        pytest.param(
+            "jvm", marks=pytest.mark.nightly("35 s; every run has the native member first")
+        ),
     ],
 )
 def test_tasks_move_between_cooperative_members_and_every_word_is_counted_once(

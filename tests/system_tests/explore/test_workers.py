@@ -41,7 +41,7 @@ def early(monkeypatch):
     [
         ("2.0.1", "2.3.0", Bounds(members=2, partitions=4, more_states=300), 2),
         ("2.3.0", "3.9.1", Bounds(members=2, partitions=4, max_states=500), 3),
-        ("3.3.1", "3.9.1", Bounds(members=3, crashes=0, more_states=0), 2),
+        ("3.3.1", "3.9.1", Bounds(members=3, crashes=0, max_states=400), 2),
         ("3.9.1", "native", Bounds(members=2, partitions=4, crashes=0), 3),
     ],
 )
