@@ -84,7 +84,7 @@ class Member(threading.Thread):
         self.consumer.close()
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=300):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, what
