@@ -31,7 +31,7 @@ WITHOUT, WITH = "without KAFKA-6054", "with KAFKA-6054"
 BROKEN, FIXED = "without the fix of KAFKA-8649", "with the fix of KAFKA-8649"
 PROBED = {("2.0.x", ""): "2.0.1", ("post-2.0.x", BROKEN): "2.3.0", ("post-2.0.x", FIXED): "2.3.1"}
 BRIDGES = {"0.11.0.2": "0.10.2.2", "1.0.1": "0.11.0.3", "1.1.0": "1.0.2"}
-STORED = Path(__file__).resolve().parents[2] / "docs" / "upgrades.json"
+STORED = Path(__file__).resolve().parents[2] / "tests/system_tests/matrix/upgrades.json"
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_the_stored_matrix_is_what_the_simulator_shows_today():
     stored = read(STORED)
     assert set(stored) == {*all_pairs(), *kip268_pairs()}
     assert fresh == {pair: stored[pair] for pair in fresh}, (
-        "rolling-bounce matrix --write docs/upgrades.json"
+        "rolling-bounce matrix --write tests/system_tests/matrix/upgrades.json"
     )
 
 

@@ -1,8 +1,8 @@
 """Explore every upgrade of the release table, and list the findings.
 
 Each upgrade, and each release that is restarted alone, is explored in small groups (`SHAPES`).
-Without an option the result is written to docs/findings.json, from which docs/findings.md is
-generated; with --check it is compared with that file (exit 1: they differ). Upgrades that the
+Without an option the result is written to findings.json, from which docs/findings.md is generated;
+with --check it is compared with that file (exit 1: they differ). Upgrades that the
 simulator cannot distinguish are explored once: `same_ways` groups them.
 """
 
@@ -24,7 +24,7 @@ from system_tests.sim import BounceOptions, Plan, plan_bounce
 from system_tests.sim.world import behaviour_of
 
 WORKERS = 2
-STORED = Path(__file__).resolve().parents[3] / "docs" / "findings.json"
+STORED = Path(__file__).with_name("findings.json")
 SHAPES = tuple(
     Bounds(
         members=members,
@@ -158,6 +158,17 @@ def measure(
     return measured
 
 
+def to_text(document: dict[str, list[Any]]) -> str:
+    """Return a document as JSON, one line per group of upgrades and per search."""
+    same = ",\n".join(f"[\n{_lines(groups)}\n]" for groups in document["same"])
+    searches = _lines(document["searches"])
+    return f'{{"same": [{same}],\n"searches": [\n{searches}\n]}}\n'
+
+
+def _lines(rows: Iterable[Any]) -> str:
+    return ",\n".join(map(json.dumps, rows))
+
+
 @click.command(help=__doc__)
 @click.option("--check", "checks", is_flag=True, help="compare with what is stored; write nothing")
 def main(*, checks: bool) -> None:
@@ -169,7 +180,7 @@ def main(*, checks: bool) -> None:
     }
     if checks:
         sys.exit(json.loads(STORED.read_text(encoding="utf-8")) != fresh)
-    STORED.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
+    STORED.write_text(to_text(fresh), encoding="utf-8")
 
 
 if __name__ == "__main__":
