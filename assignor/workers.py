@@ -102,13 +102,13 @@ def start_workers(
     workers = []
     with _interrupts_blocked():
         for number, more in enumerate(arguments, 1):
-            here, there = context.Pipe()
+            own_end, worker_end = context.Pipe()
             process = context.Process(
-                target=_work, args=(_LIFELINE[0], there, serve, more), daemon=True
+                target=_work, args=(_LIFELINE[0], worker_end, serve, more), daemon=True
             )
             process.start()
-            there.close()
-            workers.append(Worker(here, process, f"{number} of {len(arguments)}"))
+            worker_end.close()
+            workers.append(Worker(own_end, process, f"{number} of {len(arguments)}"))
     return workers
 
 
