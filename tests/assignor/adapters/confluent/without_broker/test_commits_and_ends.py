@@ -209,8 +209,9 @@ class Given:
 
 
 @pytest.fixture
-def revoked(mailbox, commits):
-    """Have a member give up everything; return the sentences that it reports."""
+def revoked(mailbox, commits, monkeypatch):
+    """Have a member give up everything; return what it told the handover, and whether it left."""
+    monkeypatch.setattr("assignor.adapters.confluent.member.TICK_S", 0.0)
 
     def revoke(given, *, is_lost=False, closes=False):
         member = ConfluentMember(SETTINGS, None, mailbox, commits, None)
