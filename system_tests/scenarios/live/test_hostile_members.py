@@ -87,7 +87,11 @@ def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_
     sent, unnamed = 0, []
     try:
         for number, blob in enumerate(
-            sample(list(hostile_blobs(BLOBS)), every=4, reason="more blobs")
+            sample(
+                list(hostile_blobs(BLOBS)),
+                every=4,
+                reason="200 blobs take a minute a group",
+            )
         ):
             for partition in range(PARTITIONS):
                 producer.send(TOPIC, value=b"%d" % number, partition=partition)

@@ -21,12 +21,12 @@ OLD = "2.3.1"
     ("release", "pin"),
     [
         pytest.param(
-            OLD, None, marks=pytest.mark.nightly("25 s; every run has the newest release")
+            OLD, None, marks=pytest.mark.nightly("20 s; every run has the newest release")
         ),
         pytest.param(
             "2.8.2",
             "2.3",
-            marks=pytest.mark.nightly("25 s; every run has the newest release"),
+            marks=pytest.mark.nightly("20 s; every run has the newest release"),
         ),
         ("3.9.1", "2.3"),
     ],
