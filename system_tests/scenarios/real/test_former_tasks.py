@@ -54,7 +54,7 @@ def rebalances(member):
     return sum(change.state == "REBALANCING" for change in member.all(events.StateChanged))
 
 
-@pytest.mark.nightly("five JVM members of released programs, which do not change; a minute")
+@pytest.mark.nightly("five JVM members of released programs, which do not change; 30 s")
 def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins(
     word_count_on, kafka_3_9
 ):

@@ -7,7 +7,7 @@ from probing import find_release
 pytestmark = [
     pytest.mark.real,
     pytest.mark.timeout(900),
-    pytest.mark.nightly("released programs, which do not change; up to two minutes"),
+    pytest.mark.nightly("released programs, which do not change; 25 s to a minute"),
 ]
 
 TASKS = 8

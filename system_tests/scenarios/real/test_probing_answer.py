@@ -7,7 +7,7 @@ from probing import LeaderModel, find_release
 pytestmark = [
     pytest.mark.real,
     pytest.mark.timeout(900),
-    pytest.mark.nightly("released programs, which do not change; 15 s each"),
+    pytest.mark.nightly("released programs, which do not change; 8 s each"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 pytestmark = [
     pytest.mark.real,
     pytest.mark.timeout(900),
-    pytest.mark.nightly("released programs, which do not change; 30 s each"),
+    pytest.mark.nightly("released programs, which do not change; 12 s each"),
 ]
 
 OLD, NEWER = "2.0.1", "2.3.1"
