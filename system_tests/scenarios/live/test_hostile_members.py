@@ -74,6 +74,10 @@ def settled(members):
     return found
 
 
+@pytest.mark.nightly(
+    "13 s each; every run has both protocols, and both kinds of member",
+    but=("cooperative-claims-all", "eager-silent"),
+)
 @pytest.mark.parametrize("claims_all", [False, True], ids=["silent", "claims-all"])
 @pytest.mark.parametrize("protocol", ["cooperative", "eager"])
 def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_all):
