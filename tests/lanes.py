@@ -55,7 +55,8 @@ class _Guard:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item):
         self.seen.clear()
-        self.is_watching = "clock" not in item.fixturenames
+        is_real = item.get_closest_marker("real") is not None  # always run by themselves
+        self.is_watching = not is_real and "clock" not in item.fixturenames
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -2,27 +2,22 @@
 
 import json
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
 from system_tests.scenarios.conftest import run_command
+from system_tests.soak.journal import Journal
 
-COMMAND = (sys.executable, "-m", "system_tests.entry", "soak", "--format", "json")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 # This seed begins with a bounce, lost answers while a member restarts, and a bounce; and the
 # session is long, so that no member loses it on a machine that stalls.
 _SOAK = "--members 3 --seed 607 --session-timeout-ms 60000 --timeout 240"
-_LIMIT_S = 600
 
 
 def events(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.usefixtures("clock")
 def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     out = tmp_path / "soak.jsonl"
     run = run_command(f"soak {_SOAK} --minutes 0.2 --rate 50 --client mixed --calm 0.5 --out {out}")
@@ -40,23 +35,17 @@ def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     assert [event["number"] for event in written if event["event"] == "settled"] == begun
 
 
-@pytest.mark.usefixtures("alone")
-def test_an_interrupt_ends_a_soak_early_with_the_verdict_so_far(tmp_path):
-    out = tmp_path / "soak.jsonl"
-    asked = f"{_SOAK} --minutes 60 --rate 50 --out {out}"
-    with subprocess.Popen(
-        [*COMMAND, *asked.split()], stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            deadline = time.monotonic() + _LIMIT_S / 2
-            while not (out.exists() and '"settled"' in out.read_text()):
-                assert time.monotonic() < deadline, "nothing was ever disturbed"
-                time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            report = json.loads(process.communicate(timeout=_LIMIT_S / 2)[0])
-        finally:
-            process.kill()
-    assert process.returncode == 0
-    assert report["ended_early"] == "it was interrupted"
-    assert report["ok"]
+def test_an_interrupt_ends_a_soak_early_with_the_verdict_so_far(tmp_path, monkeypatch):
+    out, write = tmp_path / "soak.jsonl", Journal.write
+
+    def interrupt_once_settled(journal, event, **fields):
+        write(journal, event, **fields)
+        if event == "settled":
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Journal, "write", interrupt_once_settled)
+    run = run_command(f"soak {_SOAK} --minutes 60 --rate 50 --out {out}")
+    assert run.status == 0
+    assert run.report["ended_early"] == "it was interrupted"
+    assert run.report["ok"]
     assert events(out)[-1]["event"] == "verdict"

@@ -15,16 +15,6 @@ from system_tests.scenarios.conftest import invoke
 pytestmark = pytest.mark.timeout(900)
 
 
-def test_one_bounce_from_3_1_to_native_is_good(bounce):
-    run = bounce("--from 3.1 --to native --members 3 --seed 7")
-    assert (run.status, run.failed()) == (0, [])
-    assert run.report["ok"]
-    assert run.report["duplicates"] == 0
-    assert [b["upgrade_from"] for b in run.report["bounces"]] == [None]
-    # The last bounced leader is native: all members learn to write 101 next time, none rejoins.
-    assert set(run.numbers("versions")["used"].values()) == {101}
-
-
 @pytest.mark.kip("268-19", "loop")
 def test_a_bounce_among_native_members_costs_no_rebalance_for_the_version(bounce):
     run = bounce("--from native --to next --order leader-first")
@@ -95,6 +85,7 @@ def test_offline_the_same_upgrade_needs_no_pin(bounce):
     assert run.numbers("pauses")["bound_ms"] is None
 
 
+@pytest.mark.nightly("15 s; test_faults.py and test_clients.py kill leaders in every run")
 def test_a_leader_killed_in_the_middle_costs_time_and_no_record(bounce):
     run = bounce("--from 2.8 --to 3.2 --members 5 --kill leader --session-timeout-ms 6000")
     assert run.report["failure"] is None

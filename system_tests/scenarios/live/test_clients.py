@@ -14,6 +14,7 @@ from system_tests.live.screen import SilentScreen
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+@pytest.mark.nightly("8 s; every run bounces two clients in one group with new brokers")
 def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bounce):
     run = bounce("--from 3.1 --to native --members 4 --client mixed --seed 7")
     assert (run.status, run.failed()) == (0, [])
@@ -42,6 +43,9 @@ def test_a_group_on_confluent_kafka_is_upgraded_and_survives_the_death_of_its_le
     assert checks["records"]["numbers"]["missing"] == 0
 
 
+@pytest.mark.nightly(
+    "8 s; every run has confluent-kafka, and cooperative members of another client"
+)
 def test_cooperative_members_on_confluent_kafka_are_bounced(bounce):
     run = bounce("--from native --to next --protocol cooperative --client confluent")
     assert (run.status, run.failed()) == (0, [])
@@ -54,6 +58,7 @@ def test_from_eager_to_cooperative_in_two_bounces(bounce):
     assert [b["rebalance_protocol"] for b in run.report["bounces"]] == ["eager", "cooperative"]
 
 
+@pytest.mark.nightly("7 s; every run goes from eager to cooperative members")
 def test_cooperative_and_eager_native_members_in_one_group(bounce):
     run = bounce("--from native --to next --protocol cooperative --client mixed --members 4")
     assert (run.status, run.failed()) == (0, [])

@@ -74,6 +74,10 @@ def settled(members):
     return found
 
 
+@pytest.mark.nightly(
+    "13 s each; every run has both protocols, and both kinds of member",
+    but=("cooperative-claims-all", "eager-silent"),
+)
 @pytest.mark.parametrize("claims_all", [False, True], ids=["silent", "claims-all"])
 @pytest.mark.parametrize("protocol", ["cooperative", "eager"])
 def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_all):
@@ -87,7 +91,11 @@ def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_
     sent, unnamed = 0, []
     try:
         for number, blob in enumerate(
-            sample(list(hostile_blobs(BLOBS)), every=4, reason="more blobs")
+            sample(
+                list(hostile_blobs(BLOBS)),
+                every=4,
+                reason="200 blobs take a minute a group",
+            )
         ):
             for partition in range(PARTITIONS):
                 producer.send(TOPIC, value=b"%d" % number, partition=partition)

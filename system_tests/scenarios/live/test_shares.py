@@ -83,6 +83,10 @@ def wait_for(processes, total, found):
         time.sleep(0.05)
 
 
+@pytest.mark.nightly(
+    "8 s each; every run has both strategies, and both protocols",
+    but=("8-high_availability-eager", "4-sticky-cooperative"),
+)
 @pytest.mark.parametrize(
     ("total", "strategy", "protocol"),
     [

@@ -27,6 +27,7 @@ def check_counts(kind, verdict):
         assert all(verdict["found"].values())
 
 
+@pytest.mark.nightly("8 s each; every run changes and renames", but=("change", "rename"))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once(kind):
     verdict = changed(kind)

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
     [
         "native",
         pytest.param(
-            "jvm", marks=pytest.mark.nightly("35 s; every run has the native member first")
+            "jvm", marks=pytest.mark.nightly("20 s; every run has the native member first")
         ),
     ],
 )

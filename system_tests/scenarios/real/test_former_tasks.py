@@ -21,12 +21,12 @@ OLD = "2.3.1"
     ("release", "pin"),
     [
         pytest.param(
-            OLD, None, marks=pytest.mark.nightly("25 s; every run has the newest release")
+            OLD, None, marks=pytest.mark.nightly("20 s; every run has the newest release")
         ),
         pytest.param(
             "2.8.2",
             "2.3",
-            marks=pytest.mark.nightly("25 s; every run has the newest release"),
+            marks=pytest.mark.nightly("20 s; every run has the newest release"),
         ),
         ("3.9.1", "2.3"),
     ],
@@ -54,7 +54,7 @@ def rebalances(member):
     return sum(change.state == "REBALANCING" for change in member.all(events.StateChanged))
 
 
-@pytest.mark.nightly("five JVM members of released programs, which do not change; a minute")
+@pytest.mark.nightly("five JVM members of released programs, which do not change; 30 s")
 def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins(
     word_count_on, kafka_3_9
 ):

@@ -76,7 +76,7 @@ def _check_the_saved_file(group, found, file):
     assert taken.exit_code == 0, taken.output
 
 
-@pytest.mark.nightly("35 s; every run names the pin that limits a mixed group")
+@pytest.mark.nightly("25 s; every run names the pin that limits a mixed group")
 def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
     group.start("native", "native")

@@ -4,11 +4,7 @@ import pytest
 
 from probing import find_release
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.timeout(900),
-    pytest.mark.nightly("released programs, which do not change; up to two minutes"),
-]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 TASKS = 8
 MORE_STARTS = 2
@@ -26,6 +22,7 @@ def old_member_beside(group, release):
     return old
 
 
+@pytest.mark.nightly("released programs, which do not change; 25 s to a minute")
 def test_kafka_8649_a_leader_of_2_3_0_kills_a_member_of_2_0_1(word_count_on, kafka_3_9):
     """The leader names its own latest version, 4, and the old member tries to write it.
 
@@ -43,6 +40,7 @@ def test_kafka_8649_a_leader_of_2_3_0_kills_a_member_of_2_0_1(word_count_on, kaf
     assert "version must be between 1 and 3; was: 4" in old.failures[0]
 
 
+@pytest.mark.nightly("released programs, which do not change; 20 s")
 def test_kafka_8649_is_fixed_in_2_3_1(word_count_on, kafka_3_9):
     assert "KAFKA-8649" not in find_release("2.3.1").open_issues
     group = word_count_on(kafka_3_9)

@@ -25,7 +25,7 @@ def share_the_tasks(group):
 @pytest.mark.parametrize(
     "release",
     [
-        pytest.param("3.9.1", marks=pytest.mark.nightly("20 s; every run has the newest release")),
+        pytest.param("3.9.1", marks=pytest.mark.nightly("10 s; every run has the newest release")),
         "4.3.1",
     ],
 )
@@ -47,7 +47,7 @@ def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
 
 @pytest.mark.kip("268-7", "real")
 @pytest.mark.nightly(
-    "20 s each; every run has the newest release from 101, and the oldest from 11",
+    "10 s each; every run has the newest release from 101, and the oldest from 11",
     but=("4.3.1 from 101", "2.3.1 from 11"),
 )
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_pinned_jvm_leader_fails_at_the_optimistic_start(word_count_on, kafka_
     assert "TaskAssignmentException" in jvm.failures[0]
 
 
-@pytest.mark.nightly("30 s; every run holds the level", but=("True",))
+@pytest.mark.nightly("20 s; every run holds the level", but=("True",))
 @pytest.mark.parametrize("hold_back", [False, True])
 def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
     word_count_on, kafka_3_9, hold_back
@@ -150,7 +150,7 @@ def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
     assert group.failures() == {}
 
 
-@pytest.mark.nightly("15 s; every run has a native member that joins", but=("native",))
+@pytest.mark.nightly("7 s; every run has a native member that joins", but=("native",))
 @pytest.mark.parametrize("joins", ["2.3.1", "native"])
 def test_a_leader_of_2_0_ends_at_any_future_member_when_there_are_two_subtopologies(
     word_count_on, kafka_3_9, joins

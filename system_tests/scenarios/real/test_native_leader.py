@@ -23,7 +23,7 @@ def served(group):
     return sorted(f"{topic}-{partition}" for topic in topics for partition in range(4))
 
 
-@pytest.mark.nightly("25 s; every run has the oldest and the newest release", but=("11", "3"))
+@pytest.mark.nightly("20 s; every run has the oldest and the newest release", but=("11", "3"))
 @pytest.mark.parametrize(
     ("releases", "version"),
     [(("3.9.1", "4.3.1"), 11), (("2.3.1", "3.9.1"), 4), (("2.0.1", "2.8.2"), 3)],

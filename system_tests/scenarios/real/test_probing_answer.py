@@ -4,13 +4,10 @@ import pytest
 
 from probing import LeaderModel, find_release
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.timeout(900),
-    pytest.mark.nightly("released programs, which do not change; 15 s each"),
-]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
+@pytest.mark.nightly("released programs, which do not change; 8 s each")
 @pytest.mark.parametrize(
     ("release", "newer", "pin"), [("2.0.1", "2.3.1", None), ("2.3.0", "2.8.2", "2.3")]
 )

@@ -6,11 +6,7 @@ joins again; a static one keeps its place, without a rebalance.
 
 import pytest
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.timeout(900),
-    pytest.mark.nightly("released programs, which do not change; 30 s each"),
-]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 OLD, NEWER = "2.0.1", "2.3.1"
 MANY = 5
@@ -19,6 +15,7 @@ ASKS = "Sent a version 4 subscription and got version 3 assignment back"
 LAST_JOIN = "Successfully joined group with generation 3"
 
 
+@pytest.mark.nightly("released programs, which do not change; 12 s each")
 @pytest.mark.parametrize("settings", [{}, STATIC], ids=["dynamic", "static"])
 def test_the_last_version_change_of_a_static_leader_never_comes(
     word_count_on, kafka_3_9, tmp_path, settings
