@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[3]
 NEEDS_SPARK = "tests/spark_assign/batch/test_job.py::test_wrong_usage_is_one_sentence"
 SENTENCE = "Spark tests need Java: JAVA_HOME is not set and PATH has no bin/java; install Java 17"
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 
 def outcome(tmp_path, **environment):
     """Exit status and output of a test that needs Spark, where PATH has no java."""

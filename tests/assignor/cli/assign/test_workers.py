@@ -35,6 +35,8 @@ def of_client(state):
     return find_strategy("sticky")(state)
 """
 
+pytestmark = pytest.mark.usefixtures("alone")
+
 
 def group(name, client="b", lag=50):
     """A group whose second client has a copy that is behind, so that it counts as stalled later."""

@@ -63,14 +63,14 @@ def test_every_member_of_a_group_is_read_and_the_old_one_is_named(broker):
     try:
         asked = ("--group", "g", "--feature", "assignment.protocol=11")
 
-        def is_told():
+        def is_given():
             for _, consumer in group:
                 consumer.poll(timeout_ms=100)
             _, out, _ = still_needed(broker, *asked, "--format", "json")
             return "does not report" not in out and "2 members" in out
 
         # During a rebalance the coordinator shows no subscriptions.
-        until(is_told)
+        until(is_given)
         status, out, _ = still_needed(broker, *asked)
         assert status == 1
         assert "member old-one supports assignment.protocol 1..10, which is below 11" in out
