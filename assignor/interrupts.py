@@ -110,8 +110,6 @@ def run_program(program: str, module: str) -> NoReturn:
     here.program = program
     sys.unraisablehook = _report_unraisable
     if os.name == "posix":
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
-            handle_interrupts(signal.SIGINT)
         while (spare := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
             pass  # a closed standard stream, whose number the pipe would get
         os.close(spare)
@@ -119,6 +117,8 @@ def run_program(program: str, module: str) -> NoReturn:
         os.set_blocking(writes, False)
         signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
         here.is_watched = True
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+            handle_interrupts(signal.SIGINT)
         _thread.start_new_thread(here.watch, (reads,))
     try:
         importlib.import_module(module).main(prog_name=program)
