@@ -37,6 +37,12 @@ STREAMS_PROTOCOL: Final = "stream"
 """Name of the assignor in JoinGroup requests, as Kafka Streams' own."""
 
 
+_NO_OFFSETS: Final = (
+    "num_standby_replicas is set, but the listener reports no offsets, so no standby of this member"
+    " ever counts as caught up: keep the state in TaskStores, or override task_offsets"
+)
+
+
 class Membership:
     """The membership core with a client, an application and resources around it.
 
@@ -73,6 +79,10 @@ class Membership:
         instance_id = client.group_instance_id()
         if instance_id:
             self.core.become_static(instance_id)
+        leader, reports = self.core.leader_settings, self.reporter.listener.reports_offsets
+        has_changelogs = any(part.changelog_topics for part in leader.subtopologies)
+        if leader.config.num_standby_replicas and has_changelogs and not reports:
+            _log.warning("%s", _NO_OFFSETS)
         self.resources.levels.start(self.levels_found, self.reached_found, self.reporter.report)
 
     def watch_cluster(self, connect: Callable[[], ClusterAccess]) -> None:
