@@ -92,8 +92,10 @@ def test_an_ordinary_warm_up_is_no_warning():
         (500_000, "a lag of up to 500,000 records; check the restore on b"),
         (
             LAG_UNKNOWN,
-            "an unknown lag; check that the listener on b reports task_offsets, and the restore"
-            " there",
+            (
+                "an unknown lag; check that the listener on b reports task_offsets, and the restore"
+                " there"
+            ),
         ),
     ],
 )
