@@ -39,6 +39,7 @@ class ClientMember:
 
     Attributes:
         assignments: the active tasks of each assignment, oldest first.
+        generation: of the last one.
         error: what ended the loop, or None.
     """
 
@@ -53,6 +54,7 @@ class ClientMember:
     ) -> None:
         self.client, self.name = client, name
         self.assignments: list[frozenset[TaskId]] = []
+        self.generation = 0
         self.error: BaseException | None = None
         self.assignor: Any = None
         self._servers, self._has_stores = servers, has_stores
@@ -80,6 +82,7 @@ class ClientMember:
     def _observe(self, observation: Observation) -> None:
         if isinstance(observation, AssignmentTaken):
             self.assignments.append(frozenset(observation.active_tasks))
+            self.generation = observation.generation
 
     def _run(self) -> None:
         loops = {"kafka-python": self._poll, "aiokafka": self._iterate, "confluent": self._consume}
@@ -197,10 +200,14 @@ class MemberGroup:
     def join(self, name: str, **options: Any) -> int:
         """Start a member; wait until tasks are even; return how many running ones moved."""
         before = self._seen()
-        given = self._options | options
-        self.members[name] = ClientMember(self._client, self._servers, name, **given)
+        self.start(name, **options)
         self.until(self.is_even)
         return self._moved(before)
+
+    def start(self, name: str, **options: Any) -> None:
+        """Start a member, and wait for nothing."""
+        given = self._options | options
+        self.members[name] = ClientMember(self._client, self._servers, name, **given)
 
     def leave(self, name: str) -> int:
         """End a member, as `join`."""
