@@ -240,6 +240,19 @@ def stateful_tasks(
     return {task for task in tasks if task.subtopology not in stateless}
 
 
+def waiting_subtopologies(
+    native: NativeAssignment | None, subtopologies: Sequence[Subtopology]
+) -> tuple[int, ...]:
+    """Return the ids of subtopologies of which no member has a task by an answer.
+
+    Only native leaders tell. In a group with several topologies the ids are other ones; there
+    nothing is returned.
+    """
+    if native is None or native.numbered_by:
+        return ()
+    return tuple(part.id for part in subtopologies if not any(native.sizes[part.id : part.id + 1]))
+
+
 class TasksListener:
     """Callbacks of an application, which do nothing; subclass it and override some."""
 

@@ -4,9 +4,12 @@ Twelve tasks: a third member takes four from the others, a fourth takes three, a
 only its own three go elsewhere.
 """
 
+from itertools import count
+
 import pytest
 
 from assignor import RunningTasks, TasksListener
+from assignor.adapters.membership import member
 from encoding import RUNNING, TaskId
 from tests.assignor.adapters.membership.groups import Group
 
@@ -86,13 +89,28 @@ def test_confluent_kafka_go_622_a_loop_that_names_restored_tasks_costs_no_moves(
 
 @pytest.mark.parametrize("listener", [RunningTasks, TasksListener, Restoring])
 def test_above_the_lag_tasks_wait_for_copies_and_the_log_says_what_the_listener_lacks(
-    listener, caplog
+    listener, caplog, monkeypatch
 ):
+    minutes = count(1, 11)  # the probing interval is ten minutes
+    monkeypatch.setattr(member, "_now_ms", lambda: next(minutes) * 60_000)
     group = Group(acceptable_recovery_lag=0)
     assert moved(group, listener, written=300) == (0, 0, 0)
-    group.rebalance()
-    assert "check that the listener on" in caplog.text
+    for _ in range(2):
+        group.rebalance()
+    process_id = group.members["three"].core.member.identity.process_id
+    assert f"wait for client three ({process_id}), which runs 0 of its share" in caplog.text
+    assert "check that the listener on three" in caplog.text
     assert "reports task_offsets" in caplog.text
+
+
+def test_rebalances_of_a_routine_roll_warn_of_no_copy(caplog, monkeypatch):
+    seconds = count(1_000, 2)
+    monkeypatch.setattr(member, "_now_ms", lambda: next(seconds) * 1_000)
+    group = Group(acceptable_recovery_lag=0)
+    assert moved(group, RunningTasks, written=300) == (0, 0, 0)
+    for _ in range(100):
+        group.rebalance()
+    assert "no progress" not in caplog.text
 
 
 @PROTOCOLS
