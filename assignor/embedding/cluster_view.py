@@ -152,6 +152,11 @@ class ClusterWatch:
         if self._provider is not None:
             self._provider.lead(self._used, waits=self._waits)
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What has to be corrected before all tasks run; empty without queries."""
+        return () if self._provider is None else self._provider.problems
+
     def partition_counts(self) -> Mapping[str, int]:
         """Return topic -> number of partitions for queries; empty if the cluster is not queried."""
         if self._provider is None:

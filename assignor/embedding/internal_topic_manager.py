@@ -40,6 +40,8 @@ _OFFSETS_FRESH_S = 1.0
 _OFFSETS_MAX_AGE_S = 30.0
 # A leader queries this often, so that an unexpected rebalance finds recent end offsets.
 _LEADER_EVERY_S = 10.0
+# What a problem is about: partition counts that contradict each other, internal topics, the query.
+_TOPOLOGY, _TOPICS, _QUERY = "topology", "topics", "query"
 
 
 class InternalTopicManager:
@@ -105,6 +107,13 @@ class InternalTopicManager:
             if self._now() - self._offsets_at > _OFFSETS_MAX_AGE_S:
                 return replace(self._facts, end_offsets=None)
             return self._facts
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What keeps tasks from running, by the last query: topics that have to be corrected."""
+        reported = self._reported
+        found = reported.get(_TOPOLOGY, frozenset()) | reported.get(_TOPICS, frozenset())
+        return tuple(sorted(found))
 
     def know(self, subtopologies: Sequence[Subtopology]) -> None:
         """Query for these subtopologies from now on; do not wait."""
@@ -186,6 +195,7 @@ class InternalTopicManager:
         sources = self._sources()
         counts = access.partition_counts(sources)
         plan = plan_tasks(self._subtopologies, counts)
+        self._report(_TOPOLOGY, frozenset())
         wanted = internal_topics(self._subtopologies, plan, self._settings)
         found = self._found(access, wanted)
         missing = [topic for topic in wanted if topic.name not in found]
@@ -220,7 +230,7 @@ class InternalTopicManager:
             # Tasks can run without end offsets; only their lags are unknown.
             if is_outdated:
                 self._on_ready()
-        self._report("failure", frozenset())
+        self._report(_QUERY, frozenset())
         healthy = all(topic.name in topics and not topics[topic.name].problem for topic in wanted)
         return healthy and not plan.unknown_topics if leads else True
 
@@ -263,7 +273,7 @@ class InternalTopicManager:
             if is_outdated:
                 self._answered_by = None
         self._report(
-            "topics", frozenset(topic.problem for topic in topics.values() if topic.problem)
+            _TOPICS, frozenset(topic.problem for topic in topics.values() if topic.problem)
         )
         return is_outdated
 
@@ -275,19 +285,22 @@ class InternalTopicManager:
         self._warned = frozenset(sentences)
 
     def _failed(self, error: Exception) -> None:
-        """Report a failed query once; the facts stay as they are."""
+        """Report a failed query, or topics that do not fit, once; the facts stay as they are."""
         known = isinstance(error, RebalanceError)
+        if known and not isinstance(error, ClusterUnavailable):
+            self._report(_TOPOLOGY, frozenset({str(error)}))
+            return
         why = str(error) if known else error_text(error)
         _log.warning("the cluster query failed: %s", why, exc_info=None if known else error)
-        self._report("failure", frozenset({why}))
-        if isinstance(error, ClusterUnavailable) or not known:
-            self._disconnect()
+        self._report(_QUERY, frozenset({why}))
+        self._disconnect()
 
     def _report(self, about: str, sentences: frozenset[str]) -> None:
         """Report the problems that the previous query did not have."""
-        for sentence in sorted(sentences - self._reported.get(about, frozenset())):
-            self._on_error(sentence)
+        before = self._reported.get(about, frozenset())
         self._reported[about] = sentences
+        for sentence in sorted(sentences - before):
+            self._on_error(sentence)
 
     def _disconnect(self) -> None:
         access, self._access = self._access, None

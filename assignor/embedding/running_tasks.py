@@ -16,8 +16,12 @@ class RunningTasks(TasksListener):
     """A listener that records the member's tasks, for applications with one working thread.
 
     A task is revoked only between two uses of `working`, so that no batch is in progress when
-    another member takes it over. A new active task is `fresh` until its state is restored; the
-    application has to skip its records until then, and they are fetched again.
+    another member takes it over.
+
+    An application that restores nothing only reads `active`: its tasks run as soon as they are
+    assigned. One that restores state reads the `fresh` tasks, and names those that are restored in
+    `working(restored=...)`. It has to skip the records of the others, which are fetched again. Once
+    it has named the first, the leader gets the `task_offsets` of the tasks that it restores.
 
     Args:
         tell: called with a sentence after each assignment and each error, on the thread that
@@ -25,8 +29,10 @@ class RunningTasks(TasksListener):
 
     Attributes:
         active, standby: tasks of the last assignment.
-        fresh: active tasks whose state is not restored yet.
     """
+
+    # Whether the application has asked which tasks are fresh, and whether it has restored any.
+    _asks = _restores = False
 
     def __init__(self, tell: Callable[[str], object] = lambda _: None) -> None:
         if not takes(tell, 1):
@@ -34,25 +40,45 @@ class RunningTasks(TasksListener):
         self._tell = tell
         self._lock = threading.Lock()
         self._worker: int | None = None  # thread that is in `working`
-        self.active = self.standby = self.fresh = _NONE
+        self.active = self.standby = self._fresh = _NONE
+        # Restored tasks that were revoked before a rebalance, and came back with its answer.
+        self._kept: AbstractSet[TaskId] = _NONE
+
+    @property
+    def fresh(self) -> AbstractSet[TaskId]:
+        """Active tasks that `working` was not told to be restored since they were assigned."""
+        self._asks = True
+        return self._fresh
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Record the assignment; active tasks that did not run here before are fresh."""
         with self._locked():
-            self.fresh = (self.fresh | (active.keys() - self.active)) & active.keys()
+            self._fresh = (self._fresh | (active.keys() - self.active)) & active.keys()
+            self._kept &= active.keys()
             self.active, self.standby = frozenset(active), frozenset(standby)
         self._tell(f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}")
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Remove the tasks, after the current batch."""
         with self._locked():
+            self._kept |= (active.keys() & self.active) - self._fresh
             self.active = self.active - active.keys()
             self.standby = self.standby - standby.keys()
 
-    def restoring_tasks(self) -> AbstractSet[TaskId]:
-        """Return the fresh tasks, also those that are given up before a join and come back."""
+    def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Remove the tasks, as `on_tasks_revoked`; other members may have changed their state."""
+        self.on_tasks_revoked(active, standby)
         with self._locked():
-            return self.fresh
+            self._kept -= active.keys()
+
+    def restoring_tasks(self) -> AbstractSet[TaskId]:
+        """Return the fresh tasks, also those that are given up before a join and come back.
+
+        None of an application that has not named a restored task: it may restore nothing. A task
+        that was restored when it was given up, and came back with the answer, is not among them.
+        The client's thread does not wait for a batch here.
+        """
+        return self._fresh - self._kept if self._restores else _NONE
 
     def on_error(self, why: str) -> None:
         """Pass the error to `tell`."""
@@ -72,6 +98,8 @@ class RunningTasks(TasksListener):
     def working(self, restored: AbstractSet[TaskId] = _NONE) -> Iterator[AbstractSet[TaskId]]:
         """Yield the active tasks to process; none is revoked until the block ends, so be brief.
 
+        These are all active tasks, or without the fresh ones if the application restores tasks.
+
         Args:
             restored: tasks whose state is now restored.
 
@@ -80,10 +108,11 @@ class RunningTasks(TasksListener):
                 the other methods.
         """
         with self._locked():
-            self.fresh = self.fresh - restored
+            self._restores |= bool(restored)
+            self._fresh -= restored
             self._worker = threading.get_ident()
             try:
-                yield self.active - self.fresh
+                yield self.active - (self._fresh if self._asks or self._restores else _NONE)
             finally:
                 self._worker = None
 

@@ -60,7 +60,8 @@ class AssignmentTaken:
 
     `error_code` is as in `encoding.AssignorError`. `next_version` is the version that this member
     writes next. `warmup_tasks` is a subset of the standby tasks. `size` is the size of the
-    assignment in bytes.
+    assignment in bytes. `waiting` are subtopologies of this member of which no member has a task;
+    `stopped` says what has to be done for them, empty while they may only wait for new topics.
     """
 
     generation: int
@@ -72,6 +73,8 @@ class AssignmentTaken:
     next_version: int
     warmup_tasks: tuple[TaskId, ...] = ()
     size: int = 0
+    waiting: tuple[int, ...] = ()
+    stopped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from assignor.observe.rebalances import Outcome, RebalanceEnd, RebalanceHook
 from encoding import shown
 
 _log = line_logger(__name__)
-_BAD = frozenset({Outcome.ERROR, Outcome.REFUSED})
+_BAD = frozenset({Outcome.ERROR, Outcome.REFUSED, Outcome.STOPPED})
 _TEXT_LIMIT: Final = 1000
 # Of a group that is settled and has members of this project only; it needs no explanation.
 _ORDINARY_RULE: Final = "natives only"

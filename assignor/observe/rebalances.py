@@ -32,6 +32,10 @@ class Outcome(StrEnum):
 
     SETTLED = "settled"
     """The member has its tasks and does not rejoin now."""
+    WAITING = "waiting"
+    """As settled, but no member has a task of some subtopologies: their topics do not exist yet."""
+    STOPPED = "stopped"
+    """As waiting, and the tasks run only once something is corrected; `why` says what."""
     VERSION = "version"
     """The member rejoins immediately to write another version (KIP-268)."""
     FOLLOWUP = "followup"
@@ -208,6 +212,11 @@ class RebalanceWatch:
             return Outcome.ERROR, f"error {taken.error_code}"
         if rejoin is not None:
             return (Outcome.VERSION if rejoin.for_version else Outcome.FOLLOWUP), rejoin.why
+        if taken is not None and taken.waiting:
+            which = f"no member has a task of {_listed(taken.waiting)}"
+            if taken.stopped:
+                return Outcome.STOPPED, f"{which}: {'; '.join(taken.stopped)}"
+            return Outcome.WAITING, f"{which}: topics are missing, or are not known yet"
         return Outcome.SETTLED, ""
 
     def _tell(self, call: Callable[[RebalanceHook], None]) -> None:
@@ -216,3 +225,8 @@ class RebalanceWatch:
                 call(hook)
             except Exception:  # noqa: BLE001 an error in a hook must not affect the member
                 _log.exception("hook %s failed; its exception is ignored", type(hook).__name__)
+
+
+def _listed(subtopologies: Sequence[int]) -> str:
+    many = "subtopology" if len(subtopologies) == 1 else "subtopologies"
+    return f"{many} {', '.join(map(str, subtopologies))}"

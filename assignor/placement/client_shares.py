@@ -253,7 +253,10 @@ def _sentences(
 def stalled_warning(state: GroupState, low: BelowShare) -> str:
     """The sentence for a client whose copies make no progress."""
     name = shown(state.clients[low.client])
-    lag = "an unknown lag" if low.lag == LAG_UNKNOWN else f"a lag of up to {low.lag:,} records"
+    lag, check = f"a lag of up to {low.lag:,} records", f"check the restore on {name}"
+    if low.lag == LAG_UNKNOWN:
+        lag = "an unknown lag"
+        check = f"check that the listener on {name} reports task_offsets, and the restore there"
     wait, copies = _counted(low.waiting, "task"), _counted(len(low.stalled), "copy")
     verb = "waits" if low.waiting == 1 else "wait"
     if low.held >= low.share:
@@ -262,12 +265,11 @@ def stalled_warning(state: GroupState, low: BelowShare) -> str:
             why = "copies there made no progress and were given up"
         return (
             f"client {name} runs {_counted(low.held, 'stateful task')}, and {why}: tasks that are "
-            f"to move there stay on their previous clients; check the restore on {name}"
+            f"to move there stay on their previous clients; {check}"
         )
     return (
         f"{wait} {verb} for client {name}, which runs {low.held} of its share of {low.share}: "
-        f"{copies} there made no progress since the last rebalance, with {lag}; "
-        f"check the restore on {name}"
+        f"{copies} there made no progress since the last rebalance, with {lag}; {check}"
     )
 
 

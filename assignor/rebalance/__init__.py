@@ -17,7 +17,12 @@ from assignor.rebalance.forms import (
     reached_of,
     renumbered,
 )
-from assignor.rebalance.held_tasks import PartitionsByTask, TasksHeld, TasksListener
+from assignor.rebalance.held_tasks import (
+    PartitionsByTask,
+    TasksHeld,
+    TasksListener,
+    waiting_subtopologies,
+)
 from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
     NO_CLAIMS,
@@ -109,4 +114,5 @@ __all__ = [
     "reported_levels",
     "safe_consumer_subscription",
     "steps_after",
+    "waiting_subtopologies",
 ]

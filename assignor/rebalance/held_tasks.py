@@ -224,12 +224,12 @@ def offset_sums(
     Args:
         held: tasks of the member.
         known: sums of the state on this member.
-        restoring: tasks whose sum counts although they are active.
+        restoring: active tasks that count by their sums; one without a sum runs.
         gave_up: no task runs any more.
     """
-    copies = held.standby.keys() | (restoring & held.active.keys())
-    running = frozenset() if gave_up else held.active.keys() - restoring
-    return dict.fromkeys(copies, UNKNOWN_OFFSET_SUM) | dict(known) | dict.fromkeys(running, RUNNING)
+    copies = dict.fromkeys(held.standby, UNKNOWN_OFFSET_SUM) | dict(known)
+    running = frozenset() if gave_up else held.active.keys() - (restoring & known.keys())
+    return copies | dict.fromkeys(running, RUNNING)
 
 
 def stateful_tasks(
@@ -238,6 +238,19 @@ def stateful_tasks(
     """Return the tasks whose subtopology has state; all of them, if no subtopology is known."""
     stateless = {part.id for part in subtopologies if not part.is_stateful}
     return {task for task in tasks if task.subtopology not in stateless}
+
+
+def waiting_subtopologies(
+    native: NativeAssignment | None, subtopologies: Sequence[Subtopology]
+) -> tuple[int, ...]:
+    """Return the ids of subtopologies of which no member has a task by an answer.
+
+    Only native leaders tell. In a group with several topologies the ids are other ones; there
+    nothing is returned.
+    """
+    if native is None or native.numbered_by:
+        return ()
+    return tuple(part.id for part in subtopologies if not any(native.sizes[part.id : part.id + 1]))
 
 
 class TasksListener:
@@ -266,6 +279,11 @@ class TasksListener:
     def on_shutdown_requested(self) -> None:
         """Close this member, from another thread: the whole group was asked to stop (KIP-671)."""
 
+    @property
+    def reports_offsets(self) -> bool:
+        """Whether `task_offsets` is overridden: without it, no copy here counts as caught up."""
+        return type(self).task_offsets is not TasksListener.task_offsets
+
     def task_offsets(self) -> Mapping[TaskId, int]:
         """Return task -> sum of changelog offsets of its state here.
 
@@ -279,7 +297,8 @@ class TasksListener:
 
         The leader gets their `task_offsets`, as of Kafka Streams' tasks in state RESTORING, and may
         move such a task to a member that has more of its state. A task with state that is not
-        named here is reported as running, with the latest state.
+        named here, or that has no entry in `task_offsets`, is reported as running, with the latest
+        state.
         """
         return ()
 

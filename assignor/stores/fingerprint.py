@@ -1,7 +1,7 @@
 """Fingerprints of a group state: they tell whether a plan still fits the group.
 
 Members, topology and settings must be unchanged when a plan is used. Lags may change while the plan
-is made; if `lags_epoch` differs, every move of the plan is checked.
+is made: every move of the plan is checked. If `lags_epoch` differs, a leader asks for a new plan.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ class Fingerprint:
     Attributes:
         members: digest of the clients with their threads, racks and tags.
         topology: digest of the tasks, their state, their partitions' racks, and the settings.
-        lags_epoch: digest of the owners and of which copies are caught up.
+        lags_epoch: digest of the owners, of which copies are caught up, and of which tasks are so
+            small that every client is.
     """
 
     members: bytes
@@ -50,6 +51,7 @@ def fingerprint_of(state: GroupState) -> Fingerprint:
         lags_epoch=_digest(
             *map(_bytes, (state.owner, state.copy_start, state.copy_client)),
             state.is_caught_up().tobytes(),
+            state.starts_anywhere().tobytes(),
         ),
     )
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from assignor.placement import (
     LAG_RUNNING,
+    NOBODY,
     GroupState,
     IntArray,
     Strategy,
@@ -34,24 +35,31 @@ TASKS_AT_LEAST = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """One row of `REFUSALS`: its name, its condition, and its message."""
+    """One row of `REFUSALS`: its name, its condition, its message, and what helps."""
 
     name: str
     holds: Callable[[GroupState, GroupPlan, Fingerprint], bool]
     why: Callable[[GroupState, GroupPlan], str]
+    remedy: str
 
 
 def why_not(state: GroupState, plan: GroupPlan) -> str:
     """Return why a plan cannot be used: the first row of `REFUSALS` that holds; "" if it can."""
     now = fingerprint_of(state)
     row = next((row for row in REFUSALS if row.holds(state, plan, now)), None)
-    return "" if row is None else f"{row.name}: {row.why(state, plan)}"
+    return "" if row is None else f"{row.name}: {row.why(state, plan)}; {row.remedy}"
 
 
 def _started_behind(state: GroupState, plan: GroupPlan) -> IntArray:
-    """Return tasks whose planned client was caught up then and is not now, unlike another copy."""
+    """Return tasks whose planned client was caught up then and is not now, unlike another copy.
+
+    A task that the plan leaves where it ran does not start, also if no member reports to run it
+    now: a member that restores it reports its offsets instead.
+    """
     active = plan.assignment.active
     moved = state.stateful & (active != state.owner)
+    if plan.moves is not None:
+        moved &= plan.moves | (state.owner != NOBODY)
     has_ready = state.starts_anywhere()
     has_ready[state.copy_task()[state.is_caught_up()]] = True
     late = moved & plan.ready & has_ready & ~is_ready(state, active)
@@ -68,6 +76,8 @@ def _first_started_behind(state: GroupState, plan: GroupPlan) -> str:
     )
 
 
+_AGAIN = "run the Spark job again"
+
 REFUSALS = (
     _Row(
         name="members changed",
@@ -76,6 +86,7 @@ REFUSALS = (
             f"the plan was not made for the current {len(state.clients)} clients with their "
             "threads, racks and tags"
         ),
+        remedy=f"{_AGAIN}; without a state_dir, each restart of a member makes a new client",
     ),
     _Row(
         name="topology changed",
@@ -83,18 +94,19 @@ REFUSALS = (
         why=lambda state, _: (
             f"the plan was not made for the current {len(state.tasks)} tasks and settings"
         ),
+        remedy=_AGAIN,
     ),
     _Row(
         name="not valid",
         holds=lambda state, plan, _: bool(validate(state, plan.assignment)),
         why=lambda state, plan: validate(state, plan.assignment)[0].message,
+        remedy=_AGAIN,
     ),
     _Row(
         name="stale",
-        holds=lambda state, plan, now: (
-            plan.fingerprint.lags_epoch != now.lags_epoch and len(_started_behind(state, plan)) > 0
-        ),
+        holds=lambda state, plan, _: len(_started_behind(state, plan)) > 0,
         why=_first_started_behind,
+        remedy=f"wait for their restore, or {_AGAIN}",
     ),
 )
 """Reasons to reject a plan; the first row that holds gives the message."""
@@ -144,7 +156,7 @@ class OffloadedPlans:
         except StoreError as error:
             return None, str(error)
         if plan is None:
-            return None, "there is no plan yet"
+            return None, "there is no plan yet; run the Spark job (spark-assign batch --store)"
         why = why_not(state, plan)
         return (None, f"the plan is rejected ({why})") if why else (plan, "")
 

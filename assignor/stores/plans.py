@@ -69,12 +69,15 @@ class GroupPlan:
         fingerprint: fingerprint of the snapshot.
         assignment: tasks and clients are indexes into the snapshot's state.
         ready: bool [T], whether the client of the active task was caught up in the snapshot.
+        moves: bool [T], whether the active task ran elsewhere in the snapshot, or nowhere; None: a
+            release wrote the file that did not know this.
         format: file format, the same as the snapshot's, because its leader reads the plan.
     """
 
     fingerprint: Fingerprint
     assignment: TaskAssignment
     ready: BoolArray
+    moves: BoolArray | None = None
     format: int = 1
 
 
@@ -92,6 +95,7 @@ def plan_for(snapshot: GroupSnapshot, assignment: TaskAssignment) -> GroupPlan:
         fingerprint=snapshot.fingerprint,
         assignment=assignment,
         ready=ready,
+        moves=assignment.active != snapshot.state.owner,
         format=snapshot.format,
     )
 
@@ -313,7 +317,7 @@ def _plan_map(plan: GroupPlan) -> dict[str, Any]:
         "warmup_task": warm[:, 0],
         "warmup_client": warm[:, 1],
         "ready": plan.ready,
-    }
+    } | ({} if plan.moves is None else {"moves": plan.moves})
     return {
         "fingerprint": _print_map(plan.fingerprint),
         "followup": plan.assignment.followup,
@@ -326,16 +330,26 @@ def _plan_of(file_format: int, body: bytes, *, name: str) -> GroupPlan:
         given = msgpack.unpackb(body)
         members, topology, epoch = (_digest(part) for part in given["fingerprint"])
         ready = _column(given["ready"], file_format).astype(np.bool_)
+        moves = None
+        if "moves" in given:
+            moves = _column(given["moves"], file_format).astype(np.bool_)
         assignment = TaskAssignment(
             active=_column(given["active"], file_format),
             standbys=_pairs(given, "standby", file_format),
             warmups=_pairs(given, "warmup", file_format),
             followup=bool(given["followup"]),
         )
-        if len(ready) != len(assignment.active):
-            raise ValueError(f"ready has {len(ready)} entries instead of {len(assignment.active)}")
-        found = Fingerprint(members=members, topology=topology, lags_epoch=epoch)
-        return GroupPlan(fingerprint=found, assignment=assignment, ready=ready, format=file_format)
+        for column, values in (("ready", ready), ("moves", moves)):
+            if values is not None and len(values) != len(assignment.active):
+                entries = f"{len(values)} entries instead of {len(assignment.active)}"
+                raise ValueError(f"{column} has {entries}")
+        return GroupPlan(
+            fingerprint=Fingerprint(members=members, topology=topology, lags_epoch=epoch),
+            assignment=assignment,
+            ready=ready,
+            moves=moves,
+            format=file_format,
+        )
 
 
 def _digest(given: object) -> bytes:

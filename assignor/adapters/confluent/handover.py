@@ -5,7 +5,7 @@ its membership, as with librdkafka: the member leaves, and joins again after the
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -149,8 +149,8 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
 class DeferredListener(TasksListener):
     """Passes calls to the application's listener through the mailbox.
 
-    `task_offsets` is asked at once, on the client's I/O thread, since the subscription contains its
-    answer; `on_error` is called at once, too.
+    `task_offsets`, `restoring_tasks` and `on_error` are called immediately, on the client's I/O
+    thread: the subscription contains what the first two return.
 
     Attributes:
         listener: of the application.
@@ -176,9 +176,18 @@ class DeferredListener(TasksListener):
         """Have the listener called by the next `poll`."""
         self._post(self.listener.on_shutdown_requested)
 
+    @property
+    def reports_offsets(self) -> bool:
+        """Whether the listener does."""
+        return self.listener.reports_offsets
+
     def task_offsets(self) -> Mapping[TaskId, int]:
         """Return what the listener returns."""
         return self.listener.task_offsets()
+
+    def restoring_tasks(self) -> Collection[TaskId]:
+        """Return what the listener returns."""
+        return self.listener.restoring_tasks()
 
     def on_error(self, why: str) -> None:
         """Call the listener."""

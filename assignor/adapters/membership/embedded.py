@@ -191,6 +191,11 @@ class EmbeddedMember:
         return self._membership.reporter.failed
 
     @property
+    def stopped(self) -> tuple[str, ...]:
+        """Why some tasks run on no member until something is corrected; `failed` stays None."""
+        return self._membership.resources.cluster.problems
+
+    @property
     def failures(self) -> list[str]:
         """The last failures, as sentences."""
         return self._membership.reporter.failures

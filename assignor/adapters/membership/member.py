@@ -20,7 +20,7 @@ from assignor.adapters.membership.client import (
 from assignor.adapters.membership.core import GivenUp, MembershipCore, Taken
 from assignor.adapters.membership.followups import Followups
 from assignor.adapters.membership.lasting import LastingWarnings
-from assignor.adapters.membership.reports import Reporter, decided, taken_observation
+from assignor.adapters.membership.reports import Reporter, decided
 from assignor.adapters.membership.resources import Resources
 from assignor.embedding import ClusterAccess
 from assignor.errors import LeaderRefused, MemberRefused, TaskAssignmentError
@@ -73,6 +73,7 @@ class Membership:
         instance_id = client.group_instance_id()
         if instance_id:
             self.core.become_static(instance_id)
+        self.reporter.check_offsets(self.core.leader_settings)
         self.resources.levels.start(self.levels_found, self.reached_found, self.reporter.report)
 
     def watch_cluster(self, connect: Callable[[], ClusterAccess]) -> None:
@@ -300,21 +301,11 @@ class Membership:
         if revoked.active or revoked.standby:
             guarded(lambda: listener.on_tasks_revoked(revoked.active, revoked.standby))
         guarded(lambda: listener.on_tasks_assigned(held.active, held.standby))
-        guarded(lambda: self._observe(taken, size=len(user_data or b"")))
+        parts, stopped = self.core.leader_settings.subtopologies, self.resources.cluster.problems
+        size = len(user_data or b"")
+        guarded(lambda: self.reporter.observe_taken(taken, parts, size=size, stopped=stopped))
         guarded(lambda: self._follow(taken))
         self.reporter.observe(AnswerHandled(generation=generation))
-
-    def _observe(self, taken: Taken, *, size: int) -> None:
-        if taken.received.assignment is not None:
-            self.reporter.observe(
-                taken_observation(
-                    taken.received.assignment,
-                    taken.held,
-                    generation=taken.generation,
-                    next_version=taken.used_after,
-                    size=size,
-                )
-            )
 
     def _follow(self, taken: Taken) -> None:
         """Do what the answer asks for, each step whatever became of the one before."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
+from assignor.adapters.membership.core import Taken
 from assignor.logs import line_logger
 from assignor.observe import (
     AnswersDecided,
@@ -14,8 +15,14 @@ from assignor.observe import (
     RebalanceHook,
     RebalanceWatch,
 )
-from assignor.rebalance import GroupAnswer, TasksHeld, TasksListener
-from encoding import Assignment, shown, task_order
+from assignor.rebalance import (
+    GroupAnswer,
+    LeaderSettings,
+    TasksListener,
+    waiting_subtopologies,
+)
+from assignor.topology import Subtopology
+from encoding import shown, task_order
 from probing import Content
 
 _log = line_logger(__name__)
@@ -51,6 +58,17 @@ class Reporter:
         self.failures: list[str] = []
         self._waits: frozenset[str] = frozenset()
 
+    def check_offsets(self, settings: LeaderSettings) -> None:
+        """Warn of standbys that the listener does not report."""
+        has_changelogs = any(part.changelog_topics for part in settings.subtopologies)
+        is_told = self.listener.reports_offsets or not has_changelogs
+        if settings.config.num_standby_replicas and not is_told:
+            _log.warning(
+                "num_standby_replicas is set, but the listener reports no offsets, so no standby of"
+                " this member ever counts as caught up: keep the state in TaskStores, or override"
+                " task_offsets"
+            )
+
     def fail(self, why: str) -> None:
         """Keep and report why the member ends: `failed` has the reason."""
         self.failed = why
@@ -76,6 +94,41 @@ class Reporter:
         if self.observer is not None:
             observer = self.observer
             self.guarded(lambda: observer(observation))
+
+    def observe_taken(
+        self,
+        taken: Taken,
+        subtopologies: Sequence[Subtopology],
+        *,
+        size: int,
+        stopped: tuple[str, ...],
+    ) -> None:
+        """Pass on that the member took an assignment, unless it cannot be read.
+
+        Args:
+            taken: what it changed.
+            subtopologies: of the member.
+            size: bytes of the assignment.
+            stopped: what has to be corrected before all tasks run.
+        """
+        assignment, held = taken.received.assignment, taken.held
+        if assignment is None:
+            return
+        self.observe(
+            AssignmentTaken(
+                generation=taken.generation,
+                version=assignment.version,
+                commonly_supported_version=assignment.commonly_supported_version,
+                active_tasks=tuple(sorted(held.active, key=task_order)),
+                standby_tasks=tuple(sorted(held.standby, key=task_order)),
+                error_code=assignment.error_code,
+                next_version=taken.used_after,
+                warmup_tasks=tuple(sorted(held.warmup, key=task_order)),
+                size=size,
+                waiting=waiting_subtopologies(assignment.native, subtopologies),
+                stopped=stopped,
+            )
+        )
 
     def guarded(self, step: Callable[[], None]) -> None:
         """Do a step; keep and log what it raises, so that the next step is done all the same.
@@ -123,29 +176,4 @@ def decided(answer: GroupAnswer, *, seconds: float) -> AnswersDecided:
         waiting_partitions=answer.waiting_tasks,
         size=sum(len(each.user_data) for each in answers),
         seconds=seconds,
-    )
-
-
-def taken_observation(
-    assignment: Assignment, held: TasksHeld, *, generation: int, next_version: int, size: int
-) -> AssignmentTaken:
-    """Return the observation of an assignment that a member took.
-
-    Args:
-        assignment: as the leader sent it.
-        held: the tasks that the member holds after it.
-        generation: of the rebalance.
-        next_version: that the member writes in its next subscription.
-        size: bytes of the assignment.
-    """
-    return AssignmentTaken(
-        generation=generation,
-        version=assignment.version,
-        commonly_supported_version=assignment.commonly_supported_version,
-        active_tasks=tuple(sorted(held.active, key=task_order)),
-        standby_tasks=tuple(sorted(held.standby, key=task_order)),
-        error_code=assignment.error_code,
-        next_version=next_version,
-        warmup_tasks=tuple(sorted(held.warmup, key=task_order)),
-        size=size,
     )

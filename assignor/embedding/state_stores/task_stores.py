@@ -109,15 +109,16 @@ class TaskStores(RunningTasks):
             self._revoked.put(task)
 
     def task_offsets(self) -> Mapping[TaskId, int]:
-        """Return the changelog offsets of all copies here, for the leader."""
-        return self._sums
+        """Return the changelog offsets of all copies here, for the leader; 0 without a copy."""
+        return {**dict.fromkeys(self.restoring_tasks(), 0), **self._sums}
 
     def restoring_tasks(self) -> AbstractSet[TaskId]:
-        """Return the active tasks that are not restored."""
-        running = {
-            task for task, copy in self._copies.copy().items() if copy.phase is Phase.RUNNING
-        }
-        return self.active - running
+        """Return the active tasks that are not restored.
+
+        A task that was restored when it was given up before a rebalance, and came back with its
+        answer, is not among them: its state is the latest, although `process` has to claim it.
+        """
+        return {task for task in self._fresh - self._kept if self._layout.stores_of(task)}
 
     # On the application's thread
 
@@ -192,8 +193,9 @@ class TaskStores(RunningTasks):
 
         Their active tasks are not restored, or failed to process the records that they have.
         """
-        inputs = self._inputs
-        tasks = self.restoring_tasks() | (self.active & self._held.tasks)
+        inputs, copies = self._inputs, self._copies.copy()
+        running = {task for task, copy in copies.items() if copy.phase is Phase.RUNNING}
+        tasks = (self.active - running) | (self.active & self._held.tasks)
         return frozenset(p for task in tasks for p in inputs.get(task, ()))
 
     def unread(self) -> dict[Any, int]:

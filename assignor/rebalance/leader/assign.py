@@ -61,7 +61,8 @@ class GroupAnswer:
         waiting_tasks: number of those partitions.
         missing_topics: warning -> the source topic whose partition count is not known.
         topologies: the next `LeaderKnowledge.topologies`.
-        lags: process id -> `least_lags`; the next `LeaderKnowledge.lags_before`.
+        lags, lags_at_ms: process id -> `least_lags`, and their time; the next
+            `LeaderKnowledge.lags_before` and `lags_at_ms`.
         failures, stalled: of the strategy, and copies whose lag did not shrink; the next fields of
             the same name in `LeaderKnowledge`.
         claims: the next `LeaderKnowledge.claims`, once this answer has arrived at the leader
@@ -78,6 +79,7 @@ class GroupAnswer:
     failures: StrategyFailures = NO_FAILURES
     stalled: StalledCopies = NONE_STALLED
     transient: frozenset[str] = frozenset()
+    lags_at_ms: int = 0
     moved_tasks: int = 0
     claims: ClaimMemory = NO_CLAIMS
     faults: tuple[str, ...] = ()
@@ -90,6 +92,7 @@ class GroupAnswer:
         """What this leader keeps for the next rebalance; claims count once the answer arrived."""
         return LeaderKnowledge(
             lags_before=self.lags,
+            lags_at_ms=self.lags_at_ms,
             failures=self.failures,
             stalled=self.stalled,
             claims=self.claims,
@@ -202,6 +205,7 @@ def _usable(
         end_offset_sums=None,
         claims=NO_CLAIMS,
         lags_before={},
+        lags_at_ms=0,
         stalled=replace(knowledge.stalled, copies=frozenset()),
     )
 
@@ -252,6 +256,7 @@ def _answer(generation: Generation, place: Callable[[Generation], Placement]) ->
         joined=generation.joined,
         warnings=tuple(filter(None, (*generation.warnings, *safe.warnings, budget.warning))),
         lags=safe.lags,
+        lags_at_ms=safe.lags_at_ms,
         withheld=safe.withheld_by_member,
         failures=safe.failures,
         stalled=safe.stalled,

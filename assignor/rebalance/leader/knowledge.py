@@ -61,8 +61,10 @@ class LeaderKnowledge:
 
     Attributes:
         end_offset_sums: stateful task -> sum of its changelogs' end offsets; None: not known now.
-        lags_before: process id -> `least_lags` at the previous rebalance; a warm-up whose lag does
-            not shrink causes no further probing rebalances.
+        lags_before: process id -> `least_lags` when they were last compared; a warm-up whose lag
+            does not shrink causes no further probing rebalances.
+        lags_at_ms: when that was, epoch milliseconds. Lags are compared again after the probing
+            interval: a restore may need so long to begin. 0: not known, they are compared now.
         failures: of the strategy, as the previous answer returned them.
         stalled: copies whose lag did not shrink, as the previous answer returned them.
         levels: the newest finalized levels that this leader knows; a member that reports newer ones
@@ -81,6 +83,7 @@ class LeaderKnowledge:
 
     end_offset_sums: Mapping[TaskId, int] | None = None
     lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    lags_at_ms: int = 0
     failures: StrategyFailures = NO_FAILURES
     stalled: StalledCopies = NONE_STALLED
     levels: FinalizedLevels = UNKNOWN_LEVELS
@@ -126,7 +129,9 @@ class LeaderKnowledge:
         Lags, failures of the strategy and stalled copies are compared with those of the previous
         rebalance, which the other leader has decided.
         """
-        return replace(self, lags_before={}, failures=NO_FAILURES, stalled=NONE_STALLED)
+        return replace(
+            self, lags_before={}, lags_at_ms=0, failures=NO_FAILURES, stalled=NONE_STALLED
+        )
 
     def with_new_topologies(self, decided: "LeaderKnowledge") -> "LeaderKnowledge":
         """Return this memory for a second decision of the same rebalance.

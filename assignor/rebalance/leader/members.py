@@ -309,6 +309,8 @@ def task_lag(offset_sum: int, end: int | None) -> int:
     """Return the lag of a copy from its reported offset sum and the end of its changelog."""
     if offset_sum == RUNNING:
         return LAG_RUNNING
+    if end == 0:
+        return 0  # there is nothing to restore
     if offset_sum == UNKNOWN_OFFSET_SUM or end is None:
         return LAG_UNKNOWN
     # Other numbers below 0 are no offsets: the copy lacks everything.

@@ -1,11 +1,14 @@
 """The placement of a generation: who gets what, by member id."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
+from assignor.rebalance.leader.members import ReadMember
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
-from encoding import TaskId, TopicPartition
+from encoding import TaskId, TopicPartition, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +24,7 @@ class Placement:
         withheld_by_member: partitions that a member waits for until their owners revoke them.
         unassigned: tasks that no member gets now, as another one still owns their partitions.
         warnings: for the operator.
-        transient, lags, failures, stalled: see `GroupAnswer`.
+        transient, lags, lags_at_ms, failures, stalled: see `GroupAnswer`.
     """
 
     active_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
@@ -35,8 +38,36 @@ class Placement:
     warnings: tuple[str, ...] = ()
     transient: frozenset[str] = frozenset()
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    lags_at_ms: int = 0
     failures: StrategyFailures = NO_FAILURES
     stalled: StalledCopies = NONE_STALLED
+
+
+_OF_COORDINATOR: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""What the coordinator adds to a client id, or to an instance id, in a member id."""
+
+
+def with_client_ids(placement: Placement, members: Sequence[ReadMember]) -> Placement:
+    """Return the placement with warnings that name processes by client id and process id.
+
+    Operators know client ids; strategies know process ids only.
+    """
+    if not placement.warnings:
+        return placement
+    names: dict[str, str] = {}
+    for member in members:
+        client_id = shown(_OF_COORDINATOR.sub("", member.id))
+        names.setdefault(member.client, f"{client_id} ({member.client})")
+    pattern = re.compile("|".join(map(re.escape, names)))
+
+    def named(warning: str) -> str:
+        return pattern.sub(lambda found: names[found[0]], warning)
+
+    return replace(
+        placement,
+        warnings=tuple(map(named, placement.warnings)),
+        transient=frozenset(map(named, placement.transient)),
+    )
 
 
 def merged_placements(placements: Sequence[Placement]) -> Placement:
@@ -73,6 +104,7 @@ def merged_placements(placements: Sequence[Placement]) -> Placement:
         warnings=tuple(dict.fromkeys(w for each in placements for w in each.warnings)),
         transient=frozenset().union(*(each.transient for each in placements)),
         lags=lags,
+        lags_at_ms=max(each.lags_at_ms for each in placements),
         failures=max((each.failures for each in placements), key=lambda f: f.count),
         stalled=max((each.stalled for each in placements), key=lambda s: s.looks),
     )

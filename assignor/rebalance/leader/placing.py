@@ -19,7 +19,7 @@ from assignor.placement import (
 from assignor.rebalance.leader.claims import FIRST_CLAIM_BACKOFF_MS, Claims
 from assignor.rebalance.leader.generation import Generation
 from assignor.rebalance.leader.members import ReadMember, clients_of, endpoints_of
-from assignor.rebalance.leader.placements import Placement
+from assignor.rebalance.leader.placements import Placement, with_client_ids
 from assignor.rebalance.leader.stalled_copies import (
     StalledCopies,
     news_of,
@@ -49,7 +49,8 @@ def place_tasks(generation: Generation) -> Placement:
     knowledge, config = generation.knowledge, generation.settings.config
     kept = held_by_quarantined(generation)
     able = generation.able_members()
-    clients = _clients(generation, able)
+    is_early = _is_early(generation)
+    clients = _clients(generation, able, is_early=is_early)
     if not clients:
         return _without_clients(generation, kept)
     state = group_state(
@@ -67,7 +68,7 @@ def place_tasks(generation: Generation) -> Placement:
     # and a share that is not reached are reported once.
     shares = share_warnings(state, tried.assignment) if news else ()
     active, standby, warmup = _by_thread(able, state, tried.assignment, generation.claims)
-    return Placement(
+    placement = Placement(
         active_by_member=active,
         standby_by_member=standby,
         warmup_by_member=warmup,
@@ -77,18 +78,40 @@ def place_tasks(generation: Generation) -> Placement:
         unassigned=kept.tasks,
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
         transient=frozenset((*state.warnings, *news)).difference(shares),
-        lags=remembered_lags(clients, state, tried.assignment),
+        lags=remembered_lags(
+            clients, state, tried.assignment, knowledge.lags_before if is_early else None
+        ),
+        lags_at_ms=knowledge.lags_at_ms if is_early else knowledge.now_ms,
         failures=tried.failures,
         stalled=stalled,
     )
+    return with_client_ids(placement, able)
 
 
-def _clients(generation: Generation, able: Sequence[ReadMember]) -> list[ClientInput]:
-    """The processes of the members; those whose copies made no progress are marked."""
+def _is_early(generation: Generation) -> bool:
+    """Whether lags were compared so recently that a copy without progress may be about to begin."""
+    knowledge, config = generation.knowledge, generation.settings.config
+    age_ms = knowledge.now_ms - knowledge.lags_at_ms
+    # Below 0 the clock was set back.
+    return bool(knowledge.lags_at_ms) and 0 <= age_ms < config.probing_rebalance_interval_ms
+
+
+def _clients(
+    generation: Generation, able: Sequence[ReadMember], *, is_early: bool
+) -> list[ClientInput]:
+    """The processes of the members; those whose copies made no progress are marked.
+
+    While it is early, these are the copies that made none when lags were last compared.
+    """
     knowledge = generation.knowledge
-    clients = clients_of(
-        able, knowledge.end_offset_sums or {}, knowledge.lags_before, generation.claims.ignored
-    )
+    before = knowledge.lags_before
+    if is_early:
+        known = knowledge.stalled.copies
+        before = {
+            name: {task: lag for task, lag in lags.items() if (name, task) in known}
+            for name, lags in before.items()
+        }
+    clients = clients_of(able, knowledge.end_offset_sums or {}, before, generation.claims.ignored)
     was_stuck = knowledge.stalled.stuck_at(knowledge.now_ms)
     limit = generation.settings.config.acceptable_recovery_lag
     return [

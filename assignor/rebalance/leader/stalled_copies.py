@@ -105,17 +105,32 @@ def stalled_now(
 
 
 def remembered_lags(
-    clients: Sequence[ClientInput], state: GroupState, assignment: TaskAssignment
+    clients: Sequence[ClientInput],
+    state: GroupState,
+    assignment: TaskAssignment,
+    before: Mapping[str, Mapping[TaskId, int]] | None,
 ) -> dict[str, Mapping[TaskId, int]]:
     """Process id -> `least_lags`, of the tasks that each process runs or restores from now on.
 
     The lag of other state on its disk cannot shrink.
+
+    Args:
+        clients: with their present lags.
+        state: the group before the answer.
+        assignment: the answer.
+        before: what is remembered, where it is too early to compare it; else None.
     """
     given: dict[str, set[TaskId]] = {name: set() for name in state.clients}
     for task, number in zip(state.tasks, assignment.active.tolist(), strict=True):
         given[state.clients[number]].add(task)
     for index, number in assignment.standbys:
         given[state.clients[number]].add(state.tasks[index])
+    if before is not None:
+        return {
+            name: {task: lag for task, lag in lags.items() if task in given[name]}
+            for name, lags in before.items()
+            if name in given
+        }
     limit = state.config.acceptable_recovery_lag
     return {
         client.process_id: least_lags(client, limit, given=given[client.process_id])

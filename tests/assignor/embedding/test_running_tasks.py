@@ -63,6 +63,62 @@ def test_a_task_is_restoring_until_its_state_is_there_also_while_it_is_given_up(
     assert tasks.restoring_tasks() == set()
 
 
+def test_an_application_that_restores_nothing_runs_its_tasks_at_once():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: ()}, {TASK_2: ()})
+    with tasks.working() as active:
+        assert active == {TASK_1}
+    assert tasks.restoring_tasks() == set()
+
+
+@pytest.mark.parametrize("ask", [lambda tasks: tasks.tasks(), lambda tasks: tasks.fresh])
+def test_who_asks_for_fresh_tasks_does_not_get_them_until_they_are_restored(ask):
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    ask(tasks)
+    with tasks.working() as active:
+        assert active == set()
+    assert tasks.restoring_tasks() == set(), "it has not restored anything yet"
+    with tasks.working({TASK_1}) as active:
+        assert active == {TASK_1}
+    tasks.on_tasks_assigned({TASK_1: (), TASK_2: ()}, {})
+    assert tasks.restoring_tasks() == {TASK_2}
+
+
+def test_a_restored_task_that_is_given_up_for_a_rebalance_and_comes_back_is_not_restoring():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: (), TASK_2: ()}, {})
+    with tasks.working({TASK_1}):
+        pass
+    for _ in range(2):  # two rebalances within one poll
+        tasks.on_tasks_revoked({TASK_1: (), TASK_2: ()}, {})
+        tasks.on_tasks_assigned({TASK_1: (), TASK_2: ()}, {})
+        assert tasks.restoring_tasks() == {TASK_2}
+        assert tasks.tasks()[0] == {TASK_1, TASK_2}, "its stores may be closed meanwhile"
+
+
+@pytest.mark.parametrize("leaves", ["moved", "lost"])
+def test_a_restored_task_that_another_member_had_is_restoring(leaves):
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    with tasks.working({TASK_1}):
+        pass
+    if leaves == "lost":
+        tasks.on_tasks_lost({TASK_1: ()}, {})
+    else:
+        tasks.on_tasks_revoked({TASK_1: ()}, {})
+        tasks.on_tasks_assigned({}, {})
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    assert tasks.restoring_tasks() == {TASK_1}
+
+
+def test_the_leader_hears_of_restoring_tasks_while_a_batch_is_under_way():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: (), TASK_2: ()}, {})
+    with tasks.working({TASK_1}):
+        assert tasks.restoring_tasks() == {TASK_2}
+
+
 @pytest.mark.usefixtures("clock")
 def test_a_task_is_revoked_after_the_batch_under_way():
     tasks = RunningTasks()
@@ -82,7 +138,6 @@ def test_uses_in_the_batch_under_way_are_refused_where_they_would_wait_for_thems
     tasks.on_tasks_assigned({TASK_1: ()}, {})
     uses = (
         tasks.tasks,
-        tasks.restoring_tasks,
         tasks.working().__enter__,
         lambda: tasks.on_tasks_revoked({TASK_1: ()}, {}),
     )

@@ -60,7 +60,7 @@ def wrote(version=11):
     return SubscriptionWritten(version=version, latest_supported_version=11, size=120)
 
 
-def took(*tasks, error=0, standby=(), warmup=()):
+def took(*tasks, error=0, standby=(), warmup=(), waiting=(), stopped=()):
     return AssignmentTaken(
         generation=5,
         version=11,
@@ -71,6 +71,8 @@ def took(*tasks, error=0, standby=(), warmup=()):
         next_version=101,
         warmup_tasks=warmup,
         size=80,
+        waiting=waiting,
+        stopped=stopped,
     )
 
 
@@ -150,6 +152,18 @@ def test_what_was_lost_with_the_membership_is_gained_anew():
         ([took(A), rejoin(for_version=True)], Outcome.VERSION, "because"),
         ([took(A), rejoin(for_version=False)], Outcome.FOLLOWUP, "because"),
         ([took(error=1)], Outcome.ERROR, "error 1"),
+        (
+            [took(A, waiting=(1, 2))],
+            Outcome.WAITING,
+            "no member has a task of subtopologies 1, 2: topics are missing, or are not known yet",
+        ),
+        (
+            [took(waiting=(0,), stopped=("reset x", "create y"))],
+            Outcome.STOPPED,
+            "no member has a task of subtopology 0: reset x; create y",
+        ),
+        ([took(A, stopped=("reset x",))], Outcome.SETTLED, ""),
+        ([took(waiting=(0,)), rejoin(for_version=True)], Outcome.VERSION, "because"),
         ([AnswerRefused(generation=5, why="unreadable")], Outcome.REFUSED, "unreadable"),
         ([took(A), AnswerRefused(generation=5, why="strange")], Outcome.REFUSED, "strange"),
     ],

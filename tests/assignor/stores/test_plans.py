@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assignor import sticky, validate
-from assignor.placement import LAG_UNKNOWN
+from assignor.placement import LAG_UNKNOWN, NOBODY
 from assignor.stores import (
     OffloadedPlans,
     PlanStore,
@@ -133,7 +133,7 @@ def test_large_group_keeps_what_it_has_and_asks_for_a_plan(store, offloaded):
     answer = offloaded(group)
     assert owners_of(group, answer)[:5] == "aaaab"
     assert answer.followup
-    assert answer.warnings[0].endswith("there is no plan yet")
+    assert "there is no plan yet; run the Spark job" in answer.warnings[0]
     snapshot = store.read_snapshot("orders")
     assert snapshot.state.owner.tolist() == answer.active.tolist()
     running = dict(snapshot.state.copies(0))
@@ -182,6 +182,7 @@ def test_plan_for_another_group_is_refused_with_the_reason(store, offloaded, why
     group = REFUSED[why]()
     answer = offloaded(group)
     assert f"the plan is rejected ({why}" in answer.warnings[0]
+    assert "; run the Spark job again" in answer.warnings[0]
     assert owners_of(group, answer) == "aaaaaa"
     assert store.read_snapshot("orders").fingerprint.members == fingerprint_of(group).members
 
@@ -199,6 +200,40 @@ def test_plan_is_stale_when_a_place_has_fallen_behind(store, offloaded):
     assert owners_of(late, answer) == "aaaaaa"
     # Back again, it is taken.
     assert owners_of(ready, offloaded(ready)) == "aabaaa"
+
+
+def unreported(group):
+    """The group as its leader sees it where no member reports what it runs, or an offset."""
+    return replace(
+        group,
+        owner=np.full_like(group.owner, NOBODY),
+        copy_lag=np.full_like(group.copy_lag, LAG_UNKNOWN),
+    )
+
+
+def test_plan_fits_the_snapshot_whatever_members_report_of_tasks_that_stay(store, offloaded):
+    group = state("aaaaaa")
+    offloaded(replace(group, end_offset_sums=np.zeros_like(group.end_offset_sums)))
+    plan_as(store, "aabbcc")
+    found = unreported(store.read_snapshot("orders").state)
+    assert owners_of(found, offloaded(found)) == "aabbcc"
+
+
+def test_plan_is_stale_where_a_task_that_stays_runs_elsewhere_by_now(store, offloaded):
+    offloaded(state("aaaaaa"))
+    plan_as(store, "aaaabc")
+    taken_over = state("baaaaa", lags={"a": {TASKS[0]: 500_000}})
+    assert "0_0 on a" in offloaded(taken_over).warnings[0]
+
+
+def test_plan_of_a_release_that_did_not_write_what_moves_is_taken(store, offloaded):
+    offloaded(state("aaaaaa"))
+    plan_as(store, "aabbcc")
+    plan = store.read_plan("orders")
+    assert plan.moves.tolist() == [False, False, True, True, True, True]
+    store.write_plan("orders", replace(plan, moves=None))
+    assert store.read_plan("orders").moves is None
+    assert owners_of(state(), offloaded(state("aaaaaa"))) == "aabbcc"
 
 
 def test_plan_that_starts_behind_knowingly_is_taken(store, offloaded):

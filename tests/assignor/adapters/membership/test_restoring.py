@@ -7,7 +7,7 @@ import pytest
 
 from assignor import GroupMember, RunningTasks, TasksListener, Topology, high_availability
 from assignor.adapters.membership import member_options, new_membership
-from encoding import RUNNING, UNKNOWN_OFFSET_SUM, TaskId, decode_subscription
+from encoding import RUNNING, TaskId, decode_subscription
 from tests.assignor.adapters.membership.clients import FakeClient
 from tests.assignor.rebalance.groups import TOPOLOGY
 
@@ -55,16 +55,17 @@ def rebalance(*members, generation=1):
 
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
 def test_a_fresh_task_counts_by_its_sum_and_a_restored_one_as_running(protocol):
-    app = App(t0=7)
+    app = App(t0=7, t1=8)
     each = member(app, rebalance_protocol=protocol)
     rebalance(each)
     assert sorted(app.active) == TASKS
-    [sums] = rebalance(each, generation=2)
-    assert sums == {TASKS[0]: 7, TASKS[1]: UNKNOWN_OFFSET_SUM}
     with app.working({TASKS[0]}):
         pass
+    [sums] = rebalance(each, generation=2)
+    assert sums == {TASKS[0]: RUNNING, TASKS[1]: 8}
+    del app.offsets["t1"]
     [sums] = rebalance(each, generation=3)
-    assert sums == {TASKS[0]: RUNNING, TASKS[1]: UNKNOWN_OFFSET_SUM}
+    assert sums == dict.fromkeys(TASKS, RUNNING), "nobody knows how far it is"
 
 
 def test_a_listener_that_names_none_runs_all():
@@ -74,10 +75,12 @@ def test_a_listener_that_names_none_runs_all():
 
 
 def test_a_task_without_state_runs_at_once():
-    app = App()
+    app = App(t0=7, t1=8)
     each = member(app, topology=STATELESS)
     rebalance(each)
-    assert app.restoring_tasks() == set(TASKS)
+    with app.working({TASKS[0]}):
+        pass
+    assert app.restoring_tasks() == {TASKS[1]}
     assert rebalance(each) == [dict.fromkeys(TASKS, RUNNING)]
 
 

@@ -20,6 +20,7 @@ from tests.assignor.embedding.state_stores.logs import (
     CHANGELOGS,
     INPUTS,
     TASK,
+    TOPOLOGY,
     WORDS,
     Access,
     Cluster,
@@ -344,3 +345,35 @@ def test_a_task_without_stores_runs_at_once():
         assert stores.process(batch, handle) == {INPUTS[0]: 2}
         assert len(seen) == 2
         assert not cluster.logs
+
+
+def test_a_task_is_restoring_by_its_offset_until_it_is_restored_and_not_while_it_is_claimed_again(
+    cluster, member
+):
+    owner, next_owner = member("one"), member("two")
+    owner.assign()
+    assert owner.stores.task_offsets() == {TASK: 0}
+    assert owner.stores.restoring_tasks() == {TASK}
+    owner.finish()
+    assert owner.stores.restoring_tasks() == set()
+    for _ in range(2):  # two rebalances within one poll
+        owner.revoke()
+        owner.assign()
+        assert owner.stores.restoring_tasks() == set(), "its state is the latest"
+    owner.revoke()
+    owner.stores.on_tasks_assigned({}, {})
+    next_owner.assign()
+    next_owner.finish()
+    owner.assign()
+    assert owner.stores.restoring_tasks() == {TASK}, "another member has changed its state"
+    owner.poll()
+    owner.stores.on_tasks_lost({TASK: INPUTS}, {})
+    owner.assign()
+    assert owner.stores.restoring_tasks() == {TASK}
+
+
+def test_a_task_without_a_store_here_is_never_restoring(cluster):
+    stores = TaskStores(TOPOLOGY, [], application_id="app", access=Access(cluster, Steps()))
+    stores.on_tasks_assigned({TASK: INPUTS}, {})
+    assert (stores.restoring_tasks(), dict(stores.task_offsets())) == (set(), {})
+    stores.close()

@@ -87,15 +87,25 @@ def test_an_ordinary_warm_up_is_no_warning():
 
 
 @pytest.mark.parametrize(
-    ("now", "tasks"), [(500_000, "a lag of up to 500,000 records"), (LAG_UNKNOWN, "an unknown lag")]
+    ("now", "rest"),
+    [
+        (500_000, "a lag of up to 500,000 records; check the restore on b"),
+        (
+            LAG_UNKNOWN,
+            (
+                "an unknown lag; check that the listener on b reports task_offsets, and the restore"
+                " there"
+            ),
+        ),
+    ],
 )
-def test_stalled_copies_are_reported_with_client_tasks_and_lag(now, tasks):
+def test_stalled_copies_are_reported_with_client_tasks_and_lag(now, rest):
     state = group({"b": 1}, b={0: (400_000, now), 1: (9, 400_000)})
     stuck = answer(state, (0, 1), (1, 1), (2, 1))
     [warning] = share_warnings(state, stuck)
     assert warning == (
         "4 tasks wait for client b, which runs 0 of its share of 4: 2 copies there made no "
-        f"progress since the last rebalance, with {tasks}; check the restore on b"
+        f"progress since the last rebalance, with {rest}"
     )
     assert stalled_text(state, stuck) == "4 tasks wait for copies on b that make no progress"
     assert stalled_text(state, answer(state, (0, 1), followup=True)) == ""
