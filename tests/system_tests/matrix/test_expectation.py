@@ -194,8 +194,7 @@ def test_other_text_is_not_a_stored_matrix(text):
 
 
 @pytest.mark.usefixtures("clock")
-def test_two_processes_find_what_one_finds(monkeypatch):
-    monkeypatch.setattr(matrix_evidence, "_CHUNK", 1)
+def test_two_processes_find_what_one_finds():
     pairs = [("3.9.2", "native"), ("native", "next")]
     found = sorted(gather_many(pairs, workers=2), key=lambda evidence: evidence.old)
     assert found == [gather(old, new) for old, new in pairs]
