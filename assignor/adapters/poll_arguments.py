@@ -4,13 +4,9 @@ import threading
 from collections.abc import Mapping
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any
 
 from assignor.config import is_deferred, refused
-
-CLOSED: Final = "this consumer is closed; make another to go on"
-"""Why a consumer that is closed is not polled, and commits nothing."""
-
 
 def stop_event(stop: threading.Event | None) -> threading.Event:
     """Return the event that ends a loop: the given one, or a new one.
