@@ -1,4 +1,4 @@
-"""Arguments of poll loops, of all clients."""
+"""Arguments of poll loops, and what they check, of all clients."""
 
 import threading
 from collections.abc import Mapping
@@ -7,6 +7,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from assignor.config import is_deferred, refused
+from assignor.embedding import LEFT_GROUP, MemberStopped
+
 
 def stop_event(stop: threading.Event | None) -> threading.Event:
     """Return the event that ends a loop: the given one, or a new one.
@@ -32,6 +34,16 @@ def check_timeout(name: str, value: Any) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not isfinite(value) or value < 0:
         raise refused(name, value, "a number, 0 or more")
+
+
+def check_member(failed: str | None) -> None:
+    """Check that a member was not refused; `failed` is what its assignor says.
+
+    Raises:
+        MemberStopped: it was, and takes no further part in the group.
+    """
+    if failed is not None:
+        raise MemberStopped(f"{LEFT_GROUP}: {failed}")
 
 
 def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:

@@ -1,14 +1,13 @@
 """Poll loops of clients whose calls block: batches for an application, or processed into stores."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from assignor.embedding import (
     ClusterUnavailable,
     Handler,
     PollLoop,
-    Reaction,
     Step,
     TaskState,
     TaskStores,
@@ -41,6 +40,9 @@ class LoopClient(Protocol):
             MemberStopped: the member cannot go on.
             UnreadableRecord: the next record of a partition cannot be read.
         """
+
+    def assigned(self) -> Collection[Any]:
+        """Return the partitions that are assigned."""
 
     def positions(self) -> Mapping[Any, int]:
         """Return partition -> offset of the record that the next poll returns, where known."""
@@ -89,10 +91,10 @@ class BlockingLoop:
             before = client.positions()
             try:
                 batch = client.poll(loop.max_records, waits=self._waits)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
                 if not client.is_closed:
                     client.seek(passed_over(before, client.positions()))
-                self._react(error, loop.failed(Step.POLL, error, is_closed=client.is_closed))
+                self._react(error, Step.POLL)
                 continue
             loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
             yield batch
@@ -124,11 +126,12 @@ class BlockingLoop:
             try:
                 done = stores.process(batch, timed, is_over=self._is_over)
                 # Offsets of partitions that were kept, whose commit came in a rebalance.
-                done = {p: at for p, at in late.items() if p in client.positions()} | done
+                if late:
+                    kept = client.assigned()
+                    done = {p: at for p, at in late.items() if p in kept} | done
                 late = {} if client.commit(done) else done
-            except Exception as error:
-                is_handlers = error is self._handler_error
-                self._react(error, self._loop.failed(Step.PROCESS, error, is_handlers=is_handlers))
+            except Exception as error:  # noqa: BLE001 raised again, unless it may pass
+                self._react(error, Step.PROCESS)
             else:
                 self._loop.processed()
             client.seek(stores.unread())
@@ -138,8 +141,14 @@ class BlockingLoop:
     def _is_over(self) -> bool:
         return self._ended.is_set() or self._loop.is_slice_over()
 
-    def _react(self, error: BaseException, reaction: Reaction) -> None:
-        """Leave, and raise or wait, as was decided."""
+    def _react(self, error: BaseException, step: Step) -> None:
+        """Leave, and raise or wait, as is decided."""
+        reaction = self._loop.failed(
+            step,
+            error,
+            is_closed=self._client.is_closed,
+            is_handlers=error is self._handler_error,
+        )
         if reaction.leaves:
             self._client.leave()
         if reaction.raised is error:

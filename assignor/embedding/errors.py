@@ -20,7 +20,6 @@ from typing import Final
 
 from encoding import RebalanceError, TopicPartition
 
-
 LEFT_GROUP: Final = "this member left the group and will not rejoin"
 """Begins the message of a member that has ended; the cause follows."""
 

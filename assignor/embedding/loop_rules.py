@@ -152,16 +152,8 @@ LOOP_RULES: Final = (
         "two polls suffices for, by the measured time of a record.",
     ),
     LoopRule(
-        name="the consumer is closed",
-        steps=(Step.POLL, Step.COMMIT),
-        holds=lambda f: f.is_closed,
-        then=Then.STOP,
-        effect="Nothing is committed.",
-        stops=lambda f: MemberStopped(CLOSED),  # noqa: ARG005 each row has the same form
-    ),
-    LoopRule(
         name="an interrupt, such as Ctrl-C",
-        steps=(Step.POLL, Step.PROCESS),
+        steps=(Step.POLL,),
         holds=lambda f: not f.is_a(Exception),
         then=Then.RAISE,
         effect="Records that were fetched and not delivered are fetched again by the next poll.",
@@ -173,6 +165,14 @@ LOOP_RULES: Final = (
         then=Then.RAISE,
         effect="The record has no effect on state. The next `run`, or the next member, begins with "
         "it.",
+    ),
+    LoopRule(
+        name="the consumer is closed",
+        steps=(Step.POLL, Step.PROCESS, Step.COMMIT),
+        holds=lambda f: f.is_closed,
+        then=Then.STOP,
+        effect="Nothing is committed.",
+        stops=lambda f: MemberStopped(CLOSED),  # noqa: ARG005 each row has the same form
     ),
     LoopRule(
         name="the position of a partition is lost, and `auto_offset_reset` is none",

@@ -17,11 +17,10 @@ from aiokafka.errors import ConsumerStoppedError, KafkaError, UnknownTopicOrPart
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout
+from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
 from assignor.config import refused
 from assignor.embedding import (
     CLOSED,
-    LEFT_GROUP,
     DeletedTopics,
     MemberStopped,
     PollLoop,
@@ -79,8 +78,7 @@ async def polled(
         size = {} if loop.max_records is None else {"max_records": loop.max_records}
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
-            if assignor.failed is not None:
-                raise MemberStopped(f"{LEFT_GROUP}: {assignor.failed}")
+            check_member(assignor.failed)
         except BaseException as error:
             for partition, at in passed_over(before, _positions(consumer)).items():
                 consumer.seek(partition, at)
@@ -150,7 +148,9 @@ def commit_existing_topics(consumer: Any) -> None:
     deleted = DeletedTopics()
 
     def is_unknown(partition: Any) -> bool:
-        return partition.partition not in (client.cluster.partitions_for_topic(partition.topic) or ())
+        return partition.partition not in (
+            client.cluster.partitions_for_topic(partition.topic) or ()
+        )
 
     async def commit_existing(assignment: Any, offsets: Mapping[Any, Any]) -> None:
         gone.intersection_update(filter(is_unknown, tuple(gone)))

@@ -9,11 +9,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from encoding import TopicPartition
+
+_WITHOUT_RESULT: Final = frozenset({"error_cb", "stats_cb", "throttle_cb"})
 
 
 class Change(Enum):
@@ -77,16 +80,40 @@ class Mailbox:
             see yet is taken by the next call.
         has_polled: set by every `poll` and `consume`, reset by `idle_s`.
         closes: a callback has called `close`, which waits for its end.
+        failure: what a callback of librdkafka has raised, until `poll` raises it.
         is_serving: the application's thread is inside a callback, which counts as polling, as in
             librdkafka.
+        serves_on: the thread that is inside a callback, or None.
     """
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
         self.has_polled = True
         self.is_serving = self.closes = False
+        self.failure: BaseException | None = None
+        self.serves_on: int | None = None
         self._polled_s = time.monotonic()
         self._posted = threading.Condition()
+
+    def callback(self, name: str, callback: Callable[..., object]) -> Callable[..., object]:
+        """Return a callback of librdkafka that may call `close`; `poll` raises what it raises.
+
+        If it raised into librdkafka's call, that would drop the messages that it has fetched.
+        """
+
+        def called(*arguments: object) -> object:
+            before, self.serves_on = self.serves_on, threading.get_ident()
+            try:
+                return callback(*arguments)
+            except BaseException as error:
+                if name not in _WITHOUT_RESULT:
+                    raise
+                self.failure = error
+                return None
+            finally:
+                self.serves_on = before
+
+        return called
 
     def idle_s(self) -> float:
         """Return the seconds since the application last polled, as far as it has been looked."""

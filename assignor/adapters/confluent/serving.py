@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
@@ -21,7 +21,7 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
-from assignor.adapters.confluent.messages import error_message
+from assignor.adapters.confluent.messages import Reader, error_message, first_offsets, read_again
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
@@ -30,26 +30,10 @@ from encoding import TopicPartition
 SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 CLOSED: Final = "Consumer closed"
+# Nothing is fetched then.
+_REFUSED_CALLS: Final = (KafkaException, OverflowError, RuntimeError, TypeError, ValueError)
 _REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
-Argument = TypeVar("Argument")
-Result = TypeVar("Result")
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
-
-
-class Reader(Protocol):
-    """What a served consumer reads with: librdkafka, without the group."""
-
-    def incremental_assign(self, partitions: list[Position]) -> None:
-        """Read these partitions, too."""
-
-    def incremental_unassign(self, partitions: list[Position]) -> None:
-        """Stop reading these partitions."""
-
-    def position(self, partitions: list[Position]) -> list[Position]:
-        """Return the offset after the last record of each partition."""
-
-    def close(self) -> None:
-        """Give everything up and leave the group."""
 
 
 RebalanceCallback = Callable[..., object]
@@ -83,7 +67,6 @@ class Serving:
         self._is_lost = is_lost
         self.polling, self.turns = OneThread(), Turns()
         self._is_taking = threading.Lock()
-        self._serves_on: int | None = None
         self._is_closing = False
         self._reported: set[int] = set()
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
@@ -102,7 +85,7 @@ class Serving:
         if not self._is_taking.acquire(blocking=False):
             return None  # called in a callback
         try:
-            self._mailbox.is_serving, self._serves_on = True, threading.get_ident()
+            self._mailbox.is_serving, self._mailbox.serves_on = True, threading.get_ident()
             while self._may_take() and (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
                     return error_message(event.error)
@@ -110,7 +93,7 @@ class Serving:
             return None
         finally:
             self._mailbox.has_polled, self._mailbox.is_serving = True, False
-            self._serves_on = None
+            self._mailbox.serves_on = None
             self._is_taking.release()
 
     def _may_take(self) -> bool:
@@ -134,7 +117,7 @@ class Serving:
 
     def closes_later(self) -> bool:
         """Return whether a callback runs on this thread; then close once it has returned."""
-        if self._serves_on != threading.get_ident():
+        if self._mailbox.serves_on != threading.get_ident():
             return False
         self._mailbox.closes = not self._is_closing
         return True
@@ -146,7 +129,7 @@ class Serving:
         or certificate, is returned by `poll`: librdkafka would only log it.
         """
         wrapped = {
-            name: self._called_by_reader(value) if callable(value) else value
+            name: self._mailbox.callback(name, value) if callable(value) else value
             for name, value in settings.items()
         }
         return wrapped if wrapped.get("error_cb") else wrapped | {"error_cb": self._first_refusal}
@@ -155,17 +138,6 @@ class Serving:
         if error.code() in _REFUSALS - self._reported:
             self._reported.add(error.code())
             self._mailbox.post(Failed(error=error))
-
-    def _called_by_reader(self, callback: Callable[..., object]) -> Callable[..., object]:
-
-        def called(*arguments: object) -> object:
-            before, self._serves_on = self._serves_on, threading.get_ident()
-            try:
-                return callback(*arguments)
-            finally:
-                self._serves_on = before
-
-        return called
 
     def close_if_asked(self, consumer: Reader) -> bool:
         """Close the consumer if a callback has called `close`; return whether it has."""
@@ -224,26 +196,57 @@ class Serving:
         while True:
             self._mailbox.has_polled = True
             events = self._mailbox.events
-            message = self._unless_closed(consumer, self.serve, consumer) if events else None
+            try:
+                message = self.serve(consumer) if events else None
+            finally:
+                is_closed = self.close_if_asked(consumer)
+            if is_closed:
+                raise RuntimeError(CLOSED)
             if message is not None:
                 return [message]
             left_s = SLICE_S if timeout < 0 else end_s - time.monotonic()
             wait_s = max(0.0, min(SLICE_S, left_s))
-            messages = self._unless_closed(consumer, short_poll, wait_s)
+            try:
+                messages = short_poll(wait_s)
+            except BaseException as error:
+                self.interrupted(consumer, error)
+                raise
+            if self._mailbox.closes or self._mailbox.failure is not None:
+                self.give_back(consumer, messages)
             if messages or left_s < SLICE_S:
                 return messages
 
-    def _unless_closed(
-        self, consumer: Reader, call: Callable[[Argument], Result], argument: Argument
-    ) -> Result:
-        """Call, and then close the consumer if a callback has called `close`."""
-        try:
-            result = call(argument)
-        finally:
-            is_closed = self.close_if_asked(consumer)
+    def give_back(self, consumer: Reader, messages: Sequence[Message]) -> None:
+        """Have messages read again that are not returned; then close, if `close` was called.
+
+        Raises:
+            RuntimeError: the consumer is closed.
+            BaseException: what a callback of librdkafka raised.
+        """
+        failure, self._mailbox.failure = self._mailbox.failure, None
+        first = first_offsets(messages)
+        read_again(consumer, first)
+        if self._settings.auto_offset_store:
+            self._commits.stored.store(first)
+        is_closed = self.close_if_asked(consumer)
+        if failure is not None:
+            raise failure
         if is_closed:
             raise RuntimeError(CLOSED)
-        return result
+
+    def interrupted(self, consumer: Reader, error: BaseException) -> None:
+        """Have everything read again that an interrupt may have cost; then close, if asked.
+
+        librdkafka has dropped what the call had fetched, and its positions are behind that. So the
+        partitions are read from the offsets that were last stored or committed.
+
+        Args:
+            consumer: of the application.
+            error: that librdkafka's call raised, such as by a signal's handler.
+        """
+        if not isinstance(error, _REFUSED_CALLS):
+            read_again(consumer, self._commits.stored.last(self.read))
+        self.close_if_asked(consumer)
 
     def _take(self, consumer: Reader, event: Event) -> None:
         if isinstance(event, Rebalanced):

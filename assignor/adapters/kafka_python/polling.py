@@ -11,7 +11,7 @@ pause between two polls that is longer than the session timeout can cost the mem
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,9 +21,14 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout, stop_event
+from assignor.adapters.poll_arguments import (
+    check_member,
+    check_offsets,
+    check_timeout,
+    stop_event,
+)
 from assignor.adapters.processing import Batch, BlockingLoop
-from assignor.embedding import CLOSED, LEFT_GROUP, MemberStopped, PollLoop, log_late_commit
+from assignor.embedding import CLOSED, MemberStopped, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 from encoding import TopicPartition
 
@@ -87,11 +92,15 @@ class ConsumerLoop:
         """
         size = {} if max_records is None else {"max_records": max_records}
         batch: Batch = self._consumer.poll(timeout_ms=self._timeout_ms if waits else 0, **size)
-        if self._assignor.failed is not None:
-            raise MemberStopped(f"{LEFT_GROUP}: {self._assignor.failed}")
+        check_member(self._assignor.failed)
         if self._silence.is_fenced(self._assignor):
             raise FencedInstanceIdError
         return batch
+
+    def assigned(self) -> Collection[Any]:
+        """Return the partitions that are assigned."""
+        found: Collection[Any] = self._consumer.assignment()
+        return found
 
     def positions(self) -> Mapping[Any, int]:
         """Return partition -> position, of those that have one."""
@@ -101,8 +110,9 @@ class ConsumerLoop:
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
-        for partition in offsets.keys() & (self._consumer.assignment() if offsets else ()):
-            self._consumer.seek(partition, offsets[partition])
+        for partition, offset in offsets.items():
+            if partition in self._consumer.assignment():
+                self._consumer.seek(partition, offset)
 
     def fetch_except(self, waiting: frozenset[TopicPartition]) -> None:
         """Fetch nothing of these partitions, and all others."""
