@@ -171,6 +171,8 @@ class Consumer(CheckedReader):
         if not (mailbox.events or self._turns.waiting or self._polling.is_busy):
             try:
                 message = _poll(self, 0.0)
+            except RuntimeError:  # closed
+                raise
             except BaseException as error:
                 self._serving.interrupted(self, error)
                 raise
@@ -183,14 +185,12 @@ class Consumer(CheckedReader):
             message = _poll(self, wait_s)
             return [] if message is None else [message]
 
-        found = self._serving.read_within(self, timeout, read)
-        return found[0] if found else None
+        return next(iter(self._serving.read_within(self, timeout, read)), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to `num_messages` records and errors; call back for rebalances."""
         self._check_open()
-        read = partial(_consume, self, num_messages)
-        return self._serving.read_within(self, timeout, read)
+        return self._serving.read_within(self, timeout, partial(_consume, self, num_messages))
 
     # Partitions
 
