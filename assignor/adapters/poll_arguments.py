@@ -36,14 +36,21 @@ def check_timeout(name: str, value: Any) -> None:
         raise refused(name, value, "a number, 0 or more")
 
 
-def check_member(failed: str | None) -> None:
-    """Check that a member was not refused; `failed` is what its assignor says.
+def check_member(consumer: Any, failed: str | None) -> None:
+    """Check that a member is one: it was not refused, and no earlier loop has left the group.
+
+    Args:
+        consumer: of `streams_consumer`, or the application's own.
+        failed: what its assignor says.
 
     Raises:
-        MemberStopped: it was, and takes no further part in the group.
+        MemberStopped: the member takes no further part in the group.
     """
     if failed is not None:
         raise MemberStopped(f"{LEFT_GROUP}: {failed}")
+    if hasattr(consumer, "assignor") and not consumer.subscription():
+        why = "an earlier loop has ended with the cause; close this consumer, and make another"
+        raise MemberStopped(f"{LEFT_GROUP}: {why}")
 
 
 def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:

@@ -94,7 +94,8 @@ class BlockingLoop:
             except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
                 if not client.is_closed:
                     client.seek(passed_over(before, client.positions()))
-                self._react(error, Step.POLL)
+                if self._ends_after(error, Step.POLL):
+                    return
                 continue
             loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
             yield batch
@@ -131,7 +132,8 @@ class BlockingLoop:
                     done = {p: at for p, at in late.items() if p in kept} | done
                 late = {} if client.commit(done) else done
             except Exception as error:  # noqa: BLE001 raised again, unless it may pass
-                self._react(error, Step.PROCESS)
+                if self._ends_after(error, Step.PROCESS):
+                    return
             else:
                 self._loop.processed()
             client.seek(stores.unread())
@@ -141,11 +143,12 @@ class BlockingLoop:
     def _is_over(self) -> bool:
         return self._ended.is_set() or self._loop.is_slice_over()
 
-    def _react(self, error: BaseException, step: Step) -> None:
-        """Leave, and raise or wait, as is decided."""
+    def _ends_after(self, error: BaseException, step: Step) -> bool:
+        """Leave, raise or wait, as is decided; return whether the loop ends."""
         reaction = self._loop.failed(
             step,
             error,
+            is_ended=self._ended.is_set(),
             is_closed=self._client.is_closed,
             is_handlers=error is self._handler_error,
         )
@@ -156,3 +159,4 @@ class BlockingLoop:
         if reaction.raised is not None:
             raise reaction.raised from error
         self._ended.wait(reaction.wait_s)
+        return reaction.ends

@@ -167,6 +167,13 @@ LOOP_RULES: Final = (
         "it.",
     ),
     LoopRule(
+        name="the consumer was closed after the loop was asked to end",
+        steps=(Step.POLL, Step.PROCESS),
+        holds=lambda f: f.is_closed and f.is_ended,
+        then=Then.END,
+        effect="Nothing is committed.",
+    ),
+    LoopRule(
         name="the consumer is closed",
         steps=(Step.POLL, Step.PROCESS, Step.COMMIT),
         holds=lambda f: f.is_closed,

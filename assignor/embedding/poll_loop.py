@@ -30,11 +30,13 @@ class Reaction:
     """What a loop does after an error.
 
     Attributes:
+        ends: end the loop.
         leaves: leave the group.
         raised: raise this; None: wait, then go on.
         wait_s: seconds.
     """
 
+    ends: bool = False
     leaves: bool = False
     raised: BaseException | None = None
     wait_s: float = 0.0
@@ -139,6 +141,7 @@ class PollLoop:
         step: Step,
         error: BaseException,
         *,
+        is_ended: bool = False,
         is_closed: bool = False,
         is_handlers: bool = False,
         fenced_after_s: float = float("inf"),
@@ -150,6 +153,7 @@ class PollLoop:
         facts = LoopFacts(
             step=step,
             error=error,
+            is_ended=is_ended,
             is_closed=is_closed,
             is_handlers=is_handlers,
             is_clients=isinstance(error, self._client_errors),
@@ -158,6 +162,8 @@ class PollLoop:
             fenced_after_s=fenced_after_s,
         )
         rule = decide(facts)
+        if rule.then is Then.END:
+            return Reaction(ends=True)
         if rule.then is not Then.RETRY:
             return Reaction(
                 leaves=rule.then is Then.STOP and not is_closed,

@@ -78,16 +78,19 @@ async def polled(
         size = {} if loop.max_records is None else {"max_records": loop.max_records}
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
-            check_member(assignor.failed)
+            check_member(consumer, assignor.failed)
         except BaseException as error:
             for partition, at in passed_over(before, _positions(consumer)).items():
                 consumer.seek(partition, at)
             reaction = loop.failed(
                 Step.POLL,
                 error,
+                is_ended=ended.is_set(),
                 is_closed=isinstance(error, ConsumerStoppedError),
                 fenced_after_s=_patience_s(consumer, error),
             )
+            if reaction.ends:
+                return
             if reaction.leaves:
                 consumer.unsubscribe()
             if reaction.raised is error:

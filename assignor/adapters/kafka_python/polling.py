@@ -92,7 +92,7 @@ class ConsumerLoop:
         """
         size = {} if max_records is None else {"max_records": max_records}
         batch: Batch = self._consumer.poll(timeout_ms=self._timeout_ms if waits else 0, **size)
-        check_member(self._assignor.failed)
+        check_member(self._consumer, self._assignor.failed)
         if self._silence.is_fenced(self._assignor):
             raise FencedInstanceIdError
         return batch
