@@ -18,6 +18,7 @@ from assignor.embedding import (
     DictStore,
     InternalTopicSettings,
     KeyHosts,
+    LostPosition,
     MemberStopped,
     Partitioner,
     ProcessDirectory,
@@ -26,6 +27,7 @@ from assignor.embedding import (
     StateDirectoryLocked,
     TaskState,
     TaskStores,
+    UnreadableRecord,
     partition_for_key,
 )
 from assignor.errors import (
@@ -136,6 +138,7 @@ __all__ = [
     "LeaderSettings",
     "LevelSource",
     "LoggingHook",
+    "LostPosition",
     "MemberIdentity",
     "MemberRefused",
     "MemberStopped",
@@ -174,6 +177,7 @@ __all__ = [
     "TopicPartition",
     "Topology",
     "TopologyError",
+    "UnreadableRecord",
     "assign_group",
     "assignment_from",
     "by_client",

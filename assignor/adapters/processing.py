@@ -90,7 +90,8 @@ class BlockingLoop:
         while loop.polls(is_ended=self._ended.is_set(), is_shutdown=client.is_shutdown):
             before = client.positions()
             try:
-                batch = client.poll(loop.max_records, waits=self._waits)
+                size = loop.max_records if is_measured else None
+                batch = client.poll(size, waits=self._waits)
             except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
                 if not client.is_closed:
                     client.seek(passed_over(before, client.positions()))

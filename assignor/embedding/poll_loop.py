@@ -82,7 +82,8 @@ class PollLoop:
         self._delivered_s = now()
         self._delivered = 0
         self._record_s = self._reported_s = 0.0
-        self.max_records: int | None = None
+        # The first record is measured before there is a whole batch of such.
+        self.max_records = None if max_poll_records is None else 1
 
     def polls(self, *, is_ended: bool, is_shutdown: bool) -> bool:
         """Return whether to poll; False: the loop ends. A pause that was too long is logged."""
