@@ -1,7 +1,8 @@
 """Poll loops of clients whose calls block: batches for an application, or processed into stores."""
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from assignor.embedding import (
@@ -74,6 +75,8 @@ class BlockingLoop:
         self._loop = loop
         self._ended = ended
         self._waits = True
+        # Of partitions that are kept in a rebalance, in which the commit was refused.
+        self._late: Mapping[Any, int] = {}
         self._handler_error: Exception | None = None
 
     def batches(self, *, is_measured: bool = True) -> Iterator[Batch]:
@@ -109,40 +112,49 @@ class BlockingLoop:
             StoreError: a store cannot be used.
             Exception: of `handle`.
         """
-        client = self._client
-        late: Mapping[Any, int] = {}
-
-        def timed(record: Any, state: TaskState) -> object:
-            begin_s = self._loop.now()
-            try:
-                return handle(record, state)
-            except ClusterUnavailable:  # of a changelog or an output
-                raise
-            except Exception as error:
-                self._handler_error = error
-                raise
-            finally:
-                self._loop.handled(record, begin_s)
-
         for batch in self.batches(is_measured=False):
-            try:
-                done = stores.process(batch, timed, is_over=self._is_over)
-                # Offsets of partitions that were kept, whose commit came in a rebalance.
-                if late:
-                    kept = client.assigned()
-                    done = {p: at for p, at in late.items() if p in kept} | done
-                late = {} if client.commit(done) else done
-            except Exception as error:  # noqa: BLE001 raised again, unless it may pass
-                if self._ends_after(error, Step.PROCESS):
-                    return
-            else:
-                self._loop.processed()
-            client.seek(stores.unread())
-            client.fetch_except(stores.waiting)
-            self._waits = not stores.has_rest
+            process = partial(self._process, stores, batch, partial(self._timed, handle))
+            if self._ends(process) or self._ends(partial(self._follow, stores)):
+                return
+
+    def _process(self, stores: TaskStores, batch: Batch, handle: Handler) -> None:
+        """Process and commit a batch, and what earlier calls kept, until it is time to poll."""
+        done = stores.process(batch, handle, is_over=self._is_over)
+        if self._late:
+            kept = self._client.assigned()
+            done = {p: at for p, at in self._late.items() if p in kept} | done
+        self._late = {} if self._client.commit(done) else done
+        self._loop.processed()
+
+    def _follow(self, stores: TaskStores) -> None:
+        """Read again what was dropped, and nothing of tasks that have records or are restored."""
+        self._client.seek(stores.unread())
+        self._client.fetch_except(stores.waiting)
+        self._waits = not stores.has_rest
+
+    def _timed(self, handle: Handler, record: Any, state: TaskState) -> object:
+        """Call the function that processes records, measure it, and keep its error."""
+        begin_s = self._loop.now()
+        try:
+            return handle(record, state)
+        except ClusterUnavailable:  # of a changelog or an output
+            raise
+        except Exception as error:
+            self._handler_error = error
+            raise
+        finally:
+            self._loop.handled(record, begin_s)
 
     def _is_over(self) -> bool:
         return self._ended.is_set() or self._loop.is_slice_over()
+
+    def _ends(self, work: Callable[[], object]) -> bool:
+        """Do a part of the processing; return whether the loop ends, as after `_ends_after`."""
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 raised again, unless it may pass
+            return self._ends_after(error, Step.PROCESS)
+        return False
 
     def _ends_after(self, error: BaseException, step: Step) -> bool:
         """Leave, raise or wait, as is decided; return whether the loop ends."""

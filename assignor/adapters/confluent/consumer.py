@@ -176,7 +176,7 @@ class Consumer(CheckedReader):
             except BaseException as error:
                 self._serving.interrupted(self, error)
                 raise
-            if mailbox.closes or mailbox.failure is not None:
+            if mailbox.closes:
                 self._serving.give_back(self, [] if message is None else [message])
             if message is not None or timeout == 0:
                 return message
@@ -331,7 +331,7 @@ class Consumer(CheckedReader):
                 self._mailbox.events.clear()
                 self._assignor.close()
             self._polling.release()
-        if (failure := failure or self._mailbox.failure) is not None:
+        if failure is not None:
             raise failure
 
     def _check_not_cooperative(self, method: str) -> None:

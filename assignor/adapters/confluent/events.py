@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from confluent_kafka import KafkaError
@@ -80,7 +81,6 @@ class Mailbox:
             see yet is taken by the next call.
         has_polled: set by every `poll` and `consume`, reset by `idle_s`.
         closes: a callback has called `close`, which waits for its end.
-        failure: what a callback of librdkafka has raised, until `poll` raises it.
         is_serving: the application's thread is inside a callback, which counts as polling, as in
             librdkafka.
         serves_on: the thread that is inside a callback, or None.
@@ -89,31 +89,37 @@ class Mailbox:
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
         self.has_polled = True
-        self.is_serving = self.closes = False
-        self.failure: BaseException | None = None
+        self.is_serving = self.closes = self._has_failed = False
         self.serves_on: int | None = None
         self._polled_s = time.monotonic()
         self._posted = threading.Condition()
 
     def callback(self, name: str, callback: Callable[..., object]) -> Callable[..., object]:
-        """Return a callback of librdkafka that may call `close`; `poll` raises what it raises.
+        """Return a callback of librdkafka that may call `close`.
 
-        If it raised into librdkafka's call, that would drop the messages that it has fetched.
+        What it raises first is raised by the next `poll`: librdkafka's call would drop the messages
+        that it has fetched.
         """
 
         def called(*arguments: object) -> object:
             before, self.serves_on = self.serves_on, threading.get_ident()
             try:
                 return callback(*arguments)
-            except BaseException as error:
+            except Exception as error:
                 if name not in _WITHOUT_RESULT:
                     raise
-                self.failure = error
+                if not self._has_failed:
+                    self._has_failed = True
+                    self.post(Call(call=partial(self._fail, error)))
                 return None
             finally:
                 self.serves_on = before
 
         return called
+
+    def _fail(self, error: Exception) -> None:
+        self._has_failed = False
+        raise error
 
     def idle_s(self) -> float:
         """Return the seconds since the application last polled, as far as it has been looked."""

@@ -122,7 +122,7 @@ class ConsumerLoop:
     @property
     def is_closed(self) -> bool:
         """Whether the consumer is closed."""
-        return not self._consumer._is_open
+        return self._consumer._serving.is_closing or not self._consumer._is_open
 
     @property
     def is_shutdown(self) -> bool:

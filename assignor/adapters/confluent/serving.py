@@ -30,7 +30,6 @@ from encoding import TopicPartition
 SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 CLOSED: Final = "Consumer closed"
-# Nothing is fetched then.
 _REFUSED_CALLS: Final = (KafkaException, OverflowError, RuntimeError, TypeError, ValueError)
 _REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
@@ -56,6 +55,7 @@ class Serving:
         assigns: calls of a callback that changed what is read.
         polling: had by the thread that polls or closes.
         turns: other threads use librdkafka between two short polls.
+        is_closing: a thread closes the consumer.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Serving:
         self._is_lost = is_lost
         self.polling, self.turns = OneThread(), Turns()
         self._is_taking = threading.Lock()
-        self._is_closing = False
+        self.is_closing = False
         self._reported: set[int] = set()
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
@@ -98,7 +98,7 @@ class Serving:
 
     def _may_take(self) -> bool:
         """Return whether the next event may be taken now: `close` takes those that wait."""
-        return self._is_closing or not self._mailbox.closes
+        return self.is_closing or not self._mailbox.closes
 
     def is_closed_by_poll(self, is_open: Callable[[], bool]) -> bool:
         """Have the polling thread close the consumer; return False if this thread is to close it.
@@ -108,7 +108,7 @@ class Serving:
         while is_open():
             if self.polling.acquire(0.0 if not self._mailbox.closes else SLICE_S):
                 if is_open():
-                    self._is_closing = True
+                    self.is_closing = True
                     return False
                 self.polling.release()
             else:
@@ -119,7 +119,7 @@ class Serving:
         """Return whether a callback runs on this thread; then close once it has returned."""
         if self._mailbox.serves_on != threading.get_ident():
             return False
-        self._mailbox.closes = not self._is_closing
+        self._mailbox.closes = not self.is_closing
         return True
 
     def reader_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Serving:
     def serve_until(self, consumer: Reader, is_over: Callable[[], bool]) -> BaseException | None:
         """Take events of a consumer that is being closed; return what a callback raised first."""
         failure: BaseException | None = None
-        self._is_closing, self._mailbox.closes = True, False
+        self.is_closing, self._mailbox.closes = True, False
         try:
             while not is_over():
                 try:
@@ -158,7 +158,7 @@ class Serving:
                     failure = failure or error
                 self._mailbox.wait(SLICE_S)
         finally:
-            self._is_closing = False
+            self.is_closing = False
         return failure
 
     def read_within(
@@ -179,7 +179,7 @@ class Serving:
         """
         check_timeout(timeout)
         if not self.polling.acquire():
-            raise RuntimeError(CLOSED if self._is_closing else SECOND_THREAD)
+            raise RuntimeError(CLOSED if self.is_closing else SECOND_THREAD)
         try:
             return self._read_within(consumer, timeout, read)
         finally:
@@ -211,28 +211,24 @@ class Serving:
             except BaseException as error:
                 self.interrupted(consumer, error)
                 raise
-            if self._mailbox.closes or self._mailbox.failure is not None:
+            if self._mailbox.closes:
                 self.give_back(consumer, messages)
             if messages or left_s < SLICE_S:
                 return messages
 
     def give_back(self, consumer: Reader, messages: Sequence[Message]) -> None:
-        """Have messages read again that are not returned; then close, if `close` was called.
+        """Close as `close` asked, and have messages read again that are not returned therefore.
 
         Raises:
             RuntimeError: the consumer is closed.
-            BaseException: what a callback of librdkafka raised.
+            Exception: what a callback raised.
         """
-        failure, self._mailbox.failure = self._mailbox.failure, None
         first = first_offsets(messages)
         read_again(consumer, first)
         if self._settings.auto_offset_store:
             self._commits.stored.store(first)
-        is_closed = self.close_if_asked(consumer)
-        if failure is not None:
-            raise failure
-        if is_closed:
-            raise RuntimeError(CLOSED)
+        self.close_if_asked(consumer)
+        raise RuntimeError(CLOSED)
 
     def interrupted(self, consumer: Reader, error: BaseException) -> None:
         """Have everything read again that an interrupt may have cost; then close, if asked.
