@@ -9,6 +9,7 @@ from assignor.embedding import (
     DictStore,
     InternalTopicSettings,
     KeyHosts,
+    LostPosition,
     MemberStopped,
     Partitioner,
     ProcessDirectory,
@@ -17,6 +18,7 @@ from assignor.embedding import (
     StateDirectoryLocked,
     TaskState,
     TaskStores,
+    UnreadableRecord,
     partition_for_key,
 )
 from assignor.errors import (
@@ -124,6 +126,7 @@ __all__ = [
     "LeaderSettings",
     "LevelSource",
     "LoggingHook",
+    "LostPosition",
     "MemberIdentity",
     "MemberRefused",
     "MemberStopped",
@@ -162,6 +165,7 @@ __all__ = [
     "TopicPartition",
     "Topology",
     "TopologyError",
+    "UnreadableRecord",
     "assign_group",
     "assignment_from",
     "by_client",

@@ -13,6 +13,8 @@ _EFFECTS: Final = MappingProxyType(
         " since no heartbeats are sent until the next poll",
     }
 )
+_ONE_RECORD: Final = "a single record took so long, so raise the limit"
+_MANY_RECORDS: Final = "lower max_poll_records, or raise the limit"
 
 
 class PollPace:
@@ -53,8 +55,12 @@ class PollPace:
         """Note that the application processes what a poll returned."""
         self._ended_s = self._now()
 
-    def poll_begins(self) -> str:
-        """Return what is wrong with the pause that ends now, as a sentence, or ""."""
+    def poll_begins(self, records: int = 0) -> str:
+        """Return what is wrong with the pause that ends now, as a sentence, or "".
+
+        Args:
+            records: number of records that were processed in the pause; 0: unknown.
+        """
         if self._ended_s is None:
             return ""
         pause_s, self._ended_s = self._now() - self._ended_s, None
@@ -66,6 +72,6 @@ class PollPace:
                 self._reported_s = pause_s
                 return (
                     f"{pause_s:.1f} s passed between two polls, above {name}={limit_ms}: {effect};"
-                    " lower max_poll_records, or raise the limit"
+                    f" {_ONE_RECORD if records == 1 else _MANY_RECORDS}"
                 )
         return ""
