@@ -12,7 +12,7 @@ from assignor import ConfigError
 from assignor.adapters.aiokafka import polling as aio_polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import commit_next, polled
-from assignor.embedding import MemberStopped, PollPace, RunningTasks
+from assignor.embedding import MemberStopped, PollLoop, RunningTasks
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 from tests.log_records import records_of
@@ -124,7 +124,7 @@ def test_what_would_come_again_ends_the_loop_with_what_to_do(pauses, consumer, m
 
 def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog, monkeypatch):
     now = SimpleNamespace(s=0.0)
-    monkeypatch.setattr(aio_polling, "PollPace", partial(PollPace, now=lambda: now.s))
+    monkeypatch.setattr(aio_polling, "PollLoop", partial(PollLoop, now=lambda: now.s))
     consumer = Consumer({}, {}, {})
     consumer._max_poll_interval_ms = 300_000
 
@@ -149,7 +149,7 @@ def test_an_unknown_error_of_a_dynamic_member_is_waited_for(pauses):
 
 def test_one_unknown_error_after_a_long_pause_of_the_application_is_waited_for(pauses, monkeypatch):
     now = SimpleNamespace(s=0.0)
-    monkeypatch.setattr(aio_polling, "time", SimpleNamespace(monotonic=lambda: now.s))
+    monkeypatch.setattr(aio_polling, "PollLoop", partial(PollLoop, now=lambda: now.s))
     unknown = kafka_errors.KafkaError("UnknownError()")
     consumer, seen = Consumer({}, unknown, {"p": [1]}, instance="me", session_ms=45_000), []
 
@@ -232,7 +232,7 @@ def test_the_groups_end_is_the_loops_end():
 @pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 def test_a_member_that_was_fenced_ends_once(monkeypatch):
-    monkeypatch.setattr(aio_polling, "_patience_s", lambda _: 1.0)  # instead of a session
+    monkeypatch.setattr(aio_polling, "_patience_s", lambda *_: 1.0)  # instead of a session
     listener = RunningTasks()
 
     async def live(broker):

@@ -11,7 +11,7 @@ from kafka import errors as kafka_errors
 from assignor import ConfigError, LeaderRefused
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
-from assignor.embedding import MemberStopped, PollPace
+from assignor.embedding import MemberStopped, PollLoop
 from assignor.errors import MemberRefused
 from tests.log_records import records_of
 
@@ -61,7 +61,7 @@ def test_batches_are_returned_until_the_stop():
 
 def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog, monkeypatch):
     now = SimpleNamespace(s=0.0)
-    monkeypatch.setattr(kafka_polling, "PollPace", partial(PollPace, now=lambda: now.s))
+    monkeypatch.setattr(kafka_polling, "PollLoop", partial(PollLoop, now=lambda: now.s))
     consumer, stop = Consumer({}, {}, {}, {}), threading.Event()
     for number, _ in enumerate(polled(consumer, assignor(), stop=stop)):
         if number == 1:
