@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Unpack
 
 from aiokafka import AIOKafkaConsumer
@@ -28,7 +29,9 @@ _CLIENT_SETTINGS: Final = {
 
 _log = line_logger(__name__)
 
-_MAX_POLL_RECORDS: Final = 500
+_DEFAULTS: Final = MappingProxyType(
+    {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_records": 500}
+)
 # At least, for connections.
 _CLOSE_S: Final = 1.0
 
@@ -200,11 +203,6 @@ def streams_consumer(
     check_servers(bootstrap_servers, has_scheme=False)
     own.setdefault("rack", settings.get("client_rack"))
     assignor = StreamsAssignor(topology, application_id=group_id, topologies=topologies, **own)
-    defaults = {
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "max_poll_records": _MAX_POLL_RECORDS,
-    }
     try:
         return StreamsConsumer(
             assignor,
@@ -212,7 +210,7 @@ def streams_consumer(
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
             partition_assignment_strategy=[assignor],
-            **defaults | settings,
+            **{**_DEFAULTS, **settings},
         )
     except BaseException:
         assignor.close()

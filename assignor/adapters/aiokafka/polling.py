@@ -19,11 +19,12 @@ from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
 from assignor.config import refused
-from assignor.embedding import (
+from assignor.embedding import MemberStopped
+from assignor.embedding.loops import (
     CLOSED,
     DeletedTopics,
-    MemberStopped,
     PollLoop,
+    Reaction,
     Step,
     log_late_commit,
     passed_over,
@@ -79,7 +80,7 @@ async def polled(
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
             check_member(consumer, assignor.failed)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 raised again, unless the table says to wait
             for partition, at in passed_over(before, _positions(consumer)).items():
                 consumer.seek(partition, at)
             reaction = loop.failed(
@@ -93,15 +94,20 @@ async def polled(
                 return
             if reaction.leaves:
                 consumer.unsubscribe()
-            if reaction.raised is error:
-                raise
-            if reaction.raised is not None:
-                raise reaction.raised from error
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), reaction.wait_s)
+            await _raise_or_wait(reaction, error, ended)
             continue
         loop.delivered(sum(map(len, batch.values())))
         yield batch
+
+
+async def _raise_or_wait(reaction: Reaction, error: BaseException, ended: asyncio.Event) -> None:
+    """Raise what a poll that failed raises, or wait before the next one."""
+    if reaction.raised is error:
+        raise error
+    if reaction.raised is not None:
+        raise reaction.raised from error
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), reaction.wait_s)
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:

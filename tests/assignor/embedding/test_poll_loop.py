@@ -7,13 +7,12 @@ from aiokafka import errors as aio_errors
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kp_errors
 
-from assignor import ConfigError, LeaderRefused, LostPosition, UnreadableRecord
-from assignor.embedding import (
+from assignor import ConfigError, LeaderRefused, UnreadableRecord
+from assignor.embedding import ClusterUnavailable, LostPosition, MemberStopped
+from assignor.embedding.loops import (
     CLOSED,
     LOOP_RULES,
-    ClusterUnavailable,
     LoopFacts,
-    MemberStopped,
     PollLoop,
     Step,
     Then,

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from assignor.embedding import PollPace
+from assignor.embedding.loops import PollPace
 
 LIMITS = {"max_poll_interval_ms": 30_000, "session_timeout_ms": 6_000}
 

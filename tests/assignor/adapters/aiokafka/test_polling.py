@@ -12,7 +12,8 @@ from assignor import ConfigError
 from assignor.adapters.aiokafka import polling as aio_polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import commit_next, polled
-from assignor.embedding import MemberStopped, PollLoop, RunningTasks
+from assignor.embedding import MemberStopped, RunningTasks
+from assignor.embedding.loops import PollLoop
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 from tests.log_records import records_of

@@ -11,7 +11,8 @@ from kafka import errors as kafka_errors
 from assignor import ConfigError, LeaderRefused
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
-from assignor.embedding import MemberStopped, PollLoop
+from assignor.embedding import MemberStopped
+from assignor.embedding.loops import PollLoop
 from assignor.errors import MemberRefused
 from tests.log_records import records_of
 

@@ -11,7 +11,7 @@ import pytest
 from assignor import RunningTasks, TasksListener
 from assignor.adapters.membership import member
 from encoding import RUNNING, TaskId
-from tests.assignor.adapters.membership.groups import Group
+from tests.assignor.adapters.membership.moves.groups import Group
 
 PROTOCOLS = pytest.mark.parametrize("protocol", ["eager", "cooperative"])
 # (acceptable recovery lag, records in each changelog)

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from assignor.embedding.errors import PollErrors
-from assignor.embedding.loop_rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
-from assignor.embedding.poll_pace import PollPace
+from assignor.embedding.loops.pace import PollPace
+from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
 
 _log = line_logger(__name__)

@@ -4,7 +4,7 @@ import pytest
 
 from assignor import OffloadedPlans, PlanStore, RunningTasks, TasksListener, high_availability
 from assignor.stores import plan_for
-from tests.assignor.adapters.membership.groups import Group
+from tests.assignor.adapters.membership.moves.groups import Group
 
 NAMES = ("one", "two")
 

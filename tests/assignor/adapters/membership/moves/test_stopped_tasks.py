@@ -17,13 +17,13 @@ from tests.assignor.embedding.clusters import CHANGELOG, Cluster, until
 
 pytestmark = pytest.mark.usefixtures("clock")
 
-ONE = (
+COUNTED_WORDS = (
     Topology()
     .add_source("w", topics=["words"])
     .add_processor("c", parents=["w"])
     .add_state_store("counts", processors=["c"])
 )
-TWO = (
+COUNTED_PAIRS = (
     Topology()
     .add_source("s", topics=["a", "b"])
     .add_processor("p", parents=["s"])
@@ -37,7 +37,7 @@ def member(caplog):
     caplog.set_level("INFO", logger="assignor.observe.log_lines")
     made = []
 
-    def make(found, topology=ONE):
+    def make(found, topology=COUNTED_WORDS):
         number = UUID(int=len(made) + 1)
         assignor = StreamsAssignor(topology, application_id="app", process_id=number)
         assignor.attach(consumer_with(Coordinator()))
@@ -108,7 +108,7 @@ def test_while_a_group_starts_its_tasks_wait(member, caplog):
 def test_topics_that_do_not_fit_are_named_once_and_no_query_has_failed(member, caplog):
     caplog.set_level("INFO", logger="assignor")
     found = Cluster(a=1, b=2)
-    each = member(found, TWO)
+    each = member(found, COUNTED_PAIRS)
     manager = each._membership.resources.cluster._provider
     manager.join()
     until(lambda: manager._looked > 2)

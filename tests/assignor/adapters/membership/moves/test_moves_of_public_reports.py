@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from assignor import RunningTasks
-from tests.assignor.adapters.membership.groups import Group
+from tests.assignor.adapters.membership.moves.groups import Group
 
 END, GROWTH, LAG = 1_000, 6, 12
 PROTOCOLS = pytest.mark.parametrize("protocol", ["eager", "cooperative"])
