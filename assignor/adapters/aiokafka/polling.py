@@ -81,8 +81,7 @@ async def polled(
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
             check_member(consumer, assignor.failed)
         except BaseException as error:  # noqa: BLE001 raised again, unless the table says to wait
-            for partition, at in passed_over(before, _positions(consumer)).items():
-                consumer.seek(partition, at)
+            _seek_back(consumer, before)
             reaction = loop.failed(
                 Step.POLL,
                 error,
@@ -98,6 +97,12 @@ async def polled(
             continue
         loop.delivered(sum(map(len, batch.values())))
         yield batch
+
+
+def _seek_back(consumer: Any, before: Mapping[Any, int]) -> None:
+    """Set partitions back whose records a poll has taken and not returned."""
+    for partition, at in passed_over(before, _positions(consumer)).items():
+        consumer.seek(partition, at)
 
 
 async def _raise_or_wait(reaction: Reaction, error: BaseException, ended: asyncio.Event) -> None:

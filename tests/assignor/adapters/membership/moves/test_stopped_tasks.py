@@ -50,13 +50,25 @@ def member(caplog):
         each.close()
 
 
+def wait_for_queries(manager, count):
+    """Request queries of the cluster, and wait until so many have begun and ended."""
+    query, ended = manager._query, []
+
+    def counted(retry_s):
+        waits_s = query(retry_s)
+        ended.append(waits_s)
+        return waits_s
+
+    manager._query = counted
+    manager.join()
+    until(lambda: len(ended) >= count)
+    del manager._query
+
+
 def rebalance(*assignors, **topics):
     """Run one generation, led by the first member, once each has looked at the cluster."""
     for each in assignors:
-        manager = each._membership.resources.cluster._provider
-        before = manager._looked
-        manager.join()
-        until(lambda manager=manager, before=before: manager._looked > before)
+        wait_for_queries(each._membership.resources.cluster._provider, 1)
     group = [joined(assignor, f"m{number}", *topics) for number, assignor in enumerate(assignors)]
     answers = assignors[0].assign(cluster(**topics), group)
     for number, assignor in enumerate(assignors):
@@ -109,9 +121,7 @@ def test_topics_that_do_not_fit_are_named_once_and_no_query_has_failed(member, c
     caplog.set_level("INFO", logger="assignor")
     found = Cluster(a=1, b=2)
     each = member(found, COUNTED_PAIRS)
-    manager = each._membership.resources.cluster._provider
-    manager.join()
-    until(lambda: manager._looked > 2)
+    wait_for_queries(each._membership.resources.cluster._provider, 2)
     [sentence] = each.stopped
     assert "a has 1, b has 2" in sentence
     assert [m for m in caplog.messages if "a has 1, b has 2" in m] == [sentence]
