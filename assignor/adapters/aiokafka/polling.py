@@ -69,11 +69,7 @@ async def polled(
     _check_arguments(consumer, timeout_ms, stop)
     name_unreadable_records(consumer)
     ended = stop or asyncio.Event()
-    loop = PollLoop(
-        max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
-        max_poll_records=getattr(consumer, "_max_poll_records", None),
-        client_errors=(KafkaError,),
-    )
+    loop = _loop_of(consumer)
     while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
         before = _positions(consumer)
         size = {} if loop.max_records is None else {"max_records": loop.max_records}
@@ -97,6 +93,14 @@ async def polled(
             continue
         loop.delivered(sum(map(len, batch.values())))
         yield batch
+
+
+def _loop_of(consumer: Any) -> PollLoop:
+    return PollLoop(
+        max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
+        max_poll_records=getattr(consumer, "_max_poll_records", None),
+        client_errors=(KafkaError,),
+    )
 
 
 def _seek_back(consumer: Any, before: Mapping[Any, int]) -> None:
