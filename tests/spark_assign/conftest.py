@@ -17,7 +17,7 @@ def spark(clock):
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"Spark tests need Java: {error}")
-    started.conf.set("spark.sql.shuffle.partitions", "4")
+    started.conf.set("spark.sql.shuffle.partitions", "2")
     yield started
     started.stop()
 

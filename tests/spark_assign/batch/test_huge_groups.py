@@ -74,7 +74,8 @@ def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_
         assert validate(state, placed(state, clients)) == ()
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.nightly("6 s of Spark; every run reads the same lines plain", but=("plain",))
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 def test_invalid_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path, packed):
     # Few bytes for each task, and many: only tasks count.
     short = {"name": "short", "topics": {"t": {"partitions": 41}}, "clients": {"a": {}, "b": {}}}

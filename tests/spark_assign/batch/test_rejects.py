@@ -40,6 +40,7 @@ def records_written(spark):
     return {stage.stageId(): stage.outputRecords() for stage in found}
 
 
+@pytest.mark.nightly("3 s of Spark each; every run has a reject", but=("1-parquet",))
 @pytest.mark.parametrize(("rejects", "form"), [(1, "parquet"), (1, "json"), (GROUPS, "parquet")])
 def test_a_reject_does_not_cause_the_results_to_be_written_again(spark, tmp_path, rejects, form):
     write_groups(tmp_path / "groups.parquet", rejects)
