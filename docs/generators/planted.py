@@ -20,8 +20,9 @@ python -m tests.planted --check --world other # all but those of promises
 A *planted fault* is a deliberate change of the code: other text, a row of a decision table that is
 removed, or one that gets the result of another row. The files `tests/planted/*.toml` list them.
 Each names who must notice it: the tests of a promise ([kips](kips.md)), other tests, or a checker
-of a simulated run. `make nightly` plants all of them again, `make test` one for each checker.
-`python -m docs.generate` writes this page from `tests/planted/results.jsonl`.
+of a simulated run. `make nightly` plants all of them again, `make test` one for each checker of
+dimensions, of changed topologies and of changing levels. `python -m docs.generate` writes this page
+from `tests/planted/results.jsonl`.
 
 | faults | in all | noticed by tests | noticed by a checker | noticed by nothing, with a reason |
 | --- | --- | --- | --- | --- |"""

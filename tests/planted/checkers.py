@@ -23,7 +23,7 @@ CHECKERS: Final = {
 def best_fault(checker: str) -> tuple[Fault, str, tuple[str, ...]]:
     """Return a fault, the command in which a checker reports it, and the others that report it too.
 
-    It is the one with the fewest others, by the stored results.
+    It is the one with the fewest others, by the stored results; of several the checker's own one.
 
     Raises:
         LookupError: the checker reports no fault.
@@ -38,4 +38,4 @@ def best_fault(checker: str) -> tuple[Fault, str, tuple[str, ...]]:
                 found.append((fault, command, tuple(others)))
     if not found:
         raise LookupError(f"no fault of tests/planted is reported by {checker!r}")
-    return min(found, key=lambda each: len(each[2]))
+    return min(found, key=lambda each: (len(each[2]), each[0].checker != checker))
