@@ -2,11 +2,7 @@
 
 import ast
 from collections import Counter
-from types import SimpleNamespace
 
-import pytest
-
-import conftest
 from tests.ledger import (
     ROOT,
     WORLDS,
@@ -45,29 +41,6 @@ def test_every_deviation_names_rows_and_is_printed_with_its_reason():
         assert deviation.rows
         assert set(deviation.rows) <= rows
         assert f"| {deviation.text} | {deviation.here} | {deviation.reason} |" in page
-
-
-@pytest.mark.parametrize(
-    ("ran", "outcome", "is_proved"),
-    [
-        ("{}", "passed", True),
-        ("{}[b::c-1]@group", "passed", True),
-        ("{}::test_of_a_class[1]@group", "passed", True),
-        ("{}", "skipped", False),
-        ("{}_too", "passed", None),
-        ("tests/other.py::test_it", "passed", None),
-    ],
-)
-def test_a_mark_is_proved_by_its_own_test_only(ran, outcome, is_proved):
-    done = {row.id for row in read_rows() if row.state == "done"}
-    mark = next(mark for mark in read_marks() if mark.row in done and mark.world == "core")
-    ledger = conftest._Ledger(["core"])
-    ledger.pytest_runtest_logreport(
-        SimpleNamespace(nodeid=ran.format(mark.test), when="call", outcome=outcome)
-    )
-    proved, missing = ledger.results()
-    assert (mark in proved) is bool(is_proved)
-    assert any(mark.test in line for line in missing) is (is_proved is False)
 
 
 def test_marks_of_methods_name_their_class():
