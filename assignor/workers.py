@@ -22,8 +22,10 @@ _GARBAGE: Final = 50_000
 _END_S: Final = 5.0
 _TICK_S: Final = 1.0
 _AHEAD: Final = 4  # jobs under way for each worker
-# Both ends of the pipe of this process, once it has started a worker.
+# Both ends of the pipe of this process, once it has started a worker; a forked process closes them.
 _LIFELINE: Final[list[Connection]] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LIFELINE.clear)
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
 
@@ -132,9 +134,6 @@ def _work(
     arguments: Sequence[object],
 ) -> None:
     """Be a worker."""
-    for end in _LIFELINE[1:]:  # a forked worker has the parent's end, too
-        end.close()
-    _LIFELINE.clear()
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
