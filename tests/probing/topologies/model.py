@@ -174,7 +174,9 @@ class Model:
             str(n): Carrier(
                 member_id=str(n),
                 process=str(n),
-                forms=dict.fromkeys(self.carried_by(state, n), (state.slots[n].program,)),
+                forms=dict.fromkeys(
+                    self.carried(state.slots[n].program), (state.slots[n].program,)
+                ),
                 reached=dict(state.slots[n].memory),
                 leads=n == leader,
             )
@@ -211,9 +213,6 @@ class Model:
             and remembering != [leader]
             and not any(state.slots[n].program == 2 for n in live)
         )
-
-    def carried_by(self, state, n):
-        return self.carried(state.slots[n].program)
 
     def place(self, state, decision, carriers):
         given = {name: set() for name in carriers}
@@ -320,8 +319,7 @@ class Model:
                             for new in (old, PAIRS.get(old))
                         }
                     ):
-                        sentence = f"{n} and {other} run {form!r} of {p}: {after}"
-                        found.breaks("a partition runs twice", sentence)
+                        found.breaks("a partition runs twice", f"{n}, {other}, {p}: {after}")
 
     def check_owners(self, state, found):
         """No task without an owner that could have one."""

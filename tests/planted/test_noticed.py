@@ -99,14 +99,14 @@ def test_stored_results_are_of_these_faults_and_all_were_noticed():
 @pytest.mark.parametrize(
     ("place", "old"),
     [
-        (".nowhere:decide", "return"),
-        (".persisted_formats:nobody", "return"),
-        (".persisted_formats:decide_persistent_version", "text that is not there"),
+        ("nowhere:decide", "return"),
+        ("persisted_formats:nobody", "return"),
+        ("persisted_formats:decide_persistent_version", "text that is not there"),
     ],
 )
 def test_a_fault_without_its_place_is_an_error(place, old):
     with pytest.raises(MovedError, match="moved"):
-        changed_source(Fault(file="", says="moved", place=f"probing{place}", old=old, new="raise"))
+        changed_source(Fault(file="", says="moved", place=f"probing.{place}", old=old, new="raise"))
 
 
 @pytest.mark.slow
