@@ -5,15 +5,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from assignor.embedding import (
-    ClusterUnavailable,
-    Handler,
-    PollLoop,
-    Step,
-    TaskState,
-    TaskStores,
-    passed_over,
-)
+from assignor.embedding import ClusterUnavailable, Handler, TaskState, TaskStores
+from assignor.embedding.loop_rules import Step
+from assignor.embedding.poll_loop import PollLoop, passed_over
 from encoding import TopicPartition
 
 Batch = Mapping[Any, Sequence[Any]]

@@ -4,12 +4,14 @@ import asyncio
 import inspect
 import time
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Unpack
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import ConsumerStoppedError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.dropped import release_if_dropped
@@ -28,7 +30,9 @@ _CLIENT_SETTINGS: Final = {
 
 _log = line_logger(__name__)
 
-_MAX_POLL_RECORDS: Final = 500
+_DEFAULTS: Final = MappingProxyType(
+    {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_records": 500}
+)
 # At least, for connections.
 _CLOSE_S: Final = 1.0
 
@@ -88,6 +92,7 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
         finally:
             self._started += filter(None, [self._coordinator, self._fetcher])
         name_unreadable_records(self)
+        commit_existing_topics(self)
         # A consumer that is made with topics waits for each of them, and only a leader, which has
         # started, creates repartition topics.
         self.subscribe(self._source_topics)
@@ -200,11 +205,6 @@ def streams_consumer(
     check_servers(bootstrap_servers, has_scheme=False)
     own.setdefault("rack", settings.get("client_rack"))
     assignor = StreamsAssignor(topology, application_id=group_id, topologies=topologies, **own)
-    defaults = {
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "max_poll_records": _MAX_POLL_RECORDS,
-    }
     try:
         return StreamsConsumer(
             assignor,
@@ -212,7 +212,7 @@ def streams_consumer(
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
             partition_assignment_strategy=[assignor],
-            **defaults | settings,
+            **_DEFAULTS | settings,
         )
     except BaseException:
         assignor.close()

@@ -12,22 +12,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aiokafka.errors import ConsumerStoppedError, KafkaError, UnknownTopicOrPartitionError
+from aiokafka.errors import ConsumerStoppedError, KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
 from assignor.config import refused
-from assignor.embedding import (
-    CLOSED,
-    DeletedTopics,
-    MemberStopped,
-    PollLoop,
-    Step,
-    log_late_commit,
-    passed_over,
-)
+from assignor.embedding import MemberStopped
+from assignor.embedding.loop_rules import CLOSED, Step
+from assignor.embedding.poll_loop import PollLoop, log_late_commit, passed_over
 from assignor.errors import ConfigError
 
 POLL_MS = 1000
@@ -79,29 +74,36 @@ async def polled(
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
             check_member(consumer, assignor.failed)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
             for partition, at in passed_over(before, _positions(consumer)).items():
                 consumer.seek(partition, at)
-            reaction = loop.failed(
-                Step.POLL,
-                error,
-                is_ended=ended.is_set(),
-                is_closed=isinstance(error, ConsumerStoppedError),
-                fenced_after_s=_patience_s(consumer, error),
-            )
-            if reaction.ends:
+            if await _ends_after(error, consumer, loop, ended):
                 return
-            if reaction.leaves:
-                consumer.unsubscribe()
-            if reaction.raised is error:
-                raise
-            if reaction.raised is not None:
-                raise reaction.raised from error
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), reaction.wait_s)
             continue
         loop.delivered(sum(map(len, batch.values())))
         yield batch
+
+
+async def _ends_after(
+    error: BaseException, consumer: Any, loop: PollLoop, ended: asyncio.Event
+) -> bool:
+    """Leave, raise or wait, as is decided; return whether the loop ends."""
+    reaction = loop.failed(
+        Step.POLL,
+        error,
+        is_ended=ended.is_set(),
+        is_closed=isinstance(error, ConsumerStoppedError),
+        fenced_after_s=_patience_s(consumer, error),
+    )
+    if reaction.leaves:
+        consumer.unsubscribe()
+    if reaction.raised is error:
+        raise error
+    if reaction.raised is not None:
+        raise reaction.raised from error
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), reaction.wait_s)
+    return reaction.ends
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
@@ -134,42 +136,6 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
         log_late_commit(error)
         return False
     return True
-
-
-def commit_existing_topics(consumer: Any) -> None:
-    """Have a commit succeed without the offsets of partitions that do not exist (KAFKA-10355).
-
-    aiokafka sends a commit again for ever while one partition is unknown. Here the metadata are
-    asked for after such an answer; what they do not have either is left out.
-    """
-    coordinator = getattr(consumer, "_coordinator", None)
-    if coordinator is None or hasattr(coordinator, "_commit_all"):
-        return
-    commit = coordinator._commit_all = coordinator._do_commit_offsets  # noqa: SLF001 no hook for it
-    client = consumer._client  # noqa: SLF001 as above; the consumer itself may be dropped
-    gone: set[Any] = set()
-    deleted = DeletedTopics()
-
-    def is_unknown(partition: Any) -> bool:
-        return partition.partition not in (
-            client.cluster.partitions_for_topic(partition.topic) or ()
-        )
-
-    async def commit_existing(assignment: Any, offsets: Mapping[Any, Any]) -> None:
-        gone.intersection_update(filter(is_unknown, tuple(gone)))
-        try:
-            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
-        except UnknownTopicOrPartitionError:
-            await client.force_metadata_update()
-            found = set(filter(is_unknown, offsets)) - gone
-            if not found:
-                raise
-            gone.update(found)
-            for partition in sorted(found):
-                deleted.log(partition.topic)
-            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
-
-    coordinator._do_commit_offsets = commit_existing  # noqa: SLF001 as above
 
 
 def _positions(consumer: Any) -> Mapping[Any, int]:

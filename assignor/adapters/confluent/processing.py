@@ -14,14 +14,13 @@ from assignor.adapters.processing import Batch, BlockingLoop
 from assignor.config import check_handler
 from assignor.embedding import (
     LEFT_GROUP,
-    DeletedTopics,
     Handler,
     LostPosition,
     MemberStopped,
-    PollLoop,
     TaskStores,
     UnreadableRecord,
 )
+from assignor.embedding.poll_loop import DeletedTopics, PollLoop
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import TopicPartition

@@ -20,7 +20,6 @@ from assignor.adapters.membership import ApplicationMemberKeywords, check_option
 from assignor.adapters.threads import EitherEvent, OneThread
 from assignor.config import check_handler
 from assignor.embedding import (
-    CLOSED,
     InternalTopicSettings,
     MemberStopped,
     StateStore,
@@ -28,6 +27,7 @@ from assignor.embedding import (
     TaskStores,
     check_kinds,
 )
+from assignor.embedding.loop_rules import CLOSED
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology

@@ -28,7 +28,9 @@ from assignor.adapters.poll_arguments import (
     stop_event,
 )
 from assignor.adapters.processing import Batch, BlockingLoop
-from assignor.embedding import CLOSED, MemberStopped, PollLoop, log_late_commit
+from assignor.embedding import MemberStopped
+from assignor.embedding.loop_rules import CLOSED
+from assignor.embedding.poll_loop import PollLoop, log_late_commit
 from assignor.errors import ConfigError
 from encoding import TopicPartition
 

@@ -24,7 +24,8 @@ from assignor.adapters.membership import (
     unusable_answer,
 )
 from assignor.adapters.threads import OneThread, runs_on_io_thread
-from assignor.embedding import DeletedTopics, RunningTasks
+from assignor.embedding import RunningTasks
+from assignor.embedding.poll_loop import DeletedTopics
 from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.

@@ -6,7 +6,8 @@ import pytest
 from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 
 from assignor.adapters.processing import BlockingLoop
-from assignor.embedding import ClusterUnavailable, MemberStopped, PollLoop
+from assignor.embedding import ClusterUnavailable, MemberStopped
+from assignor.embedding.poll_loop import PollLoop
 
 
 class Stores:

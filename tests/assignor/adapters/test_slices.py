@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from assignor.adapters.processing import BlockingLoop
-from assignor.embedding import DictStore, MemberStopped, PollLoop
+from assignor.embedding import DictStore, MemberStopped
+from assignor.embedding.poll_loop import PollLoop
 from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
 
 ORDERS, VISITS = INPUTS

@@ -7,20 +7,10 @@ from aiokafka import errors as aio_errors
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kp_errors
 
-from assignor import ConfigError, LeaderRefused, LostPosition, UnreadableRecord
-from assignor.embedding import (
-    CLOSED,
-    LOOP_RULES,
-    ClusterUnavailable,
-    LoopFacts,
-    MemberStopped,
-    PollLoop,
-    Step,
-    Then,
-    decide,
-    log_late_commit,
-    passed_over,
-)
+from assignor import ConfigError, LeaderRefused, UnreadableRecord
+from assignor.embedding import ClusterUnavailable, LostPosition, MemberStopped
+from assignor.embedding.loop_rules import CLOSED, LOOP_RULES, LoopFacts, Step, Then, decide
+from assignor.embedding.poll_loop import PollLoop, log_late_commit, passed_over
 from assignor.stores import StoreError
 from encoding import TopicPartition
 

@@ -8,8 +8,9 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
-from assignor import LostPosition, MemberStopped, Topology
+from assignor import MemberStopped, Topology
 from assignor.adapters import aiokafka, confluent, kafka_python
+from assignor.embedding import LostPosition
 from tests.assignor.adapters.reports.logs import (
     COUNTING,
     COUNTS,
