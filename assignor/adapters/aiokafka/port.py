@@ -5,34 +5,28 @@ consumer for good; `CoordinatorHooks` replaces answers and metadata that aiokafk
 aiokafka decodes for a leader neither owned partitions, nor generations, nor instance ids. Those of
 native members are in their own bytes; what cooperative members of any kind own is read from the
 bytes that aiokafka decodes (KIP-429).
-
-A commit that is under way while the group rebalances is answered with ILLEGAL_GENERATION. aiokafka
-then forgets its member id and joins as a new member; the group waits for the old one until its
-session ends, and moves its tasks. `CoordinatorHooks` has the join decide instead, as Kafka's client
-does.
 """
 
 import asyncio
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
 from typing import Any
 
 from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
+from aiokafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
+from assignor.embedding.loops import DeletedTopics
 from assignor.rebalance import read_consumer_subscription
 from encoding import DecodeError, TopicPartition
 
 # aiokafka's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
 _NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
-# Generation and member id with which the commit of this task was sent; None: it is no commit.
-_COMMITTED_AS: ContextVar[tuple[int, str] | None] = ContextVar("committed_as", default=None)
 
 
 class AiokafkaPort:
@@ -169,37 +163,46 @@ class CoordinatorHooks:
 
         coordinator._on_join_complete = checked  # noqa: SLF001 as above
         coordinator._perform_assignment = readable  # noqa: SLF001 as above
-        self._keep_membership(coordinator)
-
-    def _keep_membership(self, coordinator: Any) -> None:
-        """Have no answer to a commit end the membership that a join has renewed, or renews now."""
-        commit = getattr(coordinator, "_do_commit_offsets", None)
-        reset = getattr(coordinator, "reset_generation", None)
-        if commit is None or reset is None:
-            return
-
-        def membership() -> tuple[int, str]:
-            return coordinator.generation, coordinator.member_id
-
-        async def marked(assignment: Any, offsets: Any) -> None:
-            token = _COMMITTED_AS.set(membership())
-            try:
-                await commit(assignment, offsets)
-            finally:
-                _COMMITTED_AS.reset(token)
-
-        def reset_unless_renewed() -> None:
-            sent_as = _COMMITTED_AS.get()
-            is_renewed = self._port.is_rebalancing() or sent_as != membership()
-            if sent_as is None or not is_renewed:
-                reset()
-
-        coordinator._do_commit_offsets = marked  # noqa: SLF001 as above
-        coordinator.reset_generation = reset_unless_renewed
 
     def owned_by(self, member_id: str) -> tuple[TopicPartition, ...] | None:
         """Return what a member owns by the bytes that it joined with; None: they do not name it."""
         return owned_in(self._joined.get(member_id))
+
+
+def commit_existing_topics(consumer: Any) -> None:
+    """Have a commit succeed without the offsets of partitions that do not exist (KAFKA-10355).
+
+    aiokafka sends a commit again for ever while one partition is unknown. Here the metadata are
+    asked for after such an answer; what they do not have either is left out.
+    """
+    coordinator = getattr(consumer, "_coordinator", None)
+    if coordinator is None or hasattr(coordinator, "_commit_all"):
+        return
+    commit = coordinator._commit_all = coordinator._do_commit_offsets  # noqa: SLF001 no hook for it
+    client = consumer._client  # noqa: SLF001 as above; the consumer itself may be dropped
+    gone: set[Any] = set()
+    deleted = DeletedTopics()
+
+    def is_unknown(partition: Any) -> bool:
+        return partition.partition not in (
+            client.cluster.partitions_for_topic(partition.topic) or ()
+        )
+
+    async def commit_existing(assignment: Any, offsets: Mapping[Any, Any]) -> None:
+        gone.intersection_update(filter(is_unknown, tuple(gone)))
+        try:
+            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
+        except UnknownTopicOrPartitionError:
+            await client.force_metadata_update()
+            found = set(filter(is_unknown, offsets)) - gone
+            if not found:
+                raise
+            gone.update(found)
+            for partition in sorted(found):
+                deleted.log(partition.topic)
+            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
+
+    coordinator._do_commit_offsets = commit_existing  # noqa: SLF001 as above
 
 
 def owned_in(joined: bytes | None) -> tuple[TopicPartition, ...] | None:
