@@ -5,12 +5,18 @@ consumer for good; `CoordinatorHooks` replaces answers and metadata that aiokafk
 aiokafka decodes for a leader neither owned partitions, nor generations, nor instance ids. Those of
 native members are in their own bytes; what cooperative members of any kind own is read from the
 bytes that aiokafka decodes (KIP-429).
+
+A commit that is under way while the group rebalances is answered with ILLEGAL_GENERATION. aiokafka
+then forgets its member id and joins as a new member; the group waits for the old one until its
+session ends, and moves its tasks. `CoordinatorHooks` has the join decide instead, as Kafka's client
+does.
 """
 
 import asyncio
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 from aiokafka.coordinator.protocol import (
@@ -27,6 +33,8 @@ from encoding import DecodeError, TopicPartition
 # aiokafka's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
 _NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
+# Generation and member id with which the commit of this task was sent; None: it is no commit.
+_COMMITTED_AS: ContextVar[tuple[int, str] | None] = ContextVar("committed_as", default=None)
 
 
 class AiokafkaPort:
@@ -163,6 +171,33 @@ class CoordinatorHooks:
 
         coordinator._on_join_complete = checked  # noqa: SLF001 as above
         coordinator._perform_assignment = readable  # noqa: SLF001 as above
+        self._keep_membership(coordinator)
+
+    def _keep_membership(self, coordinator: Any) -> None:
+        """Have no answer to a commit end the membership that a join has renewed, or renews now."""
+        commit = getattr(coordinator, "_do_commit_offsets", None)
+        reset = getattr(coordinator, "reset_generation", None)
+        if commit is None or reset is None:
+            return
+
+        def membership() -> tuple[int, str]:
+            return coordinator.generation, coordinator.member_id
+
+        async def marked(assignment: Any, offsets: Any) -> None:
+            token = _COMMITTED_AS.set(membership())
+            try:
+                await commit(assignment, offsets)
+            finally:
+                _COMMITTED_AS.reset(token)
+
+        def reset_unless_renewed() -> None:
+            sent_as = _COMMITTED_AS.get()
+            is_renewed = self._port.is_rebalancing() or sent_as != membership()
+            if sent_as is None or not is_renewed:
+                reset()
+
+        coordinator._do_commit_offsets = marked  # noqa: SLF001 as above
+        coordinator.reset_generation = reset_unless_renewed
 
     def owned_by(self, member_id: str) -> tuple[TopicPartition, ...] | None:
         """Return what a member owns by the bytes that it joined with; None: they do not name it."""

@@ -228,7 +228,7 @@ LOOP_RULES: Final = (
         steps=(Step.COMMIT,),
         holds=lambda f: f.is_named(_REMOVED),
         then=Then.LATER,
-        effect="Whoever has the partition then processes the records again.",
+        effect="The member that has the partition then processes the records again.",
     ),
     UNANSWERED_COMMIT,
     LoopRule(
