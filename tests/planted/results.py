@@ -38,7 +38,9 @@ def write_results(results: Mapping[str, Result]) -> None:
     """Store the results of the faults that exist, in their order."""
     names = [fault.name for fault in read_faults()]
     lines = [json.dumps(results[name]) + "\n" for name in names if name in results]
-    STORED.write_text("".join(lines), encoding="utf-8")
+    new = STORED.with_suffix(".new")
+    new.write_text("".join(lines), encoding="utf-8")
+    new.replace(STORED)
 
 
 def noticers(fault: Fault) -> tuple[str, ...]:
