@@ -97,7 +97,7 @@ class RealBroker:
         """Start it, on its former data if it ran before, and wait until it answers.
 
         Raises:
-            EnvironmentFailureError: the port is in use, it ended, or did not answer in three minutes.
+            EnvironmentFailureError: the port is in use, it ended, or it did not answer in time.
         """
         check_free(self.port)
         if not self._is_formatted:
