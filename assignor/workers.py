@@ -9,8 +9,9 @@ import os
 import signal
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing import get_all_start_methods, get_context, resource_tracker
@@ -21,7 +22,7 @@ from typing import Any, Final, TypeVar
 _GARBAGE: Final = 50_000
 _END_S: Final = 5.0
 _TICK_S: Final = 1.0
-_AHEAD: Final = 4  # jobs under way for each worker
+_AHEAD: Final = 16  # jobs under way for each worker: one may take longer than many others
 # Both ends of the pipe of this process, once it has started a worker; a forked process closes them.
 _LIFELINE: Final[list[Connection]] = []
 if hasattr(os, "register_at_fork"):
@@ -51,22 +52,19 @@ class Worker:
         self._process, self._name = process, name
 
     def send(self, message: object) -> None:
-        """Send a message.
-
-        Raises:
-            WorkerLostError: the process has ended.
-        """
+        """Send a message, or raise `WorkerLostError`."""
         with self._loss_reported():
             self.connection.send(message)
 
     def receive(self) -> Any:
-        """Wait for a message and return it.
-
-        Raises:
-            WorkerLostError: the process has ended.
-        """
+        """Wait for a message and return it, or raise `WorkerLostError`."""
         with self._loss_reported():
             return self.connection.recv()
+
+    def kill(self) -> None:
+        """End the process, also while another thread waits for its messages."""
+        self._process.kill()
+        self._process.join()
 
     @contextmanager
     def _loss_reported(self) -> Iterator[None]:
@@ -78,11 +76,6 @@ class Worker:
                 f"worker process {self._name} ended early with status {self._process.exitcode};"
                 " if memory ran out, run fewer processes at the same time"
             ) from error
-
-    def kill(self) -> None:
-        """End the process immediately, also while another thread waits for its messages."""
-        self._process.kill()
-        self._process.join()
 
 
 def start_workers(
@@ -116,7 +109,7 @@ def start_workers(
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Provide a block whose child processes begin with SIGINT blocked."""
+    """Provide a block whose child processes have SIGINT blocked."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -136,9 +129,6 @@ def _work(
     """Be a worker."""
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.set_wakeup_fd(-1)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     gc.freeze()  # imported modules stay
     first, *others = gc.get_threshold()
     gc.set_threshold(max(first, _GARBAGE), *others)
@@ -166,29 +156,24 @@ def worker_pool(count: int) -> Iterator[Callable[..., Future[Any]]]:
         idle.put(worker)
     threads = ThreadPoolExecutor(count)
 
-    def submit(function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        return threads.submit(_call, idle, function, *arguments)
+    def call(function: Callable[..., Any], *arguments: object) -> Any:
+        worker = idle.get()  # there are as many workers as threads
+        try:
+            worker.send((function, arguments))
+            result, error = worker.receive()
+        finally:
+            idle.put(worker)
+        if error is not None:
+            raise error
+        return result
 
     try:
-        yield submit
+        yield lambda function, *arguments: threads.submit(call, function, *arguments)
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.kill()
         threads.shutdown()
-
-
-def _call(idle: "SimpleQueue[Worker]", function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function in a worker that is idle; there are as many of them as threads."""
-    worker = idle.get()
-    try:
-        worker.send((function, arguments))
-        result, error = worker.receive()
-    finally:
-        idle.put(worker)
-    if error is not None:
-        raise error
-    return result
 
 
 def _serve_calls(connection: Connection) -> None:
@@ -210,38 +195,33 @@ def results_of(
     *,
     workers: int | None,
     tick: Callable[[], object] = lambda: None,
-) -> Iterator[tuple[int, _Result]]:
-    """Run jobs in several processes; yield the index and the result of each one as it is done.
+) -> Iterator[_Result]:
+    """Run jobs in several processes; yield their results in order.
 
     Args:
         run: a function that can be pickled.
         jobs: its arguments.
         workers: number of processes; default: one per core. 1: run in this process.
-        tick: called every second in which no job is done.
+        tick: called every second in which the next result is not there.
 
     Raises:
         WorkerLostError: a process ended early.
     """
     count = min(workers or os.cpu_count() or 1, len(jobs))
     if count <= 1:
-        for index, job in enumerate(jobs):
-            with rare_garbage():
-                result = run(job)
-            yield index, result
+        with rare_garbage():
+            yield from map(run, jobs)
         return
+    waiting, under_way = iter(jobs), deque[Future[_Result]]()
     with worker_pool(count) as submit:
-        under_way: dict[Future[_Result], int] = {}
-        waiting = enumerate(jobs)
         while True:
-            for index, job in islice(waiting, _AHEAD * count - len(under_way)):
-                under_way[submit(run, job)] = index
+            for job in islice(waiting, _AHEAD * count - len(under_way)):
+                under_way.append(submit(run, job))
             if not under_way:
                 return
-            done, _ = wait(under_way, timeout=_TICK_S, return_when=FIRST_COMPLETED)
-            if not done:
+            while not wait([under_way[0]], timeout=_TICK_S).done:
                 tick()
-            for future in done:
-                yield under_way.pop(future), future.result()
+            yield under_way.popleft().result()
 
 
 @contextmanager

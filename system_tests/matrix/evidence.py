@@ -184,14 +184,13 @@ def _starts(expected: Expectation) -> bool:
 def gather_many(
     pairs: Sequence[tuple[str, str]], *, workers: int | None = None
 ) -> Iterator[CellEvidence]:
-    """Simulate pairs in several processes; yield results as they are done, in no fixed order.
+    """Simulate pairs in several processes; yield the results in order.
 
     Args:
         pairs: (old, new), names of releases.
         workers: number of processes; default: one per core. 1: run in this process.
     """
-    for _, found in results_of(_gather_pair, pairs, workers=workers):
-        yield found
+    return results_of(_gather_pair, pairs, workers=workers)
 
 
 def _gather_pair(pair: tuple[str, str]) -> CellEvidence:

@@ -116,7 +116,7 @@ def gather_topology(cell: TopologyCell, *, seeds: int = _SEEDS) -> TopologyCellE
 def gather_topologies(
     cells: Sequence[TopologyCell], *, workers: int | None = None, seeds: int = _SEEDS
 ) -> Iterator[TopologyCellEvidence]:
-    """Simulate cells in several processes; yield results as they are done, in no fixed order.
+    """Simulate cells in several processes; yield the results in order.
 
     Args:
         cells: which.
@@ -124,8 +124,7 @@ def gather_topologies(
         seeds: bounces of each cell.
     """
     run = partial(gather_topology, seeds=seeds)
-    for _, found in results_of(run, cells, workers=workers):
-        yield found
+    return results_of(run, cells, workers=workers)
 
 
 def topology_lines(found: Sequence[TopologyCellEvidence]) -> list[str]:

@@ -1,6 +1,6 @@
 """Simulations on all cores, with their progress."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -17,21 +17,19 @@ def run_jobs(
     *,
     size: int,
     progress: Callable[[int], object],
-) -> list[_Result]:
-    """Return the result of each job, in order.
+) -> Iterator[_Result]:
+    """Yield the result of each job, in order.
 
     Args:
         run: a function that can be pickled.
         jobs: its arguments.
         size: members that a job simulates; many of them are worth processes of their own.
-        progress: called with 1 after each job, and with 0 every second in which none is done.
+        progress: called with 1 after each job, and with 0 every second that one takes.
 
     Raises:
         WorkerLostError: a process ended early.
     """
     workers = 1 if len(jobs) * size < _WORTH_WORKERS else None
-    found = {}
-    for index, result in results_of(run, jobs, workers=workers, tick=partial(progress, 0)):
-        found[index] = result
+    for result in results_of(run, jobs, workers=workers, tick=partial(progress, 0)):
+        yield result
         progress(1)
-    return [found[index] for index in range(len(jobs))]

@@ -121,7 +121,7 @@ def run_fleet(
     workers: int | None = None,
     run: Callable[[_Options, Sequence[int]], Chunk],
 ) -> Iterator[Chunk]:
-    """Run the seeds on all cores, and yield each chunk as it is done.
+    """Run the seeds on all cores, and yield the chunks in order.
 
     Args:
         options: of every experiment; the seed in them does not count.
@@ -130,5 +130,4 @@ def run_fleet(
         run: runs some of the seeds; `run_seeds` for bounces of a group.
     """
     chunks = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
-    for _, done in results_of(partial(run, options), chunks, workers=workers):
-        yield done
+    return results_of(partial(run, options), chunks, workers=workers)
