@@ -17,7 +17,8 @@ from system_tests.live.options import LiveOptions
 
 _TOPIC = "words"
 _GROUP = "word-count"
-_CONNECT_MS = 5000
+_CONNECT_MS = 5_000
+_STARTED_MS = 120_000  # of a broker that was started here: it answers, however slow the machine
 _UNIQUE = 8
 _REPLACED_NODES = 3
 _Replace = Callable[[], Callable[[], frozenset[str]]]
@@ -117,16 +118,19 @@ def topic_of(
 ) -> Iterator[None]:
     """Create the empty topic of an environment, and delete it afterwards unless it is kept.
 
+    It is kept on a broker that was started for this environment.
+
     Raises:
         EnvironmentFailureError: no broker answers, or it refuses the topic.
     """
+    limit_ms = _STARTED_MS if keep else _CONNECT_MS
     try:
         with network_client() as kafka_client:
             admin = KafkaAdminClient(
                 bootstrap_servers=environment.bootstrap_servers,
                 client_id="rolling-bounce",
-                request_timeout_ms=_CONNECT_MS,
-                bootstrap_timeout_ms=_CONNECT_MS,
+                request_timeout_ms=limit_ms,
+                bootstrap_timeout_ms=limit_ms,
                 kafka_client=kafka_client,
             )
     except (KafkaError, ValueError) as error:

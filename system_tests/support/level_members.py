@@ -173,7 +173,7 @@ def finalize(servers: Sequence[str], level: int, kind: UpdateKind = UpdateKind.U
     Raises:
         RuntimeError: the cluster refused.
     """
-    with open_admin(Target(servers=tuple(servers))) as admin:
+    with open_admin(Target(servers=tuple(servers), timeout_ms=120_000)) as admin:
         (answer,) = update_features(
             admin, [FeatureUpdate(feature=FEATURE, level=level, kind=kind)], dry_run=False
         )

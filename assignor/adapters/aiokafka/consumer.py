@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import ConsumerStoppedError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.dropped import release_if_dropped
@@ -91,6 +92,7 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
         finally:
             self._started += filter(None, [self._coordinator, self._fetcher])
         name_unreadable_records(self)
+        commit_existing_topics(self)
         # A consumer that is made with topics waits for each of them, and only a leader, which has
         # started, creates repartition topics.
         self.subscribe(self._source_topics)
@@ -210,7 +212,7 @@ def streams_consumer(
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
             partition_assignment_strategy=[assignor],
-            **{**_DEFAULTS, **settings},
+            **_DEFAULTS | settings,
         )
     except BaseException:
         assignor.close()

@@ -12,23 +12,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aiokafka.errors import ConsumerStoppedError, KafkaError, UnknownTopicOrPartitionError
+from aiokafka.errors import ConsumerStoppedError, KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
 from assignor.config import refused
 from assignor.embedding import MemberStopped
-from assignor.embedding.loops import (
-    CLOSED,
-    DeletedTopics,
-    PollLoop,
-    Reaction,
-    Step,
-    log_late_commit,
-    passed_over,
-)
+from assignor.embedding.loops import CLOSED, PollLoop, Step, log_late_commit, passed_over
 from assignor.errors import ConfigError
 
 POLL_MS = 1000
@@ -69,54 +62,47 @@ async def polled(
     _check_arguments(consumer, timeout_ms, stop)
     name_unreadable_records(consumer)
     ended = stop or asyncio.Event()
-    loop = _loop_of(consumer)
+    loop = PollLoop(
+        max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
+        max_poll_records=getattr(consumer, "_max_poll_records", None),
+        client_errors=(KafkaError,),
+    )
     while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
         before = _positions(consumer)
         size = {} if loop.max_records is None else {"max_records": loop.max_records}
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
             check_member(consumer, assignor.failed)
-        except BaseException as error:  # noqa: BLE001 raised again, unless the table says to wait
-            _seek_back(consumer, before)
-            reaction = loop.failed(
-                Step.POLL,
-                error,
-                is_ended=ended.is_set(),
-                is_closed=isinstance(error, ConsumerStoppedError),
-                fenced_after_s=_patience_s(consumer, error),
-            )
-            if reaction.ends:
+        except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
+            for partition, at in passed_over(before, _positions(consumer)).items():
+                consumer.seek(partition, at)
+            if await _ends_after(error, consumer, loop, ended):
                 return
-            if reaction.leaves:
-                consumer.unsubscribe()
-            await _raise_or_wait(reaction, error, ended)
             continue
         loop.delivered(sum(map(len, batch.values())))
         yield batch
 
 
-def _loop_of(consumer: Any) -> PollLoop:
-    return PollLoop(
-        max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
-        max_poll_records=getattr(consumer, "_max_poll_records", None),
-        client_errors=(KafkaError,),
+async def _ends_after(
+    error: BaseException, consumer: Any, loop: PollLoop, ended: asyncio.Event
+) -> bool:
+    """Leave, raise or wait, as is decided; return whether the loop ends."""
+    reaction = loop.failed(
+        Step.POLL,
+        error,
+        is_ended=ended.is_set(),
+        is_closed=isinstance(error, ConsumerStoppedError),
+        fenced_after_s=_patience_s(consumer, error),
     )
-
-
-def _seek_back(consumer: Any, before: Mapping[Any, int]) -> None:
-    """Set partitions back whose records a poll has taken and not returned."""
-    for partition, at in passed_over(before, _positions(consumer)).items():
-        consumer.seek(partition, at)
-
-
-async def _raise_or_wait(reaction: Reaction, error: BaseException, ended: asyncio.Event) -> None:
-    """Raise what a poll that failed raises, or wait before the next one."""
+    if reaction.leaves:
+        consumer.unsubscribe()
     if reaction.raised is error:
         raise error
     if reaction.raised is not None:
         raise reaction.raised from error
     with suppress(TimeoutError):
         await asyncio.wait_for(ended.wait(), reaction.wait_s)
+    return reaction.ends
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
@@ -149,42 +135,6 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
         log_late_commit(error)
         return False
     return True
-
-
-def commit_existing_topics(consumer: Any) -> None:
-    """Have a commit succeed without the offsets of partitions that do not exist (KAFKA-10355).
-
-    aiokafka sends a commit again for ever while one partition is unknown. Here the metadata are
-    asked for after such an answer; what they do not have either is left out.
-    """
-    coordinator = getattr(consumer, "_coordinator", None)
-    if coordinator is None or hasattr(coordinator, "_commit_all"):
-        return
-    commit = coordinator._commit_all = coordinator._do_commit_offsets  # noqa: SLF001 no hook for it
-    client = consumer._client  # noqa: SLF001 as above; the consumer itself may be dropped
-    gone: set[Any] = set()
-    deleted = DeletedTopics()
-
-    def is_unknown(partition: Any) -> bool:
-        return partition.partition not in (
-            client.cluster.partitions_for_topic(partition.topic) or ()
-        )
-
-    async def commit_existing(assignment: Any, offsets: Mapping[Any, Any]) -> None:
-        gone.intersection_update(filter(is_unknown, tuple(gone)))
-        try:
-            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
-        except UnknownTopicOrPartitionError:
-            await client.force_metadata_update()
-            found = set(filter(is_unknown, offsets)) - gone
-            if not found:
-                raise
-            gone.update(found)
-            for partition in sorted(found):
-                deleted.log(partition.topic)
-            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
-
-    coordinator._do_commit_offsets = commit_existing  # noqa: SLF001 as above
 
 
 def _positions(consumer: Any) -> Mapping[Any, int]:

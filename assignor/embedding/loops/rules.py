@@ -50,8 +50,8 @@ class Then(Enum):
     END = "ends"
     RAISE = "raises the error"
     STOP = "leaves the group and raises `MemberStopped`"
-    RETRY = "waits, longer each time, and goes on"
-    LATER = "goes on; nothing is committed"
+    RETRY = "waits 0.1 s to 10 s, longer each time, and continues"
+    LATER = "continues; `commit_next` returns False"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,15 +141,14 @@ LOOP_RULES: Final = (
         steps=(Step.NEXT,),
         holds=lambda f: f.is_shutdown,
         then=Then.END,
-        effect="As above.",
+        effect="As above. Members of the whole group end.",
     ),
     LoopRule(
-        name="nothing of that",
+        name="otherwise",
         steps=(Step.NEXT,),
         holds=lambda f: f.step is Step.NEXT,
         then=Then.POLL,
-        effect="Records are delivered. A batch has no more records than half of the time between "
-        "two polls suffices for, by the measured time of a record.",
+        effect="Records are delivered.",
     ),
     LoopRule(
         name="an interrupt, such as Ctrl-C",
@@ -178,7 +177,7 @@ LOOP_RULES: Final = (
         steps=(Step.POLL, Step.PROCESS, Step.COMMIT),
         holds=lambda f: f.is_closed,
         then=Then.STOP,
-        effect="Nothing is committed.",
+        effect="It has left by that. Nothing is committed.",
         stops=lambda f: MemberStopped(CLOSED),  # noqa: ARG005 each row has the same form
     ),
     LoopRule(
@@ -237,14 +236,15 @@ LOOP_RULES: Final = (
         steps=(Step.POLL, Step.PROCESS),
         holds=lambda f: f.may_pass,
         then=Then.RETRY,
-        effect="Records that are not processed are kept. There is no limit.",
+        effect="There is no limit. Records that are not processed are kept, and tried again once a "
+        "second or more often.",
     ),
     LoopRule(
         name="another error of the client",
         steps=(Step.POLL,),
         holds=lambda f: f.is_clients and f.failing_s <= f.patience_s,
         then=Then.RETRY,
-        effect="As above, as long as `max_poll_interval_ms`.",
+        effect="Until every poll has failed for `max_poll_interval_ms`.",
     ),
     LoopRule(
         name="the same for longer",

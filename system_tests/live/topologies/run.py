@@ -84,7 +84,7 @@ class _Producer(threading.Thread):
         if not self._stopping.is_set():
             self._stopping.set()
             self.join()
-            self._producer.flush(30)
+            self._producer.flush(120)
             self._producer.close()
         return self.written
 
@@ -194,7 +194,7 @@ class _Group:
         command = [sys.executable, "-m", "assignor.entry", "features"]
         command += ["downgrade-topology", "--bootstrap-server", self._servers, "--group", APP]
         command += ["--topology", f"system_tests.live.topologies.programs:OLD_{kind.name}"]
-        command += ["--yes", "--wait", f"{_WAIT_S:.0f}", "--format", "json"]
+        command += ["--yes", "--wait", f"{_WAIT_S:.0f}", "--timeout", "120", "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise EnvironmentFailureError(f"the memory was not lowered: {done.stderr.strip()}")

@@ -59,6 +59,7 @@ def test_a_member_that_stays_away_longer_loses_its_tasks_and_gets_some_again(cli
             client=client,
             screen=SilentScreen(sys.stderr, ("a", "b")),
             rng=Random(1),  # noqa: S311 repeatable, not secret
+            stop_s=240,
         )
         try:
             for name in ("a", "b"):

@@ -46,7 +46,7 @@ def test_the_model_names_given_up_tasks_as_a_real_member_does(
 
 def members_of(group):
     """The number of members that the coordinator knows."""
-    with open_admin(Target(servers=(group.bootstrap_servers,))) as admin:
+    with open_admin(Target(servers=(group.bootstrap_servers,), timeout_ms=120_000)) as admin:
         return len(ask_for_group(admin, group.application_id).members)
 
 
