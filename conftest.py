@@ -153,10 +153,14 @@ def left_to_the_night(items):
     """Return the tests that this run leaves to `make nightly`.
 
     Raises:
-        ValueError: a mark gives no reason, or all of a test that proves a row would be left out.
+        ValueError: a mark gives no reason, all of a test that proves a row would be left out, or a
+            fixture has the name of a lane.
     """
     left_out = set()
     for item in items:
+        for lane in ("clock", "alone"):
+            if len(item._fixtureinfo.name2fixturedefs.get(lane, ())) > 1:
+                raise ValueError(f"{item.nodeid}: its fixture {lane} hides that of tests/lanes.py")
         callspec = getattr(item, "callspec", None)
         for mark in item.iter_markers("nightly"):
             if nightly.is_left(mark, getattr(callspec, "id", None)):

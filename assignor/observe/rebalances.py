@@ -216,7 +216,7 @@ class RebalanceWatch:
             which = f"no member has a task of {_listed(taken.waiting)}"
             if taken.stopped:
                 return Outcome.STOPPED, f"{which}: {'; '.join(taken.stopped)}"
-            return Outcome.WAITING, f"{which}: topics are missing, or are not known yet"
+            return Outcome.WAITING, f"{which}: topics are missing or unknown"
         return Outcome.SETTLED, ""
 
     def _tell(self, call: Callable[[RebalanceHook], None]) -> None:

@@ -148,9 +148,11 @@ class PollLoop:
         fenced_after_s: float = float("inf"),
     ) -> Reaction:
         """Return what to do after an error; the arguments are those of `LoopFacts`."""
-        now_s = self.now()
-        if step is Step.POLL and self._failing_since_s is None:
-            self._failing_since_s = now_s
+        since_s = now_s = self.now()
+        if step is Step.POLL:
+            if self._failing_since_s is None:
+                self._failing_since_s = now_s
+            since_s = self._failing_since_s
         facts = LoopFacts(
             step=step,
             error=error,
@@ -158,7 +160,7 @@ class PollLoop:
             is_closed=is_closed,
             is_handlers=is_handlers,
             is_clients=isinstance(error, self._client_errors),
-            failing_s=now_s - (self._failing_since_s or now_s),
+            failing_s=now_s - since_s,
             patience_s=self._interval_s,
             fenced_after_s=fenced_after_s,
         )

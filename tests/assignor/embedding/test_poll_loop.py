@@ -92,25 +92,25 @@ def test_each_row_is_the_row_of_an_event():
 
 
 @pytest.fixture
-def clock():
-    return SimpleNamespace(now_s=100.0)
+def virtual():
+    return SimpleNamespace(now_s=0.0)
 
 
 @pytest.fixture
-def loop(clock):
-    return made(clock)
+def loop(virtual):
+    return made(virtual)
 
 
-def made(clock, **more):
+def made(virtual, **more):
     given = {"max_poll_interval_ms": 4000, "max_poll_records": 500, "client_errors": KAFKA}
-    return PollLoop(**given | more, now=lambda: clock.now_s)
+    return PollLoop(**given | more, now=lambda: virtual.now_s)
 
 
-def poll(loop, clock, records, took_s):
+def poll(loop, virtual, records, took_s):
     """A poll that returns so many records, which take so long; return the size of the next one."""
     assert loop.polls(is_ended=False, is_shutdown=False)
     loop.delivered(records)
-    clock.now_s += took_s
+    virtual.now_s += took_s
     assert loop.polls(is_ended=False, is_shutdown=False)
     return loop.max_records
 
@@ -148,12 +148,12 @@ def test_an_error_of_a_closed_consumer_ends_the_loop_quietly_if_that_was_asked_f
     assert str(loop.failed(Step.POLL, RuntimeError(), is_closed=True).raised) == CLOSED
 
 
-def test_errors_of_which_nothing_is_known_are_retried_for_one_poll_interval(loop, clock):
+def test_errors_of_which_nothing_is_known_are_retried_for_one_poll_interval(loop, virtual):
     waits = []
     reaction = loop.failed(Step.POLL, kp_errors.UnknownError())
     while reaction.raised is None:
         waits.append(reaction.wait_s)
-        clock.now_s += reaction.wait_s
+        virtual.now_s += reaction.wait_s
         reaction = loop.failed(Step.POLL, kp_errors.UnknownError("disk"))
     assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2]
     assert reaction.leaves
@@ -161,17 +161,17 @@ def test_errors_of_which_nothing_is_known_are_retried_for_one_poll_interval(loop
     assert "disk" in str(reaction.raised)
 
 
-def test_a_poll_that_succeeds_begins_the_patience_anew(loop, clock):
+def test_a_poll_that_succeeds_begins_the_patience_anew(loop, virtual):
     for _ in range(10):
         assert loop.failed(Step.POLL, kp_errors.UnknownError()).wait_s == 0.1
-        clock.now_s += 3.0
+        virtual.now_s += 3.0
         loop.delivered()
 
 
-def test_a_cluster_that_is_gone_is_waited_for_without_a_limit(loop, clock):
+def test_a_cluster_that_is_gone_is_waited_for_without_a_limit(loop, virtual):
     for _ in range(100):
         assert loop.failed(Step.POLL, OSError("gone")).wait_s <= 10.0
-        clock.now_s += 60.0
+        virtual.now_s += 60.0
 
 
 def test_records_that_are_kept_are_tried_again_at_least_once_a_second(loop):
@@ -180,42 +180,42 @@ def test_records_that_are_kept_are_tried_again_at_least_once_a_second(loop):
     assert set(waits[4:]) == {1.0}
 
 
-def test_the_first_record_is_measured_before_there_is_a_whole_batch(loop, clock):
+def test_the_first_record_is_measured_before_there_is_a_whole_batch(loop, virtual):
     assert loop.max_records == 1
-    assert poll(loop, clock, 0, 1.0) == 1
-    assert poll(loop, clock, 1, 0.001) is None
+    assert poll(loop, virtual, 0, 1.0) == 1
+    assert poll(loop, virtual, 1, 0.001) is None
 
 
-def test_batches_are_as_large_as_half_of_the_interval_suffices_for(loop, clock):
-    assert poll(loop, clock, 1, 0.5) == 4
-    assert poll(loop, clock, 4, 2.0) == 4
+def test_batches_are_as_large_as_half_of_the_interval_suffices_for(loop, virtual):
+    assert poll(loop, virtual, 1, 0.5) == 4
+    assert poll(loop, virtual, 4, 2.0) == 4
     # Faster records count little by little.
-    assert poll(loop, clock, 4, 0.004) == 5
-    sizes = [poll(loop, clock, 5, 0.005) for _ in range(40)]
+    assert poll(loop, virtual, 4, 0.004) == 5
+    sizes = [poll(loop, virtual, 5, 0.005) for _ in range(40)]
     assert sizes == sorted(sizes, key=lambda size: size or 1000)
     assert sizes[-1] is None
-    assert poll(loop, clock, 500, 10_000.0) == 1
+    assert poll(loop, virtual, 500, 10_000.0) == 1
 
 
-def test_a_consumer_without_a_limit_gets_one_after_a_batch_that_was_too_long(clock):
-    loop = made(clock, max_poll_records=None)
+def test_a_consumer_without_a_limit_gets_one_after_a_batch_that_was_too_long(virtual):
+    loop = made(virtual, max_poll_records=None)
     assert loop.max_records is None
-    assert poll(loop, clock, 1_000_000, 1.0) is None
-    assert poll(loop, clock, 1000, 100.0) == 20
+    assert poll(loop, virtual, 1_000_000, 1.0) is None
+    assert poll(loop, virtual, 1000, 100.0) == 20
 
 
-def test_a_single_record_that_takes_too_long_is_named_with_what_to_do(loop, clock, caplog):
-    poll(loop, clock, 1, 5.0)
+def test_a_single_record_that_takes_too_long_is_named_with_what_to_do(loop, virtual, caplog):
+    poll(loop, virtual, 1, 5.0)
     [line] = caplog.messages
     assert line.startswith("5.0 s passed between two polls, above max_poll_interval_ms=4000: ")
     assert line.endswith("a single record took so long, so raise the limit")
 
 
-def test_a_call_of_the_handler_that_takes_too_long_names_its_record(loop, clock, caplog):
+def test_a_call_of_the_handler_that_takes_too_long_names_its_record(loop, virtual, caplog):
     record = SimpleNamespace(topic="in", partition=3, offset=9)
     message = SimpleNamespace(topic=lambda: "in", partition=lambda: 3, offset=lambda: 10)
     for each, took_s in ((record, 4.0), (record, 5.0), (message, 9.0), (message, 10.0)):
-        begin_s, clock.now_s = clock.now_s, clock.now_s + took_s
+        begin_s, virtual.now_s = virtual.now_s, virtual.now_s + took_s
         loop.handled(each, begin_s)
     first, second = caplog.messages
     assert first.startswith("in [3]: the function that processes records took 5.0 s for the record")
@@ -224,12 +224,12 @@ def test_a_call_of_the_handler_that_takes_too_long_names_its_record(loop, clock,
 
 
 @pytest.mark.parametrize(("session_ms", "slice_s"), [(None, 2.0), (3000, 1.5), (45_000, 2.0)])
-def test_a_slice_ends_at_half_of_the_shorter_limit(clock, session_ms, slice_s):
-    loop = made(clock, session_timeout_ms=session_ms)
+def test_a_slice_ends_at_half_of_the_shorter_limit(virtual, session_ms, slice_s):
+    loop = made(virtual, session_timeout_ms=session_ms)
     loop.delivered()
-    clock.now_s += slice_s - 0.01
+    virtual.now_s += slice_s - 0.01
     assert not loop.is_slice_over()
-    clock.now_s += 0.02
+    virtual.now_s += 0.02
     assert loop.is_slice_over()
     loop.delivered()
     assert not loop.is_slice_over()

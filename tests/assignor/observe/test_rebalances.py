@@ -155,7 +155,7 @@ def test_what_was_lost_with_the_membership_is_gained_anew():
         (
             [took(A, waiting=(1, 2))],
             Outcome.WAITING,
-            "no member has a task of subtopologies 1, 2: topics are missing, or are not known yet",
+            "no member has a task of subtopologies 1, 2: topics are missing or unknown",
         ),
         (
             [took(waiting=(0,), stopped=("reset x", "create y"))],

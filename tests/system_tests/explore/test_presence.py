@@ -29,7 +29,7 @@ def explored(*findings, stopped=None):
 
 
 @pytest.fixture
-def alone(monkeypatch):
+def searches(monkeypatch):
     """Result of the search of each release alone, and the searches that were requested."""
     seen, asked = {}, []
 
@@ -43,8 +43,8 @@ def alone(monkeypatch):
     return seen, asked
 
 
-def test_a_finding_of_the_new_release_is_bad_even_if_the_old_one_has_it_too(alone):
-    seen, asked = alone
+def test_a_finding_of_the_new_release_is_bad_even_if_the_old_one_has_it_too(searches):
+    seen, asked = searches
     seen["3.1.2"] = seen["3.9.2"] = explored(found(), stopped="every wanted finding is found")
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_bad, placed.is_certain) == (Presence.NEW, True, True)
@@ -53,8 +53,8 @@ def test_a_finding_of_the_new_release_is_bad_even_if_the_old_one_has_it_too(alon
     ]
 
 
-def test_a_finding_of_the_old_release_only_is_no_reason_against_the_upgrade(alone):
-    seen, _ = alone
+def test_a_finding_of_the_old_release_only_is_no_reason_against_the_upgrade(searches):
+    seen, _ = searches
     seen.update({"3.9.2": explored(), "3.1.2": explored(found())})
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_bad, placed.is_certain) == (Presence.OLD, False, True)
@@ -66,15 +66,15 @@ def test_a_finding_of_the_old_release_only_is_no_reason_against_the_upgrade(alon
 
 
 @pytest.mark.parametrize("other", [found(issue=None), found(rule="nobody dies")])
-def test_a_finding_of_neither_release_alone_was_introduced_by_the_upgrade(alone, other):
-    seen, _ = alone
+def test_a_finding_of_neither_release_alone_was_introduced_by_the_upgrade(searches, other):
+    seen, _ = searches
     seen.update({"3.9.2": explored(), "3.1.2": explored(other)})
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_bad) == (Presence.UPGRADE, True)
 
 
-def test_an_incomplete_search_of_one_release_makes_the_presence_uncertain(alone):
-    seen, _ = alone
+def test_an_incomplete_search_of_one_release_makes_the_presence_uncertain(searches):
+    seen, _ = searches
     seen.update({"3.9.2": explored(stopped="time limit"), "3.1.2": explored(found())})
     (placed,) = place(PLAN, BOUNDS, [found()])
     assert (placed.presence, placed.is_certain) == (Presence.OLD, False)
@@ -82,8 +82,8 @@ def test_an_incomplete_search_of_one_release_makes_the_presence_uncertain(alone)
     assert lines[1].endswith("3.9.2 alone does not (search incomplete)")
 
 
-def test_the_worst_finding_is_first(alone):
-    seen, _ = alone
+def test_the_worst_finding_is_first(searches):
+    seen, _ = searches
     old, new, upgrade = found(), found("nobody dies", None), found("one owner", None)
     seen.update({"3.9.2": explored(new), "3.1.2": explored(old)})
     placed = place(PLAN, BOUNDS, [old, upgrade, new])
@@ -104,6 +104,6 @@ def test_a_finding_of_the_new_release_among_three_is_not_introduced_among_two(
     assert (placed.found.issue, placed.presence) == ("KAFKA-14382", Presence.NEW)
 
 
-def test_nothing_found_needs_no_more_searches(alone):
+def test_nothing_found_needs_no_more_searches(searches):
     assert place(PLAN, BOUNDS, []) == ()
-    assert alone[1] == []
+    assert searches[1] == []

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from assignor import TasksListener
 from assignor.adapters import aiokafka, kafka_python
 from assignor.adapters.membership.lasting import LastingWarnings
 from system_tests.broker import BrokerConfig, running_broker
@@ -30,11 +31,19 @@ def records(caplog, monkeypatch):
     return lambda: records_of(caplog)
 
 
+class Listener(TasksListener):
+    """Says how far its copies are, as a member with standbys should: there are none."""
+
+    def task_offsets(self):
+        return {}
+
+
 def settings(servers):
     return {
         "group_id": "app",
         "bootstrap_servers": servers,
         "num_standby_replicas": 1,
+        "listener": Listener(),
         "heartbeat_interval_ms": 100,
     }
 
