@@ -16,7 +16,6 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from assignor.adapters.rebootstrap.aiokafka import supervise
 from system_tests.real import RealBroker, broker_release
 from tests.assignor.adapters.rebootstrap.clusters import (
-    LIMIT_S,
     PARTITIONS,
     SESSION_MS,
     TOPIC,
@@ -93,7 +92,6 @@ def _play(broker, address):
         until(
             lambda: all(first <= member.seen for member in all_members),
             "all_members reads",
-            2 * LIMIT_S,
         )
         until(lambda: calm(supervised), "no member joins any more")
         known = supervised.identity, aio.member_id
@@ -102,8 +100,8 @@ def _play(broker, address):
         address.target = broker.port
         second = _written(servers, "after")
 
-        until(lambda: second <= supervised.seen, "kafka-python reads on", 2 * LIMIT_S)
-        until(lambda: second <= aio.seen, "aiokafka reads on", 2 * LIMIT_S)
+        until(lambda: second <= supervised.seen, "kafka-python reads on")
+        until(lambda: second <= aio.seen, "aiokafka reads on")
         assert supervised.supervisor.rebootstraps
         assert aio.supervisor.rebootstraps
         assert supervised.problems == []
