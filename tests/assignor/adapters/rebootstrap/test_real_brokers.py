@@ -16,6 +16,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from assignor.adapters.rebootstrap.aiokafka import supervise
 from system_tests.real import RealBroker, broker_release
 from tests.assignor.adapters.rebootstrap.clusters import (
+    LIMIT_S,
     PARTITIONS,
     SESSION_MS,
     TOPIC,
