@@ -83,7 +83,7 @@ $(DEMO): pyproject.toml constraints.txt requirements.lock
 	touch $(DEMO)
 
 demo: $(if $(wildcard $(READY)),$(READY),$(DEMO))
-	$(BIN)/python -m system_tests.cli.main live --from 3.1 --to native --members 3 --seed 7
+	$(BIN)/python -m system_tests.entry live --from 3.1 --to native --members 3 --seed 7
 
 lint: $(READY)
 	$(BIN)/ruff check .

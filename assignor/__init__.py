@@ -3,210 +3,37 @@
 This package exports everything that an application imports, except the adapters for Kafka clients:
 `assignor.adapters.kafka_python`, `assignor.adapters.aiokafka`, `assignor.adapters.confluent`. It
 imports none of the clients. Only `adapters`, `cli`, `embedding`, `levels`, `stores` and `observe`
-do I/O.
+do I/O, and `workers` starts processes.
+
+Its names are loaded when the first of them is used, so that a program can handle Ctrl-C before it
+loads anything that takes time.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from assignor.config import AssignmentConfig, config_from_mapping
-from assignor.embedding import (
-    BYTES,
-    JSON,
-    TEXT,
-    ClusterUnavailable,
-    DictStore,
-    InternalTopicSettings,
-    KeyHosts,
-    MemberStopped,
-    Partitioner,
-    ProcessDirectory,
-    RunningTasks,
-    SqliteStore,
-    StateDirectoryLocked,
-    TaskState,
-    TaskStores,
-    partition_for_key,
-)
-from assignor.errors import (
-    ConfigError,
-    CopartitionMismatch,
-    LeaderRefused,
-    MemberRefused,
-    MissingSourceTopic,
-    PartitionCountUnknown,
-    TaskAssignmentError,
-    TopologyError,
-)
-from assignor.levels import LevelSource
-from assignor.observe import (
-    LoggingHook,
-    Observation,
-    Observer,
-    Outcome,
-    RebalanceEnd,
-    RebalanceHook,
-    RebalanceStart,
-)
-from assignor.placement import (
-    LAG_RUNNING,
-    LAG_UNKNOWN,
-    NOBODY,
-    AssignmentError,
-    ClientInput,
-    ClientTasks,
-    GroupState,
-    InvalidAssignment,
-    Strategy,
-    TaskAssignment,
-    assignment_from,
-    by_client,
-    by_task,
-    client_inputs,
-    default_standbys,
-    fallback_prior,
-    find_strategy,
-    group_state,
-    high_availability,
-    identity,
-    named_strategy,
-    nearest_caught_up_client,
-    quotas,
-    run_strategy,
-    sticky,
-    thread_bands,
-    validate,
-)
-from assignor.placement.racks import (
-    optimize_rack_aware_active_tasks,
-    optimize_rack_aware_standby_tasks,
-    traffic_of,
-)
-from assignor.rebalance import (
-    GroupAnswer,
-    GroupMember,
-    LeaderKnowledge,
-    LeaderSettings,
-    MemberIdentity,
-    PartitionsByTask,
-    Routing,
-    StreamsMember,
-    TasksHeld,
-    TasksListener,
-    assign_group,
-)
-from assignor.stores import OffloadedPlans, PlanStore, StoreError
-from assignor.topology import (
-    RepartitionTopic,
-    Subtopology,
-    TaskPlan,
-    Topology,
-    plan_tasks,
-)
-from encoding import HostInfo, RebalanceError, TaskId, TopicPartition
-from probing import ReleaseError
+if TYPE_CHECKING:
+    from assignor.problems import read_problem as read_problem
+    from assignor.public import *  # noqa: F403 one list of names, in that module
+    from assignor.public import __all__ as __all__
 
-if TYPE_CHECKING:  # loaded when first used
-    from assignor.problems import read_problem
-
-__all__ = [
-    "BYTES",
-    "JSON",
-    "LAG_RUNNING",
-    "LAG_UNKNOWN",
-    "NOBODY",
-    "TEXT",
-    "AssignmentConfig",
-    "AssignmentError",
-    "ClientInput",
-    "ClientTasks",
-    "ClusterUnavailable",
-    "ConfigError",
-    "CopartitionMismatch",
-    "DictStore",
-    "GroupAnswer",
-    "GroupMember",
-    "GroupState",
-    "HostInfo",
-    "InternalTopicSettings",
-    "InvalidAssignment",
-    "KeyHosts",
-    "LeaderKnowledge",
-    "LeaderRefused",
-    "LeaderSettings",
-    "LevelSource",
-    "LoggingHook",
-    "MemberIdentity",
-    "MemberRefused",
-    "MemberStopped",
-    "MissingSourceTopic",
-    "Observation",
-    "Observer",
-    "OffloadedPlans",
-    "Outcome",
-    "PartitionCountUnknown",
-    "Partitioner",
-    "PartitionsByTask",
-    "PlanStore",
-    "ProcessDirectory",
-    "RebalanceEnd",
-    "RebalanceError",
-    "RebalanceHook",
-    "RebalanceStart",
-    "ReleaseError",
-    "RepartitionTopic",
-    "Routing",
-    "RunningTasks",
-    "SqliteStore",
-    "StateDirectoryLocked",
-    "StoreError",
-    "Strategy",
-    "StreamsMember",
-    "Subtopology",
-    "TaskAssignment",
-    "TaskAssignmentError",
-    "TaskId",
-    "TaskPlan",
-    "TaskState",
-    "TaskStores",
-    "TasksHeld",
-    "TasksListener",
-    "TopicPartition",
-    "Topology",
-    "TopologyError",
-    "assign_group",
-    "assignment_from",
-    "by_client",
-    "by_task",
-    "client_inputs",
-    "config_from_mapping",
-    "default_standbys",
-    "fallback_prior",
-    "find_strategy",
-    "group_state",
-    "high_availability",
-    "identity",
-    "named_strategy",
-    "nearest_caught_up_client",
-    "optimize_rack_aware_active_tasks",
-    "optimize_rack_aware_standby_tasks",
-    "partition_for_key",
-    "plan_tasks",
-    "quotas",
-    "read_problem",
-    "run_strategy",
-    "sticky",
-    "thread_bands",
-    "traffic_of",
-    "validate",
-]
-
-# Modules that no member needs: exported names are looked up there when they are first used.
+# Of modules that no member needs.
 _LATE = {"read_problem": "assignor.problems"}
 
+if not TYPE_CHECKING:  # otherwise a type checker accepts every name
 
-def __getattr__(name: str) -> Any:
-    """Load what `_LATE` names (PEP 562)."""
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATE[name]), name)
+    def __getattr__(name: str) -> object:
+        """Load a public name, and with the first one all others."""
+        if name in _LATE:
+            return getattr(importlib.import_module(_LATE[name]), name)
+        public = importlib.import_module("assignor.public")
+        if name == "__all__":
+            return [*public.__all__, *_LATE]
+        if name not in public.__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(public, name)
+        return found
+
+    def __dir__() -> list[str]:
+        """Return all names, also those that are not loaded."""
+        return sorted({*globals(), *__getattr__("__all__")})

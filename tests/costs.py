@@ -1,5 +1,6 @@
-"""CPU cost of a call, in units that depend on the speed of the machine."""
+"""CPU cost of a call, in units that depend on the speed of the machine; waits, in ticks."""
 
+import threading
 import time
 
 # One unit is this many rounds of a loop, about 20 ms of an idle core.
@@ -23,3 +24,32 @@ def cost_of(work, *, limit):
         work()
         costs.append(units(time.process_time() - began))
     return min(costs)
+
+
+class Ticks:
+    """Counts the seconds of a `with` block as far as this process gets to run.
+
+    A thread sleeps for a tick again and again. On a busy machine each sleep takes longer and counts
+    as one tick, so what waits for a timeout takes as many ticks there as on an idle one.
+    """
+
+    TICK_S = 0.05
+
+    def __init__(self):
+        self._ticks, self._ended = 0, threading.Event()
+        self._thread = threading.Thread(target=self._count, name="ticks", daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ended.set()
+        self._thread.join()
+
+    def seconds(self):
+        return self._ticks * self.TICK_S
+
+    def _count(self):
+        while not self._ended.wait(self.TICK_S):
+            self._ticks += 1

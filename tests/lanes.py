@@ -10,6 +10,7 @@ A test that does such things without the fixture fails, so a fixture cannot be f
 """
 
 import functools
+import signal
 import sys
 import threading
 import time
@@ -54,15 +55,16 @@ class _Guard:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item):
         self.seen.clear()
-        self.is_watching = "clock" not in item.fixturenames
+        is_real = item.get_closest_marker("real") is not None  # always run by themselves
+        self.is_watching = not is_real and "clock" not in item.fixturenames
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item, nextitem):
+        self.is_watching = False  # fixtures of other tests may end here, those of the session
         try:
             return (yield)
         finally:
-            self.is_watching = False
             if self.seen:
                 uses = ", ".join(f"{event} ({place})" for event, place in self.seen.items())
                 pytest.fail(
@@ -99,6 +101,9 @@ def pytest_configure(config):
     if config.pluginmanager.has_plugin("guard of the lanes"):
         return
     config.pluginmanager.register(_GUARD, "guard of the lanes")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in a job that a script starts in the background; processes of tests would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.addaudithook(lambda event, _: _GUARD.see(event) if event in _EVENTS else None)
     threading.Thread.start = _watched("threading.Thread.start", threading.Thread.start)
     time.sleep = _watched("time.sleep", time.sleep)

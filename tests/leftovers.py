@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 # What fixtures of the whole session keep: the embedded broker, the fork server, Spark's gateway.
 SESSION_THREADS = frozenset({"embedded-broker", "fork-server"})
 SESSION_MODULES = ("py4j", "pyspark", "socketserver")
@@ -42,17 +42,10 @@ def children() -> dict[int, str]:
     return found
 
 
-def left_behind(
-    threads: Collection[threading.Thread], processes: Collection[int], *, wait_s: float = WAIT_S
-) -> list[str]:
-    """Return what began since and does not end within `wait_s`.
-
-    Args:
-        threads, processes: those from before.
-        wait_s: how long to wait for the others.
-    """
+def left_behind(threads: Collection[threading.Thread], processes: Collection[int]) -> list[str]:
+    """Return what began since these threads and processes, and does not end within `WAIT_S`."""
     before = {id(thread) for thread in threads}
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + WAIT_S
     while names := sorted(
         [
             *(

@@ -1,15 +1,13 @@
-"""Arguments of poll loops, of all clients."""
+"""Arguments of poll loops, and what they check, of all clients."""
 
 import threading
 from collections.abc import Mapping
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any
 
 from assignor.config import is_deferred, refused
-
-CLOSED: Final = "this consumer is closed; make another to go on"
-"""Why a consumer that is closed is not polled, and commits nothing."""
+from assignor.embedding import LEFT_GROUP, MemberStopped
 
 
 def stop_event(stop: threading.Event | None) -> threading.Event:
@@ -36,6 +34,23 @@ def check_timeout(name: str, value: Any) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not isfinite(value) or value < 0:
         raise refused(name, value, "a number, 0 or more")
+
+
+def check_member(consumer: Any, failed: str | None) -> None:
+    """Check that a member is one: it was not refused, and no earlier loop has left the group.
+
+    Args:
+        consumer: of `streams_consumer`, or the application's own.
+        failed: what its assignor says.
+
+    Raises:
+        MemberStopped: the member takes no further part in the group.
+    """
+    if failed is not None:
+        raise MemberStopped(f"{LEFT_GROUP}: {failed}")
+    if hasattr(consumer, "assignor") and not consumer.subscription():
+        why = "an earlier loop has ended with the cause; close this consumer, and make another"
+        raise MemberStopped(f"{LEFT_GROUP}: {why}")
 
 
 def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:

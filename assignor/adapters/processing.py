@@ -1,91 +1,168 @@
-"""A batch processed into state stores and committed, and what an error means for the loop."""
+"""Poll loops of clients whose calls block: batches for an application, or processed into stores."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
 
-from assignor.embedding import (
-    ClusterUnavailable,
-    Handler,
-    MemberStopped,
-    PollErrors,
-    TaskState,
-    TaskStores,
-)
-from assignor.logs import line_logger
+from assignor.embedding import ClusterUnavailable, Handler, TaskState, TaskStores
+from assignor.embedding.loops import PollLoop, Step, passed_over
+from encoding import TopicPartition
 
-_log = line_logger(__name__)
-
-# The member has to poll at least once a session.
-_LONGEST_PAUSE_S: Final = 1.0
+Batch = Mapping[Any, Sequence[Any]]
 
 
-class BatchProcessing:
-    """Processes the batches of one poll loop.
+class LoopClient(Protocol):
+    """What a loop does with the consumer of its client; partitions are the client's own."""
 
-    Args:
-        stores: the state of the member's tasks.
-        handle: called with each record and the stores of its task.
-        commit: called with client's partition -> offset to commit.
-        ended: ends a pause when set.
-        leave: called before the member ends with `MemberStopped`.
-        transient: errors of the client after which records are kept and tried again, besides
-            `ClusterUnavailable`, if they do not end the member; not those that `handle` raises.
-    """
+    @property
+    def is_closed(self) -> bool:
+        """Whether the consumer is closed."""
 
-    def __init__(
-        self,
-        stores: TaskStores,
-        handle: Handler,
-        commit: Callable[[Mapping[Any, int]], object],
-        *,
-        ended: threading.Event,
-        leave: Callable[[], object] = lambda: None,
-        transient: tuple[type[Exception], ...] = (),
-    ) -> None:
-        self._stores = stores
-        self._handle = handle
-        self._commit = commit
-        self._ended = ended
-        self._leave = leave
-        self._transient: tuple[type[Exception], ...] = (ClusterUnavailable, *transient)
-        self._errors = PollErrors()
-        self._handler_error: Exception | None = None
+    @property
+    def is_shutdown(self) -> bool:
+        """Whether the whole group was asked to stop."""
 
-    def process(self, batch: Mapping[Any, Sequence[Any]]) -> None:
-        """Process and commit a batch; after an error that may pass, wait a moment.
+    def poll(self, max_records: int | None, *, waits: bool) -> Batch:
+        """Return partition -> records.
+
+        Args:
+            max_records: most records; None: as the consumer is configured.
+            waits: for the time that the loop was given; else not at all.
 
         Raises:
-            MemberStopped: the member cannot go on; it has left.
-            StoreError: a store cannot be used.
-            Exception: of the function that processes records, also one of a client of its own.
+            MemberStopped: the member cannot go on.
+            UnreadableRecord: the next record of a partition cannot be read.
         """
-        try:
-            self._commit(self._stores.process(batch, self._run_handle))
-        except MemberStopped:
-            self._leave()
-            raise
-        except self._transient as error:
-            if error is self._handler_error:
-                raise
-            self._wait(error)
-        else:
-            self._errors.succeeded()
 
-    def _run_handle(self, record: Any, state: TaskState) -> object:
+    def assigned(self) -> Collection[Any]:
+        """Return the partitions that are assigned."""
+
+    def positions(self) -> Mapping[Any, int]:
+        """Return partition -> offset of the record that the next poll returns, where known."""
+
+    def seek(self, offsets: Mapping[Any, int]) -> None:
+        """Read these partitions from other offsets, those that are still assigned."""
+
+    def fetch_except(self, waiting: frozenset[TopicPartition]) -> None:
+        """Fetch nothing of these partitions, and all others."""
+
+    def commit(self, next_offsets: Mapping[Any, int]) -> bool:
+        """Commit offsets; return False if they have to be committed again."""
+
+    def leave(self) -> None:
+        """Leave the group."""
+
+
+class BlockingLoop:
+    """Polls a consumer until the loop has to end, and does what `PollLoop` says after an error.
+
+    Args:
+        client: the consumer.
+        loop: of this consumer alone.
+        ended: ends the loop, and each of its pauses, when set.
+    """
+
+    def __init__(self, client: LoopClient, loop: PollLoop, ended: threading.Event) -> None:
+        self._client = client
+        self._loop = loop
+        self._ended = ended
+        self._waits = True
+        # Of partitions that are kept in a rebalance, in which the commit was refused.
+        self._late: Mapping[Any, int] = {}
+        self._handler_error: Exception | None = None
+
+    def batches(self, *, is_measured: bool = True) -> Iterator[Batch]:
+        """Yield what polls return, empty batches too.
+
+        Args:
+            is_measured: the application processes a batch before it asks for the next one.
+
+        Raises:
+            MemberStopped: the member cannot go on; it has left the group.
+            UnreadableRecord: a record cannot be read.
+        """
+        client, loop = self._client, self._loop
+        while loop.polls(is_ended=self._ended.is_set(), is_shutdown=client.is_shutdown):
+            before = client.positions()
+            try:
+                size = loop.max_records if is_measured else None
+                batch = client.poll(size, waits=self._waits)
+            except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
+                if not client.is_closed:
+                    client.seek(passed_over(before, client.positions()))
+                if self._ends_after(error, Step.POLL):
+                    return
+                continue
+            loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
+            yield batch
+
+    def run(self, stores: TaskStores, handle: Handler) -> None:
+        """Process and commit batches, in slices: the rest of a batch waits for the next poll.
+
+        Raises:
+            MemberStopped, UnreadableRecord: as `batches`.
+            StoreError: a store cannot be used.
+            Exception: of `handle`.
+        """
+        for batch in self.batches(is_measured=False):
+            process = partial(self._process, stores, batch, partial(self._timed, handle))
+            if self._ends(process) or self._ends(partial(self._follow, stores)):
+                return
+
+    def _process(self, stores: TaskStores, batch: Batch, handle: Handler) -> None:
+        """Process and commit a batch, and what earlier calls kept, until it is time to poll."""
+        done = stores.process(batch, handle, is_over=self._is_over)
+        if self._late:
+            kept = self._client.assigned()
+            done = {p: at for p, at in self._late.items() if p in kept} | done
+        self._late = {} if self._client.commit(done) else done
+        self._loop.processed()
+
+    def _follow(self, stores: TaskStores) -> None:
+        """Read again what was dropped, and nothing of tasks that have records or are restored."""
+        self._client.seek(stores.unread())
+        self._client.fetch_except(stores.waiting)
+        self._waits = not stores.has_rest
+
+    def _timed(self, handle: Handler, record: Any, state: TaskState) -> object:
+        """Call the function that processes records, measure it, and keep its error."""
+        begin_s = self._loop.now()
         try:
-            return self._handle(record, state)
+            return handle(record, state)
         except ClusterUnavailable:  # of a changelog or an output
             raise
         except Exception as error:
             self._handler_error = error
             raise
+        finally:
+            self._loop.handled(record, begin_s)
 
-    def _wait(self, error: Exception) -> None:
+    def _is_over(self) -> bool:
+        return self._ended.is_set() or self._loop.is_slice_over()
+
+    def _ends(self, work: Callable[[], object]) -> bool:
+        """Do a part of the processing; return whether the loop ends, as after `_ends_after`."""
         try:
-            pause = self._errors.failed(error)
-        except MemberStopped:
-            self._leave()
-            raise
-        _log.warning("records are kept, and processed later: %s", error)
-        self._ended.wait(min(pause.wait_ms / 1000, _LONGEST_PAUSE_S))
+            work()
+        except Exception as error:  # noqa: BLE001 raised again, unless it may pass
+            return self._ends_after(error, Step.PROCESS)
+        return False
+
+    def _ends_after(self, error: BaseException, step: Step) -> bool:
+        """Leave, raise or wait, as is decided; return whether the loop ends."""
+        reaction = self._loop.failed(
+            step,
+            error,
+            is_ended=self._ended.is_set(),
+            is_closed=self._client.is_closed,
+            is_handlers=error is self._handler_error,
+        )
+        if reaction.leaves:
+            self._client.leave()
+        if reaction.raised is error:
+            raise error
+        if reaction.raised is not None:
+            raise reaction.raised from error
+        self._ended.wait(reaction.wait_s)
+        return reaction.ends

@@ -2,12 +2,16 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any, Final, Self, TypeVar
 from weakref import WeakSet
 
 _Result = TypeVar("_Result")
+# How long a wait for two events looks at only one of them.
+_LOOK_S: Final = 0.1
 
 SECOND_THREAD: Final = (
     "another thread polls this consumer; poll it on one thread, or make a consumer for each thread"
@@ -83,6 +87,30 @@ class OneThread:
     def __exit__(self, *_: object) -> None:
         """Give it back."""
         self.release()
+
+
+class EitherEvent(threading.Event):
+    """An event that is set when it, or one of two others, is set.
+
+    Args:
+        given: of the application; it has `is_set` and `wait`.
+        own: another one.
+    """
+
+    def __init__(self, given: threading.Event, own: threading.Event) -> None:
+        super().__init__()
+        self._parts = given, own
+
+    def is_set(self) -> bool:
+        """Return whether one is set."""
+        return super().is_set() or any(part.is_set() for part in self._parts)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until one is set, or the time is over; return whether one is."""
+        end_s = inf if timeout is None else time.monotonic() + timeout
+        while not self.is_set() and (left_s := end_s - time.monotonic()) > 0:
+            self._parts[-1].wait(min(_LOOK_S, left_s))
+        return self.is_set()
 
 
 class Turns:

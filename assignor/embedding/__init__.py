@@ -10,11 +10,13 @@ from assignor.embedding.errors import (
     LEFT_GROUP,
     ClusterUnavailable,
     ErrorPause,
+    LostPosition,
     MemberStopped,
     PollErrors,
     StateDirectoryLocked,
     StoreNotHeld,
     StoreReadOnly,
+    UnreadableRecord,
     error_text,
     fatal_reason,
 )
@@ -30,7 +32,6 @@ from assignor.embedding.internal_topics import (
     topic_problem,
 )
 from assignor.embedding.leader_facts import InternalTopicStatus, LeaderFacts, knowledge_of
-from assignor.embedding.poll_pace import PollPace
 from assignor.embedding.process_id import (
     ProcessDirectory,
     is_state_directory,
@@ -80,11 +81,11 @@ __all__ = [
     "InternalTopicStatus",
     "KeyHosts",
     "LeaderFacts",
+    "LostPosition",
     "MemberStopped",
     "NewRecord",
     "Partitioner",
     "PollErrors",
-    "PollPace",
     "ProcessDirectory",
     "RunningTasks",
     "Serde",
@@ -96,6 +97,7 @@ __all__ = [
     "StoreReadOnly",
     "TaskState",
     "TaskStores",
+    "UnreadableRecord",
     "check_kinds",
     "error_text",
     "fatal_reason",

@@ -6,16 +6,22 @@ RebalanceError                 encoding: never raised itself
   - ClusterUnavailable         the cluster did not answer, or refused, within the deadline
   - StateDirectoryLocked       another process uses this state directory
   - MemberStopped              this member cannot go on; correct the cause, and restart it
+    - LostPosition             a partition has no offset to begin at, and no reset policy
+  - UnreadableRecord           a record cannot be read: deserializer, codec, checksum
   - StoreNotHeld               a state store whose task is not on this member
   - StoreReadOnly              a write to a state store outside the processing of a record
 ```
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from encoding import RebalanceError
+from encoding import RebalanceError, TopicPartition
+
+LEFT_GROUP: Final = "this member left the group and will not rejoin"
+"""Begins the message of a member that has ended; the cause follows."""
 
 
 class EmbeddingError(RebalanceError):
@@ -43,6 +49,47 @@ class StateDirectoryLocked(EmbeddingError):
 
 class MemberStopped(EmbeddingError):
     """The member cannot continue, and a retry would fail; the message says what to do."""
+
+
+class LostPosition(MemberStopped):
+    """A partition cannot be read from where the group is, and `auto_offset_reset` is none.
+
+    Attributes:
+        topic, partition: the first such partition.
+        offset: the offset that the partition does not have; None: the group has committed none.
+    """
+
+    def __init__(self, positions: Mapping[TopicPartition, int | None]) -> None:
+        (self.topic, self.partition), self.offset = min(positions.items(), key=lambda item: item[0])
+        named = "; ".join(
+            f"{topic} [{partition}]: "
+            + ("no offset is committed" if at is None else f"offset {at} does not exist")
+            for (topic, partition), at in sorted(positions.items(), key=lambda item: item[0])
+        )
+        super().__init__(
+            f"{LEFT_GROUP}: it cannot read on, and auto_offset_reset is none ({named}); set the "
+            "offsets of the group, such as with kafka-consumer-groups.sh --reset-offsets, or set "
+            "auto_offset_reset to earliest or latest"
+        )
+
+
+class UnreadableRecord(EmbeddingError):
+    """A record cannot be read; the cause is the error of its deserializer, codec or checksum.
+
+    The position of its partition is that of the record: the next poll raises again, unless the
+    application seeks past it. Records of other partitions are not affected.
+
+    Attributes:
+        topic, partition: where the record is.
+        offset: of the record, or of the first record of its batch that is not read yet.
+    """
+
+    def __init__(self, topic: str, partition: int, offset: int, why: str) -> None:
+        self.topic, self.partition, self.offset = topic, partition, offset
+        super().__init__(
+            f"{topic} [{partition}]: the record at offset {offset} cannot be read ({why}); correct "
+            f"the deserializer or install the codec, or seek to offset {offset + 1} to skip it"
+        )
 
 
 class StoreNotHeld(EmbeddingError):
@@ -83,9 +130,6 @@ _FATAL = MappingProxyType(
         "security_protocol names SASL and this listener has none, correct security_protocol",
     }
 )
-LEFT_GROUP: Final = "this member left the group and will not rejoin"
-"""Begins the message of a member that has ended; the cause follows."""
-
 _FIRST_PAUSE_MS = 100
 _LAST_PAUSE_MS = 10_000
 

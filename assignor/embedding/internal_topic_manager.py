@@ -74,7 +74,7 @@ class InternalTopicManager:
         self._now = now
         self._facts = NOTHING_FOUND
         self._offsets_at = float("-inf")
-        self._looked = 0
+        self._has_looked = False
         self._answered_by: Mapping[str, int] | None = None
         self._reported: dict[str, frozenset[str]] = {}
         self._warned: frozenset[str] = frozenset()
@@ -159,22 +159,28 @@ class InternalTopicManager:
         retry_s = 0.0
         try:
             while self._wait(retry_s):
-                try:
-                    complete = self._look()
-                except Exception as error:  # noqa: BLE001 a client may raise anything; go on
-                    self._failed(error)
-                    complete = False
-                with self._changed:
-                    self._looked += 1
-                    self._changed.notify_all()
-                retry_s = 0.0 if complete else min(2 * retry_s or _FIRST_RETRY_S, _LAST_RETRY_S)
+                retry_s = self._query(retry_s)
         finally:
             self._disconnect()
+
+    def _query(self, retry_s: float) -> float:
+        """Query once; return after how many seconds to query again by itself, 0: not at all.
+
+        Args:
+            retry_s: what the query before returned.
+        """
+        try:
+            complete = self._look()
+        except Exception as error:  # noqa: BLE001 a client may raise anything; go on
+            self._failed(error)
+            complete = False
+        self._has_looked = True
+        return 0.0 if complete else min(2 * retry_s or _FIRST_RETRY_S, _LAST_RETRY_S)
 
     def _wait(self, retry_s: float) -> bool:
         """Wait until the next query is due; False if closed."""
         with self._changed:
-            if self._looked:
+            if self._has_looked:
                 self._changed.wait_for(lambda: self._closed, _LEAST_BETWEEN_S)
             self._changed.wait_for(
                 lambda: self._asked or self._closed,

@@ -21,13 +21,13 @@ from assignor.placement import (
     LAG_UNKNOWN,
     BoolArray,
     GroupState,
-    IntArray,
     RacksByTask,
     TaskAssignment,
     is_ready,
     sentences,
     validate,
 )
+from assignor.stores.columns import column_bytes, read_column
 from assignor.stores.errors import StoreError, store_errors
 from assignor.stores.files import read_sealed_any, unseal_any, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
@@ -36,7 +36,6 @@ from probing.persisted_formats import Store, format_to_write
 
 _SNAPSHOT_MAGICS = {1: b"SRBsnap1", 2: b"SRBsnap2"}
 _PLAN_MAGICS = {1: b"SRBplan1", 2: b"SRBplan2"}
-_WIDTHS = (1, 2, 4, 8)
 _PROBLEM = "has a valid checksum but invalid content"
 _REMEDY = "it is not used"
 _NUMBER_MAX = (1 << 31) - 1
@@ -178,24 +177,6 @@ def _packed(value: dict[str, Any]) -> bytes:
     return packed
 
 
-def _bytes(column: Any, file_format: int) -> bytes:
-    """Return the bytes of a column; in format 2 the first byte is the width of a number."""
-    numbers = np.asarray(column).astype("<i8")
-    if file_format == 1:
-        return bytes(numbers.tobytes())
-    most = max(int(numbers.max()), -1 - int(numbers.min())) if len(numbers) else 0
-    width = next(width for width in _WIDTHS if most < 1 << (8 * width - 1))
-    return bytes([width]) + numbers.astype(f"<i{width}").tobytes()
-
-
-def _column(data: bytes, file_format: int) -> IntArray:
-    if file_format == 1:
-        return np.frombuffer(data, dtype="<i8").astype(np.int64)
-    if data[0] not in _WIDTHS:
-        raise ValueError(f"a number width of {data[0]} bytes")
-    return np.frombuffer(data, dtype=f"<i{data[0]}", offset=1).astype(np.int64)
-
-
 def _print_map(fingerprint: Fingerprint) -> list[bytes]:
     return [fingerprint.members, fingerprint.topology, fingerprint.lags_epoch]
 
@@ -213,7 +194,7 @@ def _snapshot_map(group: str, state: GroupState, file_format: int) -> dict[str, 
         "racks": list(state.racks),
         "tags": [list(map(list, tags)) for tags in state.tags],
         "config": setting_texts(state.config),
-        **{name: _bytes(column, file_format) for name, column in columns.items()},
+        **{name: column_bytes(column, file_format) for name, column in columns.items()},
         "weights": None if state.weights is None else state.weights.astype("<f8").tobytes(),
         "partition_racks": _racks_out(state.partition_racks),
         "changelog_racks": _racks_out(state.changelog_racks),
@@ -235,9 +216,9 @@ def _racks_in(racks: list[list[list[str] | None]] | None) -> RacksByTask | None:
 def _snapshot_of(file_format: int, body: bytes, *, name: str) -> GroupSnapshot:
     with store_errors(name, problem=_PROBLEM, remedy=_REMEDY):
         given = msgpack.unpackb(body)
-        columns: dict[str, Any] = {key: _column(given[key], file_format) for key in _COLUMNS}
+        columns: dict[str, Any] = {key: read_column(given[key], file_format) for key in _COLUMNS}
         subtopology, partition, stateful, stalled = (
-            _column(given[key], file_format)
+            read_column(given[key], file_format)
             for key in ("subtopology", "partition", "stateful", "stalled")
         )
         texts = given["config"]
@@ -321,7 +302,7 @@ def _plan_map(plan: GroupPlan) -> dict[str, Any]:
     return {
         "fingerprint": _print_map(plan.fingerprint),
         "followup": plan.assignment.followup,
-        **{name: _bytes(column, plan.format) for name, column in columns.items()},
+        **{name: column_bytes(column, plan.format) for name, column in columns.items()},
     }
 
 
@@ -329,12 +310,12 @@ def _plan_of(file_format: int, body: bytes, *, name: str) -> GroupPlan:
     with store_errors(name, problem=_PROBLEM, remedy=_REMEDY):
         given = msgpack.unpackb(body)
         members, topology, epoch = (_digest(part) for part in given["fingerprint"])
-        ready = _column(given["ready"], file_format).astype(np.bool_)
+        ready = read_column(given["ready"], file_format).astype(np.bool_)
         moves = None
         if "moves" in given:
-            moves = _column(given["moves"], file_format).astype(np.bool_)
+            moves = read_column(given["moves"], file_format).astype(np.bool_)
         assignment = TaskAssignment(
-            active=_column(given["active"], file_format),
+            active=read_column(given["active"], file_format),
             standbys=_pairs(given, "standby", file_format),
             warmups=_pairs(given, "warmup", file_format),
             followup=bool(given["followup"]),
@@ -359,5 +340,7 @@ def _digest(given: object) -> bytes:
 
 
 def _pairs(given: dict[str, Any], kind: str, file_format: int) -> tuple[tuple[int, int], ...]:
-    task, client = (_column(given[f"{kind}_{side}"], file_format) for side in ("task", "client"))
+    task, client = (
+        read_column(given[f"{kind}_{side}"], file_format) for side in ("task", "client")
+    )
     return tuple(sorted(zip(task.tolist(), client.tolist(), strict=True)))

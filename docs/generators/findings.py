@@ -1,15 +1,14 @@
-"""docs/findings.md: what `explore` finds on every upgrade, from docs/findings.json."""
+"""docs/findings.md: what `explore` finds on every upgrade, from stored searches."""
 
 import json
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from system_tests.explore import ISSUES
+from tests.system_tests.explore.table import STORED
 
-_STORED = Path(__file__).resolve().parents[1] / "findings.json"
 _TOP = """# Findings of every upgrade
 
 To search one upgrade further than this page:
@@ -25,7 +24,8 @@ oldest to the newest release of a kind). Upgrades for which the simulator does t
 versions, models and behaviour of both releases, equal pins) were searched once: {dynamic} for
 dynamic members, {static} for static ones, which exist since 2.3 (KIP-345). The path is that of the
 release table, with `upgrade.from` if it is needed. If no path exists, one bounce without a pin was
-searched. `python -m docs.generate` writes this page from `docs/findings.json`.
+searched. `python -m docs.generate` writes this page from
+`tests/system_tests/explore/findings.json`.
 
 | members | crashes | searches | complete | states |
 | --- | --- | --- | --- | --- |
@@ -93,7 +93,7 @@ Row = dict[str, Any]
 
 def render() -> str:
     """Return the whole page."""
-    stored = json.loads(_STORED.read_text(encoding="utf-8"))
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
     searches = stored["searches"]
     found = [{**search, **finding} for search in searches for finding in search["findings"]]
     without = [row for row in found if row["issue"] is None]

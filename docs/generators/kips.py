@@ -1,9 +1,5 @@
 """docs/kips.md: the promises of the five KIPs, and the tests that prove them."""
 
-from typing import Any
-
-from tests.break_rows.__main__ import read_results
-from tests.break_rows.places import read_breaks
 from tests.ledger import (
     Mark,
     Row,
@@ -12,6 +8,8 @@ from tests.ledger import (
     read_marks,
     read_rows,
 )
+from tests.planted.faults import read_faults
+from tests.planted.results import read_results
 
 
 def render() -> str:
@@ -25,8 +23,8 @@ def render() -> str:
         "",
         "<!-- not run: changes the code for a while -->",
         "```sh",
-        "python -m tests.break_rows 268-7",
-        "python -m tests.break_rows --list # only print what would be broken",
+        "python -m tests.planted 268-7",
+        "python -m tests.planted 268-7 --list # only print what would be broken",
         "```",
         "",
         f"Done: {done} of {len(rows)}.",
@@ -89,12 +87,8 @@ def _broken(row: Row) -> str:
     """Return the changes that make the tests of a row fail, and the environments where they do."""
     results = read_results()
     return "<br>".join(
-        f"{change.says} (`{change.place.partition(':')[2]}`): "
-        f"{', '.join(_noticed(results, change.name))}"
-        for change in read_breaks()
-        if change.row == row.id
+        f"{fault.says} (`{fault.place.partition(':')[2]}`): "
+        f"{', '.join(by for by, test in results[fault.name].noticed.items() if test)}"
+        for fault in read_faults()
+        if fault.row == row.id
     )
-
-
-def _noticed(results: dict[str, dict[str, Any]], name: str) -> list[str]:
-    return [world for world, red in results.get(name, {"red": {}})["red"].items() if red]

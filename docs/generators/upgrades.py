@@ -1,6 +1,6 @@
 """docs/upgrades.md: what concerns a path, what else changes, and every pair of releases.
 
-From the rows of `system_tests/plan`, from the release table and from docs/upgrades.json.
+From the rows of `system_tests/plan`, the release table and the stored verdicts of all pairs.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from system_tests.matrix.markdown import first_releases, render_page
 from system_tests.matrix.store import read
 from system_tests.plan import CHANGES, NOT_CHECKED, NOT_REHEARSED, ReleaseChange, When
 
-_STORED = Path(__file__).resolve().parents[1] / "upgrades.json"
+_STORED = Path(__file__).resolve().parents[2] / "tests/system_tests/matrix/upgrades.json"
 _TOP = """# Upgrades and rollbacks
 
 To upgrade a group, ask for its path. The answer has its steps, its costs, and the rows of this page

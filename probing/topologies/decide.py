@@ -17,7 +17,6 @@ from probing.topologies.memory import (
 from probing.topologies.overlap import families, without_overlaps
 from probing.topologies.rules import (
     FamilyNumbers,
-    FormRule,
     UnitNumbers,
     UnitRule,
     form_rule,
@@ -67,7 +66,6 @@ def decide_forms(
     topics: Mapping[bytes, frozenset[str]],
     *,
     level: int | None = None,
-    choose: Callable[[FamilyNumbers], FormRule] = form_rule,
     believe: Callable[
         [Sequence[Carrier], Mapping[bytes, frozenset[str]]], dict[bytes, Reached]
     ] = believed_memory,
@@ -78,16 +76,13 @@ def decide_forms(
         members: live members that can run tasks.
         topics: fingerprint of each form -> topics of which one task at a time may use a partition.
         level: the finalized level of `topology.version`.
-        choose: the table of rules; tests replace it by a broken one.
-        believe: the rules of claims; likewise.
+        believe: returns the memory that is believed, of members and topics.
     """
     memory = believe(members, topics)
     live = {form: topics[form] for member in members for form in member.forms}
     found = []
     for family in sorted(families(live), key=min):
-        decision, entry = _decide_family(
-            family, members, topics, memory=memory, level=level, choose=choose
-        )
+        decision, entry = _decide_family(family, members, topics, memory=memory, level=level)
         found.append(decision)
         if entry is not None:
             memory |= dict.fromkeys(family, entry)
@@ -140,7 +135,6 @@ def _decide_family(
     *,
     memory: Mapping[bytes, Reached],
     level: int | None,
-    choose: Callable[[FamilyNumbers], FormRule],
 ) -> tuple[FamilyDecision, Reached | None]:
     """The decision of a family, and the memory entry of its forms; None: there is none."""
     versions_by_member = {
@@ -165,7 +159,7 @@ def _decide_family(
             form in memory for form in family if live[-1] in _versions(form, members)
         ),
     )
-    rule = choose(numbers)
+    rule = form_rule(numbers)
     version = rule.wanted(numbers)
     carriers = {form: sum(form in member.forms for member in members) for form in family}
     candidates = sorted(
@@ -217,7 +211,6 @@ def decide_unit(
     members: Mapping[str, Carrier],
     *,
     released: frozenset[str] = frozenset(),
-    choose: Callable[[UnitNumbers], UnitRule] = unit_rule,
 ) -> UnitDecision:
     """Return in which form a partition runs from now on.
 
@@ -226,7 +219,6 @@ def decide_unit(
         running: member id -> forms of the family that it ran for this partition.
         members: live members by id.
         released: members from which balance takes this partition.
-        choose: the table of rules; tests replace it by a broken one.
     """
     others = sorted(
         name
@@ -234,7 +226,7 @@ def decide_unit(
         if forms and not forms & family.wanted and forms <= members[name].forms.keys()
     )
     owner = others[0] if others else None
-    rule = choose(
+    rule = unit_rule(
         UnitNumbers(
             is_wanted=bool(family.wanted),
             runs_wanted=any(forms & family.wanted for forms in running.values()),

@@ -49,7 +49,3 @@ PROGRAM pack --out job
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
     """Assign tasks of whole fleets with Spark: on this machine, or on a cluster by spark-submit."""
-
-
-if __name__ == "__main__":
-    main()

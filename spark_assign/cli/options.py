@@ -1,13 +1,9 @@
 """Options, session and error handling of all subcommands."""
 
-import logging
 import re
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 from py4j.protocol import Py4JError
@@ -223,7 +219,6 @@ def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[
                 conf=_conf(given["conf"]),
                 is_brief=command != "group",
             ) as spark,
-            _interruptible(),
             step(spark, label or command),
             progress(spark),
         ):
@@ -262,28 +257,6 @@ def _conf(given: Sequence[str]) -> dict[str, str]:
             )
         settings[key.strip()] = value.strip()
     return settings
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the command with one line.
-
-    PySpark's own handler calls the JVM over a connection that is in use, and py4j logs two
-    tracebacks. It is not needed: stopping the session cancels its jobs.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 signal's signature
-    logging.disable(logging.CRITICAL)
-    raise KeyboardInterrupt
 
 
 def sentence_of(text: str) -> tuple[str, int]:

@@ -19,10 +19,10 @@ _LEFT_OUT = frozenset({"system_tests/scenarios", "system_tests/support"})
 _DATE = (1980, 1, 1, 0, 0, 0)
 _SOURCE = '''"""Run a command of spark-assign; spark-submit starts this file."""
 
-from spark_assign.cli.main import main
+from spark_assign.entry import main
 
 if __name__ == "__main__":
-    main(prog_name="spark-assign")
+    main()
 '''
 _HELP = f"""Write what spark-submit needs: DIR/{ARCHIVE} and DIR/{SCRIPT}.
 

@@ -10,9 +10,12 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -70,7 +73,8 @@ def session(
     if active is not None:
         return _with_defaults(_changed(active, conf), conf)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        started = SparkSession.builder.appName(app_name).config(map=dict(conf)).getOrCreate()
+        with _interrupts_kept():
+            started = SparkSession.builder.appName(app_name).config(map=dict(conf)).getOrCreate()
         return _with_defaults(started, conf)
     quick = _QUICK_JVM if is_brief else _NO_CONF
     started = _local(app_name, cores=cores, driver_memory=driver_memory, conf={**quick, **conf})
@@ -102,6 +106,21 @@ def running(
             _restore(active, before)
         elif (own := SparkSession.getActiveSession()) is not None:
             own.stop()
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Provide a block after which Ctrl-C has the handler that it had before.
+
+    PySpark's handler calls the JVM over a connection that is in use. It is not needed: stopping the
+    session cancels its jobs.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def starts_here() -> bool:
@@ -185,10 +204,26 @@ def _local(
                 if SparkContext._gateway is not None  # noqa: SLF001 no public API
                 else launch_gateway(settings, quiet)  # type: ignore[no-untyped-call]  # has no types
             )
-            SparkContext(conf=settings, gateway=gateway)
+            with _interrupts_kept():
+                SparkContext(conf=settings, gateway=gateway)
         except (PySparkRuntimeError, OSError) as error:
             raise SparkUnavailable(f"Spark does not start: {_last_message(jvm_output)}") from error
+        except BaseException as error:
+            _kill_starting_jvm(error)
+            raise
     return SparkSession.builder.getOrCreate()
+
+
+def _kill_starting_jvm(error: BaseException) -> None:
+    """Kill the JVM that `launch_gateway` was starting when an exception ended it.
+
+    It would never end: it waits for its standard input only after it has written a file into a
+    directory that `launch_gateway` removes.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, subprocess.Popen):
+                value.kill()
 
 
 def _local_conf(app_name: str, *, cores: int | None, driver_memory: str | None) -> SparkConf:

@@ -98,6 +98,7 @@ def staged(
     try:
         yield Stage(path=partial, files=files)
     except BaseException:
+        spark.sparkContext.cancelAllJobs()  # of an interrupted command, which would write again
         files.delete(partial)
         raise
     files.delete(f"{partial}/{_OWNER}")

@@ -188,7 +188,7 @@ class EmbeddedBroker:
         self.cluster.faults.add(fault)
 
     def clear_faults(self) -> None:
-        """Deactivate all faults."""
+        """Deactivate all faults, and end the delays of requests that wait."""
         self.cluster.faults.clear()
 
     def create_topic(

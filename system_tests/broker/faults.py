@@ -1,6 +1,8 @@
 """Injected faults, and the record of received requests."""
 
+import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,6 +60,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._left: list[tuple[Fault, int]] = []
+        self._cleared = asyncio.Event()
 
     def add(self, fault: Fault) -> None:
         """Add a fault after the active ones."""
@@ -65,8 +68,16 @@ class Faults:
             self._left.append((fault, fault.times))
 
     def clear(self) -> None:
-        """Remove all faults."""
+        """Remove all faults, and end the delays of requests that wait."""
         self._left.clear()
+        self._cleared.set()
+        self._cleared = asyncio.Event()
+
+    async def delay(self, fault: Fault) -> None:
+        """Wait as long as the fault says, or until the faults are removed."""
+        if fault.delay_ms:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._cleared.wait(), fault.delay_ms / 1_000)
 
     def pending(self) -> int:
         """Return the number of requests that will still fail."""

@@ -54,6 +54,7 @@ class Node:
         self.cluster = cluster
         self.node_id = node_id
         self._server: asyncio.Server | None = None
+        self._is_stopping = False
         self._connections: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int) -> tuple[str, int]:
@@ -62,7 +63,7 @@ class Node:
         Raises:
             OSError: the port is not available.
         """
-        server = await asyncio.start_server(self._accept, self.cluster.config.host, port)
+        server = await asyncio.start_server(self.serve, self.cluster.config.host, port)
         self._server = server
         host, bound = server.sockets[0].getsockname()[:2]
         return str(host), int(bound)
@@ -71,6 +72,7 @@ class Node:
         """Close the socket and every connection."""
         if self._server is None:
             return
+        self._is_stopping = True
         server, self._server = self._server, None
         # asyncio loses a connection that is accepted in the step that closes the server: stop
         # accepting first, and wait until accepted connections have become tasks.
@@ -90,14 +92,15 @@ class Node:
         """Number of connected clients."""
         return len(self._connections)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection until either side closes it."""
         task = asyncio.current_task()
         if task is not None:
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
         peer = writer.get_extra_info("peername") or ("?", 0)
         try:
-            await self._serve(reader, writer, str(peer[0]))
+            await self._answer_all(reader, writer, str(peer[0]))
         except (FrameError, DropConnectionError) as error:
             logger.warning("node %d closes the connection from %s: %s", self.node_id, peer, error)
         except (ConnectionError, asyncio.CancelledError):
@@ -113,14 +116,14 @@ class Node:
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _serve(
+    async def _answer_all(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_host: str
     ) -> None:
         limit = self.cluster.config.max_frame_bytes
         while (frame := await read_frame(reader, limit)) is not None:
             incoming = decode_request(frame, self.cluster.config.newest_versions)
             response = await self._answer(incoming, client_host)
-            if self._server is None:
+            if self._is_stopping:
                 # Clients would learn from a stopping node that the cluster has fewer brokers.
                 raise ConnectionAbortedError(f"node {self.node_id} stops")
             if response is not None:
@@ -137,7 +140,8 @@ class Node:
         self.cluster.requests.add(recorded)
         fault = self.cluster.faults.take(recorded)
         if fault is not None:
-            response = await _apply_fault(fault, incoming)
+            await self.cluster.faults.delay(fault)
+            response = _apply_fault(fault, incoming)
             if response is not None:
                 return response
         response = await self._handled(incoming, client_host)
@@ -217,10 +221,8 @@ def _encoded(incoming: Incoming, response: Any) -> bytes:
         ) from error
 
 
-async def _apply_fault(fault: Fault, incoming: Incoming) -> Any | None:
+def _apply_fault(fault: Fault, incoming: Incoming) -> Any | None:
     """Apply a fault; return the response that replaces the real one, or None."""
-    if fault.delay_ms:
-        await asyncio.sleep(fault.delay_ms / 1_000)
     if fault.drop:
         raise DropConnectionError(f"fault: {incoming.api.name} is dropped")
     if fault.error is None:

@@ -78,7 +78,7 @@ class RunningBroker:
         self.call(lambda broker: broker.inject(fault))
 
     def clear_faults(self) -> None:
-        """Deactivate all faults."""
+        """Deactivate all faults, and end the delays of requests that wait."""
         self.call(lambda broker: broker.clear_faults())
 
     def create_topic(self, name: str, partitions: int = 1) -> None:

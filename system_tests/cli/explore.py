@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from assignor.cli import Command, format_option, timeout_option, workers_option
+from assignor.workers import WorkerLostError
 from probing import RebalanceProtocol, ReleaseError
 from system_tests.cli.options import (
     EXIT_BAD,
@@ -27,7 +28,6 @@ from system_tests.explore import (
     Explored,
     Placed,
     Progress,
-    WorkerLostError,
     document,
     explore,
     findings_of_issue,
@@ -160,7 +160,7 @@ def explore_command(**given: Any) -> None:
             how = _Searching(workers, is_late, on_progress)
             explored, placed = _search(plan, bounds, issue, how)
     except WorkerLostError as error:
-        refuse(str(error), EXIT_ENVIRONMENT)
+        refuse(f"{error}, or reduce --max-states", EXIT_ENVIRONMENT)
     if given["form"] == "json":
         click.echo(json.dumps(document(plan, bounds, explored, placed), indent=2))
     else:

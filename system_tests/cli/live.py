@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from assignor.cli import EXIT_INTERRUPTED, Command, format_option, say, text_console
+from assignor.interrupts import handle_interrupts
 from encoding import shown
 from probing import ReleaseError
 from system_tests.cli.live_members import check_client, print_lines
@@ -139,8 +139,7 @@ def live(
     screen = _screen(form, title, options, verbose=verbose)
     recording = RecordingScreen(screen)
     # Set for both: a shell starts background jobs with SIGINT ignored.
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    handle_interrupts(signal.SIGTERM, signal.SIGINT)
     try:
         with screen:
             outcome = run_live_bounce(options, plan, recording)
@@ -209,7 +208,3 @@ def _refused_report() -> Iterator[None]:
         yield
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 signal's signature
-    raise KeyboardInterrupt

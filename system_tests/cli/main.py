@@ -57,7 +57,3 @@ PROGRAM simulate --seeds 1000
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
     """Upgrade a consumer group member by member, and get a verdict."""
-
-
-if __name__ == "__main__":
-    main()

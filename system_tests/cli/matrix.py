@@ -84,7 +84,7 @@ _EXITS = {
     "--write",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also write the verdicts of the whole matrix, in the format of docs/upgrades.json.",
+    help="Also write the verdicts of the whole matrix as JSON, one pair of releases per line.",
 )
 def matrix(**given: Any) -> None:
     """Show for every pair of releases how a group gets from one to the other, and why.

@@ -5,12 +5,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from types import FrameType
 from typing import Any
 
 import click
 
 from assignor.cli import EXIT_INTERRUPTED, Command, format_option
+from assignor.interrupts import handle_interrupts
 from probing import ReleaseError
 from system_tests.cli.live_members import check_client, print_lines
 from system_tests.cli.options import (
@@ -75,7 +75,8 @@ def soak(out: Path | None, form: str, **values: Any) -> None:
     owners, the group must settle each time, and no process may grow. Needs the extra `soak`.
     """
     options = _checked(read_options(SoakOptions, values))
-    stopping = _stop_on_signals()
+    stopping = Event()
+    handle_interrupts(signal.SIGTERM, signal.SIGINT, first=stopping.set)
     stream = sys.stderr if form == "json" else sys.stdout
     screen = (SilentScreen if form == "json" else PlainScreen)(stream, options.names)
     try:
@@ -103,17 +104,3 @@ def _checked(options: SoakOptions) -> SoakOptions:
         return replace(options, broker=broker_release(options.broker))
     except ReleaseError as error:
         refuse(f"{error}; or {EMBEDDED}", EXIT_USAGE)
-
-
-def _stop_on_signals() -> Event:
-    """Return an event that the first signal sets; the second signal interrupts at once."""
-    stopping = Event()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 signal's signature
-        if stopping.is_set():
-            raise KeyboardInterrupt
-        stopping.set()
-
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
-    return stopping

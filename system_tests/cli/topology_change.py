@@ -20,7 +20,9 @@ from system_tests.real import broker_release
 from system_tests.topology_changes import ChangeKind
 
 TOPOLOGY_CHANGES: Final = tuple(kind.value for kind in ChangeKind)
-_USED: Final = frozenset({"members", "partitions", "kill", "switches", "broker", "take_back"})
+_USED: Final = frozenset(
+    {"members", "partitions", "kill", "switches", "broker", "take_back", "session_timeout_ms"}
+)
 
 
 def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form: str) -> NoReturn:
@@ -35,7 +37,7 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
         named = ", ".join(unused) or "kill (other than leader)"
         refuse(
             f"--topology has no use for {named}; it takes members, partitions, protocol, kill, "
-            "broker, take-back"
+            "broker, take-back, session-timeout-ms"
         )
     try:
         broker = None if options.broker is None else broker_release(options.broker)
@@ -51,6 +53,7 @@ def change_topology(kind: str, old: str, new: str, options: LiveOptions, *, form
                 kill=options.kill is not None,
                 broker=broker,
                 take_back=options.take_back,
+                session_timeout_ms=options.session_timeout_ms,
             ),
             lambda line: click.echo(line, err=form == "json"),
         )

@@ -5,7 +5,6 @@ from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
 from system_tests.explore.presence import Placed, Presence, explore_alone, place, placed_by
 from system_tests.explore.report import document, findings_of_issue, lines_of, runbook
 from system_tests.explore.search import Explored, Found, Progress, explore
-from system_tests.explore.workers import WorkerLostError
 
 __all__ = [
     "ISSUES",
@@ -17,7 +16,6 @@ __all__ = [
     "Placed",
     "Presence",
     "Progress",
-    "WorkerLostError",
     "document",
     "explore",
     "explore_alone",

@@ -8,25 +8,17 @@ any number of processes.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkProcess
 from typing import Any
 
+from assignor.workers import start_workers
 from system_tests.explore.expansion import Expanded, Expander, Outcome
 from system_tests.explore.key import Key
 from system_tests.explore.moves import Move
-from system_tests.sim import leave_interrupts_to_the_parent
 
 _CHUNK = 8  # states a message
 _AHEAD = 3  # the most unanswered messages per worker
-_END_S = 5.0
-
-
-class WorkerLostError(RuntimeError):
-    """A process of a search ended early; the message says which, and what to do."""
 
 
 class Workers:
@@ -40,7 +32,6 @@ class Workers:
             keys: keys of these states, in the order in which they will be expanded.
             count: number of processes, at least 1.
         """
-        context = get_context("fork")
         self._owner = {key: number % count for number, key in enumerate(keys)}
         self._todo: list[deque[Key]] = [deque() for _ in range(count)]
         self._dropped: list[list[Key]] = [[] for _ in range(count)]
@@ -48,18 +39,8 @@ class Workers:
         self._done: dict[Key, Any] = {}
         self._moves: dict[tuple[Any, ...], Move] = {}
         self._now = 0  # worker whose state is being expanded
-        self._ends: list[Connection] = []
-        self._processes: list[ForkProcess] = []
-        for number in range(count):
-            end, other = context.Pipe()
-            self._ends.append(end)
-            kept = set(keys[number::count])
-            process = context.Process(
-                target=_serve, args=(other, tuple(self._ends), expander, kept), daemon=True
-            )
-            process.start()
-            other.close()
-            self._processes.append(process)
+        kept = [(expander, set(keys[number::count])) for number in range(count)]
+        self._workers = start_workers(_serve, kept)
 
     def queue(self, key: Key) -> None:
         """Add a state to the queue of its worker."""
@@ -92,13 +73,8 @@ class Workers:
 
     def close(self) -> None:
         """End the processes."""
-        for end in self._ends:
-            end.close()
-        for process in self._processes:
-            process.join(_END_S)
-            if process.is_alive():
-                process.kill()
-                process.join()
+        for worker in self._workers:
+            worker.kill()
 
     def _send(self) -> None:
         for number, todo in enumerate(self._todo):
@@ -108,28 +84,15 @@ class Workers:
                 sent.append(keys)
                 order = (self._dropped[number], keys)
                 self._dropped[number] = []
-                with self._reporting_loss(number):
-                    self._ends[number].send(order)
+                self._workers[number].send(order)
 
     def _receive(self) -> None:
-        busy = [end for end, sent in zip(self._ends, self._sent, strict=True) if sent]
+        busy = [w.connection for w, sent in zip(self._workers, self._sent, strict=True) if sent]
         ready = wait(busy)
-        for number in (n for n, end in enumerate(self._ends) if end in ready):
-            with self._reporting_loss(number):
-                found = self._ends[number].recv()
-            self._done.update(zip(self._sent[number].popleft(), found, strict=True))
-
-    @contextmanager
-    def _reporting_loss(self, number: int) -> Iterator[None]:
-        try:
-            yield
-        except (EOFError, OSError) as error:
-            process = self._processes[number]
-            process.join(_END_S)
-            raise WorkerLostError(
-                f"process {number + 1} of {len(self._ends)} of the search ended with status"
-                f" {process.exitcode}; if memory ran out, reduce --workers or --max-states"
-            ) from error
+        for number, worker in enumerate(self._workers):
+            if worker.connection in ready:
+                found = worker.receive()
+                self._done.update(zip(self._sent[number].popleft(), found, strict=True))
 
     def _unpacked(self, packed: tuple[Any, ...]) -> Outcome:
         move, *others = packed
@@ -139,19 +102,13 @@ class Workers:
         return Outcome(known, *others)
 
 
-def _serve(
-    end: Connection, inherited: Sequence[Connection], expander: Expander, kept: set[Key]
-) -> None:
-    """Expand the requested states until the parent closes its end of the pipe."""
-    leave_interrupts_to_the_parent()
-    for other in inherited:
-        other.close()
+def _serve(end: Connection, expander: Expander, kept: set[Key]) -> None:
+    """Expand the requested states until the parent closes its end of the connection."""
     expander.keep(kept)
-    with suppress(EOFError, OSError):
-        while True:
-            dropped, keys = end.recv()
-            expander.drop(dropped)
-            end.send([_packed(expander, key) for key in keys])
+    while True:
+        dropped, keys = end.recv()
+        expander.drop(dropped)
+        end.send([_packed(expander, key) for key in keys])
 
 
 def _packed(expander: Expander, key: Key) -> tuple[Any, ...] | None:

@@ -5,21 +5,24 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
 from assignor.adapters.connecting import network_client
-from system_tests.broker import BrokerConfig, running_broker
+from system_tests.broker import BrokerConfig, RunningBroker, running_broker
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live.options import LiveOptions
 
 _TOPIC = "words"
 _GROUP = "word-count"
-_CONNECT_MS = 5000
+_CONNECT_MS = 5_000
+_STARTED_MS = 120_000  # of a broker that was started here: it answers, however slow the machine
 _UNIQUE = 8
 _REPLACED_NODES = 3
-_Brokers = tuple[str, Callable[[], object] | None]
+_Replace = Callable[[], Callable[[], frozenset[str]]]
+_Brokers = tuple[str, _Replace | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +30,15 @@ class Environment:
     """A broker with an empty topic, and the names to use on it.
 
     Attributes:
-        replace_brokers: replaces all brokers by new ones behind the same bootstrap servers; None if
-            the brokers cannot be replaced.
+        replace_brokers: replaces all brokers by new ones behind the same bootstrap servers, and
+            returns a function that returns the members which have sent a heartbeat to the new ones;
+            None if the brokers cannot be replaced.
     """
 
     bootstrap_servers: str
     group_id: str
     topic: str
-    replace_brokers: Callable[[], object] | None = None
+    replace_brokers: _Replace | None = None
 
 
 @contextmanager
@@ -84,9 +88,16 @@ def _embedded_broker(options: LiveOptions) -> Iterator[_Brokers]:
             "choose another --port, or 0 for a free one"
         ) from error
     try:
-        yield ",".join(broker.bootstrap_servers), broker.replace_nodes
+        yield ",".join(broker.bootstrap_servers), partial(_replace_nodes, broker)
     finally:
         context.__exit__(None, None, None)
+
+
+def _replace_nodes(broker: RunningBroker) -> Callable[[], frozenset[str]]:
+    new = frozenset(broker.replace_nodes())
+    return lambda: frozenset(
+        request.client_id for request in broker.requests("Heartbeat") if request.node_id in new
+    )
 
 
 @contextmanager
@@ -107,16 +118,19 @@ def topic_of(
 ) -> Iterator[None]:
     """Create the empty topic of an environment, and delete it afterwards unless it is kept.
 
+    It is kept on a broker that was started for this environment.
+
     Raises:
         EnvironmentFailureError: no broker answers, or it refuses the topic.
     """
+    limit_ms = _STARTED_MS if keep else _CONNECT_MS
     try:
         with network_client() as kafka_client:
             admin = KafkaAdminClient(
                 bootstrap_servers=environment.bootstrap_servers,
                 client_id="rolling-bounce",
-                request_timeout_ms=_CONNECT_MS,
-                bootstrap_timeout_ms=_CONNECT_MS,
+                request_timeout_ms=limit_ms,
+                bootstrap_timeout_ms=limit_ms,
                 kafka_client=kafka_client,
             )
     except (KafkaError, ValueError) as error:

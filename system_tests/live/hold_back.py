@@ -20,8 +20,8 @@ from system_tests.live.processes import Members, NotInTimeError
 HELD_VERSION = max(KAFKA_VERSIONS)
 """The version of a group that is held back: a release without later versions can lead it."""
 
-_TOOL = (sys.executable, "-c", "from assignor.cli import main; main()")
-_TOOL_S = 60.0
+_TOOL = (sys.executable, "-m", "assignor.entry")
+_TOOL_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)

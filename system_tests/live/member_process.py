@@ -2,8 +2,8 @@
 
 Each runs in a session of its own, so that a Ctrl-C at the terminal reaches the orchestrator alone,
 which decides the order of ends. Its standard input stays open: it ends when that does
-(`members/process.py`). Start processes from the main thread: the kernel ends them when the *thread*
-that forked ends.
+(`system_tests/child.py`). Start processes from the main thread: the kernel ends them when the
+*thread* that forked ends.
 """
 
 import queue
@@ -71,9 +71,12 @@ class Process(Protocol):
 
 
 def start_interpreter(module: str) -> Process:
-    """Run a module in a new interpreter and a session of its own, with three text pipes."""
+    """Run a module in a new interpreter and a session of its own, with three text pipes.
+
+    It ends with this process (`system_tests.child`).
+    """
     return subprocess.Popen(
-        [sys.executable, "-m", module],
+        [sys.executable, "-m", "system_tests.child", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,7 +14,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from assignor.adapters.rebootstrap.kafka_python import supervise
 
 _WORDS = (b"bounce", b"group", b"leader", b"member", b"probe", b"task", b"version")
-_FLUSH_S = 10.0
+_FLUSH_S = 120.0
 # At 200 records a second, a request then holds one record of each of four partitions.
 _LINGER_MS = 20
 

@@ -8,14 +8,12 @@
 - If a route is named, every leg has to work as a rolling bounce.
 """
 
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import pairwise
-from multiprocessing import get_context
 from typing import Final
 
+from assignor.workers import results_of
 from probing import ReleaseError, find_release
 from system_tests.matrix.expectation import CellOutcome, Expectation, expect
 from system_tests.sim import (
@@ -23,14 +21,12 @@ from system_tests.sim import (
     Outcome,
     World,
     WorldSetup,
-    leave_interrupts_to_the_parent,
     replay_command,
     run_bounce,
 )
 
 _SEEDS: Final = 4
 _TRIES: Final = 90
-_CHUNK: Final = 8
 # (members, partitions): tasks have to move, or an eager and a cooperative member never meet.
 _WORLDS: Final = ((3, 6), (4, 8), (5, 8))
 _UNPREPARED: Final = frozenset(
@@ -188,27 +184,14 @@ def _starts(expected: Expectation) -> bool:
 def gather_many(
     pairs: Sequence[tuple[str, str]], *, workers: int | None = None
 ) -> Iterator[CellEvidence]:
-    """Simulate pairs in several processes; yield results as they are done, in no fixed order.
+    """Simulate pairs in several processes; yield the results in order.
 
     Args:
         pairs: (old, new), names of releases.
         workers: number of processes; default: one per core. 1: run in this process.
     """
-    chunks = [
-        tuple(pairs[at::stride])
-        for stride in (max(len(pairs) // _CHUNK, 1),)
-        for at in range(stride)
-    ]
-    count = min(workers or os.cpu_count() or 1, len(chunks))
-    if count <= 1:
-        yield from (gather(old, new) for old, new in pairs)
-        return
-    with ProcessPoolExecutor(
-        count, mp_context=get_context("spawn"), initializer=leave_interrupts_to_the_parent
-    ) as pool:
-        for done in as_completed([pool.submit(_gather_chunk, chunk) for chunk in chunks]):
-            yield from done.result()
+    return results_of(_gather_pair, pairs, workers=workers)
 
 
-def _gather_chunk(pairs: Sequence[tuple[str, str]]) -> tuple[CellEvidence, ...]:
-    return tuple(gather(old, new) for old, new in pairs)
+def _gather_pair(pair: tuple[str, str]) -> CellEvidence:
+    return gather(*pair)

@@ -4,19 +4,16 @@ A cell is a change, in a group of one kind. What a cell fixes is drawn by a seed
 seeds of a cell are the first ones that draw it, and every bounce is replayed by a command.
 """
 
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count, islice, product
-from multiprocessing import get_context
 from typing import Any, Final
 
+from assignor.workers import results_of
 from system_tests.sim import (
     BounceOptions,
     drawn_change,
-    leave_interrupts_to_the_parent,
     replay_command,
     run_bounce,
 )
@@ -119,7 +116,7 @@ def gather_topology(cell: TopologyCell, *, seeds: int = _SEEDS) -> TopologyCellE
 def gather_topologies(
     cells: Sequence[TopologyCell], *, workers: int | None = None, seeds: int = _SEEDS
 ) -> Iterator[TopologyCellEvidence]:
-    """Simulate cells in several processes; yield results as they are done, in no fixed order.
+    """Simulate cells in several processes; yield the results in order.
 
     Args:
         cells: which.
@@ -127,15 +124,7 @@ def gather_topologies(
         seeds: bounces of each cell.
     """
     run = partial(gather_topology, seeds=seeds)
-    processes = min(workers or os.cpu_count() or 1, len(cells))
-    if processes <= 1:
-        yield from map(run, cells)
-        return
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), initializer=leave_interrupts_to_the_parent
-    ) as pool:
-        for done in as_completed([pool.submit(run, cell) for cell in cells]):
-            yield done.result()
+    return results_of(run, cells, workers=workers)
 
 
 def topology_lines(found: Sequence[TopologyCellEvidence]) -> list[str]:

@@ -1,16 +1,12 @@
 """Simulations on all cores, with their progress."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
-from multiprocessing import get_context
-from os import cpu_count
+from functools import partial
 from typing import Final, TypeVar
 
-from system_tests.processes import can_fork
-from system_tests.sim import leave_interrupts_to_the_parent
+from assignor.workers import results_of
 
-_WORTH_A_POOL: Final = 60  # bounced members; below, starting processes takes longer
-_TICK_S: Final = 1.0
+_WORTH_WORKERS: Final = 60  # bounced members; below, starting processes takes longer
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
 
@@ -29,25 +25,11 @@ def run_jobs(
         jobs: its arguments.
         size: members that a job simulates; many of them are worth processes of their own.
         progress: called with 1 after each job, and with 0 every second that one takes.
+
+    Raises:
+        WorkerLostError: a process ended early.
     """
-    workers = min(cpu_count() or 1, max(1, len(jobs)))
-    if len(jobs) * size < _WORTH_A_POOL:
-        for job in jobs:
-            yield run(job)
-            progress(1)
-        return
-    context = get_context("fork" if can_fork() else "spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=leave_interrupts_to_the_parent
-    ) as pool:
-        waiting = [pool.submit(run, job) for job in jobs]
-        try:
-            for future in waiting:
-                while not future.done():
-                    wait((future,), timeout=_TICK_S)
-                    progress(0)
-                yield future.result()
-                progress(1)
-        finally:
-            for future in waiting:
-                future.cancel()
+    workers = 1 if len(jobs) * size < _WORTH_WORKERS else None
+    for result in results_of(run, jobs, workers=workers, tick=partial(progress, 0)):
+        yield result
+        progress(1)

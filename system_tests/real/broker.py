@@ -23,9 +23,9 @@ from system_tests.real.ports import HOST, answers, check_free, free_port, listen
 from system_tests.real.properties import secured_protocols, server_properties
 
 _CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-_FORMAT_S = 60
-_READY_S = 60.0
-_STOP_S = 20.0
+_FORMAT_S = 180
+_READY_S = 180.0
+_STOP_S = 60.0
 _RETRY_S = 0.1
 _LOG_TAIL = 4096
 # Tests start several JVMs on two cores: only the first compiler, and one garbage collector thread.
@@ -97,7 +97,7 @@ class RealBroker:
         """Start it, on its former data if it ran before, and wait until it answers.
 
         Raises:
-            EnvironmentFailureError: the port is in use, it ended, or did not answer in a minute.
+            EnvironmentFailureError: the port is in use, it ended, or it did not answer in time.
         """
         check_free(self.port)
         if not self._is_formatted:
@@ -253,7 +253,7 @@ class RealBroker:
             if listens(self.port) and answers(self.bootstrap_servers):
                 return
             sleep(_RETRY_S)
-        what = "did not answer in a minute" if self.is_running else "ended while it started"
+        what = "did not answer in three minutes" if self.is_running else "ended while it started"
         last = self.last_lines(1)
         self.kill()
         raise EnvironmentFailureError(

@@ -2,7 +2,7 @@
 
 `python -m system_tests.real.guard FOLDER COMMAND...` starts COMMAND, prints its process id, and
 ends with its status. When standard input ends, the parent is gone, killed perhaps: then COMMAND is
-stopped, with SIGTERM first, and FOLDER is removed. A JVM cannot do that for itself.
+killed, and FOLDER is removed. A JVM cannot do that for itself.
 """
 
 import ctypes
@@ -15,7 +15,6 @@ import threading
 from collections.abc import Sequence
 
 _PR_SET_PDEATHSIG = 1
-_CLEAN_END_S = 5.0
 _READ_SIZE = 4096
 
 
@@ -50,11 +49,7 @@ def _watch_parent(child: "subprocess.Popen[bytes]", orphaned: threading.Event) -
     while os.read(sys.stdin.fileno(), _READ_SIZE):
         pass
     orphaned.set()
-    child.terminate()
-    try:
-        child.wait(_CLEAN_END_S)
-    except subprocess.TimeoutExpired:
-        child.kill()
+    child.kill()
 
 
 if __name__ == "__main__":

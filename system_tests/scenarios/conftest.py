@@ -20,7 +20,7 @@ from system_tests.real import RealBroker, broker_release
 from system_tests.support import RealGroup
 from system_tests.support.fork_server import ForkedProcess, ForkServer
 
-COMMAND = (sys.executable, "-m", "system_tests.cli.main", "live")
+COMMAND = (sys.executable, "-m", "system_tests.entry", "live")
 GONE_S = 120
 # On a machine that stalls for seconds no member loses its session, and waits are long enough. Eight
 # records a second in each of six partitions show a pause of a rebalance, and the owners.
@@ -29,7 +29,7 @@ DEFAULTS = {"--timeout": 240, "--session-timeout-ms": 60_000, "--rate": 50}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished `rolling-bounce live --format json`."""
+    """A finished `rolling-bounce` command with `--format json`."""
 
     status: int
     report: dict
@@ -47,17 +47,27 @@ class Run:
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_members():
-    """Member processes of this session are forked from one that has imported what they need."""
-    server = ForkServer()
+    """Member processes of this session are forked from one that has imported what they need.
+
+    That one starts with the first member.
+    """
+    servers = []
+
+    def start(module):
+        if not servers:
+            servers.append(ForkServer())
+        return ForkedProcess(servers[0], [module])
+
     interpreter = MemberProcess.start_process
-    MemberProcess.start_process = staticmethod(lambda module: ForkedProcess(server, [module]))
+    MemberProcess.start_process = staticmethod(start)
     yield
     MemberProcess.start_process = interpreter
-    server.close()
+    for server in servers:
+        server.close()
 
 
 @pytest.fixture
-def bounce():
+def bounce(clock):
     """Run a live bounce to its end: the command in this process, each member in one of its own.
 
     The command as a process of its own is run by `started`, and by the tests of pages.
@@ -66,22 +76,33 @@ def bounce():
     def run(arguments):
         for option, value in DEFAULTS.items():
             arguments += "" if option in arguments else f" {option} {value}"
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            done = CliRunner().invoke(main, ["live", *arguments.split(), "--format", "json"])
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        report = json.loads(done.stdout) if done.stdout else {}
-        return Run(done.exit_code, report, done.stderr)
+        return run_command(f"live {arguments}")
 
     return run
 
 
+def run_command(arguments):
+    """Run `rolling-bounce` in this process; return its status, report and stderr."""
+    done = invoke(*arguments.split(), "--format", "json")
+    report = json.loads(done.stdout) if done.stdout else {}
+    return Run(done.exit_code, report, done.stderr)
+
+
+def invoke(*words):
+    """Run `rolling-bounce` in this process; its handlers of signals end with it."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        done = CliRunner().invoke(main, words)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
 @pytest.fixture
-def started():
+def started(alone):
     """Start a live bounce and wait until its members run; it ends with the test."""
     running = []
 
@@ -149,7 +170,7 @@ def _real_broker(name):
 
 
 @pytest.fixture(scope="session")
-def kafka_3_9():
+def kafka_3_9(clock):
     """The newest 3.9 broker, for all tests."""
     broker = _real_broker("kafka:3.9")
     yield broker
@@ -157,7 +178,7 @@ def kafka_3_9():
 
 
 @pytest.fixture(scope="session")
-def kafka_4():
+def kafka_4(clock):
     """The newest broker, for all tests."""
     broker = _real_broker("kafka:4")
     yield broker
@@ -165,7 +186,7 @@ def kafka_4():
 
 
 @pytest.fixture
-def word_count_on(tmp_path):
+def word_count_on(tmp_path, clock):
     """Make a group on a broker; its members end with the test."""
     with ExitStack() as stack:
 

@@ -18,7 +18,7 @@ from system_tests.broker import BrokerConfig, Fault, running_broker
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 120
+LIMIT_S = 240
 REPARTITIONED = (
     Topology()
     .add_repartition_topic("by-word")
@@ -283,6 +283,7 @@ def test_a_join_for_new_partitions_that_ends_between_two_polls_is_taken(broker):
         bootstrap_servers=broker.bootstrap_servers,
         group_id="app",
         partition_assignment_strategy=[assignor],
+        session_timeout_ms=60_000,
         metadata_max_age_ms=200,
     )
     assignor.attach(consumer)
@@ -314,6 +315,7 @@ def test_a_join_that_ends_between_two_polls_costs_no_rebalance(broker):
         bootstrap_servers=broker.bootstrap_servers,
         group_id="app",
         partition_assignment_strategy=[assignor],
+        session_timeout_ms=60_000,
     )
     assignor.attach(consumer)
 

@@ -218,12 +218,12 @@ def application(tmp_path):
 
 
 def steps_of_this_run():
-    """A fifth of the pairs of steps, others each day; at night all of them."""
+    """Pairs of steps, which share a disk."""
     numbered = list(enumerate(STEPS))
     pairs = sample(
         [numbered[at : at + 2] for at in range(0, len(numbered), 2)],
         every=5,
-        reason="more steps at which a member is killed",
+        reason="22 steps take two minutes; each kill waits for a session",
     )
     return [step for pair in pairs for step in pair]
 
@@ -249,7 +249,7 @@ def test_a_kill_at_each_step_changes_no_count(application):
     assert application.copies("standby") == application.expected()
 
 
-@pytest.mark.nightly("every run kills at a fifth of the steps")
+@pytest.mark.nightly("30 kills, three minutes; every run kills at 6 steps")
 def test_kills_at_random_moments_change_no_count(application):
     seed = int(os.environ.get("KILL_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"KILL_SEED={seed} repeats the moments")  # noqa: T201 shown if the test fails

@@ -11,9 +11,9 @@ from assignor.embedding import RunningTasks
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow]
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 60
+LIMIT_S = 180
 TOPOLOGY = (
     Topology()
     .add_source("lines", topics=["lines"])

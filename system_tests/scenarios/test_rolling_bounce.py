@@ -127,7 +127,6 @@ class VersionProbing(RollingBounce):
     has_faults = may_be_static = False
 
 
-# Other examples in each run; at night those of the last class, too.
 EXAMPLES = 25 if is_nightly() else 8
 TestVersionProbing = VersionProbing.TestCase
 TestVersionProbing.settings = settings(max_examples=EXAMPLES, stateful_step_count=12)
@@ -136,6 +135,6 @@ TestRollingBounce.settings = settings(max_examples=EXAMPLES, stateful_step_count
 
 
 @pytest.mark.slow
-@pytest.mark.nightly("more examples")
+@pytest.mark.nightly("400 examples of 30 steps take minutes; every run has 8 of 12 steps")
 class TestRollingBounceAtLength(RollingBounce.TestCase):
     settings = settings(max_examples=400, stateful_step_count=30)

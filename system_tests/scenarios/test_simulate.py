@@ -87,12 +87,13 @@ def test_all_cores_find_what_one_finds():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("clock")
 def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_hashes():
     import os  # noqa: PLC0415 one test needs them
     import subprocess  # noqa: PLC0415 likewise
     import sys  # noqa: PLC0415 likewise
 
-    command = [sys.executable, "-m", "system_tests.cli.main", "simulate", "--seed", "11"]
+    command = [sys.executable, "-m", "system_tests.entry", "simulate", "--seed", "11"]
     expected = {
         subprocess.run(
             [*command, "--faults", "all"],

@@ -25,7 +25,7 @@ CHANGELOG = "word-count-counts-changelog"
 CHANGELOGS = [TopicPartition(CHANGELOG, number) for number in range(PARTITIONS)]
 RESERVED = b"\0assignor/"
 LIMIT_S = 240
-SESSION_MS = 1500
+SESSION_MS = 6000
 
 
 class Member:

@@ -1,16 +1,11 @@
 """Many seeds on all cores: run in chunks, summed up in the order of the seeds."""
 
-import gc
-import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from typing import Protocol, TypeVar
 
-from system_tests.processes import can_fork
+from assignor.workers import results_of
 from system_tests.sim.bounce import run_bounce
 from system_tests.sim.checkers import Broken
 from system_tests.sim.narrate import outcome_lines, replay_command
@@ -19,8 +14,6 @@ from system_tests.sim.plan import BounceOptions
 _CHUNK = 25
 # Failures of a chunk whose traces are returned; the others have only their replay command.
 _KEPT_TRACES = 3
-# Objects made before the garbage collector looks for cycles: worlds make very many, and few cycles.
-_GARBAGE = 50_000
 
 _Options = TypeVar("_Options")
 _Outcome = TypeVar("_Outcome", bound="Checked")
@@ -121,32 +114,6 @@ def run_seeds(options: BounceOptions, seeds: Sequence[int]) -> Chunk:
     )
 
 
-def leave_interrupts_to_the_parent() -> None:
-    """Let a worker go on when the terminal interrupts all: its parent ends it, with one line."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def rare_garbage(objects: int = _GARBAGE) -> Iterator[None]:
-    """Return a context in which the garbage collector runs rarely.
-
-    Args:
-        objects: new objects between two collections of the youngest generation.
-    """
-    thresholds = gc.get_threshold()
-    gc.set_threshold(objects, *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-
-
-def _begin_work() -> None:
-    leave_interrupts_to_the_parent()
-    gc.freeze()  # imported modules stay
-    gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
-
-
 def run_fleet(
     options: _Options,
     seeds: range,
@@ -154,7 +121,7 @@ def run_fleet(
     workers: int | None = None,
     run: Callable[[_Options, Sequence[int]], Chunk],
 ) -> Iterator[Chunk]:
-    """Run the seeds on all cores, and yield each chunk as it is done.
+    """Run the seeds on all cores, and yield the chunks in order.
 
     Args:
         options: of every experiment; the seed in them does not count.
@@ -163,25 +130,4 @@ def run_fleet(
         run: runs some of the seeds; `run_seeds` for bounces of a group.
     """
     chunks = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
-    count = min(workers or os.cpu_count() or 1, len(chunks))
-    if count <= 1:
-        for chunk in chunks:
-            with rare_garbage():
-                done_here = run(options, chunk)
-            yield done_here
-        return
-    # A forked worker has everything imported; a spawned one takes a second for it.
-    context = get_context("fork" if can_fork() else "spawn")
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin_work)
-    try:
-        waiting: set[Future[Chunk]] = set()
-        for chunk in chunks:
-            waiting.add(pool.submit(run, options, chunk))
-            if len(waiting) >= 4 * count:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
-    finally:
-        pool.shutdown(cancel_futures=True)  # an interrupt waits for no chunk that has not begun
+    return results_of(partial(run, options), chunks, workers=workers)

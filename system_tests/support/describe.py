@@ -64,7 +64,7 @@ def describe_group(bootstrap_servers: str, group_id: str) -> DescribedGroup:
         BrokerError: no broker answers.
         DecodeError: the bytes of a member are not those of Kafka Streams.
     """
-    with open_admin(Target(servers=(bootstrap_servers,))) as admin:
+    with open_admin(Target(servers=(bootstrap_servers,), timeout_ms=120_000)) as admin:
         group = ask_for_group(admin, group_id)
     members = group.members if group.state == "Stable" else ()
     return DescribedGroup(

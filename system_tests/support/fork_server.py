@@ -28,6 +28,7 @@ PRELOADED: Final = (
     "system_tests.live.members.kafka_python",
     "system_tests.live.members.aiokafka",
     "system_tests.live.members.foreign",
+    "system_tests.live.topologies.programs",
     "system_tests.support.native_member",
     "system_tests.support.jvm.member",
     "system_tests.support.jvm.codec",

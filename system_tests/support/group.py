@@ -32,7 +32,7 @@ _RATE = 50.0
 _QUIET_S = 1.0
 _LOOK_S = 0.1
 _FIRST_PORT = 7001
-_DRAIN_S = 60.0
+_DRAIN_S = 240.0
 
 
 class RealGroup:
@@ -41,11 +41,12 @@ class RealGroup:
     Args:
         bootstrap_servers: address of a real broker.
         folder: directory for state and logs of the members.
-        session_timeout_ms: session timeout of all members.
+        session_timeout_ms: session timeout of all members; the default is longer than a busy
+            machine stalls.
     """
 
     def __init__(
-        self, bootstrap_servers: str, folder: Path, *, session_timeout_ms: int = 6000
+        self, bootstrap_servers: str, folder: Path, *, session_timeout_ms: int = 60_000
     ) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.application_id = f"word-count-{uuid.uuid4().hex[:8]}"
@@ -110,7 +111,7 @@ class RealGroup:
         """Return the coordinator's description of the group."""
         return describe_group(self.bootstrap_servers, self.application_id)
 
-    def settle(self, *, timeout_s: float = 150.0) -> DescribedGroup:
+    def settle(self, *, timeout_s: float = 240.0) -> DescribedGroup:
         """Wait until every task runs exactly once and nothing changes for a second.
 
         Raises:
@@ -137,7 +138,7 @@ class RealGroup:
             )
         )
 
-    def wait(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:
+    def wait(self, what: str, found: Callable[[], object], *, timeout_s: float = 240.0) -> None:
         """Wait until `found()` is true.
 
         Raises:
@@ -164,7 +165,7 @@ class RealGroup:
         """Stop producing, wait until all words are counted; return (produced, counted) words.
 
         Raises:
-            NotInTime: words are missing after a minute.
+            NotInTime: a word could not be written.
         """
         self._producer.stop()
         if self._producer.failed:

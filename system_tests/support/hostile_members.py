@@ -119,7 +119,7 @@ class HonestMember:
     def close(self) -> None:
         """Leave the group."""
         self._stopping.set()
-        self._thread.join(20)
+        self._thread.join(120)
 
     def _run(self) -> None:
         try:
@@ -209,7 +209,7 @@ class HostileMember:
     def close(self) -> None:
         """Leave the group."""
         self._stopping.set()
-        self._thread.join(20)
+        self._thread.join(120)
 
     def _run(self) -> None:
         try:

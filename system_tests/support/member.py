@@ -16,8 +16,8 @@ from system_tests.support.word_count import RealConfig
 
 _NATIVE_MEMBER = "system_tests.support.native_member"
 _JVM_MEMBER = "system_tests.support.jvm.member"
-_STOP_S = 20.0
-_END_S = 10.0
+_STOP_S = 120.0
+_END_S = 60.0
 
 _Kind = TypeVar("_Kind", bound=Event)
 
@@ -75,7 +75,7 @@ class RealMember(MemberProcess):
         """Return all its events of one kind, in order."""
         return [report.event for report in tuple(self.reports) if isinstance(report.event, kind)]
 
-    def wait_for(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:
+    def wait_for(self, what: str, found: Callable[[], object], *, timeout_s: float = 240.0) -> None:
         """Wait until `found()` is true; it is called after every report of the member.
 
         Raises:
@@ -95,9 +95,7 @@ class RealMember(MemberProcess):
         """Ask what it knows about who hosts which partitions."""
         asked = len(self.all(events.HostsReported))
         self._send("hosts")
-        self.wait_for(
-            "an answer", lambda: len(self.all(events.HostsReported)) > asked, timeout_s=5.0
-        )
+        self.wait_for("an answer", lambda: len(self.all(events.HostsReported)) > asked)
         return self.all(events.HostsReported)[-1].hosts
 
     def ask_to_stop(self) -> None:
@@ -105,7 +103,7 @@ class RealMember(MemberProcess):
         self._send("stop")
 
     def stop(self) -> None:
-        """Stop it cleanly; kill it if that takes longer than 20 s."""
+        """Stop it cleanly; kill it if that takes longer than two minutes."""
         self.ask_to_stop()
         self.wait(_STOP_S)
         self.kill()

@@ -57,7 +57,7 @@ def main(config: dict[str, Any]) -> None:
         client_id=config["name"],
         group_id=config["group"],
         partition_assignment_strategy=[assignor],
-        session_timeout_ms=6000,
+        session_timeout_ms=60_000,
         heartbeat_interval_ms=300,
         auto_offset_reset="earliest",
         enable_auto_commit=False,

@@ -35,10 +35,12 @@ def loaded(code):
     return set(done.stdout.split())
 
 
+@pytest.mark.usefixtures("clock")
 def test_assignor_alone_loads_no_client_and_no_tool():
     assert loaded("import assignor") & (CLIENTS | TOOLS | INSIDE) == set()
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("adapter", "client"), [("kafka_python", "kafka"), ("aiokafka", "aiokafka")]
 )

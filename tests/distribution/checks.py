@@ -112,7 +112,7 @@ def _asks(run, says, **more):
 
 _LINE = json.dumps(PROBLEM) + "\n"
 _EXAMPLE = "assignor.examples.topologies"
-_LIVE = "rolling-bounce live --from 3.1 --to native --members 3 --seed 7 --rate 20"
+_LIVE = "rolling-bounce live --from 3.1 --to native --members 2 --seed 7 --rate 20"
 BASE = (
     *(_asks(f"{script} --version", "0.") for script in SCRIPTS),
     *(_asks(f"{script} --help", "Exit status") for script in SCRIPTS),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import re
 import signal
 import socket
@@ -10,14 +9,13 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.docs.pages import ROOT, Block, agrees, masked, pattern_of, prints
 
-SHOWN_PORT = "9092"
-PORTS = (20_000, 32_000)
+# Ports that pages show: of a broker, and of two servers of queries.
+SHOWN_PORTS = ("9092", "8001", "8002")
 # Far above the time that any command needs.
 COMMAND_S = 300
 PRINTS_S = 300
@@ -38,16 +36,21 @@ class Background:
 
 @dataclass
 class PageSession:
-    """One run of a page: a directory, a port, background commands, and Python blocks so far."""
+    """One run of a page: a directory, ports, background commands, and Python blocks so far."""
 
     directory: Path
-    port: str = ""
+    ports: dict[str, str] = field(default_factory=dict)
+    reserved: list[socket.socket] = field(default_factory=list)
     running: list[Background] = field(default_factory=list)
     python: list[str] = field(default_factory=list)
     shown: dict[int, Block] = field(default_factory=dict)
 
     def __post_init__(self):
-        self.port = str(free_port())
+        for shown in SHOWN_PORTS:
+            self.reserved.append(reserved_port())
+            self.ports[shown] = str(self.reserved[-1].getsockname()[1])
+            if sys.platform != "linux":
+                self.reserved[-1].close()
         for entry in ROOT.iterdir():
             if not entry.name.startswith("."):
                 (self.directory / entry.name).symlink_to(entry)
@@ -58,6 +61,8 @@ class PageSession:
     def __exit__(self, *_):
         for command in self.running:
             end(command, signal.SIGKILL)
+        for port in self.reserved:
+            port.close()
 
     def run(self, block):
         """Run one block.
@@ -101,7 +106,7 @@ class PageSession:
         path = self.directory / block.marked("file")
         if path.is_symlink():
             path.unlink()
-        path.write_text(self.with_own_port(block.body), encoding="utf-8")
+        path.write_text(self.with_own_ports(block.body), encoding="utf-8")
 
     def check(self, block):
         """Run commands to their end and compare their output."""
@@ -122,7 +127,7 @@ class PageSession:
     def printed(self, command):
         """Return the exit status of a command and its whole output."""
         done = subprocess.run(
-            ["bash", "-c", self.with_own_port(command)],
+            ["bash", "-c", self.with_own_ports(command)],
             cwd=self.directory,
             env=environment(),
             capture_output=True,
@@ -131,7 +136,7 @@ class PageSession:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        return done.returncode, self.with_shown_port(done.stdout + done.stderr)
+        return done.returncode, self.with_shown_ports(done.stdout + done.stderr)
 
     def start(self, block):
         """Start background commands, and wait for the output that the page shows."""
@@ -139,7 +144,7 @@ class PageSession:
             output = self.directory / f".printed-{len(self.running)}"
             with output.open("wb") as file:
                 process = subprocess.Popen(
-                    ["bash", "-c", f"exec {self.with_own_port(command)}"],
+                    ["bash", "-c", f"exec {self.with_own_ports(command)}"],
                     cwd=self.directory,
                     env=environment(),
                     stdout=file,
@@ -155,7 +160,7 @@ class PageSession:
         wanted = pattern_of(lines, shape=block.marked("shape") is not None)
         deadline = time.monotonic() + PRINTS_S
         while True:
-            text = self.with_shown_port(command.text())
+            text = self.with_shown_ports(command.text())
             if block.marked("shape") is not None:
                 text = "".join(f"{masked(line)}\n" for line in text.splitlines())
             found = wanted.match(text, command.seen)
@@ -185,7 +190,8 @@ class PageSession:
             os._exit(0)  # threads of consumers that a page never closes
         """)
         (self.directory / ".python.json").write_text(
-            json.dumps([page, [self.with_own_port(text) for text in self.python]]), encoding="utf-8"
+            json.dumps([page, [self.with_own_ports(text) for text in self.python]]),
+            encoding="utf-8",
         )
         done = subprocess.run(
             [sys.executable, "-c", script, ".python.json"],
@@ -201,13 +207,17 @@ class PageSession:
         wrong = [prints(page, shown, printed[number]) for number, shown in self.shown.items()]
         assert not any(wrong), wrong
 
-    def with_own_port(self, text):
-        """Return the text with this session's port."""
-        return re.sub(rf"\b{SHOWN_PORT}\b", self.port, text)
+    def with_own_ports(self, text):
+        """Return the text with this session's ports."""
+        for shown, port in self.ports.items():
+            text = re.sub(rf"\b{shown}\b", port, text)
+        return text
 
-    def with_shown_port(self, text):
-        """Return the text with the port that the page shows."""
-        return re.sub(rf"\b{self.port}\b", SHOWN_PORT, text)
+    def with_shown_ports(self, text):
+        """Return the text with the ports that the page shows."""
+        for shown, port in self.ports.items():
+            text = re.sub(rf"\b{port}\b", shown, text)
+        return text
 
 
 def holds(block, shown, status, output):
@@ -238,10 +248,12 @@ def environment():
     return {**os.environ, **names}
 
 
-def free_port():
-    """Return a free port below the range that systems use for outgoing connections."""
-    while True:
-        port = random.randint(*PORTS)  # noqa: S311 no secret
-        with socket.socket() as listener, suppress(OSError):
-            listener.bind(("127.0.0.1", port))
-            return port
+def reserved_port():
+    """Return a socket whose port no other process gets, unless it asks for this one.
+
+    On Linux, sockets with `SO_REUSEADDR` share a port as long as only one of them listens.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved

@@ -14,13 +14,14 @@ background       the command runs until the page ends; the shown lines must appe
                  with any lines between them (with `shape`, without numbers).
 file NAME        the block is saved under this name, in the working directory of the commands.
 prints           a `text` block: the whole output of the Python block before it.
-slow             the block runs only with the whole suite.
+slow             the block runs in `make nightly`, in a session of its own.
 not run: WHY     only options and modules are checked.
 
 A comment that stands alone acts on a background command, named by its start: `<!-- stop: COMMAND
 -->` sends Ctrl-C, `<!-- kill: COMMAND -->` sends SIGKILL, and `<!-- then prints: COMMAND -->` above
 a `text` block demands that these lines follow. `<!-- then: CODE -->` runs Python code after the
-blocks before it. Port 9092 becomes a free port, and is 9092 again in compared output.
+blocks before it. Ports 9092, 8001 and 8002 become free ports, and are themselves again in compared
+output.
 """
 
 import re

@@ -6,7 +6,8 @@ import pytest
 
 from tests.docs.pages import ROOT, pages
 
-PAGES = [*pages(), *(ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING"))]
+OTHERS = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "tests/README")
+PAGES = [*pages(), *(ROOT / f"{name}.md" for name in OTHERS)]
 
 
 def prose(path):

@@ -9,14 +9,16 @@ import pytest
 from assignor.cli import main as assignor_main
 from spark_assign.cli.main import main as spark_main
 from system_tests.cli.main import main as bounce_main
-from tests.docs.page_session import PageSession
 from tests.docs.pages import ROOT, RUN, SHOWN, blocks, pages
 
 # tests/spark_assign runs these: in the Spark session of its tests, or with spark-submit.
 SPARK_PAGES = {"notebook", "cluster"}
+README = ROOT / "README.md"
 DOCS = [p for p in pages() if ROOT / "docs" in p.parents and p.stem not in SPARK_PAGES]
 ALL = [*pages(), ROOT / "CONTRIBUTING.md"]
 PROGRAMS = {"assignor": assignor_main, "rolling-bounce": bounce_main, "spark-assign": spark_main}
+# Blocks that take long.
+LONG = [b for path in [README, *DOCS] for b in blocks(path) if b.marked("slow") is not None]
 GENERATED = {path.stem for path in (ROOT / "docs/generators").glob("*.py")}
 
 
@@ -28,26 +30,22 @@ def runs(path):
     return any(not b.why_not and (b.kind in RUN or b.marked("file")) for b in blocks(path))
 
 
-def needs_processes(path):
-    return any(block.marked("background") is not None for block in blocks(path))
-
-
-def parameters(paths):
-    marks = (pytest.mark.usefixtures("clock"), pytest.mark.slow)
-    return [
-        pytest.param(path, id=name_of(path), marks=marks if needs_processes(path) else ())
-        for path in paths
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("path", parameters([path for path in DOCS if runs(path)]))
-def test_the_blocks_of_a_page_run_in_order_and_print_what_they_show(path, tmp_path):
-    with PageSession(tmp_path) as session:
-        for block in blocks(path):
+@pytest.mark.parametrize("path", [README, *filter(runs, DOCS)], ids=name_of)
+def test_the_blocks_of_a_page_run_in_order_and_print_what_they_show(path, session):
+    for block in blocks(path):
+        if block not in LONG:
             session.run(block)
-        session.run_python(path.relative_to(ROOT).as_posix())
+    session.run_python(path.relative_to(ROOT).as_posix())
+
+
+@pytest.mark.nightly("two commands of 20 s and 6 s; every run bounces and explores in other tests")
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("block", LONG, ids=str)
+def test_long_blocks_run(block, session):
+    session.run(block)
 
 
 @pytest.mark.parametrize("path", ALL, ids=name_of)

@@ -13,7 +13,6 @@ from fuzz import run as runner
 from fuzz import targets
 from fuzz.corpus import read_corpus
 from fuzz.make_seeds import golden_seeds
-from tests import nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = read_corpus()
@@ -47,33 +46,28 @@ def test_excessive_time_for_the_length_is_a_finding(monkeypatch):
         runner._check_cost(lambda _: sum(range(1000)), b"")
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "fuzz.run", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.slow
-def test_a_kept_input_is_run_again_by_one_command(tmp_path):
+def test_a_kept_input_is_run_again_by_one_command(tmp_path, capsys):
     path = tmp_path / "input"
     path.write_bytes(b"\0" + CORPUS[0].data)
-    done = run(str(path))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "1 inputs, 0 findings"
+    assert runner.main([str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 inputs, 0 findings"
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(
     find_spec("atheris") is None and not os.environ.get("CI"),
     reason="atheris is not installed; it has wheels for Linux on x86-64",
 )
-@pytest.mark.nightly("mutated bytes for ten seconds a target; every run has the corpus")
+@pytest.mark.nightly("mutated bytes for ten seconds a part, one minute; every run has the corpus")
 @pytest.mark.parametrize("part", runner.parts())
 def test_the_fuzzer_finds_nothing(part):
-    seconds = os.environ.get("FUZZ_SECONDS") or ("10" if nightly.is_nightly() else "3")
-    done = run("--only", part, "--seconds", seconds)
+    command = [sys.executable, "-m", "fuzz.run", "--only", part]
+    command += ["--seconds", os.environ.get("FUZZ_SECONDS") or "10"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     sys.stdout.write(done.stdout)  # `pytest -rP` shows how many there were
     summary = re.fullmatch(r"(\d+) executions, 0 findings.*", done.stdout.splitlines()[-1])
     names = {name for name, at in POSITIONS.items() if at in runner.parts()[part]}
-    assert int(summary[1]) > sum(seed.target in names for seed in CORPUS)
+    assert int(summary[1]) >= sum(seed.target in names for seed in CORPUS)

@@ -13,8 +13,8 @@ branch), or are not tracked yet. How tests are chosen:
   and those that import it; a file of data, the nearest folder that has tests;
 - a changed page runs tests/docs; a generator of pages, what compares pages with the code too;
 - a page or a file of data also runs the test files that name it;
-- a changed command runs tests/cli, and any module of the product tests/break_rows, which has lines
-  of it;
+- a changed command runs tests/cli, and any module of the product tests/planted, which has lines of
+  it;
 - a module of benchmarks, fuzz or docs runs the test files that import it, directly or not;
 - files on which all tests depend run all fast tests;
 - tests/project runs always.
@@ -56,18 +56,13 @@ TESTS_OF: Final = {
     "benchmarks/": ("tests/project",),
     "docs/": ("tests/docs",),
     "docs/generat": ("tests/docs", "tests/cli", "tests/encoding"),
-    "docs/breaks.json": ("tests/break_rows",),
-    "docs/findings.json": ("tests/system_tests/explore",),
-    "docs/mutants.json": ("tests/system_tests/planted",),
-    "docs/planted.json": ("tests/system_tests/planted",),
-    "docs/upgrades.json": ("tests/system_tests/matrix",),
     "examples/": ("tests/docs",),
     "fuzz/": ("tests/fuzz",),
 }
 # Tests of the product that are not of one sub-package.
 COMMANDS: Final = re.compile(r"(assignor|spark_assign|system_tests)/cli/")
 TESTS_OF_COMMANDS: Final = "tests/cli"
-TESTS_OF_LINES: Final = "tests/break_rows"
+TESTS_OF_LINES: Final = "tests/planted"
 ALWAYS: Final = "tests/project"
 FAST: Final = "not slow and not clock and not real and not nightly"
 _NOTHING_RAN: Final = 5

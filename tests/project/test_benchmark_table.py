@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from benchmarks.rows import at_least, at_most
 from benchmarks.table import PARTS, Part, run
 
 ROOT = Path(__file__).resolve().parents[2]
+MISSED = 'from benchmarks.rows import at_most\nat_most("part", "figure", 2, 1)\nraise SystemExit'
 
 
 def test_a_goal_is_met_up_to_the_goal_itself():
@@ -15,34 +18,12 @@ def test_a_goal_is_met_up_to_the_goal_itself():
     assert at_most("p", "n", 2, 3, has_goal=False).met is None
 
 
-def part(code):
-    return Part(name="part", run=("-c", code))
-
-
-def test_a_part_that_breaks_off_is_a_missed_goal():
-    assert [row.met for row in run(part("raise SystemExit(3)"), quick=True, problems=None)] == [
-        False
-    ]
-    assert run(part("pass"), quick=True, problems=None) == []
-
-
-def test_a_part_that_breaks_off_after_a_missed_goal_has_both_rows():
-    code = """
-from benchmarks.rows import at_most
-at_most("part", "figure", 2, 1)
-raise SystemExit(3)
-"""
-    found = run(part(code), quick=True, problems=None)
-    assert [row.name for row in found] == ["figure", "failed"]
-
-
-def test_a_part_that_missed_a_goal_has_not_broken_off():
-    code = """
-from benchmarks.rows import at_most
-raise SystemExit(at_most("part", "figure", 2, 1).met is False)
-"""
-    (row,) = run(part(code), quick=False, problems=None)
-    assert (row.name, row.met) == ("figure", False)
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(("status", "rows"), [(1, ["figure"]), (3, ["figure", "failed"])])
+def test_a_part_that_missed_a_goal_and_one_that_breaks_off_too(status, rows):
+    part = Part(name="part", run=("-c", f"{MISSED}({status})"))
+    found = run(part, quick=True, problems=None)
+    assert [(row.name, row.met) for row in found] == [(name, False) for name in rows]
 
 
 def test_every_module_that_prints_rows_is_run_by_a_part():

@@ -6,7 +6,6 @@ import importlib.util
 import io
 import operator
 import re
-import subprocess
 import tokenize
 from collections import Counter, defaultdict
 from importlib.util import find_spec
@@ -14,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.project.checkout import ROOT, files
+
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 MODULES_IN_A_FOLDER = 16
 NAMES_OF_A_FRONT_DOOR = 60
@@ -25,18 +25,11 @@ OF_A_FAMILY = 3
 
 def folders():
     """Folder -> names of its modules, without the prefix `test_`."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
     found = defaultdict(list)
-    for name in listed:
-        path = Path(name)
-        if path.name != "__init__.py" and (ROOT / path).is_file():
-            found[path.parent.as_posix()].append(path.stem.removeprefix("test_"))
+    for path in files(".py"):
+        if path.name != "__init__.py":
+            folder = path.parent.relative_to(ROOT).as_posix()
+            found[folder].append(path.stem.removeprefix("test_"))
     return found
 
 

@@ -1,6 +1,7 @@
 """Which tests a run takes follows from the commit alone; no test uses a clock without saying so."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -87,6 +88,25 @@ def test_a_run_leaves_out_what_is_nightly_and_fails_what_uses_a_clock_without_it
         "test_a_process",
         "test_a_sleep",
     }
+
+
+INTERRUPT = """
+import signal
+import pytest
+
+def test_an_interrupt():
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+"""
+
+
+def test_a_test_can_interrupt_itself_in_a_run_that_ignores_interrupts(tmp_path):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ended = session(tmp_path, tests=INTERRUPT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert outcomes(ended) == {"test_an_interrupt": "PASSED"}
 
 
 @pytest.mark.parametrize(

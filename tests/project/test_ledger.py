@@ -2,11 +2,7 @@
 
 import ast
 from collections import Counter
-from types import SimpleNamespace
 
-import pytest
-
-import conftest
 from tests.ledger import (
     ROOT,
     WORLDS,
@@ -45,39 +41,6 @@ def test_every_deviation_names_rows_and_is_printed_with_its_reason():
         assert deviation.rows
         assert set(deviation.rows) <= rows
         assert f"| {deviation.text} | {deviation.here} | {deviation.reason} |" in page
-
-
-def ledger_after(*node_ids):
-    ledger = conftest._Ledger(["core"])
-    for node_id in node_ids:
-        ledger.pytest_runtest_logreport(
-            SimpleNamespace(nodeid=node_id, when="call", outcome="passed")
-        )
-    return ledger
-
-
-@pytest.mark.parametrize(
-    ("ran", "proved"),
-    [
-        ("tests/a/test_x.py::test_it", {"tests/a/test_x.py::test_it"}),
-        ("tests/a/test_x.py::test_it[b::c-1]@group", {"tests/a/test_x.py::test_it"}),
-        (
-            "tests/a/test_x.py::TestOther::test_it[1]@group",
-            {"tests/a/test_x.py::TestOther::test_it", "tests/a/test_x.py::TestOther"},
-        ),
-        ("tests/a/test_x.py::test_it_too", set()),
-        ("tests/a/test_x.py_more::test_it", set()),
-    ],
-)
-def test_a_mark_is_proved_by_its_own_test_only(ran, proved):
-    marks = {
-        "tests/a/test_x.py::test_it",
-        "tests/a/test_x.py::TestOther::test_it",
-        "tests/a/test_x.py::TestOther",
-    }
-    ledger = ledger_after(ran)
-    assert {mark for mark in marks if ledger._outcome(mark) == {"passed"}} == proved
-    assert all(ledger._outcome(mark) == {"not run"} for mark in marks - proved)
 
 
 def test_marks_of_methods_name_their_class():

@@ -2,12 +2,9 @@
 
 import ast
 import re
-import subprocess
-from pathlib import Path
 
-import pytest
+from tests.project.checkout import NAMES, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FORBIDDEN = {
     "storeys?": "layer",
     "dice": "random generator",
@@ -49,21 +46,11 @@ THIS = "tests/project/test_words.py"
 EXCEPTIONS = {"CHANGELOG.md": re.compile(r"(?ms)^### Renamed$.*?(?=^###? )|^[^\n]*->[^\n]*$")}
 
 
-def tracked(*patterns):
-    """Tracked and new files, without those that are deleted and without this one."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    return [name for name in sorted(set(listed)) if name != THIS and (ROOT / name).is_file()]
-
-
 def texts():
     """Text files and their content, without the exceptions."""
-    for name in tracked():
+    for name in NAMES:
+        if name == THIS:
+            continue
         try:
             text = (ROOT / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -121,25 +108,21 @@ def test_no_file_has_a_forbidden_word():
 def test_no_name_is_a_pronoun():
     found = [
         f"{path}:{line}: {name}: name what it is"
-        for path in tracked("*.py")
+        for path in NAMES
+        if path.endswith(".py") and path != THIS
         for line, name, is_test in names_of((ROOT / path).read_text())
         if is_pronoun(name, is_test=is_test)
     ]
     assert found == []
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("the Crew of a cluster", ["crews?"]),
-        ("rng=the_dice", ["dice"]),
-        ("EXIT_SURROUNDINGS = 3", ["surroundings"]),
-        ("def a_group_that_makes_no_sense():", ["makes? no sense"]),
-        ("the rule of the housekeepers, a dicey one, heroic", []),
-    ],
-)
-def test_words_are_found_in_texts_and_in_names(line, words):
-    assert found_words(line) == words
+def test_words_are_found_in_texts_and_in_names():
+    assert found_words("the Crew, rng=the_dice, def it_makes_no_sense():") == [
+        "dice",
+        "crews?",
+        "makes? no sense",
+    ]
+    assert found_words("the rule of the housekeepers, a dicey one, heroic") == []
 
 
 def test_pronouns_are_found_in_every_kind_of_definition():

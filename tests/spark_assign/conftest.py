@@ -9,7 +9,7 @@ from spark_assign.tables.errors import SparkUnavailable
 
 
 @pytest.fixture(scope="session")
-def spark():
+def spark(clock):
     """A local session with two cores, few partitions, no UI."""
     try:
         started = session("tests", cores=2, driver_memory="1g", is_brief=True)
@@ -17,7 +17,7 @@ def spark():
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"Spark tests need Java: {error}")
-    started.conf.set("spark.sql.shuffle.partitions", "4")
+    started.conf.set("spark.sql.shuffle.partitions", "2")
     yield started
     started.stop()
 

@@ -4,12 +4,15 @@ import asyncio
 import inspect
 import time
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Unpack
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import ConsumerStoppedError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.port import commit_existing_topics
+from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
@@ -27,6 +30,9 @@ _CLIENT_SETTINGS: Final = {
 
 _log = line_logger(__name__)
 
+_DEFAULTS: Final = MappingProxyType(
+    {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_records": 500}
+)
 # At least, for connections.
 _CLOSE_S: Final = 1.0
 
@@ -85,6 +91,8 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
             await super().start()
         finally:
             self._started += filter(None, [self._coordinator, self._fetcher])
+        name_unreadable_records(self)
+        commit_existing_topics(self)
         # A consumer that is made with topics waits for each of them, and only a leader, which has
         # started, creates repartition topics.
         self.subscribe(self._source_topics)
@@ -164,11 +172,11 @@ def streams_consumer(
     subscribes to the topology's source topics, repartition topics included. `.assignor` is its
     `StreamsAssignor`; stopping the consumer closes it, too.
 
-    Two settings of the client have other defaults here, which are those of Kafka Streams:
-    `enable_auto_commit=False` (commit what is processed, with `commit_next`) and
-    `auto_offset_reset="earliest"` (no record from before the first commit is skipped). Without
-    `rack`, `client_rack` is the rack of the assignor. There are no fallback assignors: aiokafka
-    joins once for each assignor.
+    Three settings of the client have other defaults here: `enable_auto_commit=False` (commit what
+    is processed, with `commit_next`), `auto_offset_reset="earliest"` (no record from before the
+    first commit is skipped) and `max_poll_records=500` (a batch without a limit may take longer
+    than `max_poll_interval_ms`). Without `rack`, `client_rack` is the rack of the assignor. There
+    are no fallback assignors: aiokafka joins once for each assignor.
 
     Args:
         topology: what the application processes.
@@ -197,7 +205,6 @@ def streams_consumer(
     check_servers(bootstrap_servers, has_scheme=False)
     own.setdefault("rack", settings.get("client_rack"))
     assignor = StreamsAssignor(topology, application_id=group_id, topologies=topologies, **own)
-    defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
     try:
         return StreamsConsumer(
             assignor,
@@ -205,7 +212,7 @@ def streams_consumer(
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
             partition_assignment_strategy=[assignor],
-            **defaults | settings,
+            **_DEFAULTS | settings,
         )
     except BaseException:
         assignor.close()

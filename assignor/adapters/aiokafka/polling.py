@@ -2,33 +2,27 @@
 
 `AIOKafkaConsumer.getmany` raises what its background tasks ended with at every call, thousands of
 times a second. aiokafka does not know Kafka's error for a fenced member; it calls that, and other
-errors, an unknown error. A member that was refused leaves the group: one that no longer polls would
-delay every rebalance until `max_poll_interval_ms`.
+errors, an unknown error. What a loop does after each error is decided by `PollLoop`. A member that
+is ended leaves the group: one that no longer polls would delay every rebalance until
+`max_poll_interval_ms`.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aiokafka.errors import (
-    CommitFailedError,
-    ConsumerStoppedError,
-    IllegalStateError,
-    KafkaError,
-)
+from aiokafka.errors import ConsumerStoppedError, KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.port import commit_existing_topics
+from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import CLOSED, check_offsets, check_timeout
+from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
 from assignor.config import refused
-from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
+from assignor.embedding import MemberStopped
+from assignor.embedding.loops import CLOSED, PollLoop, Step, log_late_commit, passed_over
 from assignor.errors import ConfigError
-from assignor.logs import line_logger
-from encoding import RebalanceError
-
-_log = line_logger(__name__)
 
 POLL_MS = 1000
 _UNKNOWN = "UnknownError"
@@ -45,7 +39,8 @@ async def polled(
     """Yield what `getmany` returns, empty batches too, until the member has to stop.
 
     The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
-    is longer than `max_poll_interval_ms` is a warning in the log.
+    is longer than `max_poll_interval_ms` is a warning in the log, and the batches after a slow one
+    are smaller.
 
     Args:
         consumer: started; of `streams_consumer`, or an `AIOKafkaConsumer` with an assignor
@@ -57,43 +52,57 @@ async def polled(
     Raises:
         ConfigError: no assignor is attached to this consumer, or it is not started, or `stop` is
             no event, or `timeout_ms` no number.
-        MemberStopped: the member cannot go on; the message says why, and what to do. A refused
-            member leaves the group.
+        MemberStopped: the member cannot go on; the message says why, and what to do. It has left
+            the group.
+        UnreadableRecord: a record cannot be read; what was returned before can be committed.
     """
     assignor = attached_member(
         StreamsAssignor, assignor, consumer, getattr(consumer, "_partition_assignment_strategy", ())
     )
     _check_arguments(consumer, timeout_ms, stop)
-    ended, errors = stop or asyncio.Event(), PollErrors()
-    pace = PollPace(max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS))
-    failing_since_s: float | None = None
-    while not ended.is_set() and not assignor.shutdown_requested:
-        if too_long := pace.poll_begins():
-            _log.warning("%s", too_long)
+    name_unreadable_records(consumer)
+    ended = stop or asyncio.Event()
+    loop = PollLoop(
+        max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
+        max_poll_records=getattr(consumer, "_max_poll_records", None),
+        client_errors=(KafkaError,),
+    )
+    while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
+        before = _positions(consumer)
+        size = {} if loop.max_records is None else {"max_records": loop.max_records}
         try:
-            batch = await consumer.getmany(timeout_ms=timeout_ms)
-        except ConsumerStoppedError as error:
-            raise MemberStopped(CLOSED) from error
-        except (KafkaError, RebalanceError, OSError) as error:
-            pause = errors.failed(error)
-            now_s = time.monotonic()
-            failing_since_s = now_s if failing_since_s is None else failing_since_s
-            if _UNKNOWN in str(error) and now_s - failing_since_s > _patience_s(consumer):
-                raise MemberStopped(
-                    f"{LEFT_GROUP} ({error}): most likely "
-                    "another process with this group.instance.id took over; give each its own"
-                ) from error
-            _log.warning("%s", pause.why)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), pause.wait_ms / 1000)
+            batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
+            check_member(consumer, assignor.failed)
+        except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
+            for partition, at in passed_over(before, _positions(consumer)).items():
+                consumer.seek(partition, at)
+            if await _ends_after(error, consumer, loop, ended):
+                return
             continue
-        errors.succeeded()
-        failing_since_s = None
-        if assignor.failed is not None:
-            consumer.unsubscribe()
-            raise MemberStopped(f"{LEFT_GROUP}: {assignor.failed}")
-        pace.poll_ended()
+        loop.delivered(sum(map(len, batch.values())))
         yield batch
+
+
+async def _ends_after(
+    error: BaseException, consumer: Any, loop: PollLoop, ended: asyncio.Event
+) -> bool:
+    """Leave, raise or wait, as is decided; return whether the loop ends."""
+    reaction = loop.failed(
+        Step.POLL,
+        error,
+        is_ended=ended.is_set(),
+        is_closed=isinstance(error, ConsumerStoppedError),
+        fenced_after_s=_patience_s(consumer, error),
+    )
+    if reaction.leaves:
+        consumer.unsubscribe()
+    if reaction.raised is error:
+        raise error
+    if reaction.raised is not None:
+        raise reaction.raised from error
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), reaction.wait_s)
+    return reaction.ends
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
@@ -101,7 +110,8 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
 
     They process again what was not committed. aiokafka rebalances while the application works, so
     this may happen at every commit. It also returns False if no broker has answered within
-    `request_timeout_ms`; aiokafka's own `commit` would wait on.
+    `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is left
+    out, and named in the log once.
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
@@ -116,17 +126,23 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
     check_offsets(next_offsets, with_metadata=True)
     if not (consumer.assignment() if next_offsets is None else next_offsets):
         return True
+    commit_existing_topics(consumer)
     try:
         limit_ms = consumer._client._request_timeout_ms  # noqa: SLF001 no public way
         async with asyncio.timeout(limit_ms / 1000):
             await consumer.commit(next_offsets)
-    except TimeoutError:
-        _log.warning("not committed: no broker has answered within request_timeout_ms")
-        return False
-    except (CommitFailedError, IllegalStateError) as error:
-        _log.info("not committed: %s", " ".join(str(error).split()))
+    except (KafkaError, TimeoutError) as error:
+        log_late_commit(error)
         return False
     return True
+
+
+def _positions(consumer: Any) -> Mapping[Any, int]:
+    """Return partition -> position, of those that have one."""
+    subscription = getattr(getattr(consumer, "_subscription", None), "subscription", None)
+    assignment = getattr(subscription, "assignment", None)
+    found = {} if assignment is None else assignment.all_consumed_offsets()
+    return {partition: position.offset for partition, position in found.items()}
 
 
 def _check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
@@ -145,8 +161,9 @@ def _check_started(consumer: Any) -> None:
         raise ConfigError("this consumer is not started; await consumer.start() first")
 
 
-def _patience_s(consumer: Any) -> float:
-    """Return how long unknown errors may last: a session; only static members are fenced."""
-    if getattr(consumer, "_group_instance_id", None) is None:
+def _patience_s(consumer: Any, error: BaseException) -> float:
+    """Return how long this error may last: a session, if it is that of a fenced static member."""
+    is_static = getattr(consumer, "_group_instance_id", None) is not None
+    if not (is_static and isinstance(error, KafkaError) and _UNKNOWN in str(error)):
         return float("inf")
     return float(getattr(consumer, "_session_timeout_ms", 10_000)) / 1000

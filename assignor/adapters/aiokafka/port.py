@@ -14,7 +14,7 @@ does.
 
 import asyncio
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -23,8 +23,10 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
+from aiokafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
+from assignor.embedding.loops import DeletedTopics
 from assignor.rebalance import read_consumer_subscription
 from encoding import DecodeError, TopicPartition
 
@@ -200,6 +202,42 @@ class CoordinatorHooks:
     def owned_by(self, member_id: str) -> tuple[TopicPartition, ...] | None:
         """Return what a member owns by the bytes that it joined with; None: they do not name it."""
         return owned_in(self._joined.get(member_id))
+
+
+def commit_existing_topics(consumer: Any) -> None:
+    """Have a commit succeed without the offsets of partitions that do not exist (KAFKA-10355).
+
+    aiokafka sends a commit again for ever while one partition is unknown. Here the metadata are
+    asked for after such an answer; what they do not have either is left out.
+    """
+    coordinator = getattr(consumer, "_coordinator", None)
+    if coordinator is None or hasattr(coordinator, "_commit_all"):
+        return
+    commit = coordinator._commit_all = coordinator._do_commit_offsets  # noqa: SLF001 no hook for it
+    client = consumer._client  # noqa: SLF001 as above; the consumer itself may be dropped
+    gone: set[Any] = set()
+    deleted = DeletedTopics()
+
+    def is_unknown(partition: Any) -> bool:
+        return partition.partition not in (
+            client.cluster.partitions_for_topic(partition.topic) or ()
+        )
+
+    async def commit_existing(assignment: Any, offsets: Mapping[Any, Any]) -> None:
+        gone.intersection_update(filter(is_unknown, tuple(gone)))
+        try:
+            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
+        except UnknownTopicOrPartitionError:
+            await client.force_metadata_update()
+            found = set(filter(is_unknown, offsets)) - gone
+            if not found:
+                raise
+            gone.update(found)
+            for partition in sorted(found):
+                deleted.log(partition.topic)
+            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
+
+    coordinator._do_commit_offsets = commit_existing  # noqa: SLF001 as above
 
 
 def owned_in(joined: bytes | None) -> tuple[TopicPartition, ...] | None:

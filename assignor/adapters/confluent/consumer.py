@@ -24,7 +24,7 @@ from assignor.adapters.confluent.offsets import (
     refuse_foreign,
 )
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
-from assignor.adapters.confluent.serving import CLOSED, RebalanceCallback, Serving
+from assignor.adapters.confluent.serving import RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import divided
 from assignor.adapters.confluent.topics import (
     ConsumerKeywords,
@@ -63,8 +63,7 @@ class Consumer(CheckedReader):
         TopologyError, ConfigError, StateDirectoryLocked, StoreError: as `StreamsAssignor`.
     """
 
-    # Of an instance that was never set up: it is closed.
-    _mailbox = Mailbox()
+    _mailbox = Mailbox()  # of an instance that was never set up: it is closed
 
     def __init__(
         self,
@@ -77,8 +76,8 @@ class Consumer(CheckedReader):
         logger: logging.Logger | None = None,
         **options: Unpack[ConsumerKeywords],
     ) -> None:
-        given = with_keyword_settings(config, cast("dict[str, Any]", options))
-        settings = self._settings = divided(given)
+        settings = divided(with_keyword_settings(config, cast("dict[str, Any]", options)))
+        self._settings = settings
         check_options(options, application_id=application_id, group_id=settings.group_id)
         self._mailbox = Mailbox()
         self._commits = Commits(settings, self._mailbox)
@@ -153,7 +152,7 @@ class Consumer(CheckedReader):
         return self._member.member_id
 
     def consumer_group_metadata(self) -> Any:
-        """Refuse: a transaction of librdkafka would commit offsets that no generation fences."""
+        """Refuse: no generation would fence the offsets of a transaction of librdkafka."""
         self._check_open()
         raise refused(
             KafkaError._UNSUPPORTED_FEATURE,
@@ -172,10 +171,13 @@ class Consumer(CheckedReader):
         if not (mailbox.events or self._turns.waiting or self._polling.is_busy):
             try:
                 message = _poll(self, 0.0)
-            finally:
-                is_closed = mailbox.closes and self._serving.close_if_asked(self)
-            if is_closed:
-                raise RuntimeError(CLOSED)
+            except RuntimeError:  # closed
+                raise
+            except BaseException as error:
+                self._serving.interrupted(self, error)
+                raise
+            if mailbox.closes:
+                self._serving.give_back(self, [] if message is None else [message])
             if message is not None or timeout == 0:
                 return message
 
@@ -183,14 +185,12 @@ class Consumer(CheckedReader):
             message = _poll(self, wait_s)
             return [] if message is None else [message]
 
-        found = self._serving.read_within(self, timeout, read)
-        return found[0] if found else None
+        return next(iter(self._serving.read_within(self, timeout, read)), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to `num_messages` records and errors; call back for rebalances."""
         self._check_open()
-        read = partial(_consume, self, num_messages)
-        return self._serving.read_within(self, timeout, read)
+        return self._serving.read_within(self, timeout, partial(_consume, self, num_messages))
 
     # Partitions
 
@@ -313,7 +313,7 @@ class Consumer(CheckedReader):
 
         Raises:
             Exception: what a callback raised; the consumer is closed nevertheless.
-            RuntimeError: this is a thread of the member, such as that of `task_offsets`.
+            RuntimeError: this is a thread of the member.
         """
         if not self._is_open or self._polling.is_forked or self._serving.closes_later():
             return

@@ -9,11 +9,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from typing import Final
 
 from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from encoding import TopicPartition
+
+_WITHOUT_RESULT: Final = frozenset({"error_cb", "stats_cb", "throttle_cb"})
 
 
 class Change(Enum):
@@ -79,14 +83,43 @@ class Mailbox:
         closes: a callback has called `close`, which waits for its end.
         is_serving: the application's thread is inside a callback, which counts as polling, as in
             librdkafka.
+        serves_on: the thread that is inside a callback, or None.
     """
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
         self.has_polled = True
-        self.is_serving = self.closes = False
+        self.is_serving = self.closes = self._has_failed = False
+        self.serves_on: int | None = None
         self._polled_s = time.monotonic()
         self._posted = threading.Condition()
+
+    def callback(self, name: str, callback: Callable[..., object]) -> Callable[..., object]:
+        """Return a callback of librdkafka that may call `close`.
+
+        What it raises first is raised by the next `poll`: librdkafka's call would drop the messages
+        that it has fetched.
+        """
+
+        def called(*arguments: object) -> object:
+            before, self.serves_on = self.serves_on, threading.get_ident()
+            try:
+                return callback(*arguments)
+            except Exception as error:
+                if name not in _WITHOUT_RESULT:
+                    raise
+                if not self._has_failed:
+                    self._has_failed = True
+                    self.post(Call(call=partial(self._fail, error)))
+                return None
+            finally:
+                self.serves_on = before
+
+        return called
+
+    def _fail(self, error: Exception) -> None:
+        self._has_failed = False
+        raise error
 
     def idle_s(self) -> float:
         """Return the seconds since the application last polled, as far as it has been looked."""

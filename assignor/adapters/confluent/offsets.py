@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, KafkaException, Message
+from confluent_kafka import (
+    OFFSET_END,
+    OFFSET_INVALID,
+    OFFSET_STORED,
+    KafkaError,
+    KafkaException,
+    Message,
+)
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
@@ -19,6 +26,8 @@ from encoding import TopicPartition
 
 NO_EPOCH: Final = -1
 _COMMITTED: Final = frozenset({OFFSET_INVALID, OFFSET_STORED})
+# What is fetched lies behind these.
+_NOT_BEFORE: Final = frozenset({OFFSET_END, OFFSET_INVALID, OFFSET_STORED})
 Positions = Callable[[list[Position]], list[Position]]
 
 
@@ -113,6 +122,7 @@ class StoredOffsets:
         self._reset = reset
         self._stored: dict[TopicPartition, Position] = {}
         self._committed: dict[TopicPartition, Position] = {}
+        self._begun: dict[TopicPartition, Position] = {}
         self._lock = threading.Lock()
 
     def store(self, offsets: Iterable[Position]) -> None:
@@ -151,10 +161,26 @@ class StoredOffsets:
         librdkafka would ask the coordinator, and for ever wait when the coordinator has moved: it
         takes NOT_COORDINATOR for an answer without partitions, and does not ask again.
         """
-        if position.offset not in _COMMITTED:
-            return position
+        partition = partition_of(position)
         with self._lock:
-            return self._committed.get(partition_of(position), position)
+            if position.offset in _COMMITTED:
+                position = self._committed.get(partition, position)
+            self._begun[partition] = position
+        return position
+
+    def last(self, partitions: Iterable[TopicPartition]) -> list[Position]:
+        """Return where partitions are read again of which it is unknown what was returned.
+
+        That is the last offset that was stored or committed, or where they began.
+        """
+        with self._lock:
+            found = [
+                self._stored.get(each)
+                or (self._committed[each] if self._committed_offset(each) >= 0 else None)
+                or self._begun.get(each)
+                for each in sorted(partitions)
+            ]
+        return [each for each in found if each is not None and each.offset not in _NOT_BEFORE]
 
     def committed(self, offsets: Iterable[Position]) -> None:
         """Note offsets that are committed."""
@@ -169,6 +195,7 @@ class StoredOffsets:
             for partition in partitions:
                 self._stored.pop(partition, None)
                 self._committed.pop(partition, None)
+                self._begun.pop(partition, None)
 
 
 def refuse_foreign(

@@ -1,18 +1,26 @@
 """A consumer's records processed into state stores: poll, restore, process, commit."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.consumer import Consumer
 from assignor.adapters.confluent.handover import DeferredListener
 from assignor.adapters.poll_arguments import stop_event
-from assignor.adapters.processing import BatchProcessing
+from assignor.adapters.processing import Batch, BlockingLoop
 from assignor.config import check_handler
-from assignor.embedding import LEFT_GROUP, Handler, MemberStopped, TaskStores
+from assignor.embedding import (
+    LEFT_GROUP,
+    Handler,
+    LostPosition,
+    MemberStopped,
+    TaskStores,
+    UnreadableRecord,
+)
+from assignor.embedding.loops import DeletedTopics, PollLoop
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -21,6 +29,15 @@ _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
 _MAX_RECORDS: Final = 500
+# Codec, checksum and size of a batch.
+_UNREADABLE: Final = frozenset(
+    {
+        KafkaError._BAD_COMPRESSION,
+        KafkaError._BAD_MSG,
+        KafkaError._NOT_IMPLEMENTED,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+    }
+)
 
 
 def run_tasks(
@@ -35,7 +52,8 @@ def run_tasks(
     """Poll, restore tasks, process their records and commit, until the member has to stop.
 
     A consumer that is not subscribed is subscribed to the topics of its topology. While the cluster
-    cannot be reached, records are kept and tried again.
+    cannot be reached, records are kept and tried again. A batch that takes longer than half of
+    `max.poll.interval.ms` is processed in parts, with a commit and a poll in between.
 
     An exception of `handle` ends the loop, also an error of a producer or another client that it
     uses: its record has no effect on state, and is processed again by the next call or member.
@@ -54,6 +72,7 @@ def run_tasks(
             stores are not its listener, or of another group or directory;
             or the consumer is of another client, `handle` is no such function, or `stop` no event.
         MemberStopped: the member cannot go on; the message says why.
+        UnreadableRecord: a record of the input or of a changelog cannot be read.
         StoreError: a store cannot be used.
         Exception: of `handle`.
     """
@@ -75,61 +94,118 @@ def run_tasks(
     stores.check_follows(given, settings.group_id, consumer.assignor.directory)
     if not consumer._member.topics:
         consumer.subscribe(consumer.assignor.source_topics)
-    processing = BatchProcessing(
-        stores, handle, lambda next_offsets: _commit(consumer, next_offsets), ended=ended
+    loop = PollLoop(
+        max_poll_interval_ms=round(settings.max_poll_interval_s * 1000),
+        client_errors=(KafkaException,),
     )
-    paused: frozenset[TopicPartition] = frozenset()
-    while not ended.is_set() and not consumer.assignor.shutdown_requested:
-        processing.process(_by_partition(consumer.consume(max_records, timeout)))
-        _seek(consumer, stores.unread())
-        paused = _pause(consumer, stores.waiting, paused)
+    BlockingLoop(ConsumerLoop(consumer, timeout, max_records), loop, ended).run(stores, handle)
 
 
-def _by_partition(messages: Iterable[Message]) -> dict[TopicPartition, list[Message]]:
-    """Return the records by partition; log errors.
+class ConsumerLoop:
+    """`LoopClient` of a `Consumer`.
 
-    Raises:
-        MemberStopped: an error is fatal.
+    Args:
+        consumer: subscribed.
+        timeout: seconds of each poll.
+        max_records: of each poll.
     """
-    records: dict[TopicPartition, list[Message]] = {}
-    for message in messages:
-        error = message.error()
-        if error is None:
-            partition = TopicPartition(message.topic() or "", message.partition() or 0)
-            records.setdefault(partition, []).append(message)
-        elif error.fatal():
-            raise MemberStopped(f"{LEFT_GROUP}: {error.str()}")
-        else:
-            _log.warning("%s", error.str())
-    return records
+
+    def __init__(self, consumer: Consumer, timeout: float, max_records: int) -> None:
+        self._consumer = consumer
+        self._timeout = timeout
+        self._max_records = max_records
+        self._paused: frozenset[TopicPartition] = frozenset()
+        self._failure: MemberStopped | UnreadableRecord | None = None
+        self._deleted = DeletedTopics()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the consumer is closed."""
+        return self._consumer._serving.is_closing or not self._consumer._is_open
+
+    @property
+    def is_shutdown(self) -> bool:
+        """Whether the whole group was asked to stop."""
+        return self._consumer.assignor.shutdown_requested
+
+    def poll(self, max_records: int | None, *, waits: bool) -> Batch:
+        """Return partition -> records; an error that ends the loop after those before it.
+
+        Raises:
+            MemberStopped: an error is fatal, or a position is lost.
+            UnreadableRecord: a record cannot be read.
+        """
+        if self._failure is not None:
+            raise self._failure
+        records: dict[TopicPartition, list[Message]] = {}
+        wait_s = self._timeout if waits else 0.0
+        for message in self._consumer.consume(max_records or self._max_records, wait_s):
+            if message.error() is None:
+                partition = TopicPartition(message.topic() or "", message.partition() or 0)
+                records.setdefault(partition, []).append(message)
+            else:
+                self._failure = self._failure or _failure(message)
+        if self._failure is not None and not records:
+            raise self._failure
+        return records
+
+    def assigned(self) -> Collection[Any]:
+        """Return the partitions that are read."""
+        return self._consumer._serving.read
+
+    def positions(self) -> Mapping[Any, int]:
+        """Return nothing: the consumer itself reads again what a call did not return."""
+        return {}
+
+    def seek(self, offsets: Mapping[Any, int]) -> None:
+        """Read these partitions from other offsets, those that are still assigned."""
+        for partition, offset in offsets.items():
+            if partition in self._consumer._serving.read:
+                self._consumer.seek(Position(partition.topic, partition.partition, offset))
+
+    def fetch_except(self, waiting: frozenset[TopicPartition]) -> None:
+        """Fetch nothing of these partitions, and all others."""
+        read = self._consumer._serving.read
+        # Also what is paused: a partition that was assigned again is not.
+        if pausing := waiting & read:
+            self._consumer.pause([Position(*each) for each in sorted(pausing)])
+        if resuming := (self._paused - waiting) & read:
+            self._consumer.resume([Position(*each) for each in sorted(resuming)])
+        self._paused = pausing
+
+    def commit(self, next_offsets: Mapping[Any, int]) -> bool:
+        """Commit offsets; return False if they have to be committed again."""
+        if not next_offsets:
+            return True
+        offsets = [Position(p.topic, p.partition, at) for p, at in next_offsets.items()]
+        try:
+            done = self._consumer.commit(offsets=offsets, asynchronous=False) or []
+            failed = {each.topic: each.error for each in done if each.error is not None}
+        except KafkaException as refused:
+            failed = {each.topic: refused.args[0] for each in offsets}
+        for topic, error in failed.items():
+            if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                self._deleted.log(topic)
+            else:
+                _log.info("not committed: %s", error.str())
+        return all(each.code() == KafkaError.UNKNOWN_TOPIC_OR_PART for each in failed.values())
+
+    def leave(self) -> None:
+        """Leave the group."""
+        self._consumer.unsubscribe()
 
 
-def _commit(consumer: Consumer, next_offsets: Mapping[Any, int]) -> None:
-    """Commit what is processed; what is not committed is recognised by the state stores."""
-    if not next_offsets:
-        return
-    offsets = [Position(p.topic, p.partition, offset) for p, offset in next_offsets.items()]
-    try:
-        consumer.commit(offsets=offsets, asynchronous=False)
-    except KafkaException as error:
-        _log.info("not committed: %s", error.args[0].str())
-
-
-def _seek(consumer: Consumer, unread: Mapping[Any, int]) -> None:
-    """Read records again that were dropped."""
-    for partition, offset in unread.items():
-        if partition in consumer._serving.read:
-            consumer.seek(Position(partition.topic, partition.partition, offset))
-
-
-def _pause(
-    consumer: Consumer, waiting: frozenset[TopicPartition], paused: frozenset[TopicPartition]
-) -> frozenset[TopicPartition]:
-    """Fetch nothing for tasks that are not restored, and the others again; return the former."""
-    read = consumer._serving.read
-    # Also what is paused: a partition that was assigned again is not.
-    if pausing := waiting & read:
-        consumer.pause([Position(*each) for each in sorted(pausing)])
-    if resuming := (paused - waiting) & read:
-        consumer.resume([Position(*each) for each in sorted(resuming)])
-    return pausing
+def _failure(message: Message) -> MemberStopped | UnreadableRecord | None:
+    """Return the error that ends a loop; None: it is logged, and librdkafka tries again."""
+    error, topic = message.error(), message.topic()
+    if error is None:
+        return None
+    if error.fatal():
+        return MemberStopped(f"{LEFT_GROUP}: {error.str()}")
+    partition, offset = message.partition() or 0, message.offset()
+    if topic is not None and error.code() in _UNREADABLE:
+        return UnreadableRecord(topic, partition, offset or 0, error.str())
+    if topic is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
+        return LostPosition({TopicPartition(topic, partition): offset})
+    _log.warning("%s", error.str())
+    return None

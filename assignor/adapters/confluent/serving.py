@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
@@ -21,7 +21,7 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
-from assignor.adapters.confluent.messages import error_message
+from assignor.adapters.confluent.messages import Reader, error_message, first_offsets, read_again
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
@@ -30,26 +30,9 @@ from encoding import TopicPartition
 SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 CLOSED: Final = "Consumer closed"
+_REFUSED_CALLS: Final = (KafkaException, OverflowError, RuntimeError, TypeError, ValueError)
 _REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
-Argument = TypeVar("Argument")
-Result = TypeVar("Result")
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
-
-
-class Reader(Protocol):
-    """What a served consumer reads with: librdkafka, without the group."""
-
-    def incremental_assign(self, partitions: list[Position]) -> None:
-        """Read these partitions, too."""
-
-    def incremental_unassign(self, partitions: list[Position]) -> None:
-        """Stop reading these partitions."""
-
-    def position(self, partitions: list[Position]) -> list[Position]:
-        """Return the offset after the last record of each partition."""
-
-    def close(self) -> None:
-        """Give everything up and leave the group."""
 
 
 RebalanceCallback = Callable[..., object]
@@ -72,6 +55,7 @@ class Serving:
         assigns: calls of a callback that changed what is read.
         polling: had by the thread that polls or closes.
         turns: other threads use librdkafka between two short polls.
+        is_closing: a thread closes the consumer.
     """
 
     def __init__(
@@ -83,8 +67,7 @@ class Serving:
         self._is_lost = is_lost
         self.polling, self.turns = OneThread(), Turns()
         self._is_taking = threading.Lock()
-        self._serves_on: int | None = None
-        self._is_closing = False
+        self.is_closing = False
         self._reported: set[int] = set()
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
@@ -102,7 +85,7 @@ class Serving:
         if not self._is_taking.acquire(blocking=False):
             return None  # called in a callback
         try:
-            self._mailbox.is_serving, self._serves_on = True, threading.get_ident()
+            self._mailbox.is_serving, self._mailbox.serves_on = True, threading.get_ident()
             while self._may_take() and (event := self._mailbox.take()) is not None:
                 if isinstance(event, Failed):
                     return error_message(event.error)
@@ -110,12 +93,12 @@ class Serving:
             return None
         finally:
             self._mailbox.has_polled, self._mailbox.is_serving = True, False
-            self._serves_on = None
+            self._mailbox.serves_on = None
             self._is_taking.release()
 
     def _may_take(self) -> bool:
         """Return whether the next event may be taken now: `close` takes those that wait."""
-        return self._is_closing or not self._mailbox.closes
+        return self.is_closing or not self._mailbox.closes
 
     def is_closed_by_poll(self, is_open: Callable[[], bool]) -> bool:
         """Have the polling thread close the consumer; return False if this thread is to close it.
@@ -125,7 +108,7 @@ class Serving:
         while is_open():
             if self.polling.acquire(0.0 if not self._mailbox.closes else SLICE_S):
                 if is_open():
-                    self._is_closing = True
+                    self.is_closing = True
                     return False
                 self.polling.release()
             else:
@@ -134,9 +117,9 @@ class Serving:
 
     def closes_later(self) -> bool:
         """Return whether a callback runs on this thread; then close once it has returned."""
-        if self._serves_on != threading.get_ident():
+        if self._mailbox.serves_on != threading.get_ident():
             return False
-        self._mailbox.closes = not self._is_closing
+        self._mailbox.closes = not self.is_closing
         return True
 
     def reader_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +129,7 @@ class Serving:
         or certificate, is returned by `poll`: librdkafka would only log it.
         """
         wrapped = {
-            name: self._called_by_reader(value) if callable(value) else value
+            name: self._mailbox.callback(name, value) if callable(value) else value
             for name, value in settings.items()
         }
         return wrapped if wrapped.get("error_cb") else wrapped | {"error_cb": self._first_refusal}
@@ -155,17 +138,6 @@ class Serving:
         if error.code() in _REFUSALS - self._reported:
             self._reported.add(error.code())
             self._mailbox.post(Failed(error=error))
-
-    def _called_by_reader(self, callback: Callable[..., object]) -> Callable[..., object]:
-
-        def called(*arguments: object) -> object:
-            before, self._serves_on = self._serves_on, threading.get_ident()
-            try:
-                return callback(*arguments)
-            finally:
-                self._serves_on = before
-
-        return called
 
     def close_if_asked(self, consumer: Reader) -> bool:
         """Close the consumer if a callback has called `close`; return whether it has."""
@@ -177,7 +149,7 @@ class Serving:
     def serve_until(self, consumer: Reader, is_over: Callable[[], bool]) -> BaseException | None:
         """Take events of a consumer that is being closed; return what a callback raised first."""
         failure: BaseException | None = None
-        self._is_closing, self._mailbox.closes = True, False
+        self.is_closing, self._mailbox.closes = True, False
         try:
             while not is_over():
                 try:
@@ -186,7 +158,7 @@ class Serving:
                     failure = failure or error
                 self._mailbox.wait(SLICE_S)
         finally:
-            self._is_closing = False
+            self.is_closing = False
         return failure
 
     def read_within(
@@ -207,7 +179,7 @@ class Serving:
         """
         check_timeout(timeout)
         if not self.polling.acquire():
-            raise RuntimeError(CLOSED if self._is_closing else SECOND_THREAD)
+            raise RuntimeError(CLOSED if self.is_closing else SECOND_THREAD)
         try:
             return self._read_within(consumer, timeout, read)
         finally:
@@ -224,26 +196,53 @@ class Serving:
         while True:
             self._mailbox.has_polled = True
             events = self._mailbox.events
-            message = self._unless_closed(consumer, self.serve, consumer) if events else None
+            try:
+                message = self.serve(consumer) if events else None
+            finally:
+                is_closed = self.close_if_asked(consumer)
+            if is_closed:
+                raise RuntimeError(CLOSED)
             if message is not None:
                 return [message]
             left_s = SLICE_S if timeout < 0 else end_s - time.monotonic()
             wait_s = max(0.0, min(SLICE_S, left_s))
-            messages = self._unless_closed(consumer, short_poll, wait_s)
+            try:
+                messages = short_poll(wait_s)
+            except BaseException as error:
+                self.interrupted(consumer, error)
+                raise
+            if self._mailbox.closes:
+                self.give_back(consumer, messages)
             if messages or left_s < SLICE_S:
                 return messages
 
-    def _unless_closed(
-        self, consumer: Reader, call: Callable[[Argument], Result], argument: Argument
-    ) -> Result:
-        """Call, and then close the consumer if a callback has called `close`."""
-        try:
-            result = call(argument)
-        finally:
-            is_closed = self.close_if_asked(consumer)
-        if is_closed:
-            raise RuntimeError(CLOSED)
-        return result
+    def give_back(self, consumer: Reader, messages: Sequence[Message]) -> None:
+        """Close as `close` asked, and have messages read again that are not returned therefore.
+
+        Raises:
+            RuntimeError: the consumer is closed.
+            Exception: what a callback raised.
+        """
+        first = first_offsets(messages)
+        read_again(consumer, first)
+        if self._settings.auto_offset_store:
+            self._commits.stored.store(first)
+        self.close_if_asked(consumer)
+        raise RuntimeError(CLOSED)
+
+    def interrupted(self, consumer: Reader, error: BaseException) -> None:
+        """Have everything read again that an interrupt may have cost; then close, if asked.
+
+        librdkafka has dropped what the call had fetched, and its positions are behind that. So the
+        partitions are read from the offsets that were last stored or committed.
+
+        Args:
+            consumer: of the application.
+            error: that librdkafka's call raised, such as by a signal's handler.
+        """
+        if not isinstance(error, _REFUSED_CALLS):
+            read_again(consumer, self._commits.stored.last(self.read))
+        self.close_if_asked(consumer)
 
     def _take(self, consumer: Reader, event: Event) -> None:
         if isinstance(event, Rebalanced):

@@ -4,7 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any, Self, Unpack
+from typing import Any, Final, Self, Unpack
 
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
@@ -17,18 +17,22 @@ from assignor.adapters.kafka_python.port import check_may_close
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import ApplicationMemberKeywords, check_option, documented
-from assignor.adapters.threads import OneThread
+from assignor.adapters.threads import EitherEvent, OneThread
 from assignor.config import check_handler
 from assignor.embedding import (
     InternalTopicSettings,
+    MemberStopped,
     StateStore,
     TaskState,
     TaskStores,
     check_kinds,
 )
+from assignor.embedding.loops import CLOSED
 from assignor.embedding.query_server import Answer, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
+
+_NO_LIMIT_S: Final = -1.0
 
 
 class ApplicationKeywords(ApplicationMemberKeywords, ConsumerSettings, total=False):
@@ -107,7 +111,7 @@ class StreamsApplication:
             self.consumer = connected_consumer(topology, given)
             resources.callback(self.consumer.close)
             self._resources = resources.pop_all()
-        self._running = OneThread()
+        self._running, self._closing = OneThread(), threading.Event()
         self._dropped = release_if_dropped(self, self._resources.close)
 
     @property
@@ -116,20 +120,25 @@ class StreamsApplication:
         return self.consumer.assignor
 
     def run(self, stop: threading.Event | None = None) -> None:
-        """Process records until the event is set, or the whole group was asked to stop.
+        """Process records until the event is set, the group has to stop, or `close` is called.
 
         Args:
             stop: None: SIGTERM and SIGINT end it, on the main thread; the second one at once.
 
         Raises:
             MemberStopped: the member cannot go on; the message says why, and what to do.
+            UnreadableRecord: a record cannot be read. The next `run` raises again, unless the cause
+                has gone.
             StoreError: a store cannot be used.
             Exception: of `handle`; its record is processed again by the next `run`, or member.
             RuntimeError: another thread runs it, or the process was forked after it was made.
         """
+        if self._closing.is_set():
+            raise MemberStopped(CLOSED)
         ending = signals_as_event() if stop is None else nullcontext(stop)
         with self._running, ending as ended:
-            run_tasks(self.consumer, self.stores, self._handle, stop=ended)
+            both = EitherEvent(ended, self._closing)
+            run_tasks(self.consumer, self.stores, self._handle, stop=both)
 
     def serve_queries(self, store: StateStore[Any, Any], answer: Answer) -> None:
         """Answer `GET /KEY` on the member's endpoint until the application is closed.
@@ -152,16 +161,23 @@ class StreamsApplication:
     def close(self) -> None:
         """Leave the group, and release everything; twice is once.
 
-        Nothing is done in a forked process: all of that belongs to its parent.
+        If another thread is in `run`, that ends first, with the record that it processes. Nothing
+        is done in a forked process: all of that belongs to its parent.
 
         Raises:
             RuntimeError: this is `handle` or a listener; nothing has been closed.
         """
-        if not self._running.is_forked:
-            check_may_close(self.consumer, self.stores)
-        self._dropped.detach()
-        if not self._running.is_forked:
+        if self._running.is_forked:
+            self._dropped.detach()
+            return
+        check_may_close(self.consumer, self.stores)
+        self._closing.set()
+        self._running.acquire(_NO_LIMIT_S)
+        try:
+            self._dropped.detach()
             self._resources.close()
+        finally:
+            self._running.release()
 
     def __enter__(self) -> Self:
         """Return the application."""

@@ -18,10 +18,12 @@ from kafka.protocol.consumer.metadata import (
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
 from assignor.adapters.kafka_python.port import (
     KafkaPythonPort,
+    commit_existing_topics,
     guard_threads,
     keep_joins,
     make_readable,
 )
+from assignor.adapters.kafka_python.records import name_unreadable_records
 from assignor.adapters.kafka_python.wire import (
     consumer_version,
     group_member,
@@ -75,9 +77,11 @@ class StreamsAssignor(EmbeddedMember):
         self._attach_to(consumer, group_id=group_id, listed=listed)
         if isinstance(consumer, KafkaConsumer):
             guard_threads(consumer, self.listener)
+            name_unreadable_records(consumer)
         followups = self._membership.followups
         keep_joins(coordinator, followups.answer_replaced, self._membership.assignor_chosen)
         make_readable(coordinator)
+        commit_existing_topics(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)
         self._membership.connect(self._port)
         if config:

@@ -1,4 +1,4 @@
-"""A `KafkaConsumer` that waits for no broker without end."""
+"""A `KafkaConsumer` that waits for no broker, and for no record, without end."""
 
 import time
 from typing import Any
@@ -6,12 +6,19 @@ from typing import Any
 from kafka import KafkaConsumer
 from kafka.errors import KafkaTimeoutError, RequestTimedOutError
 
+from assignor.adapters.kafka_python.records import name_unreadable_records
+
 
 class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is untyped
     """A `KafkaConsumer` whose `topics` and `partitions_for_topic` end after `request_timeout_ms`.
 
-    kafka-python 3.0 waits for the metadata of all topics until a broker answers.
+    kafka-python 3.0 waits for the metadata of all topics until a broker answers. A record that
+    cannot be read is raised as `UnreadableRecord`.
     """
+
+    def __init__(self, *topics: str, **settings: Any) -> None:
+        super().__init__(*topics, **settings)
+        name_unreadable_records(self)
 
     def _fetch_all_topic_metadata(self) -> None:
         """Fetch the metadata of all topics.

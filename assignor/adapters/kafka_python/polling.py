@@ -1,9 +1,9 @@
 """A poll loop for kafka-python that ends on fatal errors, and waits after all others.
 
 `KafkaConsumer.poll` raises the same error again at once when a member is fenced or has no rights,
-and kafka-python makes no pause of its own. Here such an error ends the loop with `MemberStopped`,
-and the next poll after any other error waits. A member that is ended leaves the group: one that no
-longer polls would delay every rebalance until `max_poll_interval_ms`.
+and kafka-python makes no pause of its own. What a loop does after each error is decided by
+`PollLoop`. A member that is ended leaves the group: one that no longer polls would delay every
+rebalance until `max_poll_interval_ms`.
 
 From the JoinGroup request until a poll takes the answer, kafka-python sends no heartbeats. So a
 pause between two polls that is longer than the session timeout can cost the membership.
@@ -11,28 +11,27 @@ pause between two polls that is longer than the session timeout can cost the mem
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kafka.errors import (
-    CommitFailedError,
-    FencedInstanceIdError,
-    KafkaError,
-    KafkaTimeoutError,
-    RebalanceInProgressError,
-)
+from kafka import TopicPartition as ClientPartition
+from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import CLOSED, check_offsets, check_timeout, stop_event
-from assignor.embedding import LEFT_GROUP, MemberStopped, PollErrors, PollPace
+from assignor.adapters.poll_arguments import (
+    check_member,
+    check_offsets,
+    check_timeout,
+    stop_event,
+)
+from assignor.adapters.processing import Batch, BlockingLoop
+from assignor.embedding import MemberStopped
+from assignor.embedding.loops import CLOSED, PollLoop, log_late_commit
 from assignor.errors import ConfigError
-from assignor.logs import line_logger
-from encoding import RebalanceError
-
-_log = line_logger(__name__)
+from encoding import TopicPartition
 
 POLL_MS = 1000
 """Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
@@ -60,17 +59,92 @@ class SilenceWatch:
         return self._since_s is not None and now_s - self._since_s > _SILENT_S
 
 
+class ConsumerLoop:
+    """`LoopClient` of a `KafkaConsumer`.
+
+    Args:
+        consumer: with the assignor attached.
+        assignor: of the consumer.
+        timeout_ms: of each poll.
+    """
+
+    def __init__(self, consumer: Any, assignor: StreamsAssignor, timeout_ms: int) -> None:
+        self._consumer = consumer
+        self._assignor = assignor
+        self._timeout_ms = timeout_ms
+        self._silence = SilenceWatch()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the consumer is closed."""
+        return is_closed(self._consumer)
+
+    @property
+    def is_shutdown(self) -> bool:
+        """Whether the whole group was asked to stop."""
+        return self._assignor.shutdown_requested
+
+    def poll(self, max_records: int | None, *, waits: bool) -> Batch:
+        """Return partition -> records; raises what `KafkaConsumer.poll` does, too.
+
+        Raises:
+            MemberStopped: the member was refused.
+            FencedInstanceIdError: its heartbeats have stopped.
+        """
+        size = {} if max_records is None else {"max_records": max_records}
+        batch: Batch = self._consumer.poll(timeout_ms=self._timeout_ms if waits else 0, **size)
+        check_member(self._consumer, self._assignor.failed)
+        if self._silence.is_fenced(self._assignor):
+            raise FencedInstanceIdError
+        return batch
+
+    def assigned(self) -> Collection[Any]:
+        """Return the partitions that are assigned."""
+        found: Collection[Any] = self._consumer.assignment()
+        return found
+
+    def positions(self) -> Mapping[Any, int]:
+        """Return partition -> position, of those that have one."""
+        subscription = getattr(self._consumer, "_subscription", None)
+        found = {} if subscription is None else subscription.all_consumed_offsets()
+        return {partition: position.offset for partition, position in found.items()}
+
+    def seek(self, offsets: Mapping[Any, int]) -> None:
+        """Read these partitions from other offsets, those that are still assigned."""
+        for partition, offset in offsets.items():
+            if partition in self._consumer.assignment():
+                self._consumer.seek(partition, offset)
+
+    def fetch_except(self, waiting: frozenset[TopicPartition]) -> None:
+        """Fetch nothing of these partitions, and all others."""
+        consumer = self._consumer
+        held = {ClientPartition(*partition) for partition in waiting}
+        assigned, paused = consumer.assignment(), consumer.paused()
+        consumer.pause(*sorted(held & assigned - paused))
+        consumer.resume(*sorted(paused & assigned - held))
+
+    def commit(self, next_offsets: Mapping[Any, int]) -> bool:
+        """Commit offsets; return False if they have to be committed again."""
+        return commit_next(self._consumer, next_offsets)
+
+    def leave(self) -> None:
+        """Leave the group, also as one that was given a member id and has not joined yet."""
+        with suppress(KafkaError, OSError):
+            self._consumer.unsubscribe()
+
+
 def polled(
     consumer: Any,
     assignor: StreamsAssignor | None = None,
     *,
     timeout_ms: int = POLL_MS,
     stop: threading.Event | None = None,
-) -> Iterator[Mapping[Any, list[Any]]]:
+) -> Iterator[Batch]:
     """Yield what `poll` returns, empty batches too, until the member has to stop.
 
     The loop ends when the whole group was asked to stop (KIP-671). A pause of the application
-    beyond the session timeout or `max_poll_interval_ms` is a warning in the log.
+    beyond the session timeout or `max_poll_interval_ms` is a warning in the log, and the batches
+    after a slow one are smaller.
 
     Args:
         consumer: of `streams_consumer`, or a `KafkaConsumer` with an assignor attached.
@@ -82,47 +156,32 @@ def polled(
         ConfigError: no assignor is attached to this consumer, or `stop` is no event, or
             `timeout_ms` no number.
         MemberStopped: the member cannot go on; the message says why. A dynamic one has left.
+        UnreadableRecord: a record cannot be read; what was returned before can be committed.
     """
     config = getattr(consumer, "config", None) or {}
     listed = config.get("partition_assignment_strategy", ())
     assignor = attached_member(StreamsAssignor, assignor, consumer, listed)
-    ended = stop_event(stop)
     check_timeout("timeout_ms", timeout_ms)
-    errors, pace = PollErrors(), _pace(consumer)
-    silence = SilenceWatch()
-    while not ended.is_set() and not assignor.shutdown_requested:
-        too_long = pace.poll_begins()
-        if too_long:
-            _log.warning("%s", too_long)
-        try:
-            batch = consumer.poll(timeout_ms=timeout_ms)
-        except (KafkaError, RebalanceError, OSError) as error:
-            if getattr(consumer, "_closed", False):
-                raise MemberStopped(CLOSED) from error
-            try:
-                pause = errors.failed(error)
-            except MemberStopped:
-                leave(consumer)
-                raise
-            _log.warning("%s", pause.why)
-            ended.wait(pause.wait_ms / 1000)
-            continue
-        errors.succeeded()
-        if assignor.failed is not None:
-            leave(consumer)
-            raise MemberStopped(f"{LEFT_GROUP}: {assignor.failed}")
-        if silence.is_fenced(assignor):
-            errors.failed(FencedInstanceIdError())
-        pace.poll_ended()
-        yield batch
+    yield from consumer_loop(consumer, assignor, timeout_ms, stop_event(stop)).batches()
 
 
-def _pace(consumer: Any) -> PollPace:
+def consumer_loop(
+    consumer: Any, assignor: StreamsAssignor, timeout_ms: int, ended: threading.Event
+) -> BlockingLoop:
+    """Return the loop over a consumer."""
     config = consumer.config
-    return PollPace(
+    loop = PollLoop(
         max_poll_interval_ms=config["max_poll_interval_ms"],
         session_timeout_ms=config["session_timeout_ms"],
+        max_poll_records=config.get("max_poll_records"),
+        client_errors=(KafkaError,),
     )
+    return BlockingLoop(ConsumerLoop(consumer, assignor, timeout_ms), loop, ended)
+
+
+def is_closed(consumer: Any) -> bool:
+    """Return whether a consumer is closed."""
+    return bool(getattr(consumer, "_closed", False))
 
 
 def check_client(consumer: Any) -> Mapping[str, Any]:
@@ -141,18 +200,13 @@ def check_client(consumer: Any) -> Mapping[str, Any]:
     return config
 
 
-def leave(consumer: Any) -> None:
-    """Leave the group, also as one that was given a member id and has not joined yet."""
-    with suppress(KafkaError, OSError):
-        consumer.unsubscribe()
-
-
 def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
     """Commit what is processed; return False if it is not committed.
 
     If the group has removed this member, other members own the partitions, and process again what
     was not committed. If the rebalance is still running, or no coordinator has answered within
-    `request_timeout_ms`, commit again after the next poll.
+    `request_timeout_ms`, commit again after the next poll. A topic that was deleted is left out,
+    and named in the log once.
 
     Args:
         consumer: a `KafkaConsumer`.
@@ -163,7 +217,7 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
         ConfigError: it is a consumer of another client, or `next_offsets` are no offsets.
         MemberStopped: the consumer is closed.
     """
-    if getattr(consumer, "_closed", False):
+    if is_closed(consumer):
         raise MemberStopped(CLOSED)
     check_offsets(next_offsets)
     if next_offsets is not None and not next_offsets:
@@ -174,10 +228,7 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
     }
     try:
         consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])
-    except (CommitFailedError, RebalanceInProgressError) as error:
-        _log.info("not committed: %s", error)
-        return False
-    except KafkaTimeoutError:
-        _log.warning("not committed: no coordinator has answered within request_timeout_ms")
+    except KafkaError as error:
+        log_late_commit(error)
         return False
     return True

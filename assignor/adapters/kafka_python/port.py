@@ -25,12 +25,14 @@ from assignor.adapters.membership import (
 )
 from assignor.adapters.threads import OneThread, runs_on_io_thread
 from assignor.embedding import RunningTasks
+from assignor.embedding.loops import DeletedTopics
 from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
 _JOINING: ContextVar[Any] = ContextVar("joining", default=None)
 # kafka-python's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
+_UNKNOWN_PARTITION = 3
 _NO_ANSWER: bytes = ConsumerProtocolAssignment(
     version=0, assigned_partitions=[], user_data=b""
 ).encode()
@@ -231,6 +233,33 @@ def make_readable(coordinator: Any) -> None:
         return perform(leader_id, protocol_name, members)
 
     coordinator._perform_assignment = perform_readable  # noqa: SLF001 the client has no hook for it
+
+
+def commit_existing_topics(coordinator: Any) -> None:
+    """Have a commit succeed without the offsets of partitions that do not exist (KAFKA-10355).
+
+    kafka-python sends a commit again until its time is over while one partition is unknown. Here
+    the metadata are asked for at the first such answer; what they do not have either is left out.
+    """
+    handle = getattr(coordinator, "_handle_offset_commit_response", None)
+    if handle is None:
+        return
+    deleted = DeletedTopics()
+
+    def handle_existing(offsets: Any, send_time: float, response: Any) -> Any:
+        cluster = coordinator._cluster  # noqa: SLF001 as below
+        for topic in response.topics:
+            known = cluster.partitions_for_topic(topic.name) or ()
+            unknown = [p for p in topic.partitions if p.error_code == _UNKNOWN_PARTITION]
+            gone = [p for p in unknown if p.partition_index not in known]
+            topic.partitions = [p for p in topic.partitions if p not in gone]
+            if gone:
+                deleted.log(topic.name)
+            elif unknown:
+                cluster.request_update()
+        return handle(offsets, send_time, response)
+
+    coordinator._handle_offset_commit_response = handle_existing  # noqa: SLF001 no hook for it
 
 
 def _subscribed(coordinator: Any) -> frozenset[str] | None:

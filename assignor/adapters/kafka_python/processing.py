@@ -4,14 +4,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from kafka import TopicPartition
-from kafka.errors import KafkaError
-
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.adapters.kafka_python.polling import POLL_MS, check_client, commit_next, leave, polled
+from assignor.adapters.kafka_python.polling import POLL_MS, check_client, consumer_loop
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import stop_event
-from assignor.adapters.processing import BatchProcessing
 from assignor.config import check_handler
 from assignor.embedding import TaskState, TaskStores
 from assignor.errors import ConfigError
@@ -32,7 +28,9 @@ def run_tasks(
 ) -> None:
     """Poll, restore tasks, process their records and commit, until the member has to stop.
 
-    While the cluster cannot be reached, records are kept and tried again.
+    While the cluster cannot be reached, records are kept and tried again. A batch that takes longer
+    than half of `max_poll_interval_ms`, or of the session timeout, is processed in parts, with a
+    commit and a poll in between.
 
     An exception of `handle` ends the loop, also an error of a producer or another client that it
     uses: its record has no effect on state, and is processed again by the next call or member.
@@ -52,6 +50,7 @@ def run_tasks(
             or the consumer is of another client, `handle` is no such function, or `stop` no event.
         MemberStopped: the member cannot go on; the message says why, and what to do. A dynamic one
             has left the group.
+        UnreadableRecord: a record of the input or of a changelog cannot be read.
         StoreError: a store cannot be used.
         Exception: of `handle`.
     """
@@ -63,31 +62,4 @@ def run_tasks(
     listed = config["partition_assignment_strategy"]
     member = attached_member(StreamsAssignor, None, consumer, listed)
     stores.check_follows(member.listener, config["group_id"], member.directory)
-    processing = BatchProcessing(
-        stores,
-        handle,
-        lambda next_offsets: commit_next(consumer, next_offsets),
-        ended=ended,
-        leave=lambda: leave(consumer),
-        transient=(KafkaError,),
-    )
-    for batch in polled(consumer, timeout_ms=timeout_ms, stop=ended):
-        processing.process(batch)
-        _seek(consumer, stores)
-        _pause(consumer, stores)
-
-
-def _seek(consumer: Any, stores: TaskStores) -> None:
-    """Read records again that were dropped."""
-    assigned = consumer.assignment()
-    for partition, offset in stores.unread().items():
-        if partition in assigned:
-            consumer.seek(partition, offset)
-
-
-def _pause(consumer: Any, stores: TaskStores) -> None:
-    """Fetch nothing for tasks that are not restored, and the others again."""
-    waiting = {TopicPartition(*partition) for partition in stores.waiting}
-    assigned, paused = consumer.assignment(), consumer.paused()
-    consumer.pause(*sorted(waiting & assigned - paused))
-    consumer.resume(*sorted(paused & assigned - waiting))
+    consumer_loop(consumer, member, timeout_ms, ended).run(stores, handle)

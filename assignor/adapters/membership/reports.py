@@ -61,8 +61,8 @@ class Reporter:
     def check_offsets(self, settings: LeaderSettings) -> None:
         """Warn of standbys that the listener does not report."""
         has_changelogs = any(part.changelog_topics for part in settings.subtopologies)
-        is_told = self.listener.reports_offsets or not has_changelogs
-        if settings.config.num_standby_replicas and not is_told:
+        has_offsets = self.listener.reports_offsets or not has_changelogs
+        if settings.config.num_standby_replicas and not has_offsets:
             _log.warning(
                 "num_standby_replicas is set, but the listener reports no offsets, so no standby of"
                 " this member ever counts as caught up: keep the state in TaskStores, or override"

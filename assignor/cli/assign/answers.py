@@ -42,7 +42,7 @@ from assignor.problems import (
 from encoding import RebalanceError, shown
 
 # Objects made before the garbage collector looks for cycles; a group makes thousands, and no cycle.
-GARBAGE = 50_000
+_GARBAGE = 50_000
 
 
 class _Caught(io.StringIO):
@@ -152,7 +152,7 @@ def rare_collections() -> Iterator[None]:
     """Return a context in which the garbage collector runs rarely, and skips what exists now."""
     thresholds = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(GARBAGE, *thresholds[1:])
+    gc.set_threshold(_GARBAGE, *thresholds[1:])
     try:
         yield
     finally:

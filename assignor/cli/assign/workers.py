@@ -9,24 +9,19 @@ lags between them (`LagMemory`). A worker starts a block without such a memory. 
 with the name that the block before it ended with, these first lines are answered again here.
 """
 
-import gc
-import os
-import signal
 import threading
-from collections.abc import Generator, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import active_children, get_all_start_methods, get_context, parent_process
 from queue import SimpleQueue
 from typing import IO
 
-from assignor.cli.assign.answers import GARBAGE, Answer, Assigner, Options, rare_collections
+from assignor.cli.assign.answers import Answer, Assigner, Options, rare_collections
 from assignor.cli.assign.lines import line_blocks
 from assignor.cli.toolkit.exit_status import EnvironmentFailed
 from assignor.problems import LagMemory
+from assignor.workers import WorkerLostError, worker_pool
 
 # Blocks under way for each worker: one that it works on, one that waits.
 _AHEAD = 2
@@ -71,10 +66,10 @@ def answers_of_workers(
         BadInput: a line is too long; the lines before it have been answered.
         EnvironmentFailed: a worker process ended early; the lines before it have been answered.
     """
-    with rare_collections(), _processes(count) as pool:
+    with rare_collections(), worker_pool(count) as submit:
         waiting: SimpleQueue[_Waiting] = SimpleQueue()
         slots = threading.Semaphore(count * _AHEAD)
-        submitting = partial(_submit_all, stream, options, pool, slots, waiting)
+        submitting = partial(_submit_all, stream, options, submit, slots, waiting)
         threading.Thread(target=submitting, daemon=True).start()
         assigner, memory = Assigner(options), LagMemory()
         while (given := waiting.get()).answers is not None:
@@ -86,46 +81,10 @@ def answers_of_workers(
             raise given.error
 
 
-@contextmanager
-def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Start worker processes; end them with the block, at once if an exception ends it."""
-    others = set(active_children())
-    # A forked worker has everything imported. A process with threads cannot be forked safely.
-    is_alone = "fork" in get_all_start_methods() and threading.active_count() == 1
-    context = get_context("fork" if is_alone else "spawn")
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
-    try:
-        # Forks all workers, before there are threads.
-        pool.submit(os.getpid)
-        yield pool
-    except BaseException:
-        for process in active_children():
-            if process not in others:
-                process.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    """Prepare a worker: Ctrl-C is for the parent, and a worker ends if its parent was killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()
-    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 def _submit_all(
     stream: IO[bytes],
     options: Options,
-    pool: ProcessPoolExecutor,
+    submit: Callable[..., "Future[_Answers]"],
     slots: threading.Semaphore,
     waiting: "SimpleQueue[_Waiting]",
 ) -> None:
@@ -136,11 +95,9 @@ def _submit_all(
         for lines in line_blocks(stream):
             slots.acquire()
             block = _Block(first=number, lines=lines)
-            answers = pool.submit(_answer_block, options, block)
+            answers = submit(_answer_block, options, block)
             waiting.put(_Waiting(block=block, answers=answers))
             number += len(lines)
-    except BrokenProcessPool:
-        error = EnvironmentFailed(_lost(number))
     except Exception as raised:  # noqa: BLE001 the thread that waits raises it
         error = raised
     waiting.put(_Waiting(error=error))
@@ -157,15 +114,11 @@ def _answer_block(options: Options, block: _Block) -> _Answers:
 def _result(answers: Future[_Answers], block: _Block) -> _Answers:
     try:
         return answers.result()
-    except BrokenProcessPool:
-        raise EnvironmentFailed(_lost(block.first)) from None
-
-
-def _lost(line: int) -> str:
-    return (
-        f"a worker process ended early, at line {line} or behind it (killed, or out of memory?); "
-        "use fewer --workers"
-    )
+    except WorkerLostError:
+        raise EnvironmentFailed(
+            f"a worker process ended early, at line {block.first} or behind it (killed, or out of "
+            "memory?); use fewer --workers"
+        ) from None
 
 
 def _in_sequence(

@@ -5,7 +5,6 @@ from assignor.cli.toolkit.completion import COMPLETION
 from assignor.cli.toolkit.connect import connect_options, connected, target_of
 from assignor.cli.toolkit.exit_status import (
     EXIT_ENVIRONMENT,
-    EXIT_INTERRUPTED,
     EXIT_NO,
     EXIT_USAGE,
     AnswerIsNo,
@@ -34,6 +33,7 @@ from assignor.cli.toolkit.options import (
     workers_option,
 )
 from assignor.cli.toolkit.text import TextTable, line, print_uncut, text_console
+from assignor.interrupts import EXIT_INTERRUPTED
 
 __all__ = [
     "COMPLETION",

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from assignor.cli.toolkit.exit_status import EnvironmentFailed, end
 from assignor.cli.toolkit.extras import missing_extra
+from assignor.interrupts import begin_command
 from assignor.logs import drop_unhandled_records
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -147,6 +148,7 @@ class LazyGroup(Group):
             if ctx.resilient_parsing:  # shell completion: leave out what cannot be called
                 return None
             raise EnvironmentFailed(f"{ctx.info_name} {cmd_name}: {advice}") from None
+        begin_command()
         command: click.Command = getattr(module, found.attribute)
         return command
 

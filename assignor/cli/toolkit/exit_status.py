@@ -5,7 +5,7 @@
   1  the answer is "no": refused, not found, not settled
   2  wrong usage or invalid input
   3  environment failure (no broker, no Java, disk, network)
-130  interrupted (Ctrl-C)
+130  interrupted (Ctrl-C); within two seconds, at any moment (`assignor/interrupts.py`)
 141  the reader of stdout has closed it (`| head`); nothing is printed
 ```
 A program that is called without a subcommand prints its help on stderr instead, with status 2. 130
@@ -23,12 +23,12 @@ from typing import Final, NoReturn
 
 import click
 
+from assignor.interrupts import EXIT_INTERRUPTED, claim_report, was_interrupted
 from encoding import shown
 
 EXIT_NO: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_ENVIRONMENT: Final = 3
-EXIT_INTERRUPTED: Final = 130
 EXIT_READER_LEFT: Final = 141
 _SENTENCE_LIMIT: Final = 4000
 
@@ -113,7 +113,7 @@ def warn(sentence: str) -> None:
 
 def _status_of(name: str, run: Callable[[], object]) -> int:
     try:
-        run()
+        _run_or_interrupt(run)
     except click.exceptions.Exit as error:
         return error.exit_code
     except SystemExit as error:
@@ -133,8 +133,25 @@ def _status_of(name: str, run: Callable[[], object]) -> int:
     else:
         return 0
     sys.stdout.flush()
-    say(*_program_and_sentence(name, ends))
+    if not isinstance(ends, Interrupted) or claim_report():
+        say(*_program_and_sentence(name, ends))
     return ends.exit_code
+
+
+def _run_or_interrupt(run: Callable[[], object]) -> None:
+    """Run a command; a failure after an interrupt is a consequence of it.
+
+    Raises:
+        KeyboardInterrupt: the command was interrupted.
+    """
+    try:
+        run()
+    except (click.exceptions.Exit, SystemExit, Interrupted):
+        raise
+    except BaseException:
+        if was_interrupted():
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _program_and_sentence(name: str, ends: click.ClickException) -> tuple[str, str]:

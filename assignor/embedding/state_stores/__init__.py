@@ -6,7 +6,8 @@ from assignor.embedding.state_stores.records import OWNER_KEY, ChangelogRecord, 
 from assignor.embedding.state_stores.serdes import BYTES, JSON, TEXT, Serde
 from assignor.embedding.state_stores.stores import DictStore, SqliteStore, StateStore, Store
 from assignor.embedding.state_stores.task_state import TaskState
-from assignor.embedding.state_stores.task_stores import Handler, TaskStores
+from assignor.embedding.state_stores.task_stores import TaskStores
+from assignor.embedding.state_stores.writing import Handler
 
 __all__ = [
     "BYTES",

@@ -5,6 +5,7 @@ their task: a client may return a partition at the position that it had before a
 """
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -58,10 +59,6 @@ class HeldInput:
         unread, self._unread = self._unread, {}
         return unread
 
-    def drop(self, task: TaskId) -> None:
-        """Drop the records of a task, which are processed."""
-        self._records.pop(task, None)
-
     def of_task(self, task: TaskId) -> Iterator[tuple[TopicPartition, int, Any]]:
         """Yield partition, offset and record; the partitions are merged by time, as in Kafka."""
         rows = [
@@ -75,21 +72,29 @@ class HeldInput:
             return iter(rows[0])
         return heapq.merge(*rows, key=lambda row: _time_of(row[2]))
 
-    def next_offsets(
-        self, task: TaskId, processed: Callable[[TopicPartition], int]
-    ) -> dict[Any, int]:
-        """Return client's partition -> offset behind the last record that is processed.
+    def finish(self, task: TaskId, next_input: Mapping[TopicPartition, int]) -> dict[Any, int]:
+        """Drop the records of a task that are processed; return what can be committed.
 
         Args:
-            task: all of its records here are processed.
-            processed: partition -> offset behind what the state has, by this member or others.
+            task: the task.
+            next_input: partition -> first offset that is not processed, by this member or others.
+
+        Returns:
+            Client's partition -> offset to commit, where a record was dropped.
         """
-        return {
-            key: max(
-                offset_of(records[-1]) + 1, processed(TopicPartition(key.topic, key.partition))
-            )
-            for key, records in self._records.get(task, {}).items()
-        }
+        done: dict[Any, int] = {}
+        held = self._records.pop(task, {})
+        left: dict[Any, list[Any]] = {}
+        for key, records in held.items():
+            at = next_input.get(TopicPartition(key.topic, key.partition), 0)
+            count = bisect_left(records, at, key=offset_of)
+            if count:
+                done[key] = at
+            if count < len(records):
+                left[key] = records[count:]
+        if left:
+            self._records[task] = left
+        return done
 
 
 def offset_of(record: Any) -> int:

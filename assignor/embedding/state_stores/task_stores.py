@@ -9,7 +9,6 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 
-from assignor.config import check_has_run
 from assignor.embedding.errors import MemberStopped
 from assignor.embedding.internal_topics import DELETE_RETENTION_MS
 from assignor.embedding.process_id import LockedDirectory
@@ -23,16 +22,13 @@ from assignor.embedding.state_stores.records import PROCESS_BYTES
 from assignor.embedding.state_stores.tables import no_copy
 from assignor.embedding.state_stores.takeover import Takeovers
 from assignor.embedding.state_stores.task_state import TaskState
-from assignor.embedding.state_stores.writing import COMMIT_SIZE, Divided, OpenBatch, write_running
+from assignor.embedding.state_stores.writing import COMMIT_SIZE, Divided, Handler, HeldProcessing
 from assignor.errors import ConfigError
 from assignor.rebalance import PartitionsByTask
 from assignor.topology import Topology
 from encoding import TaskId, TopicPartition, shown, task_order
 
 _FOLLOW_S: Final = 0.1
-
-Handler = Callable[[Any, TaskState], object]
-"""Processes a record of a client with the stores of its task."""
 
 
 class TaskStores(RunningTasks):
@@ -84,9 +80,9 @@ class TaskStores(RunningTasks):
         self._local = LocalState(self._layout, state_dir, cleanup_delay_s, delete_retention_ms)
         self._access = access
         self._restore_s = restore_s
-        self._commit_size = COMMIT_SIZE
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
+        self._processing = HeldProcessing(self._held, self._layout, access, COMMIT_SIZE)
         self._copies: dict[TaskId, TaskCopy] = {}
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
@@ -122,7 +118,13 @@ class TaskStores(RunningTasks):
 
     # On the application's thread
 
-    def process(self, batch: Mapping[Any, Sequence[Any]], handle: Handler) -> dict[Any, int]:
+    def process(
+        self,
+        batch: Mapping[Any, Sequence[Any]],
+        handle: Handler,
+        *,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> dict[Any, int]:
         """Process a batch; follow the assignment, restore new tasks and update standbys.
 
         Records of tasks that are not restored yet are kept for a later call: pause the partitions
@@ -133,6 +135,8 @@ class TaskStores(RunningTasks):
             handle: called with each record and the stores of its task. If it raises, the record
                 has no effect on state; it and those behind it are processed by the next call, or
                 the next member.
+            is_over: called before each record but the first one: return True to keep the rest of
+                the batch for a later call, such as when it is time to poll.
 
         Returns:
             Partition -> offset to commit.
@@ -155,7 +159,8 @@ class TaskStores(RunningTasks):
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
             done: dict[Any, int] = {}
             with suppress(Divided), self.working(running) as active:
-                done = self._run(sorted(active & running, key=task_order), handle)
+                tasks = sorted(active & running, key=task_order)
+                done = self._processing.run([self._copies[t] for t in tasks], handle, is_over)
             self._follow_changelogs()
         finally:
             held = {task: copy.offset_sum for task, copy in self._copies.items() if copy.replicas}
@@ -191,12 +196,17 @@ class TaskStores(RunningTasks):
     def waiting(self) -> frozenset[TopicPartition]:
         """Input partitions to fetch nothing from.
 
-        Their active tasks are not restored, or failed to process the records that they have.
+        Their active tasks are not restored, or have records that are not processed.
         """
         inputs, copies = self._inputs, self._copies.copy()
         running = {task for task, copy in copies.items() if copy.phase is Phase.RUNNING}
         tasks = (self.active - running) | (self.active & self._held.tasks)
         return frozenset(p for task in tasks for p in inputs.get(task, ()))
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether a task that runs has records that are not processed: do not wait in a poll."""
+        return bool(self.active & self._held.tasks - self.restoring_tasks())
 
     def unread(self) -> dict[Any, int]:
         """Return client's partition -> first record that was dropped, as its task is not here."""
@@ -283,58 +293,6 @@ class TaskStores(RunningTasks):
                 f"restored tasks: {listed_tasks(copy.task for copy in restored)}; "
                 f"{changes} changes read"
             )
-
-    def _run(self, tasks: Sequence[TaskId], handle: Handler) -> dict[Any, int]:
-        """Process what is held of these tasks; return what can be committed."""
-        opened = [OpenBatch(self._copies[task]) for task in tasks]
-        try:
-            for each in opened:
-                self._run_task(each, opened, handle)
-            self._write(opened)
-        finally:
-            for each in opened:
-                each.batch.is_open = False
-                each.batch.begin()
-        done: dict[Any, int] = {}
-        for each in opened:
-            if each.is_running:
-                done |= self._held.next_offsets(each.copy.task, each.next_input)
-                self._held.drop(each.copy.task)
-        return done
-
-    def _run_task(self, each: OpenBatch, opened: Sequence[OpenBatch], handle: Handler) -> None:
-        state = TaskState(each.copy, self._layout, self._access, each.batch)
-        for partition, offset, record in self._held.of_task(each.copy.task):
-            if offset < each.next_input(partition):
-                continue
-            each.batch.begin_record()
-            try:
-                check_has_run(handle(record, state))
-            except Exception:
-                # The records before it count, so that the next call begins with this one.
-                each.batch.take_last()
-                self._write(opened)
-                raise
-            if each.batch.has_earlier and each.batch.size > self._commit_size:
-                # Each commit fits into one record, unless a single input record writes too much.
-                resume = each.batch.take_last()
-                self._write(opened)
-                if not each.is_running:
-                    return
-                resume()
-            each.inputs[partition] = offset + 1
-            if sum(other.batch.size for other in opened) > self._commit_size:
-                self._write(opened)
-                if not each.is_running:
-                    return
-
-    def _write(self, opened: Sequence[OpenBatch]) -> None:
-        """Write what is processed so far; raise as `write_running`."""
-        try:
-            write_running(self._access, opened, limit=self._commit_size)
-        except Divided as error:
-            self._commit_size = error.limit
-            raise
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""

@@ -90,7 +90,7 @@ def now_ms() -> float:
 
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
-_CLEAN_END_S = 2.0
+_CLEAN_END_S = 1.0
 _READ_SIZE = 4096
 
 
@@ -98,8 +98,8 @@ def end_with_parent(stopping: threading.Event) -> None:
     """Tie this process to its parent.
 
     Args:
-        stopping: set when standard input ends; if the process is still there two seconds later,
-            it ends at once.
+        stopping: set when standard input ends; if the process is still there a second later, it
+            ends.
     """
     ask_kernel_to_end_with_parent()
     threading.Thread(target=_watch_stdin, args=(stopping,), daemon=True).start()

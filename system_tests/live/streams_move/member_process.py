@@ -13,6 +13,7 @@ from typing import Any
 
 from system_tests.live.streams_move.member import JvmMemberConfig
 
+_MODULE = "system_tests.live.streams_move.member"
 _END_S = 30.0
 REPORT_LAG_MS = 1000.0
 """Longest time for which a member may report a task that it has given up."""
@@ -35,7 +36,7 @@ class MemberProcess:
         self.reports: list[dict[str, Any]] = []
         with log.open("w", encoding="utf-8") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "system_tests.live.streams_move.member"],
+                [sys.executable, "-m", "system_tests.child", _MODULE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -28,7 +28,7 @@ from system_tests.real import running_real_broker
 
 _APP = "rolling-bounce-move"
 _TOPIC = "words"
-_WAIT_S = 150.0
+_WAIT_S = 240.0
 _EVERY_S = 0.1
 _POLL_MS = 1000
 
@@ -83,7 +83,7 @@ class _Rehearsal:
         self, options: StreamsMoveOptions, servers: str, folder: Path, tell: Callable[[str], None]
     ) -> None:
         self._options, self._servers, self._folder, self._tell = options, servers, folder, tell
-        self._target = Target(servers=(servers,), timeout_ms=60_000)
+        self._target = Target(servers=(servers,), timeout_ms=120_000)
         self._all: list[MemberProcess] = []
         self._producer = WordProducer(
             bootstrap_servers=servers,

@@ -19,6 +19,7 @@ from assignor.inspection import ClusterFacts
 from system_tests.broker import running_broker
 from system_tests.errors import EnvironmentFailureError
 
+_ANSWER_MS = 120_000
 _Answer = TypeVar("_Answer")
 
 
@@ -87,7 +88,7 @@ def open_cluster(group: str, release: str | None) -> Iterator[Cluster]:
     """
     with _started(release) as servers:
         try:
-            context = open_admin(Target(servers=(servers,)))
+            context = open_admin(Target(servers=(servers,), timeout_ms=_ANSWER_MS))
             admin = context.__enter__()
         except BrokerError as error:
             raise EnvironmentFailureError(str(error)) from error

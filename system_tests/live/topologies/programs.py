@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,6 +21,8 @@ from assignor.adapters.kafka_python import ChangelogReader, StreamsAssignor, com
 from assignor.embedding import RunningTasks
 from assignor.observe import AnswersDecided, Observation
 from encoding import TaskId, TopicPartition
+from system_tests.json_lines import read_line
+from system_tests.live.members.process import end_with_parent
 from system_tests.topology_changes import ChangeKind, program
 
 APP = "topology-change"
@@ -33,7 +35,7 @@ OLD_CHANGE, OLD_RENAME = program(ChangeKind.CHANGE, 1), program(ChangeKind.RENAM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberConfig:
-    """What a member process is started with, as JSON in its only argument.
+    """What a member process is started with, as a line of JSON on its standard input.
 
     Attributes:
         name: of the member.
@@ -43,6 +45,7 @@ class MemberConfig:
         process_id: likewise.
         cooperative: it gives up only what moves.
         follows: it looks at the group's levels every second.
+        session_timeout_ms: of its consumer.
     """
 
     name: str
@@ -53,10 +56,7 @@ class MemberConfig:
     process_id: str
     cooperative: bool = False
     follows: bool = False
-
-    def argument(self) -> str:
-        """Return it as JSON."""
-        return json.dumps(asdict(self))
+    session_timeout_ms: int = 6000
 
 
 class Store:
@@ -176,10 +176,8 @@ class Counting(RunningTasks):
         return done
 
 
-def run_member(config: MemberConfig) -> None:
-    """Run a member until SIGTERM."""
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+def run_member(config: MemberConfig, *, stop: threading.Event) -> None:
+    """Run a member until `stop` is set."""
     topology = program(ChangeKind(config.kind), config.version)
     Path(config.state_dir).mkdir(parents=True, exist_ok=True)
     app = Counting(config, topology)
@@ -198,7 +196,7 @@ def run_member(config: MemberConfig) -> None:
         "bootstrap_servers": config.servers,
         "client_id": config.name,
         "group_id": APP,
-        "session_timeout_ms": 6000,
+        "session_timeout_ms": config.session_timeout_ms,
         "heartbeat_interval_ms": 300,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
@@ -217,5 +215,16 @@ def run_member(config: MemberConfig) -> None:
         closable.close()
 
 
+def main() -> int:
+    """Run a member until SIGTERM, or until its parent ends."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    config = read_line(MemberConfig, sys.stdin.readline())
+    end_with_parent(stop)
+    run_member(config, stop=stop)
+    return 0
+
+
 if __name__ == "__main__":
-    run_member(MemberConfig(**json.loads(sys.argv[1])))
+    sys.exit(main())

@@ -18,12 +18,13 @@ from kafka.structs import TopicPartition as ClientPartition
 from assignor.topology import content_fingerprint
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live.topologies.cluster import Cluster, open_cluster
+from system_tests.live.topologies.member import Member
 from system_tests.live.topologies.programs import APP, MemberConfig
 from system_tests.live.topologies.verdict import TopologyVerdict, broken_rules, expected_counts
 from system_tests.topology_changes import EXTRA, STORES, WORDS, ChangeKind, program
 
 _KEYS = (b"be", b"not", b"or", b"to")
-_WAIT_S = 90.0
+_WAIT_S = 240.0
 _EVERY_S = 0.1
 
 
@@ -37,6 +38,7 @@ class TopologyOptions:
         members: of the group.
         rate: records per second and topic.
         cooperative: members keep what does not move.
+        session_timeout_ms: of the members.
         kill: SIGKILL the group's leader instead of stopping it, while another member has the new
             program and, with three members or more, one still has the old one.
         broker: release of a real Kafka broker; None: the embedded one.
@@ -48,6 +50,7 @@ class TopologyOptions:
     members: int = 3
     rate: float = 40.0
     cooperative: bool = False
+    session_timeout_ms: int = 6000
     kill: bool = False
     broker: str | None = None
     take_back: bool = False
@@ -81,54 +84,9 @@ class _Producer(threading.Thread):
         if not self._stopping.is_set():
             self._stopping.set()
             self.join()
-            self._producer.flush(30)
+            self._producer.flush(120)
             self._producer.close()
         return self.written
-
-
-class _Member:
-    """A member process; its events are read on a thread."""
-
-    def __init__(self, config: MemberConfig) -> None:
-        self.config = config
-        self.errors: list[str] = []
-        self.led_at = 0.0
-        self._log = Path(f"{config.state_dir}-{config.version}.log")
-        with self._log.open("a") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "system_tests.live.topologies.programs", config.argument()],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        for line in self.process.stdout or ():
-            event = json.loads(line)
-            match event["event"]:
-                case "error":
-                    self.errors.append(event["why"])
-                case "led":
-                    self.led_at = event["at"]
-                case _:
-                    pass
-
-    def last_line(self) -> str:
-        """The last line of its log."""
-        return self._log.read_text(errors="replace").strip().rpartition("\n")[2]
-
-    def stop(self, *, kill: bool = False) -> None:
-        """End the process and wait for it."""
-        if self.process.poll() is None:
-            (self.process.kill if kill else self.process.terminate)()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(30)
-        self._reader.join(10)
 
 
 def run_topology_change(
@@ -192,8 +150,8 @@ class _Group:
     ) -> None:
         self._options, self._cluster, self._servers = options, cluster, cluster.servers
         self._folder, self._tell = folder, tell
-        self._members: dict[str, _Member] = {}
-        self.all: list[_Member] = []
+        self._members: dict[str, Member] = {}
+        self.all: list[Member] = []
         self.lowered: Mapping[str, int] = {}
 
     def change(self) -> str:
@@ -233,10 +191,10 @@ class _Group:
         kind = self._options.kind
         if kind not in {ChangeKind.CHANGE, ChangeKind.RENAME}:
             return
-        command = [sys.executable, "-c", "from assignor.cli import main; main()", "features"]
+        command = [sys.executable, "-m", "assignor.entry", "features"]
         command += ["downgrade-topology", "--bootstrap-server", self._servers, "--group", APP]
         command += ["--topology", f"system_tests.live.topologies.programs:OLD_{kind.name}"]
-        command += ["--yes", "--wait", f"{_WAIT_S:.0f}", "--format", "json"]
+        command += ["--yes", "--wait", f"{_WAIT_S:.0f}", "--timeout", "120", "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise EnvironmentFailureError(f"the memory was not lowered: {done.stderr.strip()}")
@@ -283,8 +241,9 @@ class _Group:
             process_id=str(UUID(int=number + 1)),
             cooperative=self._options.cooperative,
             follows=self._options.take_back,
+            session_timeout_ms=self._options.session_timeout_ms,
         )
-        self._members[name] = _Member(config)
+        self._members[name] = Member(config)
         self.all.append(self._members[name])
 
     def _leader(self) -> str:
@@ -315,8 +274,8 @@ class _Group:
         deadline = time.monotonic() + _WAIT_S
         while not is_done():
             for name, member in self._members.items():
-                if member.process.poll() is not None:
-                    raise EnvironmentFailureError(f"{name} ended by itself: {member.last_line()}")
+                if not member.is_running:
+                    raise EnvironmentFailureError(f"{name} ended by itself: {member.last_line}")
             if time.monotonic() > deadline:
                 errors = "; ".join(sorted({e for each in self.all for e in each.errors}))
                 raise EnvironmentFailureError(

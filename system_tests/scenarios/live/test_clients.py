@@ -14,6 +14,7 @@ from system_tests.live.screen import SilentScreen
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+@pytest.mark.nightly("8 s; every run bounces two clients in one group with new brokers")
 def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bounce):
     run = bounce("--from 3.1 --to native --members 4 --client mixed --seed 7")
     assert (run.status, run.failed()) == (0, [])
@@ -23,7 +24,7 @@ def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bou
 
 
 def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
-    run = bounce("--from 3.4 --to 3.9 --client aiokafka --kill leader --session-timeout-ms 4000")
+    run = bounce("--from 3.4 --to 3.9 --client aiokafka --kill leader --session-timeout-ms 10000")
     assert run.report["failure"] is None
     checks = {check["name"]: check for check in run.report["checks"]}
     assert checks["versions"]["ok"], checks["versions"]["sentence"]
@@ -32,7 +33,7 @@ def test_a_group_on_aiokafka_alone_survives_a_crash_of_its_leader(bounce):
 
 def test_a_group_on_confluent_kafka_is_upgraded_and_survives_the_death_of_its_leader(bounce):
     run = bounce(
-        "--from 3.1 --to native --client confluent --kill leader --session-timeout-ms 6000"
+        "--from 3.1 --to native --client confluent --kill leader --session-timeout-ms 15000"
     )
     assert run.report["failure"] is None
     assert [member["client"] for member in run.report["members"]] == ["confluent"] * 3
@@ -42,6 +43,9 @@ def test_a_group_on_confluent_kafka_is_upgraded_and_survives_the_death_of_its_le
     assert checks["records"]["numbers"]["missing"] == 0
 
 
+@pytest.mark.nightly(
+    "8 s; every run has confluent-kafka, and cooperative members of another client"
+)
 def test_cooperative_members_on_confluent_kafka_are_bounced(bounce):
     run = bounce("--from native --to next --protocol cooperative --client confluent")
     assert (run.status, run.failed()) == (0, [])
@@ -54,6 +58,7 @@ def test_from_eager_to_cooperative_in_two_bounces(bounce):
     assert [b["rebalance_protocol"] for b in run.report["bounces"]] == ["eager", "cooperative"]
 
 
+@pytest.mark.nightly("7 s; every run goes from eager to cooperative members")
 def test_cooperative_and_eager_native_members_in_one_group(bounce):
     run = bounce("--from native --to next --protocol cooperative --client mixed --members 4")
     assert (run.status, run.failed()) == (0, [])

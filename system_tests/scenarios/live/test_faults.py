@@ -23,7 +23,7 @@ from system_tests.live.plan import Stage, plan_path
 from system_tests.live.screen import SilentScreen
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
-SESSION_MS = 2_000
+SESSION_MS = 5_000
 UUID_PARTS = 5  # a member id is the client's, a hyphen and a UUID
 SAFE = ("records", "versions")
 MEMBERS = 3

@@ -4,15 +4,13 @@ import re
 
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
-# Long enough for a busy machine, short enough that a needless wait for a session ends soon.
-SESSION = "--session-timeout-ms 20000"
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.kip("268-20", "loop")
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
 def test_members_that_stop_one_at_a_time_cost_a_rebalance_and_no_session(bounce, client):
-    run = bounce(f"--from 3.1 --to native --client {client} {SESSION}")
+    run = bounce(f"--from 3.1 --to native --client {client}")
     assert (run.status, run.failed()) == (0, [])
     numbers = run.numbers("pauses")
     longest = numbers["longest"]
@@ -29,17 +27,17 @@ def test_members_that_stop_one_at_a_time_cost_a_rebalance_and_no_session(bounce,
 
 @pytest.mark.kip("268-20", "loop")
 def test_cooperative_members_pause_only_what_moves(bounce):
-    run = bounce(f"--from native --to next --protocol cooperative {SESSION}")
+    run = bounce("--from native --to next --protocol cooperative")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("pauses")["longest"]["terms_ms"]["session_ms"] == 0
 
 
 @pytest.mark.kip("268-20", "loop")
 def test_a_crash_costs_a_session_timeout_and_a_rebalance(bounce):
-    run = bounce("--from native --to next --kill b --session-timeout-ms 8000")
+    run = bounce("--from native --to next --kill b --session-timeout-ms 12000")
     assert run.report["failure"] is None
     (check,) = [check for check in run.report["checks"] if check["name"] == "pauses"]
     assert check["ok"], check["sentence"]
     longest = check["numbers"]["longest"]
     assert longest["terms_ms"]["session_ms"] > 0
-    assert 4_000 < longest["pause_ms"] <= longest["bound_ms"]
+    assert 6_000 < longest["pause_ms"] <= longest["bound_ms"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 _REPLACED = "all brokers are replaced by new ones"
 
 

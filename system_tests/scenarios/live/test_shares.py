@@ -83,6 +83,10 @@ def wait_for(processes, total, found):
         time.sleep(0.05)
 
 
+@pytest.mark.nightly(
+    "8 s each; every run has both strategies, and both protocols",
+    but=("8-high_availability-eager", "4-sticky-cooperative"),
+)
 @pytest.mark.parametrize(
     ("total", "strategy", "protocol"),
     [
@@ -108,5 +112,11 @@ def test_a_second_process_gets_half_of_the_tasks(total, strategy, protocol):
         wait_for([first], total, lambda counts: counts == [[total // THREADS] * THREADS])
         both = [first, process(2)]
         half = total // 2
-        wait_for(both, total, lambda counts: [sum(own) for own in counts] == [half, half])
-        assert all(max(own) - min(own) <= 1 for own in tasks_of(both))
+        wait_for(
+            both,
+            total,
+            lambda counts: (
+                [sum(own) for own in counts] == [half, half]
+                and all(max(own) - min(own) <= 1 for own in counts)
+            ),
+        )

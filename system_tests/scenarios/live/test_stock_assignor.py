@@ -88,7 +88,8 @@ class Member(threading.Thread):
 
     def stop(self):
         self.stopping.set()
-        self.join(30)
+        self.join(300)
+        assert not self.is_alive()
 
 
 def wait_until(condition, members):

@@ -1,25 +1,19 @@
 """Rolling changes of an application's topology with real processes: every record counts once."""
 
-import json
-import subprocess
-import sys
-
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(600)]
+from system_tests.scenarios.conftest import run_command
 
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 KINDS = ["add", "remove", "change", "rename"]
 
 
-def changed(kind, *options):
-    command = [sys.executable, "-c", "from system_tests.cli.main import main; main()", "live"]
-    command += ["--from", "native", "--to", "native", "--topology", kind, "--format", "json"]
-    run = subprocess.run(
-        [*command, "--partitions", "4", *options], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr + run.stdout
-    return json.loads(run.stdout)
+def changed(kind, *options, session_ms=60_000):
+    command = ("live --from native --to native --partitions 4 --topology", kind, *options)
+    run = run_command(f"{' '.join(command)} --session-timeout-ms {session_ms}")
+    assert run.status == 0, (run.stderr, run.report)
+    return run.report
 
 
 def check_counts(kind, verdict):
@@ -33,6 +27,7 @@ def check_counts(kind, verdict):
         assert all(verdict["found"].values())
 
 
+@pytest.mark.nightly("8 s each; every run changes and renames", but=("change", "rename"))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once(kind):
     verdict = changed(kind)
@@ -41,6 +36,7 @@ def test_a_change_counts_every_record_once(kind):
 
 
 @pytest.mark.real
+@pytest.mark.nightly("30 s a kind; every run has `change` on real Kafka", but=("change",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once_on_real_kafka(kind):
     verdict = changed(kind, "--broker", "kafka:3.9")
@@ -48,6 +44,9 @@ def test_a_change_counts_every_record_once_on_real_kafka(kind):
     check_counts(kind, verdict)
 
 
+@pytest.mark.nightly(
+    "6 bounces, half a minute a kind; every run takes a change back", but=("change",)
+)
 @pytest.mark.parametrize("kind", ["change", "rename"])
 def test_a_change_is_taken_back_and_every_record_counts_once(kind):
     """Both kinds need the lowered memory: without it, partitions wait for the new form."""
@@ -60,7 +59,7 @@ def test_a_change_is_taken_back_and_every_record_counts_once(kind):
 
 
 def test_a_change_survives_the_kill_of_the_leader_under_the_cooperative_protocol():
-    verdict = changed("change", "--kill", "leader", "--protocol", "cooperative")
+    verdict = changed("change", "--kill leader --protocol cooperative", session_ms=15_000)
     assert verdict["broken"] == []
     # The second of three: one member has the new program then, and one still the old one.
     assert verdict["killed"]

@@ -4,7 +4,7 @@ import pytest
 
 from system_tests.live.events import RejoinRequested
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 def bounce(group, names, release, **config):
@@ -74,7 +74,12 @@ def test_a_native_leader_answers_in_version_2_until_the_last_pin_is_gone(word_co
 
 
 @pytest.mark.kip("268-10", "real")
-@pytest.mark.parametrize("order", [("native", "jvm0", "jvm1"), ("jvm0", "native", "jvm1")])
+@pytest.mark.nightly("a minute; every run has a JVM leader", but=("jvm leads",))
+@pytest.mark.parametrize(
+    "order",
+    [("native", "jvm0", "jvm1"), ("jvm0", "native", "jvm1")],
+    ids=["native leads", "jvm leads"],
+)
 def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
     group = word_count_on(kafka_4)
     before = start_all(group, order, "3.1.2")
@@ -92,7 +97,8 @@ def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
     [
         ("native", "jvm0", "jvm1"),
         pytest.param(
-            ("jvm0", "native", "jvm1"), marks=pytest.mark.nightly("every run has two orders")
+            ("jvm0", "native", "jvm1"),
+            marks=pytest.mark.nightly("a minute; every run has a native leader"),
         ),
     ],
 )
@@ -123,8 +129,8 @@ def test_a_bounce_of_native_members_beside_a_jvm_leader_costs_no_rebalance_for_t
 
 
 @pytest.mark.kip("268-20", "real")
-def test_on_a_real_broker_a_clean_stop_pauses_a_partition_for_a_rebalance_only(bounce):
-    run = bounce("--from 2.8 --to native --broker kafka:3.9 --session-timeout-ms 20000")
+def test_on_a_real_broker_a_clean_stop_pauses_a_partition_for_a_rebalance_only(bounce, kafka_3_9):
+    run = bounce(f"--from 2.8 --to native --bootstrap-server {kafka_3_9.bootstrap_servers}")
     assert (run.status, run.failed()) == (0, [])
     longest = run.numbers("pauses")["longest"]
     assert longest["terms_ms"]["session_ms"] == 0
@@ -132,8 +138,11 @@ def test_on_a_real_broker_a_clean_stop_pauses_a_partition_for_a_rebalance_only(b
 
 
 @pytest.mark.kip("268-20", "real")
-def test_on_a_real_broker_a_crash_pauses_a_partition_for_a_session_and_a_rebalance(bounce):
-    options = "--kill b --broker kafka:3.9 --session-timeout-ms 12000"
+def test_on_a_real_broker_a_crash_pauses_a_partition_for_a_session_and_a_rebalance(
+    bounce, kafka_3_9
+):
+    options = f"--kill b --bootstrap-server {kafka_3_9.bootstrap_servers}"
+    options += " --session-timeout-ms 12000"
     run = bounce(f"--from native --to next {options}")
     assert run.report["failure"] is None
     (check,) = [check for check in run.report["checks"] if check["name"] == "pauses"]

@@ -10,7 +10,7 @@ from system_tests.errors import EnvironmentFailureError
 from system_tests.real import RealBroker, broker_release
 from system_tests.scenarios.conftest import gone
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 _OWNER = """
 import sys
@@ -26,7 +26,7 @@ sys.stdin.read()
     "name",
     [
         pytest.param(
-            "kafka:3.9", marks=pytest.mark.nightly("every run has the newest broker and one order")
+            "kafka:3.9", marks=pytest.mark.nightly("20 s; every run has the newest broker")
         ),
         "kafka:4",
     ],
@@ -72,7 +72,7 @@ def test_a_port_in_use_is_an_environment_failure(kafka_3_9):
     "name",
     [
         pytest.param(
-            "kafka:3.9", marks=pytest.mark.nightly("every run has the newest broker and one order")
+            "kafka:3.9", marks=pytest.mark.nightly("20 s; every run has the newest broker")
         ),
         "kafka:4",
     ],
@@ -90,7 +90,7 @@ def test_a_rolling_bounce_on_a_real_broker_is_good(bounce, name):
         "leader-first",
         pytest.param(
             "leader-last",
-            marks=pytest.mark.nightly("every run has the newest broker and one order"),
+            marks=pytest.mark.nightly("15 s; every run has the leader first"),
         ),
     ],
 )
@@ -106,12 +106,13 @@ def test_a_bounce_of_native_members_costs_no_rebalance_for_the_version_on_a_real
     assert set(run.numbers("versions")["used"].values()) == {102}
 
 
+@pytest.mark.nightly("20 s; every run has cooperative members of one client on a real broker")
 def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_broker(
     bounce, kafka_3_9
 ):
     run = bounce(
         f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from 2.8 --to native --members 4"
-        " --client mixed --protocol cooperative --session-timeout-ms 30000 --timeout 60"
+        " --client mixed --protocol cooperative"
     )
     assert (run.status, run.failed()) == (0, [])
     assert set(run.numbers("versions")["used"].values()) == {101}
@@ -120,7 +121,7 @@ def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_br
 def test_an_upgrade_of_static_members_costs_no_rebalance_on_a_real_broker(bounce, kafka_4):
     run = bounce(
         f"--bootstrap-server {kafka_4.bootstrap_servers} --from native --to next --members 4"
-        " --client mixed --static --session-timeout-ms 30000 --timeout 60"
+        " --client mixed --static"
     )
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["total"] == 0

@@ -17,10 +17,10 @@ from system_tests.support.jvm import RealCodec
 from tests.encoding.strategies import assignments, subscriptions
 from tests.nightly import is_nightly
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 _EXAMPLES = 500 if is_nightly() else 150
-_RELEASES = ("1.1.1", "2.0.1", "2.3.1", "4.3.1")
+_NIGHTLY = pytest.mark.nightly("a JVM, 10 s; golden vectors have all releases")
 # Their encoders write their own latest version as the second number, whatever it was (KAFKA-8649).
 _WRITES_ITS_OWN = LeaderModel.EMPTY_AND_OWN
 _random_values = settings(
@@ -32,7 +32,15 @@ _random_values = settings(
 )
 
 
-@pytest.fixture(scope="module", params=_RELEASES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("1.1.1", marks=_NIGHTLY),
+        pytest.param("2.0.1", marks=_NIGHTLY),
+        "2.3.1",
+        "4.3.1",
+    ],
+)
 def real(request):
     with RealCodec(request.param) as codec:
         yield codec, find_release(request.param)

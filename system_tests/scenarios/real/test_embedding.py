@@ -5,7 +5,7 @@ from kafka.admin import ConfigResource, KafkaAdminClient
 
 from system_tests.scenarios.test_word_count import CHANGELOG, PARTITIONS, Application
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 def changelog_of(broker):
@@ -20,7 +20,9 @@ def changelog_of(broker):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("kafka_3_9", marks=pytest.mark.nightly("every run has the newest broker")),
+        pytest.param(
+            "kafka_3_9", marks=pytest.mark.nightly("30 s; every run has the newest broker")
+        ),
         "kafka_4",
     ],
 )

@@ -11,7 +11,7 @@ from assignor.adapters.admin import describe_group as ask_for_group
 from system_tests.live import events
 from system_tests.sim.world.behaviour import behaviour_of
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 SESSION_MS = 60_000
 OLD = "2.3.1"
@@ -20,11 +20,13 @@ OLD = "2.3.1"
 @pytest.mark.parametrize(
     ("release", "pin"),
     [
-        (OLD, None),
+        pytest.param(
+            OLD, None, marks=pytest.mark.nightly("20 s; every run has the newest release")
+        ),
         pytest.param(
             "2.8.2",
             "2.3",
-            marks=pytest.mark.nightly("every run has the oldest and the newest release"),
+            marks=pytest.mark.nightly("20 s; every run has the newest release"),
         ),
         ("3.9.1", "2.3"),
     ],
@@ -44,7 +46,7 @@ def test_the_model_names_given_up_tasks_as_a_real_member_does(
 
 def members_of(group):
     """The number of members that the coordinator knows."""
-    with open_admin(Target(servers=(group.bootstrap_servers,))) as admin:
+    with open_admin(Target(servers=(group.bootstrap_servers,), timeout_ms=120_000)) as admin:
         return len(ask_for_group(admin, group.application_id).members)
 
 
@@ -52,6 +54,7 @@ def rebalances(member):
     return sum(change.state == "REBALANCING" for change in member.all(events.StateChanged))
 
 
+@pytest.mark.nightly("five JVM members of released programs, which do not change; 30 s")
 def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins(
     word_count_on, kafka_3_9
 ):

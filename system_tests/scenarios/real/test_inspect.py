@@ -17,7 +17,7 @@ from system_tests.real import broker_release, running_real_broker
 
 # No member dies here: a slow machine must not end a session, and with it the leader's.
 SESSION_MS = 60_000
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 def inspect(group, *words):
@@ -76,6 +76,7 @@ def _check_the_saved_file(group, found, file):
     assert taken.exit_code == 0, taken.output
 
 
+@pytest.mark.nightly("25 s; every run names the pin that limits a mixed group")
 def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
     group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
     group.start("native", "native")
@@ -131,6 +132,9 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
     assert group.application_id in everything.output
 
 
+@pytest.mark.nightly(
+    "a broker of its own, 20 s; streams_groups/test_inspect.py has users in every run"
+)
 def test_users_see_permitted_groups_and_the_missing_rights(tmp_path):
     """SASL/PLAIN with the standard authorizer; the group is made on the open listener."""
     words = {"admin": "admin-word", "bob": "bob-word"}
@@ -173,7 +177,7 @@ def commit_an_offset(servers, group):
 
     try:
         admin.create_topics([NewTopic("t", 1, 1)])
-        deadline = monotonic() + 60
+        deadline = monotonic() + 240
         while not is_committed():
             assert monotonic() < deadline
             sleep(0.2)

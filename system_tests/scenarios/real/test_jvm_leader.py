@@ -4,7 +4,7 @@ import pytest
 
 from system_tests.live.events import AssignmentTaken, RejoinRequested, SubscriptionWritten
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 EMPTY_ANSWER_SIZE = 24
 STEPS = (SubscriptionWritten, AssignmentTaken, RejoinRequested)
@@ -24,7 +24,10 @@ def share_the_tasks(group):
 
 @pytest.mark.parametrize(
     "release",
-    [pytest.param("3.9.1", marks=pytest.mark.nightly("every run has the newest release")), "4.3.1"],
+    [
+        pytest.param("3.9.1", marks=pytest.mark.nightly("10 s; every run has the newest release")),
+        "4.3.1",
+    ],
 )
 def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
     word_count_on, kafka_4, release
@@ -43,6 +46,10 @@ def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
 
 
 @pytest.mark.kip("268-7", "real")
+@pytest.mark.nightly(
+    "10 s each; every run has the newest release from 101, and the oldest from 11",
+    but=("4.3.1 from 101", "2.3.1 from 11"),
+)
 @pytest.mark.parametrize(
     ("release", "start_version", "versions"),
     [
@@ -52,6 +59,7 @@ def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
         ("2.3.1", "latest", (101, 4)),
         ("2.3.1", None, (11, 4)),
     ],
+    ids=["4.3.1 from 101", "3.9.1 from 101", "2.8.2 from 11", "2.3.1 from 101", "2.3.1 from 11"],
 )
 def test_a_native_member_above_a_jvm_leaders_version_rejoins_once_with_a_lower_one(
     word_count_on, kafka_3_9, release, start_version, versions
@@ -111,12 +119,13 @@ def test_a_pinned_jvm_leader_fails_at_the_optimistic_start(word_count_on, kafka_
     assert "TaskAssignmentException" in jvm.failures[0]
 
 
+@pytest.mark.nightly("20 s; every run holds the level", but=("True",))
 @pytest.mark.parametrize("hold_back", [False, True])
 def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
     word_count_on, kafka_3_9, hold_back
 ):
     """A native member that writes 101 returns to a group that a pinned JVM member now leads."""
-    group = word_count_on(kafka_3_9)
+    group = word_count_on(kafka_3_9, session_timeout_ms=10_000)
     native = group.start("native", "native", hold_back=hold_back)
     group.settle()
     group.start("other", "native", hold_back=hold_back)
@@ -128,7 +137,7 @@ def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
     native.pause()
     try:
         jvm = group.start("jvm", "3.9.1", upgrade_from="1.1")
-        group.wait("the JVM's takeover", lambda: len(jvm.active) == 8, timeout_s=120)
+        group.wait("the JVM's takeover", lambda: len(jvm.active) == 8)
     finally:
         native.resume()
     if not hold_back:
@@ -141,6 +150,7 @@ def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
     assert group.failures() == {}
 
 
+@pytest.mark.nightly("7 s; every run has a native member that joins", but=("native",))
 @pytest.mark.parametrize("joins", ["2.3.1", "native"])
 def test_a_leader_of_2_0_ends_at_any_future_member_when_there_are_two_subtopologies(
     word_count_on, kafka_3_9, joins

@@ -7,7 +7,7 @@ from probing.features import ASSIGNMENT_PROTOCOL, UpdateKind
 from system_tests.real import RealBroker, broker_release
 from system_tests.support.level_members import LevelMember, finalize, until
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""A native member leads JVM members: they get tasks, process, route and take over."""
+"""A native member leads JVM members: they get tasks, process, route, move and take over."""
 
 import pytest
 
 from system_tests.live.events import AssignmentTaken, RejoinRequested
 from system_tests.support.word_count import repartition_topic, words_topic
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 def rejoins_for_the_version(group):
@@ -23,9 +23,11 @@ def served(group):
     return sorted(f"{topic}-{partition}" for topic in topics for partition in range(4))
 
 
+@pytest.mark.nightly("20 s; every run has the oldest and the newest release", but=("11", "3"))
 @pytest.mark.parametrize(
     ("releases", "version"),
     [(("3.9.1", "4.3.1"), 11), (("2.3.1", "3.9.1"), 4), (("2.0.1", "2.8.2"), 3)],
+    ids=["11", "4", "3"],
 )
 def test_jvm_members_get_tasks_and_host_maps_from_a_native_leader(
     word_count_on, kafka_3_9, releases, version
@@ -51,7 +53,7 @@ def test_jvm_members_get_tasks_and_host_maps_from_a_native_leader(
 
 
 def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka_4):
-    group = word_count_on(kafka_4)
+    group = word_count_on(kafka_4, session_timeout_ms=10_000)
     group.start("native", "native", num_standby_replicas=1)
     for name in ("jvm0", "jvm1"):
         group.start(name, "4.3.1", num_standby_replicas=1)
@@ -122,3 +124,35 @@ def test_a_jvm_member_can_shut_the_application_down(word_count_on, kafka_3_9):
     assert any(event.error_code == 4 for event in native.all(AssignmentTaken))
     assert "Exception caught in process" in first.failures[0]
     assert second.failures == []
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "native",
+        pytest.param(
+            "jvm", marks=pytest.mark.nightly("20 s; every run has the native member first")
+        ),
+    ],
+)
+def test_tasks_move_between_cooperative_members_and_every_word_is_counted_once(
+    word_count_on, kafka_3_9, first
+):
+    """Cooperative native members beside JVM members (KIP-429): no task runs twice at a time."""
+    group = word_count_on(kafka_3_9)
+    start = {
+        "native": lambda name: group.start(name, "native", cooperative=True),
+        "jvm": lambda name: group.start(name, "3.9.1"),
+    }
+    second = {"native": "jvm", "jvm": "native"}[first]
+    start[first]("a")
+    group.settle()
+    for name, kind in (("b", second), ("c", first), ("d", second)):
+        start[kind](name)
+        group.settle()
+    assert {len(member.active) for member in group.members.values()} == {2}
+    group.stop("b")
+    group.settle()
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}

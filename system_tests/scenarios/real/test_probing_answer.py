@@ -4,9 +4,10 @@ import pytest
 
 from probing import LeaderModel, find_release
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
+@pytest.mark.nightly("released programs, which do not change; 8 s each")
 @pytest.mark.parametrize(
     ("release", "newer", "pin"), [("2.0.1", "2.3.1", None), ("2.3.0", "2.8.2", "2.3")]
 )
@@ -22,6 +23,6 @@ def test_old_members_die_when_a_newer_one_joins_a_group_with_two_subtopologies(
     old = group.start("old", release)
     group.settle()
     group.start("newer", newer, upgrade_from=pin)
-    old.wait_for("its end", lambda: old.failures, timeout_s=60)
+    old.wait_for("its end", lambda: old.failures)
     assert "NullPointerException" in old.failures[0]
     assert "getTimestampExtractor" in old.failures[0]

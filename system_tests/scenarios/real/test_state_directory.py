@@ -11,7 +11,7 @@ from assignor.stores import Checkpoint, ProcessRecord, StateStores
 from encoding import TaskId, TopicPartition
 from probing.persisted_formats import PersistedSettings
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 ID = UUID("00000000-0000-0000-0000-00000000002a")
 TASK = TaskId(0, 0)
@@ -20,7 +20,10 @@ OFFSETS = {TopicPartition("app-counts-changelog", 0): 35, TopicPartition("b", 1)
 
 @pytest.mark.parametrize(
     "release",
-    [pytest.param("3.9.1", marks=pytest.mark.nightly("every run has the newest release")), "4.3.1"],
+    [
+        pytest.param("3.9.1", marks=pytest.mark.nightly("10 s; every run has the newest release")),
+        "4.3.1",
+    ],
 )
 def test_kafka_streams_takes_a_native_state_directory_over_and_gives_it_back(tmp_path, release):
     stores = StateStores(tmp_path / "app", PersistedSettings(), now_ms=1)

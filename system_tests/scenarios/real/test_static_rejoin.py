@@ -4,20 +4,18 @@ They unsubscribe and subscribe again (KAFKA-9525). A dynamic member leaves the g
 joins again; a static one keeps its place, without a rebalance.
 """
 
-import time
-
 import pytest
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 OLD, NEWER = "2.0.1", "2.3.1"
-WATCHED_S = 10
 MANY = 5
 STATIC = {"group.instance.id": "newer"}
 ASKS = "Sent a version 4 subscription and got version 3 assignment back"
 LAST_JOIN = "Successfully joined group with generation 3"
 
 
+@pytest.mark.nightly("released programs, which do not change; 12 s each")
 @pytest.mark.parametrize("settings", [{}, STATIC], ids=["dynamic", "static"])
 def test_the_last_version_change_of_a_static_leader_never_comes(
     word_count_on, kafka_3_9, tmp_path, settings
@@ -35,7 +33,5 @@ def test_the_last_version_change_of_a_static_leader_never_comes(
     log = tmp_path / "newer" / "log"
     group.wait("the last bounce", lambda: LAST_JOIN in log.read_text(encoding="utf-8"))
     before = log.read_text(encoding="utf-8").count(ASKS)
-    time.sleep(WATCHED_S)
-    after = log.read_text(encoding="utf-8")
-    assert after.count(ASKS) - before > MANY
-    assert "generation 4" not in after
+    group.wait("many requests", lambda: log.read_text(encoding="utf-8").count(ASKS) > before + MANY)
+    assert "generation 4" not in log.read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ _GROUP = "streams-group"
 _STREAMS = "org.apache.kafka.streams"
 _ADMIN = "org.apache.kafka.clients.admin"
 _SERDE = "org.apache.kafka.common.serialization.Serdes$StringSerde"
-_STABLE_S = 90.0
+_STABLE_S = 240.0
 _LOOK_S = 0.3
 
 _Classes = Callable[[str], Any]

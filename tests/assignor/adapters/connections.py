@@ -53,9 +53,12 @@ def listener(on_connection):
         assert not thread.is_alive()
 
 
-def free_server():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"127.0.0.1:{server.getsockname()[1]}"
+@contextmanager
+def refusing_server():
+    """A port that refuses connections, and that nobody else gets meanwhile."""
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{kept.getsockname()[1]}"
 
 
 def properties(tmp_path, **given):

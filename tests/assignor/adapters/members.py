@@ -96,12 +96,22 @@ def consumer_with(coordinator, **attributes):
     return coordinator.consumer
 
 
+def with_timers(assignor):
+    """Give a member timers that the test fires; return them."""
+    timers = Timers()
+    followups = assignor._membership.followups
+    followups.client.start_timer = followups.timer._start_timer = timers
+    return timers
+
+
 def made(*, number=1, release="native", topology=TOPOLOGY, coordinator=None, **options):
+    """A member on a fake coordinator, whose `timers` the test fires, and its events."""
     seen = []
     settings = {"application_id": "app", "process_id": UUID(int=number)} | options
     assignor = StreamsAssignor(topology, observer=seen.append, release=release, **settings)
     coordinator = coordinator or Coordinator(settings["application_id"])
     assignor.attach(consumer_with(coordinator))
+    coordinator.timers = with_timers(assignor)
     return assignor, coordinator, seen
 
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -16,10 +15,11 @@ from assignor import JSON, TEXT, DictStore, Topology
 from assignor.adapters import aiokafka
 from assignor.adapters.confluent import Consumer
 from assignor.adapters.kafka_python import StreamsApplication, commit_next, streams_consumer
+from tests.assignor.embedding.clusters import LIMIT_S, until
+from tests.costs import Ticks
 
-LIMIT_S = 60
 REQUEST_S = 3
-# The request that is waited for, and the threads of the assignor.
+# In seconds of `Ticks`: the request that is waited for, and the threads of the assignor.
 BOUND_S = REQUEST_S + 10
 TOPOLOGY = (
     Topology()
@@ -28,15 +28,11 @@ TOPOLOGY = (
     .add_state_store("counts", processors=["count"])
 )
 COUNTS = DictStore("counts", key=TEXT, value=JSON)
-SHORT = {
-    "request_timeout_ms": REQUEST_S * 1000,
-    "session_timeout_ms": 4000,
-    "heartbeat_interval_ms": 500,
-}
+SHORT = {"request_timeout_ms": REQUEST_S * 1000, "heartbeat_interval_ms": 500}
 
 
 @pytest.fixture
-def broker():
+def broker(clock):
     command = [sys.executable, "-m", "system_tests.broker", "--port", "0", "--topic", "words:4"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -46,20 +42,13 @@ def broker():
             process.kill()
 
 
-def until(condition, step=lambda: time.sleep(0.05)):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end
-        step()
-
-
-def seconds(call):
-    begin = time.monotonic()
+def taken(ticks, call):
+    begin_s = ticks.seconds()
     call()
-    return time.monotonic() - begin
+    return ticks.seconds() - begin_s
 
 
-def aiokafka_member(servers, has_tasks, closes, took):
+def aiokafka_member(servers, ticks, has_tasks, closes, took):
     async def run():
         consumer = aiokafka.streams_consumer(
             TOPOLOGY, group_id="a", bootstrap_servers=servers, **SHORT
@@ -70,20 +59,20 @@ def aiokafka_member(servers, has_tasks, closes, took):
         has_tasks.set()
         while not closes.is_set():  # noqa: ASYNC110 set by another thread
             await asyncio.sleep(0.05)
-        begin = time.monotonic()
+        begin_s = ticks.seconds()
         await consumer.stop()
-        took["aiokafka"] = time.monotonic() - begin
+        took["aiokafka"] = ticks.seconds() - begin_s
 
     asyncio.run(run())
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
 def test_close_returns_while_no_broker_answers(broker, how):
     settings = {"bootstrap_servers": broker.servers, **SHORT}
     took, stop, closes, has_tasks = {}, threading.Event(), threading.Event(), threading.Event()
     with ExitStack() as resources:
+        ticks = resources.enter_context(Ticks())
         threads = resources.enter_context(ThreadPoolExecutor(5))
         resources.callback(closes.set)
         resources.callback(stop.set)
@@ -95,7 +84,6 @@ def test_close_returns_while_no_broker_answers(broker, how):
                     "bootstrap.servers": broker.servers,
                     "group.id": "c",
                     "socket.timeout.ms": REQUEST_S * 1000,
-                    "session.timeout.ms": 4000,
                     "log_level": 0,
                 },
                 topology=TOPOLOGY,
@@ -108,7 +96,7 @@ def test_close_returns_while_no_broker_answers(broker, how):
         )
         running = threads.submit(application.run, stop)
         until(lambda: application.stores.active and not application.stores.waiting)
-        other = threads.submit(aiokafka_member, broker.servers, has_tasks, closes, took)
+        other = threads.submit(aiokafka_member, broker.servers, ticks, has_tasks, closes, took)
         assert has_tasks.wait(LIMIT_S)
         offsets = dict.fromkeys(consumer.assignment(), 0)
         broker.send_signal(how)
@@ -119,10 +107,10 @@ def test_close_returns_while_no_broker_answers(broker, how):
         stop.set()
         closes.set()
         closing = {
-            "kafka-python": threads.submit(seconds, consumer.close),
-            "confluent": threads.submit(seconds, facade.close),
+            "kafka-python": threads.submit(taken, ticks, consumer.close),
+            "confluent": threads.submit(taken, ticks, facade.close),
             "application": threads.submit(
-                seconds, lambda: (running.result(LIMIT_S), application.close())
+                taken, ticks, lambda: (running.result(LIMIT_S), application.close())
             ),
         }
         took |= {name: each.result(LIMIT_S) for name, each in closing.items()}

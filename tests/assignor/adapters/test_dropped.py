@@ -4,7 +4,6 @@ import asyncio
 import gc
 import os
 import threading
-import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,8 @@ from assignor.adapters.confluent import Consumer
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication, streams_consumer
 from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.embedding.clusters import LIMIT_S, until
 
-LIMIT_S = 60
 TOPOLOGY = (
     Topology()
     .add_source("read", topics=["words"])
@@ -29,7 +28,7 @@ COUNTS = SqliteStore("counts", key=TEXT, value=JSON)
 
 
 @pytest.fixture(scope="module")
-def servers():
+def servers(clock):
     with running_broker(BrokerConfig(topics={"words": 2})) as broker:
         # Loads what each client loads once.
         streams_consumer(
@@ -59,13 +58,13 @@ def used():
 
 def kafka_python(servers, tmp_path):
     consumer = streams_consumer(TOPOLOGY, group_id="a", bootstrap_servers=servers)
-    poll_until(lambda: consumer.poll(timeout_ms=100), lambda: consumer.assignor.tasks.active)
+    until(lambda: consumer.assignor.tasks.active, lambda: consumer.poll(timeout_ms=100))
 
 
 def confluent(servers, tmp_path):
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "b"}, topology=TOPOLOGY)
     consumer.subscribe(["words"])
-    poll_until(lambda: consumer.poll(0.1), lambda: consumer.assignor.tasks.active)
+    until(lambda: consumer.assignor.tasks.active, lambda: consumer.poll(0.1))
 
 
 def changelogs(servers, tmp_path):
@@ -86,15 +85,7 @@ def application(servers, tmp_path):
     app.run(stop)
 
 
-def poll_until(poll, condition):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end
-        poll()
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("drop", "name"),
     [
@@ -111,12 +102,11 @@ def test_what_is_dropped_warns_once_and_ends_its_threads_and_connections(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         drop(servers, tmp_path)
-        poll_until(lambda: time.sleep(0.05), lambda: is_released(before))
+        until(lambda: is_released(before))
     ours = [str(each.message) for each in caught if "with` statement" in str(each.message)]
     assert ours == [f"unclosed {name}: call its close, or use it in a `with` statement"]
 
 
-@pytest.mark.usefixtures("clock")
 @pytest.mark.filterwarnings("ignore:Unclosed:ResourceWarning")  # a caught one keeps the consumer
 def test_a_dropped_aiokafka_consumer_is_released_on_its_event_loop(servers, caplog):
     async def drop():
@@ -137,6 +127,7 @@ class Thing:
     pass
 
 
+@pytest.mark.usefixtures("clock")
 def test_the_collectors_thread_waits_for_nothing():
     may_end, ended = threading.Event(), threading.Event()
 
@@ -154,6 +145,7 @@ def test_the_collectors_thread_waits_for_nothing():
     assert ended.wait(LIMIT_S)
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning", "error::ResourceWarning")
 def test_what_is_closed_or_of_a_parent_process_is_not_released():
     released = threading.Event()

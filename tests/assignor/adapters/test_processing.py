@@ -5,30 +5,79 @@ import threading
 import pytest
 from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 
-from assignor.adapters.processing import BatchProcessing
+from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import ClusterUnavailable, MemberStopped
+from assignor.embedding.loops import PollLoop
 
 
 class Stores:
-    """Processes each record of a batch, after an error if there is one."""
+    """Processes each record of a batch, after the errors if there are any."""
 
-    def __init__(self, error=None):
-        self._error = error
+    waiting, has_rest = frozenset(), False
 
-    def process(self, batch, handle):
-        if self._error is not None:
-            raise self._error
-        for record in batch["p"]:
+    def __init__(self, *errors):
+        self.errors = list(errors)
+
+    def process(self, batch, handle, *, is_over):
+        if self.errors:
+            raise self.errors.pop(0)
+        for record in batch.get("p", ()):
             handle(record, None)
-        return {"p": len(batch["p"])}
+        return {p: len(records) for p, records in batch.items()}
+
+    def unread(self):
+        return {}
 
 
-def processing(handle=print, *, stores=None, commit=lambda _: None):
-    ended = threading.Event()
-    ended.set()
-    return BatchProcessing(
-        stores or Stores(), handle, commit, ended=ended, transient=(KafkaConnectionError,)
-    )
+class Client:
+    """Returns the batches, raises their errors, and then says that the group ends."""
+
+    is_closed = has_left = False
+
+    def __init__(self, *batches, commits=()):
+        self.batches, self.commits, self.committed = list(batches), list(commits), []
+
+    @property
+    def is_shutdown(self):
+        return not self.batches
+
+    def poll(self, max_records, *, waits):
+        batch = self.batches.pop(0)
+        if isinstance(batch, BaseException):
+            raise batch
+        return batch
+
+    def commit(self, offsets):
+        result = self.commits.pop(0) if self.commits else True
+        if isinstance(result, BaseException):
+            raise result
+        self.committed.append(offsets)
+        return result
+
+    def assigned(self):
+        return {"p"}
+
+    def positions(self):
+        return {}
+
+    def seek(self, offsets):
+        assert not offsets
+
+    def fetch_except(self, waiting):
+        assert not waiting
+
+    def leave(self):
+        self.has_left = True
+
+
+class NoWait(threading.Event):
+    def wait(self, timeout=None):
+        return False
+
+
+def run(client, handle=print, *, stores=None):
+    loop = PollLoop(max_poll_interval_ms=300_000, client_errors=(KafkaConnectionError,))
+    BlockingLoop(client, loop, NoWait()).run(stores or Stores(), handle)
 
 
 def raising(error):
@@ -42,23 +91,32 @@ def raising(error):
     "error", [KafkaConnectionError("its own"), TopicAuthorizationFailedError(), ValueError("bug")]
 )
 def test_an_error_of_the_function_that_processes_records_is_raised_and_nothing_committed(error):
-    committed = []
+    client = Client({"p": ["a"]})
     with pytest.raises(type(error)) as raised:
-        processing(raising(error), commit=committed.append).process({"p": ["a"]})
+        run(client, raising(error))
     assert raised.value is error
-    assert not committed
+    assert not client.committed
+    assert not client.has_left
 
 
 def test_an_unreachable_cluster_is_retried_wherever_it_shows(caplog):
     gone, unavailable = KafkaConnectionError("gone"), ClusterUnavailable("output unavailable")
-    processing(commit=raising(gone)).process({"p": ["a"]})
-    processing(stores=Stores(gone)).process({"p": ["a"]})
-    processing(raising(unavailable)).process({"p": ["a"]})  # as `state.send` raises
+    run(Client({"p": ["a"]}, commits=[gone]))
+    run(Client({"p": ["a"]}), stores=Stores(gone))
+    run(Client({"p": ["a"]}), raising(unavailable))  # as `state.send` raises
     assert len([line for line in caplog.messages if "records are kept, and proc" in line]) == 3
 
 
 def test_a_fatal_error_of_an_output_ends_the_member():
     refused = ClusterUnavailable("output cannot be written")
     refused.__cause__ = TopicAuthorizationFailedError()
+    client = Client({"p": ["a"]})
     with pytest.raises(MemberStopped, match="grant READ on it"):
-        processing(raising(refused)).process({"p": ["a"]})
+        run(client, raising(refused))
+    assert client.has_left
+
+
+def test_offsets_that_came_late_are_committed_again_with_the_next_ones():
+    client = Client({"p": ["a"]}, {}, {}, commits=[False, False])
+    run(client)
+    assert client.committed == [{"p": 1}] * 3

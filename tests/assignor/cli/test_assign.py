@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from assignor.cli.assign import command as module
@@ -131,19 +132,10 @@ def test_copies_that_come_no_nearer_are_looked_at_again_later_and_not_settled():
     assert (answer["probing"], answer["look_again"]) == (False, True)
 
 
+@pytest.mark.usefixtures("clock")
 def test_the_stream_is_answered_line_by_line_while_it_is_open():
-    command = [
-        sys.executable,
-        "-m",
-        "assignor.cli.main",
-        "assign",
-        "--problem",
-        "-",
-        "--format",
-        "json",
-    ]
     code = "from assignor.cli.main import main; main()"
-    command[1:3] = ["-c", code]
+    command = [sys.executable, "-c", code, "assign", "--problem", "-", "--format", "json"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:

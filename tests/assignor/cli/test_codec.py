@@ -225,6 +225,7 @@ def test_encode_reports_what_it_cannot_write_and_continues():
     assert answers[4]["hex"] == "000000010000000000000000"
 
 
+@pytest.mark.usefixtures("clock")
 def test_answers_are_flushed_one_by_one():
     """A program sends a question, waits for the answer, and sends the next one."""
     code = "from assignor.cli import main; main()"

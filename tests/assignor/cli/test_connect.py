@@ -1,20 +1,23 @@
 """Connecting: options to a target, and every failure as one sentence with its exit status."""
 
+import socket
 import threading
+import time
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from assignor.adapters.admin.client import BrokerError, Target, open_admin
+from assignor.adapters.admin.client import Admin, BrokerError, Target, open_admin
 from assignor.cli import main
 from assignor.cli.toolkit.connect import target_of
 from system_tests.broker import BrokerConfig, Fault, running_broker
-from tests.assignor.adapters.connections import free_server, listener, properties, run
+from tests.assignor.adapters.connections import listener, properties, refusing_server, run
 
 CLUSTER_AUTHORIZATION_FAILED = 31
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_command_connects_and_asks():
     with running_broker(BrokerConfig(nodes=2)) as broker:
         done = run("--bootstrap-server", broker.bootstrap_servers[0])
@@ -45,9 +48,10 @@ def test_invalid_options_end_with_status_2(tmp_path):
         assert message in done.stderr
 
 
-def test_where_nobody_listens_every_server_is_named_at_once():
-    first, second = free_server(), free_server()
-    done = run("--bootstrap-server", f"{first},{second}", "--timeout", "60")
+@pytest.mark.usefixtures("clock")
+def test_where_nobody_listens_every_server_is_named():
+    with refusing_server() as first, refusing_server() as second:
+        done = run("--bootstrap-server", f"{first},{second}", "--timeout", "60")
     assert done.exit_code == 3
     assert done.stderr == (
         f"nodes: no broker can be reached: {first}: connection refused; "
@@ -55,18 +59,25 @@ def test_where_nobody_listens_every_server_is_named_at_once():
     )
 
 
+@pytest.mark.usefixtures("clock")
 def test_one_server_that_answers_is_enough():
-    with running_broker() as broker:
-        done = run("--bootstrap-server", f"{free_server()},{broker.bootstrap_servers[0]}")
+    with running_broker() as broker, refusing_server() as refusing:
+        done = run("--bootstrap-server", f"{refusing},{broker.bootstrap_servers[0]}")
     assert (done.exit_code, done.output) == (0, "broker 1\n")
 
 
-def test_a_name_that_does_not_exist_is_reported():
+def test_a_name_that_does_not_exist_is_reported(monkeypatch):
+    def look_up(where, **_):
+        raise socket.gaierror(socket.EAI_NONAME, f"{where[0]} is unknown")
+
+    monkeypatch.setattr(socket, "create_connection", look_up)
     done = run("--bootstrap-server", "no-such-host.invalid:9092")
     assert done.exit_code == 3
-    assert "no broker can be reached: no-such-host.invalid:9092: " in done.stderr
+    why = "no-such-host.invalid is unknown"
+    assert f"no broker can be reached: no-such-host.invalid:9092: {why}" in done.stderr
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_server_that_accepts_and_never_answers_times_out():
     with listener(lambda _: None) as server:
         done = run("--bootstrap-server", server, "--timeout", "0.5")
@@ -77,6 +88,7 @@ def test_a_server_that_accepts_and_never_answers_times_out():
     )
 
 
+@pytest.mark.usefixtures("clock")
 def test_what_the_cluster_forbids_ends_with_status_1():
     with running_broker() as broker:
         broker.inject(Fault(api="DescribeCluster", error=CLUSTER_AUTHORIZATION_FAILED))
@@ -88,14 +100,23 @@ def test_what_the_cluster_forbids_ends_with_status_1():
     )
 
 
-def test_a_question_without_an_answer_ends_in_time():
+@pytest.mark.usefixtures("clock")
+def test_a_question_without_an_answer_ends_in_time(monkeypatch):
+    ask = Admin.ask
+
+    def ask_at_the_end(admin, *question):
+        admin._deadline = time.monotonic() + 0.5
+        return ask(admin, *question)
+
+    monkeypatch.setattr(Admin, "ask", ask_at_the_end)
     with running_broker() as broker:
-        broker.inject(Fault(api="DescribeCluster", times=1000, delay_ms=60_000))
-        done = run("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "1")
+        broker.inject(Fault(api="DescribeCluster", times=1000, delay_ms=600_000))
+        done = run("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
     assert done.exit_code == 3
-    assert "did not describe the cluster within 1 s; raise --timeout" in done.stderr
+    assert "did not describe the cluster within 60 s; raise --timeout" in done.stderr
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_failed_start_leaves_no_thread_behind():
     before = {thread.name for thread in threading.enumerate()}
     with listener(lambda _: None) as server:
@@ -136,6 +157,7 @@ def test_all_commands_about_a_cluster_connect():
 
 
 @pytest.mark.kip("778-18", "core")
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("words", [words for words, _ in connecting_commands()], ids=" ".join)
 def test_every_command_takes_a_command_config_and_names_keys_that_it_does_not_know(words, tmp_path):
     """A file with an unknown key is rejected; from a valid one the servers are used."""
@@ -144,8 +166,8 @@ def test_every_command_takes_a_command_config_and_names_keys_that_it_does_not_kn
     done = CliRunner().invoke(main, [*words, *config, *rest])
     assert done.exit_code == 2
     assert "sasl.mechanisms is not supported; did you mean sasl.mechanism?" in done.stderr
-    server = free_server()
-    config = ("--command-config", str(properties(tmp_path, **{"bootstrap.servers": server})))
-    done = CliRunner().invoke(main, [*words, *config, *rest])
+    with refusing_server() as server:
+        config = ("--command-config", str(properties(tmp_path, **{"bootstrap.servers": server})))
+        done = CliRunner().invoke(main, [*words, *config, *rest])
     assert done.exit_code == 3, done.stderr
     assert f"no broker can be reached: {server}: connection refused" in done.stderr

@@ -24,15 +24,16 @@ main()
 def run_without(absent, module, *arguments):
     code = WITHOUT.format(absent=absent, module=module, argv=["command", *arguments])
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("absent", "module", "arguments", "extra"),
     [
         (["kafka"], "system_tests.cli.main", "live --from 3.1 --to native", "kafka"),
-        (["kafka"], "system_tests.broker.__main__", "--port 0", "kafka"),
+        (["kafka"], "system_tests.broker.command", "--port 0", "kafka"),
         (["kafka"], "assignor.cli", "inspect --bootstrap-server h:1 --all", "kafka"),
         (
             ["javaproperties"],
@@ -57,6 +58,7 @@ def test_a_missing_library_is_one_sentence_that_names_its_extra(absent, module, 
     assert f"pip install 'streams-rebalance[{extra}]'" in done.stderr
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
 def test_reports_of_bounces_need_no_extra(tmp_path):
     file = tmp_path / "x.html"

@@ -1,7 +1,6 @@
 """`assignor features` on an embedded cluster, on a group of it, and on a folder."""
 
 import json
-import time
 
 import msgpack
 import pytest
@@ -10,6 +9,7 @@ from kafka import KafkaConsumer
 
 from assignor import Topology
 from assignor.adapters.admin.client import Target, open_admin
+from assignor.adapters.admin.compacted_topic import CompactedTopic
 from assignor.adapters.admin.level_sources import GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
@@ -18,16 +18,16 @@ from assignor.levels.log import FeatureLog, Note
 from assignor.stores import FolderDisk, StoreError
 from probing.features import LevelRange, NodeSupport, Role
 from system_tests.broker import BrokerConfig, Fault, running_broker
+from tests.assignor.embedding.clusters import until
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 METADATA = "metadata.version"
 PROTOCOL = "assignment.protocol"
-LIMIT_S = 120
 
 
 @pytest.fixture
-def broker():
+def broker(clock):
     with running_broker(BrokerConfig(nodes=2, metadata_version=22)) as running:
         yield running
 
@@ -36,7 +36,7 @@ def broker():
 def features(broker):
     """Run a subcommand against the broker; return status, stdout, stderr."""
 
-    cluster = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+    cluster = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "120")
 
     def run(command, *options, where=cluster):
         found = CliRunner().invoke(main, ["features", command, *where, *options])
@@ -96,11 +96,12 @@ def test_every_command_makes_its_change_and_a_dry_run_does_nothing(broker, featu
 
 
 @pytest.mark.kip("778-14", "loop")
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("newest", [0, 1, 2])
 def test_a_dry_run_changes_nothing_whatever_version_the_brokers_know(newest):
     config = BrokerConfig(metadata_version=22, newest_versions={"UpdateFeatures": newest})
     with running_broker(config) as broker:
-        where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+        where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "120")
         before = finalized(broker)
         for command, level in (("upgrade", "26"), ("downgrade", "21")):
             change = ["features", command, *where, "--metadata", level]
@@ -219,14 +220,10 @@ def test_members_that_do_not_support_a_level_are_named_and_nothing_is_changed(br
         group_id="g",
         client_id="old-one",
         partition_assignment_strategy=[assignor],
-        session_timeout_ms=30_000,
     )
     try:
         assignor.attach(consumer)
-        end = time.monotonic() + LIMIT_S
-        while not consumer.assignment():
-            assert time.monotonic() < end
-            consumer.poll(timeout_ms=100)
+        until(consumer.assignment, lambda: consumer.poll(timeout_ms=100))
         level = ("--group", "g", "--feature", "assignment.protocol=101")
         status, out, err = features("upgrade", *level)
         assert (status, out) == (1, "")
@@ -243,7 +240,7 @@ def test_members_that_do_not_support_a_level_are_named_and_nothing_is_changed(br
 
 
 def test_of_two_operators_at_the_same_moment_the_second_gets_an_error(broker):
-    target = Target(servers=tuple(broker.bootstrap_servers), timeout_ms=60_000)
+    target = Target(servers=tuple(broker.bootstrap_servers), timeout_ms=120_000)
     with open_admin(target) as admin:
         first, second = FeatureTopic(admin, "g"), FeatureTopic(admin, "g")
         seen = first.look()
@@ -261,16 +258,9 @@ def test_records_of_the_topic_are_written_in_the_format_of_the_finalized_level(b
     persisted += [features("upgrade", *where, "--feature", "task.placement=1")]
     persisted += [features("downgrade", *where, "--metadata", "1", "--unsafe", "--yes")]
     assert [status for status, *_ in persisted] == [0] * 4
-    consumer = KafkaConsumer(
-        "g-feature-levels",
-        bootstrap_servers=broker.bootstrap_servers,
-        auto_offset_reset="earliest",
-        consumer_timeout_ms=2_000,
-    )
-    try:
-        records = [msgpack.unpackb(row.value) for row in consumer if row.value is not None]
-    finally:
-        consumer.close()
+    with open_admin(Target(servers=tuple(broker.bootstrap_servers), timeout_ms=120_000)) as admin:
+        rows = CompactedTopic(admin, "g-feature-levels").records()
+    records = [msgpack.unpackb(row.value) for row in rows if row.value is not None]
     written = [msgpack.unpackb(body) for _layout, _parent, body in records]
     assert [row["format"] for row in written] == [2, 3, 3, 2]
     assert ["members" in row for row in written] == [False, True, True, False]
@@ -280,7 +270,7 @@ def test_records_of_the_topic_are_written_in_the_format_of_the_finalized_level(b
 def test_a_minimum_that_a_leader_raised_is_changed_by_no_update(broker, features):
     """A leader raises it through its level source."""
     where = ("--group", "g")
-    source = GroupLevels(broker.bootstrap_servers[0], "g", timeout_ms=60_000)
+    source = GroupLevels(broker.bootstrap_servers[0], "g", timeout_ms=120_000)
     member = NodeSupport(
         node_id="m", role=Role.MEMBER, ranges={PROTOCOL: LevelRange(min=11, max=101)}
     )

@@ -1,7 +1,6 @@
 """`assignor inspect` of captured groups that are replayed onto an embedded broker."""
 
 import json
-import socket
 import time
 from types import SimpleNamespace
 
@@ -10,6 +9,7 @@ from click.testing import CliRunner
 
 from assignor.cli import main
 from system_tests.broker import Fault, running_broker
+from tests.assignor.adapters.connections import refusing_server
 from tests.assignor.inspection.described_groups import (
     PLACING,
     captured,
@@ -27,11 +27,12 @@ TOPIC_AUTHORIZATION_FAILED = 29
 
 def inspect(broker, *words):
     servers = broker.bootstrap_servers[0]
-    return CliRunner().invoke(main, ["inspect", "--bootstrap-server", servers, *map(str, words)])
+    command = ["inspect", "--bootstrap-server", servers, "--timeout", "120", *map(str, words)]
+    return CliRunner().invoke(main, command)
 
 
 @pytest.fixture(scope="module")
-def placed():
+def placed(clock):
     """A broker with two captured groups, their topics, and a stock group."""
     with running_broker(PLACING) as broker:
         for name in ("pinned-2.3.1", "natives"):
@@ -163,6 +164,7 @@ def test_all_groups_are_saved_a_line_each_and_the_left_out_are_named(placed, pin
     assert warning.startswith("warning: group stock is not saved: group stock with 1 member is no")
 
 
+@pytest.mark.usefixtures("clock")
 def test_if_no_group_can_be_saved_the_exit_status_is_1(tmp_path):
     with running_broker(PLACING) as broker:
         place(broker, group_of(member("stock"), group_id="stock", protocol_name="range"))
@@ -172,7 +174,8 @@ def test_if_no_group_can_be_saved_the_exit_status_is_1(tmp_path):
     assert not (tmp_path / "f").exists()
 
 
-def test_options_that_do_not_go_together_are_refused(placed):
+def test_options_that_do_not_go_together_are_refused():
+    nowhere = SimpleNamespace(bootstrap_servers=["b:1"])
     for words, message in (
         ((), "give either --group GROUP or --all"),
         (("--group", "g", "--all"), "give either --group GROUP or --all"),
@@ -181,7 +184,7 @@ def test_options_that_do_not_go_together_are_refused(placed):
         (("--all", "--save", "f", "--dies", "c"), "--dies needs --group and --save"),
         (("--group", "g", "--times", "2"), "--times needs --watch"),
     ):
-        done = inspect(placed, *words)
+        done = inspect(nowhere, *words)
         assert done.exit_code == 2
         assert message in done.stderr
 
@@ -251,31 +254,34 @@ def test_offsets_that_may_not_be_seen_are_a_finding_and_the_rest_is_shown(placed
     assert "lag      not known" in done.output
 
 
-def test_a_group_that_rebalances_is_waited_for_and_then_shown_as_it_is():
+@pytest.mark.usefixtures("clock")
+def test_a_group_that_rebalances_is_waited_for_and_then_shown_as_it_is(monkeypatch):
+    pauses, now = [], iter(range(0, 120, 20))
+    virtual = SimpleNamespace(sleep=pauses.append, monotonic=lambda: next(now))
+    monkeypatch.setattr("assignor.adapters.admin.inspect.time", virtual)
     with running_broker(PLACING) as broker:
         group, _ = captured("natives")
         place(broker, group)
         # One more member joins and no other rejoins: the group waits for them.
         knock(broker, group_of(member("late"), group_id=group.group_id))
-        done = inspect(broker, "--group", group.group_id, "--timeout", "1")
+        done = inspect(broker, "--group", group.group_id)
     assert done.exit_code == 0
+    assert len(pauses) == 2, "half of the time limit, 60 s, is over at the third look"
     assert "rebalances (PreparingRebalance): nothing is shown until it settles" in (
         " ".join(done.output.split())
     )
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_cluster_without_groups_is_reported():
     with running_broker() as broker:
         assert inspect(broker, "--all").output == "the cluster has no groups\n"
 
 
+@pytest.mark.usefixtures("clock")
 def test_where_no_broker_is_it_ends_with_status_3():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    done = CliRunner().invoke(
-        main, ["inspect", "--bootstrap-server", f"127.0.0.1:{port}", "--group", "g"]
-    )
+    with refusing_server() as server:
+        command = ["inspect", "--bootstrap-server", server, "--group", "g"]
+        done = CliRunner().invoke(main, command)
     assert done.exit_code == 3
-    assert done.stderr == (
-        f"assignor: no broker can be reached: 127.0.0.1:{port}: connection refused.\n"
-    )
+    assert done.stderr == (f"assignor: no broker can be reached: {server}: connection refused.\n")

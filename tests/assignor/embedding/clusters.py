@@ -56,8 +56,9 @@ class Cluster:
         self.closed += 1
 
 
-def until(holds):
+def until(holds, step=lambda: time.sleep(0.005)):
+    """Do a step, such as a poll, until a condition holds."""
     end = time.monotonic() + LIMIT_S
     while not holds():
         assert time.monotonic() < end, "not in time"
-        time.sleep(0.005)
+        step()

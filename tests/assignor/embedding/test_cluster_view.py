@@ -4,13 +4,28 @@ import numpy as np
 import pytest
 
 from assignor import CopartitionMismatch, Topology, group_state
-from assignor.embedding import ClusterWatch, InternalTopicSettings, lags_or_prior
+from assignor.embedding import (
+    ClusterWatch,
+    InternalTopicManager,
+    InternalTopicSettings,
+    lags_or_prior,
+)
 from assignor.placement.state import ClientInput
 from encoding import TaskId
-from tests.assignor.embedding.clusters import CHANGELOG, PARTS, Cluster, until
+from tests.assignor.embedding.clusters import CHANGELOG, PARTS, Cluster
 
 SETTINGS = InternalTopicSettings()
 STATELESS = Topology().add_source("w", topics=["words"]).subtopologies("app")
+
+
+@pytest.fixture(autouse=True)
+def _no_thread(monkeypatch):
+    monkeypatch.setattr(InternalTopicManager, "start", lambda _: None)
+
+
+def query(watch):
+    """Query the cluster once, as the thread does."""
+    watch._provider._query(0.0)
 
 
 def begun(cluster, settings=SETTINGS, parts=PARTS):
@@ -37,7 +52,8 @@ def test_before_the_first_look_tasks_wait_and_after_it_they_do_not():
     assert list(watch.knowledge({"words": 2}).waits) == [0]
     watch.join()
     watch.led()
-    until(lambda: ready)
+    query(watch)
+    assert ready
     knowledge = watch.knowledge({"words": 2})
     assert not knowledge.waits
     assert knowledge.end_offset_sums == {TaskId(0, 0): 5, TaskId(0, 1): 5}
@@ -47,8 +63,8 @@ def test_before_the_first_look_tasks_wait_and_after_it_they_do_not():
 
 def test_a_count_that_the_client_does_not_know_is_filled_in():
     watch, _, _ = begun(Cluster(words=3))
-    watch.join()
-    until(lambda: watch.knowledge({"words": 0}).partition_counts == {"words": 3})
+    query(watch)
+    assert watch.knowledge({"words": 0}).partition_counts == {"words": 3}
     assert watch.knowledge({"words": 4}).partition_counts == {"words": 4}
     watch.close()
 
@@ -63,8 +79,7 @@ def test_topics_that_do_not_fit_are_the_leaders_error_and_no_querys():
         .subtopologies("app")
     )
     watch, _, errors = begun(Cluster(a=1, b=2), parts=parts)
-    watch.join()
-    until(lambda: errors)
+    query(watch)
     assert "a has 1, b has 2" in errors[0]
     with pytest.raises(CopartitionMismatch):
         watch.knowledge({"a": 1, "b": 2})

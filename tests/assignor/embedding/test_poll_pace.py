@@ -4,56 +4,56 @@ from types import SimpleNamespace
 
 import pytest
 
-from assignor.embedding import PollPace
+from assignor.embedding.loops import PollPace
 
 LIMITS = {"max_poll_interval_ms": 30_000, "session_timeout_ms": 6_000}
 
 
 @pytest.fixture
-def clock():
+def virtual():
     return SimpleNamespace(now_s=0.0)
 
 
 @pytest.fixture
-def pace(clock):
-    return PollPace(**LIMITS, now=lambda: clock.now_s)
+def pace(virtual):
+    return PollPace(**LIMITS, now=lambda: virtual.now_s)
 
 
-def pause(pace, clock, seconds):
+def pause(pace, virtual, seconds):
     pace.poll_ended()
-    clock.now_s += seconds
+    virtual.now_s += seconds
     return pace.poll_begins()
 
 
-def test_a_short_pause_is_no_news(pace, clock):
+def test_a_short_pause_is_no_news(pace, virtual):
     assert pace.poll_begins() == ""
-    assert [pause(pace, clock, seconds) for seconds in (0, 1, 6)] == ["", "", ""]
+    assert [pause(pace, virtual, seconds) for seconds in (0, 1, 6)] == ["", "", ""]
 
 
-def test_a_pause_above_the_session_says_both_numbers_and_what_to_do(pace, clock):
-    sentence = pause(pace, clock, 6.5)
+def test_a_pause_above_the_session_says_both_numbers_and_what_to_do(pace, virtual):
+    sentence = pause(pace, virtual, 6.5)
     assert sentence.startswith("6.5 s passed between two polls, above session_timeout_ms=6000: ")
     assert sentence.endswith("; lower max_poll_records, or raise the limit")
 
 
-def test_a_pause_above_the_poll_interval_says_so_instead(pace, clock):
-    sentence = pause(pace, clock, 31)
+def test_a_pause_above_the_poll_interval_says_so_instead(pace, virtual):
+    sentence = pause(pace, virtual, 31)
     assert "above max_poll_interval_ms=30000: this member left the group" in sentence
 
 
-def test_the_same_is_said_again_for_pauses_twice_as_long(pace, clock):
-    warned = [bool(pause(pace, clock, seconds)) for seconds in (7, 7, 13, 14, 20, 28, 10)]
+def test_the_same_is_said_again_for_pauses_twice_as_long(pace, virtual):
+    warned = [bool(pause(pace, virtual, seconds)) for seconds in (7, 7, 13, 14, 20, 28, 10)]
     assert warned == [True, False, False, True, False, True, False]
 
 
-def test_the_time_in_a_poll_does_not_count(pace, clock):
+def test_the_time_in_a_poll_does_not_count(pace, virtual):
     pace.poll_ended()
     assert pace.poll_begins() == ""
-    clock.now_s += 100
-    assert pause(pace, clock, 1) == ""
+    virtual.now_s += 100
+    assert pause(pace, virtual, 1) == ""
 
 
-def test_a_client_that_sends_heartbeats_by_itself_has_one_limit(clock):
-    pace = PollPace(max_poll_interval_ms=30_000, now=lambda: clock.now_s)
-    assert pause(pace, clock, 29) == ""
-    assert "max_poll_interval_ms" in pause(pace, clock, 31)
+def test_a_client_that_sends_heartbeats_by_itself_has_one_limit(virtual):
+    pace = PollPace(max_poll_interval_ms=30_000, now=lambda: virtual.now_s)
+    assert pause(pace, virtual, 29) == ""
+    assert "max_poll_interval_ms" in pause(pace, virtual, 31)

@@ -12,21 +12,32 @@ from assignor.embedding.query_server import QueryServer
 from encoding import HostInfo
 
 COUNTS = DictStore("counts", key=TEXT, value=JSON)
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 class Group:
     """Members with query servers; `owner` and `standbys` are names, as the host map has them."""
 
     def __init__(self):
-        self.servers, self.owner, self.standbys, self.error = {}, None, (), None
-        self.holders, self.asked, self.resources = set(), [], ExitStack()
+        self.servers, self.resources = {}, ExitStack()
+        self.reset()
+
+    def reset(self):
+        self.owner, self.standbys, self.error = None, (), None
+        self.holders, self.asked = set(), []
 
     def start(self, name, port):
         member = Member(self, name)
         server = QueryServer(f"127.0.0.1:{port}", member, member, COUNTS, member.answer)
         self.servers[name] = HostInfo("127.0.0.1", port)
         self.resources.callback(server.close)
+
+    def reserved_port(self):
+        """Return a port that only this process can listen on, until the end of the module."""
+        kept = self.resources.enter_context(socket.socket())
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        return kept.getsockname()[1]
 
     def get(self, name, path="/some%2Fkey"):
         connection = HTTPConnection(*self.servers[name], timeout=LIMIT_S)
@@ -68,25 +79,19 @@ class Member:
         return b"%s: %s" % (self.name.encode(), key)
 
 
-@pytest.fixture
-def group(unused_ports):
+@pytest.fixture(scope="module")
+def _started(clock):
     made = Group()
-    for name, port in zip(("one", "two", "three"), unused_ports(3), strict=True):
-        made.start(name, port)
     with made.resources:
+        for name in ("one", "two", "three"):
+            made.start(name, made.reserved_port())
         yield made
 
 
 @pytest.fixture
-def unused_ports():
-    def ports(number):
-        with ExitStack() as open_sockets:
-            found = [open_sockets.enter_context(socket.socket()) for _ in range(number)]
-            for each in found:
-                each.bind(("127.0.0.1", 0))
-            return [each.getsockname()[1] for each in found]
-
-    return ports
+def group(_started):
+    _started.reset()
+    return _started
 
 
 @pytest.mark.parametrize("asked", ["one", "two"])

@@ -159,6 +159,7 @@ def test_candidates_show_lag_quota_and_role():
     assert (first.stateful, first.low, first.high, first.threads) == (1, 0, 1, 1)
 
 
+@pytest.mark.usefixtures("clock")
 def test_reasons_cost_nothing_when_not_asked_for():
     code = (
         "import sys; from assignor import find_strategy; find_strategy('high_availability'); "

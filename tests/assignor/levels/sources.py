@@ -1,9 +1,7 @@
 """Level sources with given levels, and members that poll them."""
 
-import threading
-
 from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
-from tests.assignor.adapters.members import cluster, joined, made, on_the_wire
+from tests.assignor.adapters.members import cluster, joined, on_the_wire
 
 
 def at(level, epoch):
@@ -15,25 +13,19 @@ class Source:
 
     def __init__(self, *answers):
         self.answers = list(answers)
-        self.looks = threading.Semaphore(0)
+        self.polls = 0
 
     def __call__(self):
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        self.looks.release()
+        self.polls += 1
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
-def watching(source, **options):
-    """A member of kafka-python that polls a source continuously."""
-    return made(level_source=source, level_poll_s=0.01, **options)
-
-
-def looked(source):
-    """Wait until a whole poll has been processed: the one before the second next."""
-    for _ in range(2):
-        assert source.looks.acquire(timeout=120)
+def look(assignor):
+    """Poll the level source of a member once, as its thread does."""
+    assignor._membership.resources.levels._watch._look()
 
 
 def settled(*assignors, leader=0):

@@ -2,18 +2,18 @@
 
 import pytest
 
-from assignor.levels import watcher as levels
+from assignor.levels import LevelWatch
 from assignor.topology import content_fingerprint
 from probing.topologies import HIGHEST_EPOCH, Reached, newest_memory
 from tests.assignor.adapters.members import Listener, made
-from tests.assignor.embedding.clusters import until
-from tests.assignor.levels.sources import Source, Timer, at, looked, settled, watching
+from tests.assignor.levels.sources import Source, Timer, at, look, settled
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 
 @pytest.fixture(autouse=True)
-def looks_follow_each_other_at_once(monkeypatch):
-    monkeypatch.setattr(levels, "_LEAST_BETWEEN_S", 0.001)
+def _no_thread(monkeypatch):
+    """Poll once where a member starts its thread; later polls are those of the test."""
+    monkeypatch.setattr(LevelWatch, "start", LevelWatch._look)
 
 
 class ReachedSource(Source):
@@ -34,12 +34,14 @@ def test_the_leader_keeps_what_the_group_has_reached_at_once_and_no_other_member
     form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
     sources = [ReachedSource(at(11, 1)) for _ in range(2)]
     pair = [made(number=n + 1, level_source=source)[0] for n, source in enumerate(sources)]
-    for assignor, source in zip(pair, sources, strict=True):
-        assert source.looks.acquire(timeout=120)
+    for assignor in pair:
         assignor._membership.core.member.topology.learn({form: Reached(3, 1)})
-    settled(*pair)  # the next look would be in a minute
-    until(lambda: sources[0].memory == {form: Reached(3, 1)})
-    assert sources[1].memory == {}
+    settled(*pair)
+    watches = [assignor._membership.resources.levels._watch for assignor in pair]
+    assert [watch._wake.is_set() for watch in watches] == [True, False], "no minute is waited for"
+    for assignor in pair:
+        look(assignor)
+    assert [source.memory for source in sources] == [{form: Reached(3, 1)}, {}]
     for assignor in pair:
         assignor.close()
 
@@ -47,22 +49,22 @@ def test_the_leader_keeps_what_the_group_has_reached_at_once_and_no_other_member
 def test_a_lowered_memory_makes_the_leader_tell_the_group_once():
     form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
     source = ReachedSource(at(11, 1))
-    (leader, _, _), (other, _, _) = watching(source), made(number=2)
+    (leader, _, _), (other, _, _) = made(level_source=source), made(number=2)
     for assignor in (leader, other):
         assignor._membership.core.member.topology.learn({form: Reached(3, 2)})
-    looked(source)
     settled(leader, other)
+    look(leader)
     for assignor in (leader, other):
         assignor._membership.followups.timer = Timer()
     source.memory = {form: Reached(4, 1)}
-    until(lambda: leader._membership.followups.timer.delays == [0])
+    look(leader)
+    assert leader._membership.followups.timer.delays == [0]
     settled(leader, other)
     assert other._membership.core.member.topology.reached == {form: Reached(4, 1)}
-    looked(source)
+    look(leader)
     assert leader._membership.followups.timer.delays == [0]
     source.memory = {b"unknown!": Reached(9, 9)}
-    looked(source)
-    looked(source)
+    look(leader)
     assert leader._membership.followups.timer.delays == [0], "no member can run it"
     leader.close()
 
@@ -74,13 +76,12 @@ def test_a_memory_that_cannot_be_kept_is_reported_once_and_levels_go_on():
 
     source = ReadOnly(at(101, 1))
     listener = Listener()
-    leader, _, _ = watching(source, listener=listener)
+    leader, _, _ = made(level_source=source, listener=listener)
     form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
     leader._membership.core.member.topology.learn({form: Reached(3, 1)})
-    looked(source)
     settled(leader)
-    looked(source)
-    looked(source)
+    look(leader)
+    look(leader)
     sentence = "reached versions of the topology cannot be kept: PermissionError: read only"
     assert [call for call in listener.calls if call[0] == "error"] == [("error", sentence)]
     assert leader.levels.epoch == 1
@@ -90,18 +91,17 @@ def test_a_memory_that_cannot_be_kept_is_reported_once_and_levels_go_on():
 def test_junk_at_the_source_is_reported_once_and_causes_no_rebalance():
     form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
     source, listener = ReachedSource(at(11, 1)), Listener()
-    leader, _, _ = watching(source, listener=listener)
+    leader, _, _ = made(level_source=source, listener=listener)
     leader._membership.core.member.topology.learn({form: Reached(3, 1)})
-    looked(source)
     settled(leader)
-    until(lambda: source.memory == {form: Reached(3, 1)})
+    look(leader)
+    assert source.memory == {form: Reached(3, 1)}
     leader._membership.followups.timer = Timer()
     junk = {number.to_bytes(8, "big"): Reached(9, 9) for number in range(10_000)}
     source.memory = {**junk, form: Reached(HIGHEST_EPOCH - 1, 9)}
-    looked(source)
-    looked(source)
+    look(leader)
     settled(leader)
-    looked(source)
+    look(leader)
     assert leader._membership.core.member.topology.reached == {form: Reached(3, 1)}
     assert leader._membership.followups.timer.delays == []
     [(_, why)] = [call for call in listener.calls if call[0] == "error"]

@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,43 +15,33 @@ from encoding import decode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 from tests.assignor.adapters.members import cluster, followups, joined, made, on_the_wire
 from tests.assignor.embedding.clusters import until
-from tests.assignor.levels.sources import Source, Timer, at, looked, settled, watching
+from tests.assignor.levels.sources import Source, Timer, at, look, settled
 
 
 @pytest.fixture(autouse=True)
-def looks_follow_each_other_at_once(monkeypatch):
+def _no_thread(monkeypatch):
+    """Poll once where a member starts its thread; later polls are those of the test."""
+    monkeypatch.setattr(LevelWatch, "start", LevelWatch._look)
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_thread_looks_at_once_and_then_again_until_it_is_closed(monkeypatch):
     monkeypatch.setattr(levels, "_LEAST_BETWEEN_S", 0.001)
-
-
-def watch(source, **options):
-    found, errors, called = [], [], threading.Event()
-
-    def on_levels(levels):
-        found.append(levels)
-        called.set()
-
-    level_watch = LevelWatch(source, on_levels=on_levels, on_error=errors.append, **options)
-    level_watch.start()
-    return level_watch, found, errors, called
-
-
-def test_a_look_comes_at_once_and_then_in_the_rhythm_that_was_asked_for():
-    source = Source(at(11, 1))
-    level_watch, found, errors, called = watch(source, every_s=0.01, rng=lambda: 0.5)
-    assert called.wait(30)
-    for _ in range(2):
-        assert source.looks.acquire(timeout=120)
+    source, found, errors = Source(at(11, 1)), [], []
+    level_watch = LevelWatch(source, on_levels=found.append, on_error=errors.append, every_s=0.01)
+    level_watch._thread.start()
+    until(lambda: source.polls > 2)
     level_watch.close()
+    assert not level_watch._thread.is_alive()
     assert (found, errors) == ([at(11, 1)], [])
 
 
 def test_stale_levels_are_ignored_and_a_failure_is_reported_once_and_keeps_levels():
     down = OSError("no broker")
-    source = Source(at(101, 4), down, down, at(11, 2), at(11, 5))
-    level_watch, found, errors, _ = watch(source, every_s=0.01)
+    source, found, errors = Source(at(101, 4), down, down, at(11, 2), at(11, 5)), [], []
+    level_watch = LevelWatch(source, on_levels=found.append, on_error=errors.append)
     for _ in range(6):
-        assert source.looks.acquire(timeout=120)
-    level_watch.close()
+        level_watch._look()
     assert found == [at(101, 4), at(11, 5)]
     assert errors == ["levels cannot be read: OSError: no broker"]
     assert level_watch.found == at(11, 5)
@@ -60,9 +49,8 @@ def test_stale_levels_are_ignored_and_a_failure_is_reported_once_and_keeps_level
 
 def test_new_levels_make_the_leader_rejoin_and_nobody_else():
     sources = [Source(at(11, 1)), Source(at(11, 1))]
-    pair = [watching(s, number=n + 1)[0] for n, s in enumerate(sources)]
-    for assignor, source in zip(pair, sources, strict=True):
-        looked(source)
+    pair = [made(number=n + 1, level_source=s)[0] for n, s in enumerate(sources)]
+    for assignor in pair:
         assignor._membership.followups.timer = Timer()
     settled(*pair)
     for assignor in pair:
@@ -95,13 +83,13 @@ def test_levels_found_behind_the_leaders_answer_are_asked_for_once_it_has_arrive
 
 def test_levels_that_the_leaders_answer_carries_are_not_asked_for_again():
     source = Source(at(11, 1))
-    leader, _, _ = watching(source)
-    looked(source)
+    leader, _, _ = made(level_source=source)
     settled(leader)
     leader._membership.followups.timer = Timer()
     group = [joined(leader, "m0")]
     source.answers = [at(101, 2)]
-    until(lambda: leader._membership.resources.levels.found == at(101, 2))
+    look(leader)
+    assert leader._membership.resources.levels.found == at(101, 2)
     leader.assign(cluster(lines=4), group)
     leader._membership.levels_found(at(101, 2))
     leader.close()
@@ -110,8 +98,7 @@ def test_levels_that_the_leaders_answer_carries_are_not_asked_for_again():
 
 def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
     source = Source(at(11, 1))
-    (native, _, _), (jvm, _, _) = watching(source), made(number=2, release="3.9.1")
-    looked(source)
+    (native, _, _), (jvm, _, _) = made(level_source=source), made(number=2, release="3.9.1")
     native._membership.followups.timer = Timer()
     settled(native, jvm, leader=1)
     native._membership.levels_found(at(101, 2))
@@ -123,8 +110,7 @@ def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
 
 def test_polled_levels_are_written_with_the_next_subscription_under_any_leader():
     source = Source(at(9, 3))
-    (assignor, _, _), (leader, _, _) = watching(source), made(number=2)
-    looked(source)
+    (assignor, _, _), (leader, _, _) = made(level_source=source), made(number=2)
     assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 9
     settled(assignor, leader, leader=1)
     assert leader.levels == at(9, 3)
@@ -143,8 +129,7 @@ def test_a_group_that_holds_back_stays_at_11_until_a_level_is_finalized():
 
 def test_a_member_below_the_level_does_not_join_and_reports_what_to_do():
     source = Source(at(102, 1))
-    assignor, _, _ = watching(source)
-    looked(source)
+    assignor, _, _ = made(level_source=source)
     with pytest.raises(MemberRefused, match=r"start it with a release that does"):
         assignor.metadata({"lines"})
     assert "assignment.protocol=102" in assignor.failed
@@ -183,8 +168,7 @@ def test_members_that_share_a_disk_look_into_a_folder(tmp_path):
 @pytest.mark.kip("778-15", "core")
 def test_levels_without_an_epoch_change_nothing_that_a_member_writes():
     source = Source(at(9, -1))
-    assignor, _, _ = watching(source)
-    looked(source)
+    assignor, _, _ = made(level_source=source)
     assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 11
     assert (assignor.levels, assignor._membership.resources.levels.found) == (
         UNKNOWN_LEVELS,
@@ -210,20 +194,18 @@ class MinimumsSource(Source):
 def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels():
     """Two members of which one no longer reads what is older than 11, then both."""
     source = MinimumsSource(at(101, 1))
-    (leader, _, _), (other, _, _) = watching(source, number=1), made(number=2)
+    (leader, _, _), (other, _, _) = made(number=1, level_source=source), made(number=2)
     for assignor, is_enough in ((leader, False), (other, True)):
         assignor._membership.core.member.state = replace(
             assignor._membership.core.member.state, known_versions=(11,)
         )
         settled(leader, other)
-        looked(source)
-        looked(source)
+        look(leader)
         assert bool(source.raised) == is_enough
     assert source.raised[0] == {"m0": "11..101", "m1": "11..101"}
     joined(leader, "m0")  # a generation begins; its members are not known yet
-    looked(source)
     raises = len(source.raised)
-    looked(source)
+    look(leader)
     assert len(source.raised) == raises
     leader.close()
 
@@ -235,13 +217,12 @@ def test_levels_reach_members_even_if_the_leader_may_not_raise_minimums():
             raise PermissionError("read only")
 
     source = ReadOnly(at(101, 1))
-    leader, _, _ = watching(source, number=1)
+    leader, _, _ = made(number=1, level_source=source)
     leader._membership.core.member.state = replace(
         leader._membership.core.member.state, known_versions=(11,)
     )
     settled(leader)
-    looked(source)
-    looked(source)
+    look(leader)
     assert source.raised
     assert leader.levels.epoch == 1
     leader.close()
@@ -249,30 +230,23 @@ def test_levels_reach_members_even_if_the_leader_may_not_raise_minimums():
 
 @pytest.mark.kip("584-16", "core")
 @pytest.mark.parametrize(("settings", "every_s"), [({}, 60), ({"level_poll_s": 5}, 5)])
-def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(
-    settings, every_s, monkeypatch
-):
-    waits, is_over = [], threading.Event()
+def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(settings, every_s):
+    waits = []
 
-    class Clock(threading.Event):
+    class Wake(threading.Event):
         def wait(self, timeout):
             waits.append(timeout)
             if len(waits) == 9:
-                is_over.set()
-                super().wait(60)  # until the member is closed
+                watch._closed.set()
 
-    clock = SimpleNamespace(
-        Event=Clock, Thread=threading.Thread, current_thread=threading.current_thread
-    )
-    monkeypatch.setattr(levels, "threading", clock)
     source = Source(at(11, 1))
     assignor, _, _ = made(level_source=source, **settings)
-    assert is_over.wait(30)
+    watch = assignor._membership.resources.levels._watch
+    watch._wake, source.polls = Wake(), 0
+    watch._run()
     assert all(0.8 * every_s <= wait <= 1.2 * every_s for wait in waits)
     assert len(set(waits)) > 1
-    for _ in range(9):
-        assert source.looks.acquire(timeout=0)
-    assignor.close()
+    assert source.polls == 9
 
 
 def test_levels_are_not_polled_after_the_close():

@@ -174,12 +174,13 @@ def test_every_module_logs_by_such_a_logger():
     assert not [path for path in others if "getLogger" in path.read_text(encoding="utf-8")]
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(("began", "printed"), [("", "lost\n"), (AS_A_COMMAND, "")])
 def test_a_program_without_logging_sees_warnings_and_a_command_prints_its_output_alone(
     began, printed
 ):
     program = f"{began}import assignor, logging\nlogging.getLogger('assignor.logs').warning('lost')"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stderr == printed

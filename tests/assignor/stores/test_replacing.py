@@ -1,8 +1,6 @@
 """Files replaced by several writers at once: every write succeeds, every read is complete."""
 
 import os
-import subprocess
-import sys
 import threading
 import time
 import tracemalloc
@@ -15,19 +13,6 @@ from assignor.stores.disk import FolderDisk
 MAGIC = b"TESTfile"
 HOUR_S = 3600
 
-_WRITER = """
-import os, sys
-from pathlib import Path
-os.getpid = lambda: 1  # in containers every program is process 1
-from assignor.stores import read_sealed, write_sealed
-
-path, mark, count = Path(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3])
-for number in range(count):
-    write_sealed(path, b"TESTfile", mark * (1 + number * 997 % 20_000))
-    body = read_sealed(path, b"TESTfile", limit=1 << 20)
-    assert body and body == body[:1] * len(body)
-"""
-
 
 def age(path, seconds):
     past = time.time() - seconds
@@ -38,19 +23,37 @@ def leftovers(folder):
     return sorted(path.name for path in folder.iterdir() if path.name.endswith(".partial"))
 
 
-@pytest.mark.slow
+def write_and_read(path, mark):
+    os.getpid = lambda: 1  # in containers every program is process 1
+    for number in range(60):
+        write_sealed(path, MAGIC, mark * (1 + number * 997 % 20_000))
+        body = read_sealed(path, MAGIC, limit=1 << 20)
+        assert body
+        assert body == body[:1] * len(body)
+
+
+def forked(work, *arguments):
+    """Call a function in a process of its own; return the number of the process."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work(*arguments)
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_processes_with_one_process_id_write_the_same_file(tmp_path):
-    command = [sys.executable, "-c", _WRITER, str(tmp_path / "file")]
-    writers = [
-        subprocess.Popen([*command, mark, "60"], stderr=subprocess.PIPE, text=True)
-        for mark in "abcd"
-    ]
-    for writer in writers:
-        _, stderr = writer.communicate(timeout=50)
-        assert writer.returncode == 0, stderr
+    writers = [forked(write_and_read, tmp_path / "file", mark) for mark in (b"a", b"b", b"c", b"d")]
+    assert [os.waitpid(writer, 0)[1] for writer in writers] == [0] * 4
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.usefixtures("clock")
 def test_threads_write_and_read_the_same_file(tmp_path):
     path, failures, done = tmp_path / "file", [], threading.Event()
     write_sealed(path, MAGIC, b"x")
@@ -104,6 +107,7 @@ def test_what_killed_writers_left_is_removed_after_an_hour(tmp_path):
     assert read_sealed(path, MAGIC, limit=100) == b"body"
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_leftover_that_a_living_writer_holds_is_never_removed(tmp_path, monkeypatch):
     path, paused, go_on = tmp_path / "file", threading.Event(), threading.Event()
     fsync, slow = os.fsync, []
@@ -112,14 +116,14 @@ def test_a_leftover_that_a_living_writer_holds_is_never_removed(tmp_path, monkey
         if threading.current_thread() in slow:
             slow.clear()
             paused.set()
-            assert go_on.wait(20)
+            assert go_on.wait(120)
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", slow_fsync)
     writer = threading.Thread(target=write_sealed, args=(path, MAGIC, b"slow"))
     slow.append(writer)
     writer.start()
-    assert paused.wait(20)
+    assert paused.wait(120)
     [partial] = leftovers(tmp_path)
     age(tmp_path / partial, 100 * HOUR_S)
     write_sealed(path, MAGIC, b"fast")

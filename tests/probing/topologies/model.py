@@ -61,6 +61,14 @@ class State:
     reached: bool = False
 
 
+@dataclass(frozen=True)
+class Broken:
+    """A broken rule, and how."""
+
+    rule: str
+    sentence: str
+
+
 @dataclass
 class Found:
     """What an exploration found."""
@@ -71,23 +79,23 @@ class Found:
     unconfirmed: int = 0
     broken: list = field(default_factory=list)
 
+    def breaks(self, rule, sentence):
+        """Record a broken rule."""
+        self.broken.append(Broken(rule, sentence))
+
 
 @dataclass(frozen=True)
 class Model:
-    """A change, who leads, and which rules are replaced by broken ones.
+    """A change, and who leads.
 
     `leads`: the program that leads first where both run. `durable`: a state directory keeps the
-    memory over a restart. `faults`: keyword arguments of `decide_forms` and `decide_unit`, and
-    `any_member`, `no_withholding`, `forgets`.
+    memory over a restart.
     """
 
     change: str
     leads: int
     crashes: int = 1
     durable: bool = True
-    forms: dict = field(default_factory=dict)
-    units: dict = field(default_factory=dict)
-    faults: frozenset = frozenset()
 
     def carried(self, program):
         return CHANGES[self.change][program - 1]
@@ -144,14 +152,16 @@ class Model:
             if not waits:
                 stopped = ran - self.units_of(after)
                 if stopped:
-                    found.broken.append(f"live members stopped {sorted(stopped)}: {after}")
+                    found.breaks(
+                        "a partition of a live member stops", f"{sorted(stopped)}: {after}"
+                    )
                 emptied = holders - self.holders(after)
                 if emptied:
-                    found.broken.append(f"{sorted(emptied)} lost their last partition: {after}")
+                    found.breaks("a live member loses its last partition", f"{emptied}: {after}")
                 self.check_owners(after, found)
                 return after
             if extra > 0:
-                found.broken.append(f"more than one extra rebalance: {after}")
+                found.breaks("more than one extra rebalance", f"{after}")
                 return after
             state = after
         return state
@@ -164,13 +174,15 @@ class Model:
             str(n): Carrier(
                 member_id=str(n),
                 process=str(n),
-                forms=dict.fromkeys(self.carried_by(state, n), (state.slots[n].program,)),
-                reached={} if "forgets" in self.faults else dict(state.slots[n].memory),
+                forms=dict.fromkeys(
+                    self.carried(state.slots[n].program), (state.slots[n].program,)
+                ),
+                reached=dict(state.slots[n].memory),
                 leads=n == leader,
             )
             for n in live
         }
-        decision = decide_forms(list(carriers.values()), TOPICS, **self.forms)
+        decision = decide_forms(list(carriers.values()), TOPICS)
         given, waits = self.place(state, decision, carriers)
         slots = list(state.slots)
         for n in live:
@@ -202,9 +214,6 @@ class Model:
             and not any(state.slots[n].program == 2 for n in live)
         )
 
-    def carried_by(self, state, n):
-        return self.carried(state.slots[n].program)
-
     def place(self, state, decision, carriers):
         given = {name: set() for name in carriers}
         waits = False
@@ -227,14 +236,13 @@ class Model:
                     running[p],
                     carriers,
                     released=frozenset(n for n, ps in released.items() if p in ps),
-                    **self.units,
                 )
                 for form in sorted(unit.forms):
                     name = unit.member or self.chosen(form, p, running[p], carriers, given)
                     if name is None:
                         continue
                     others = [n for n, forms in running[p].items() if forms and n != name]
-                    if others and "no_withholding" not in self.faults:
+                    if others:
                         waits = True
                     else:
                         given[name].add((form, p))
@@ -255,7 +263,7 @@ class Model:
 
     def chosen(self, form, p, running, carriers, given):
         """The member that ran the form, or the least loaded one that can."""
-        able = [n for n, c in carriers.items() if form in c.forms or "any_member" in self.faults]
+        able = [n for n, c in carriers.items() if form in c.forms]
         return min(
             able,
             key=lambda n: (form not in running[n], not running[n], len(given[n]), n),
@@ -270,13 +278,13 @@ class Model:
         for n, slot in enumerate(state.slots):
             for form, p in slot.running:
                 if form not in self.carried(slot.program):
-                    found.broken.append(f"{n} runs {form!r}, which it cannot: {state}")
+                    found.breaks("a member runs what it cannot", f"{n} runs {form!r}: {state}")
                 owners.setdefault((min(TOPICS[form]), p), []).append((n, form))
                 if (PAIRS.get(form), p) in state.ran_new:
-                    found.broken.append(f"partition {p} returned to {form!r}: {state}")
+                    found.breaks("a partition returns to the old form", f"{p}, {form!r}: {state}")
         for key, runs in owners.items():
             if len(runs) > 1:
-                found.broken.append(f"{key} runs {len(runs)} times: {state}")
+                found.breaks("a partition runs twice", f"{key} runs {len(runs)} times: {state}")
 
     def units_of(self, state):
         """Partitions that run, whatever the form; those of retired subtopologies do not count."""
@@ -311,7 +319,7 @@ class Model:
                             for new in (old, PAIRS.get(old))
                         }
                     ):
-                        found.broken.append(f"{n} and {other} run {form!r} of {p}: {after}")
+                        found.breaks("a partition runs twice", f"{n}, {other}, {p}: {after}")
 
     def check_owners(self, state, found):
         """No task without an owner that could have one."""
@@ -326,14 +334,14 @@ class Model:
                     is_superseded = form in PAIRS and state.reached
                     if (form, p) in running or (other, p) in running or is_superseded:
                         continue
-                    found.broken.append(f"no member runs {form!r} of partition {p}: {state}")
+                    found.breaks("a task has no owner", f"{form!r} of partition {p}: {state}")
 
     def check_end(self, state, found):
         """All members run the new program: exactly its tasks run."""
         running = sorted(task for slot in state.slots for task in slot.running)
         wanted = sorted((form, p) for form in self.carried(2) for p in PARTITIONS)
         if running != wanted:
-            found.broken.append(f"ends with {running}: {state}")
+            found.breaks("does not end in the new topology", f"ends with {running}: {state}")
 
 
 def with_slot(state, number, slot):

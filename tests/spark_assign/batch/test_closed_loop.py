@@ -20,7 +20,6 @@ from system_tests.broker import BrokerConfig, running_broker
 from system_tests.coordinator import GroupState
 
 pytestmark = [
-    pytest.mark.usefixtures("clock"),
     pytest.mark.timeout(900),
     # kafka-python leaves the sockets of connections that broke to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -85,7 +84,7 @@ class Member(threading.Thread):
         self.consumer.close()
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=300):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, what

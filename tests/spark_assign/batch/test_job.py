@@ -176,6 +176,7 @@ INVALID_ROWS = {
 }
 
 
+@pytest.mark.nightly("each ends a job, 1.5 s; every run rejects all four", but=("unknown client",))
 @pytest.mark.parametrize("what", INVALID_ROWS)
 def test_invalid_group_fails_the_job_with_its_name_column_and_value(
     call, tmp_path, table, rows, what
@@ -232,6 +233,7 @@ def test_repeated_name_is_an_error_with_both_rows(call, spark, tmp_path, table, 
     assert not (tmp_path / "plans").exists()
 
 
+@pytest.mark.nightly("5 s of Spark; every run repeats names of lines in test_line_pass.py")
 def test_lines_with_the_same_name_are_rejected_and_the_others_placed(call, spark, tmp_path, lines):
     path = tmp_path / "groups.jsonl"
     path.write_text("\n".join([*lines[:3], "{broken", lines[1]]))

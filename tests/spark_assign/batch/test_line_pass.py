@@ -11,6 +11,7 @@ from spark_assign.batch import run_batch
 from spark_assign.tables import BadTable, read_groups, staged
 from spark_assign.workers import Options
 
+LIMIT_MS = 300_000
 PROBLEMS = [
     make_problem(clients=3, tasks=6, standbys=1, seed=seed) | {"name": f"group-{seed:03}"}
     for seed in range(100)
@@ -40,7 +41,7 @@ REPEATED = [
 @pytest.fixture
 def parts(spark, monkeypatch):
     """Small parts of a file for each Spark task; the settings of the session as before."""
-    monkeypatch.setattr("spark_assign.workers.balance._PART_LEAST", 4_000)
+    monkeypatch.setattr("spark_assign.workers.balance._PART_LEAST", 16_000)
     before = dict(spark.conf.getAll)
     yield
     for key in set(spark.conf.getAll) - set(before):
@@ -72,7 +73,7 @@ def output(spark, groups, out):
 def lines_read(spark):
     """Lines that each stage of the session has read from files; stage number -> lines."""
     context, gateway = spark.sparkContext._jsc.sc(), spark.sparkContext._gateway
-    context.listenerBus().waitUntilEmpty()
+    context.listenerBus().waitUntilEmpty(LIMIT_MS)
     quantiles = gateway.new_array(gateway.jvm.double, 0)
     statuses = gateway.jvm.java.util.ArrayList()
     stages = context.statusStore().stageList(None, *[False] * 2, quantiles, statuses)

@@ -121,6 +121,7 @@ def test_one_group_is_read_from_a_long_line(spark, tmp_path, monkeypatch):
         assert why in refused.stderr
 
 
+@pytest.mark.nightly("11 s of Spark; every run finds and places long lines of two plain files")
 def test_long_lines_are_found_in_files_of_any_name_and_form(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("spark_assign.cli.batch.LINE_LIMIT", LIMIT)
     long = line(problem(2, tasks=80, note="x" * LIMIT))

@@ -14,6 +14,7 @@ from spark_assign.tables.convert import GROUP_ARROW, group_batch
 from spark_assign.workers import Options
 
 GROUPS = 20
+LIMIT_MS = 300_000
 
 
 def write_groups(path, unknown_owners):
@@ -31,7 +32,7 @@ def write_groups(path, unknown_owners):
 def records_written(spark):
     """Rows that each stage of the session has written to files; stage number -> rows."""
     context, gateway = spark.sparkContext._jsc.sc(), spark.sparkContext._gateway
-    context.listenerBus().waitUntilEmpty()
+    context.listenerBus().waitUntilEmpty(LIMIT_MS)
     quantiles = gateway.new_array(gateway.jvm.double, 0)
     statuses = gateway.jvm.java.util.ArrayList()
     stages = context.statusStore().stageList(None, *[False] * 2, quantiles, statuses)
@@ -39,6 +40,7 @@ def records_written(spark):
     return {stage.stageId(): stage.outputRecords() for stage in found}
 
 
+@pytest.mark.nightly("3 s of Spark each; every run has a reject", but=("1-parquet",))
 @pytest.mark.parametrize(("rejects", "form"), [(1, "parquet"), (1, "json"), (GROUPS, "parquet")])
 def test_a_reject_does_not_cause_the_results_to_be_written_again(spark, tmp_path, rejects, form):
     write_groups(tmp_path / "groups.parquet", rejects)

@@ -131,6 +131,9 @@ def test_columns_of_the_input_are_kept_and_partition_the_output(call, spark, tmp
     assert "column price to keep is missing (its columns: name, " in missing.stderr
 
 
+@pytest.mark.nightly(
+    "8 s of Spark; every run compares costs of huge plans with the core's, without"
+)
 def test_huge_group_has_the_costs_that_the_core_counts(call, spark, tmp_path):
     state = read_problem(PROBLEMS[2] | {"config": {"num.standby.replicas": 0}}).state
     pq.write_table(

@@ -42,6 +42,7 @@ def processes_of(session):
 
 
 @pytest.mark.nightly("starts Spark; every run interrupts one Spark job")
+@pytest.mark.usefixtures("alone")
 @pytest.mark.timeout(400)
 def test_ctrl_c_ends_a_job_that_hangs(tmp_path):
     groups, started, out = (tmp_path / name for name in ("groups.jsonl", "started", "out"))
@@ -50,7 +51,7 @@ def test_ctrl_c_ends_a_job_that_hangs(tmp_path):
     (tmp_path / "hanging.py").write_text(STRATEGY)
     out.mkdir()
     path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
-    command = [sys.executable, "-c", "from spark_assign.cli.main import main; main()", "batch"]
+    command = [sys.executable, "-m", "spark_assign.entry", "batch"]
     command += ["--in", groups, "--out", out / "plans", "--strategy", "hanging:hang"]
     process = subprocess.Popen(
         [*map(str, command), "--cores", "1"],

@@ -99,6 +99,7 @@ def fake_java(tmp_path, version):
     return str(java)
 
 
+@pytest.mark.usefixtures("clock")
 def test_java_home_is_used_and_must_be_new_enough(tmp_path, monkeypatch):
     java = fake_java(tmp_path, "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import zipfile
 
+import pytest
 from click.testing import CliRunner
 
 from spark_assign.cli.main import main
@@ -13,6 +14,7 @@ def pack(folder, *more):
     return CliRunner().invoke(main, ["pack", "--out", str(folder), *more])
 
 
+@pytest.mark.usefixtures("clock")
 def test_packed_commands_run_without_the_project(tmp_path):
     result = pack(tmp_path / "job")
     assert result.exit_code == 0, result.stderr

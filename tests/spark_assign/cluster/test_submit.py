@@ -51,7 +51,7 @@ def out_of(command):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory, clock):
     """A directory with everything that the lines of the page name."""
     folder = tmp_path_factory.mktemp("cluster")
     with (folder / "groups.jsonl").open("w") as file:

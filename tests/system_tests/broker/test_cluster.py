@@ -9,6 +9,7 @@ import pytest
 
 from system_tests.broker import BrokerConfig, running_broker
 from system_tests.broker.cluster import Cluster
+from tests.system_tests.broker import in_memory
 
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
@@ -24,19 +25,20 @@ def test_a_cancelled_wait_for_records_ends_even_when_a_record_comes_in_the_same_
         await asyncio.wait([waiting])
         return waiting.cancelled()
 
-    assert asyncio.run(cancelled())
+    assert in_memory.run(cancelled())
 
 
 def test_a_wait_for_records_ends_with_its_time_and_with_a_record():
     async def waited():
         cluster = Cluster(BrokerConfig())
-        await cluster.wait_for_append(0.01)
+        await cluster.wait_for_append(60)
+        assert asyncio.get_running_loop().time() == 60
         waiting = asyncio.create_task(cluster.wait_for_append(60))
         await asyncio.sleep(0)
         cluster.announce_append()
         await asyncio.wait_for(waiting, 120)
 
-    asyncio.run(waited())
+    in_memory.run(waited())
 
 
 @pytest.mark.slow

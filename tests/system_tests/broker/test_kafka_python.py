@@ -96,7 +96,7 @@ class Member(threading.Thread):
 
 @contextmanager
 def members(broker, count, **config):
-    group = [Member(broker, **config) for _ in range(count)]
+    group = [Member(broker, client_id=f"c{number}", **config) for number in range(count)]
     try:
         yield group
     finally:
@@ -179,11 +179,10 @@ def test_every_stock_assignor_settles_when_members_come_and_go(broker, assignor)
 def test_member_that_crashes_is_expired_and_the_other_takes_over(broker):
     with members(broker, 2, session_timeout_ms=6_000) as group:
         wait_until(lambda: share_evenly(group))
-        victim = group[1].consumer._coordinator._generation.member_id
-        broker.inject(Fault(member_id=victim, drop=True, times=1_000))
+        broker.inject(Fault(client_id="c1", drop=True, times=1_000_000))
         wait_until(lambda: group[0].owned == frozenset(IN))
-        kinds = {(e.kind, e.member_id) for e in broker.events}
-        assert (EventKind.MEMBER_EXPIRED, victim) in kinds
+        expired = {e.member_id for e in broker.events if e.kind is EventKind.MEMBER_EXPIRED}
+        assert any(member_id.startswith("c1-") for member_id in expired)
         broker.clear_faults()
 
 
@@ -260,18 +259,16 @@ def test_generation_over_the_record_limit_fails_in_the_client_as_on_a_real_broke
 
 
 def test_idle_consumer_polls_long_and_is_woken_by_a_record(broker):
-    client = consumer(broker, fetch_max_wait_ms=25_000)
+    client = consumer(broker, fetch_max_wait_ms=300_000, request_timeout_ms=400_000)
     while not client.assignment():
         client.poll(timeout_ms=1_000)
     client.poll(timeout_ms=300)
     before = len(broker.requests("Fetch"))
-    began = time.monotonic()
     client.poll(timeout_ms=1_500)
-    per_node = (len(broker.requests("Fetch")) - before) / 2
-    assert per_node <= (time.monotonic() - began) / 25 + 2
+    assert len(broker.requests("Fetch")) - before <= 2, "at most one to each node"
     produce(broker, [b"wake up"])
     # Without the record, the broker would answer only after the wait.
-    assert any(client.poll(timeout_ms=20_000).values())
+    assert any(client.poll(timeout_ms=120_000).values())
     client.close()
 
 

@@ -217,6 +217,19 @@ def test_faults_hit_the_next_requests_that_match_and_then_are_gone():
     on_broker(work)
 
 
+def test_a_delayed_request_is_answered_when_the_faults_are_cleared():
+    async def work(broker, connect):
+        client = await connect()
+        broker.inject(Fault(api="Metadata", delay_ms=3_600_000))
+        client.send(MetadataRequest(topics=[]), 9)
+        while not broker.requests("Metadata"):  # noqa: ASYNC110 - a broker has no event to wait for
+            await asyncio.sleep(0)
+        broker.clear_faults()
+        assert await client.receive(MetadataResponse, 9)
+
+    on_broker(work)
+
+
 def test_metadata_carries_an_error_of_its_own_from_version_13_on_only():
     async def work(broker, connect):
         client = await connect()

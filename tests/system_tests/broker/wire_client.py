@@ -4,13 +4,15 @@ import asyncio
 import struct
 
 from system_tests.broker import EmbeddedBroker
+from system_tests.broker.node import Node
 from system_tests.broker.wire import APIS
+from tests.system_tests.broker import in_memory
 
 LIMIT_S = 120
 
 
 class Client:
-    """A socket that sends requests of the protocol, one by one or several at once."""
+    """A connection that sends requests of the protocol, one by one or several at once."""
 
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
@@ -35,21 +37,29 @@ class Client:
 
 
 def on_broker(work, config=None):
-    """Run `work(broker, connect)` with a fresh broker."""
+    """Run `work(broker, connect)` with the nodes of a fresh broker, in memory and virtual time."""
 
     async def body():
-        async with EmbeddedBroker(config) as broker:
-            clients = []
+        broker = EmbeddedBroker(config)
+        nodes = {n: Node(broker.cluster, n) for n in range(1, broker.config.nodes + 1)}
+        for node_id in nodes:
+            broker.cluster.node_started(node_id, ("memory", node_id))
+        for topic, partitions in broker.config.topics.items():
+            broker.create_topic(topic, partitions)
+        clients, served = [], []
 
-            async def connect(node_id=1):
-                host, port = broker.cluster.address_by_node[node_id]
-                clients.append(Client(*await asyncio.open_connection(host, port)))
-                return clients[-1]
+        async def connect(node_id=1):
+            own_end, node_end = in_memory.connect()
+            served.append(asyncio.create_task(nodes[node_id].serve(*node_end)))
+            clients.append(Client(*own_end))
+            return clients[-1]
 
-            try:
-                return await asyncio.wait_for(work(broker, connect), 2 * LIMIT_S)
-            finally:
-                for client in clients:
-                    client.writer.close()
+        try:
+            return await asyncio.wait_for(work(broker, connect), 2 * LIMIT_S)
+        finally:
+            for client in clients:
+                client.writer.close()
+            broker.cluster.close()
+            await asyncio.gather(*served)
 
-    return asyncio.run(body())
+    return in_memory.run(body())

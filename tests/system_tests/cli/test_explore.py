@@ -1,22 +1,21 @@
 """`rolling-bounce explore`, as a user runs it."""
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from system_tests.cli import explore
 from system_tests.cli.main import main
 
 SMALL = "--members 2 --crashes 0"
 
 
-def run(arguments):
-    return CliRunner().invoke(main, ["explore", *arguments.split()])
+def run(arguments, **options):
+    return CliRunner().invoke(main, ["explore", *arguments.split()], **options)
 
 
 @pytest.fixture(scope="module")
@@ -103,37 +102,22 @@ def test_an_unfinished_search_of_one_release_is_reported():
     assert "alone breaks the rule (search incomplete)\n" in done.output
 
 
-def explore_with_stderr(descriptor, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "system_tests.cli.main", "explore", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=descriptor,
-        timeout=300,
-        check=False,
+def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not(monkeypatch):
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(explore, "sys", SimpleNamespace(stderr=terminal, exit=sys.exit))
+    monkeypatch.setattr(explore, "_PROGRESS_S", 0.0)
+    done = run(f"--from 3.9.1 --to native --workers 1 {SMALL}", color=True)
+    assert done.exit_code == 0
+    assert re.search(r"[\d,]+ states, [\d,]+ transitions, [\d,]+ waiting, \d+ s", done.stderr)
+    assert done.stderr.endswith("\r\x1b[K")
+    assert "waiting" not in done.stdout
+
+
+def test_without_a_terminal_no_line_is_drawn_over(monkeypatch):
+    monkeypatch.setattr(explore, "LINE_EVERY_S", 0.0)
+    done = run(f"--from 3.9.1 --to native --workers 1 {SMALL}", color=True)
+    assert done.stderr
+    assert "\r" not in done.stderr
+    assert all(
+        re.match(r"rolling-bounce: [\d,]+ states", line) for line in done.stderr.splitlines()
     )
-
-
-@pytest.mark.slow
-def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not():
-    arguments = "--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"
-    own_end, terminal = pty.openpty()
-    try:
-        done = explore_with_stderr(terminal, *arguments)
-        os.set_blocking(own_end, False)
-        text = os.read(own_end, 65536).decode()
-    finally:
-        os.close(own_end)
-        os.close(terminal)
-    assert done.returncode == 0
-    assert re.search(r"[\d,]+ states, [\d,]+ transitions, [\d,]+ waiting, \d+ s", text)
-    assert text.endswith("\r\x1b[K")
-    assert b"waiting" not in done.stdout
-
-
-@pytest.mark.slow
-def test_without_a_terminal_no_line_is_drawn_over():
-    arguments = f"--from 3.9.1 --to native --workers 1 {SMALL}".split()
-    stderr = explore_with_stderr(subprocess.PIPE, *arguments).stderr.decode()
-    assert "\r" not in stderr
-    # A line every ten seconds, on a slow machine.
-    assert all(re.match(r"rolling-bounce: [\d,]+ states", line) for line in stderr.splitlines())

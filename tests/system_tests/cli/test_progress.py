@@ -42,9 +42,17 @@ def test_a_terminal_sees_a_bar(monkeypatch):
     assert "100%" in terminal.getvalue()
 
 
+def test_the_costs_of_a_plan_count_every_bounce():
+    check_that_the_costs_count_every_bounce(members=3)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("members", [3, 30])  # in this process, and in workers
-def test_the_costs_of_a_plan_count_every_bounce(members):
+@pytest.mark.usefixtures("clock")
+def test_worker_processes_count_every_bounce_too():
+    check_that_the_costs_count_every_bounce(members=30)
+
+
+def check_that_the_costs_count_every_bounce(members):
     made = make_plan(find_release("3.9"), find_release("4.3"))
     counts = []
     group = SimulatedGroup(members=members, partitions=1)

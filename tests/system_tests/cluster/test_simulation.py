@@ -260,6 +260,7 @@ def test_after_one_rolling_bounce_levels_are_raised_online_and_peers_speak_them(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("clock")
 def test_the_same_seed_gives_the_same_bytes_in_another_process():
     script = (
         "from system_tests.cluster import *;"

@@ -1,15 +1,16 @@
 """Explore every upgrade of the release table, and list the findings.
 
 Each upgrade, and each release that is restarted alone, is explored in small groups (`SHAPES`).
-Without an option the result is written to docs/findings.json, from which docs/findings.md is
-generated; with --check it is compared with that file (exit 1: they differ). Upgrades that the
+Without an option the result is written to findings.json, from which docs/findings.md is generated;
+with --check it is compared with that file (exit 1: they differ). Upgrades that the
 simulator cannot distinguish are explored once: `same_ways` groups them.
 """
 
 import json
 import multiprocessing
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from system_tests.sim import BounceOptions, Plan, plan_bounce
 from system_tests.sim.world import behaviour_of
 
 WORKERS = 2
-STORED = Path(__file__).resolve().parents[3] / "docs" / "findings.json"
+STORED = Path(__file__).with_name("findings.json")
 SHAPES = tuple(
     Bounds(
         members=members,
@@ -118,23 +119,29 @@ def rows_of(way: Way, bounds: Bounds, found: Explored, alone: dict[str, Explored
     ]
 
 
-def measure(shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]]) -> list[Row]:
+def measure(
+    shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]], *, workers: int = WORKERS
+) -> list[Row]:
     """Explore the last upgrade of each list in every group.
 
     Args:
         shapes: the groups.
         ways: `same_ways` of dynamic members, and of static members.
+        workers: number of processes; 1: run in this process.
     """
-    context = multiprocessing.get_context("fork")
     measured: list[Row] = []
-    with context.Pool(WORKERS, maxtasksperchild=8) as pool:
+    with ExitStack() as stack:
+        run: Callable[..., Iterator[Explored]] = map
+        if workers > 1:
+            context = multiprocessing.get_context("fork")
+            run = stack.enter_context(context.Pool(workers, maxtasksperchild=8)).imap
         for bounds in shapes:
             shown = [same[-1] for same in ways[bounds.static]]
             names = list(dict.fromkeys(name for way in shown for name in way))
-            ran = pool.imap(alone_in, [(name, bounds) for name in names])
+            ran = run(alone_in, [(name, bounds) for name in names])
             alone = dict(zip(names, ran, strict=True))
             tasks = [(way, bounds) for way in shown]
-            for way, found in zip(shown, pool.imap(explore_way, tasks), strict=True):
+            for way, found in zip(shown, run(explore_way, tasks), strict=True):
                 group = {"members": bounds.members, "static": bounds.static}
                 measured.append(
                     {
@@ -151,6 +158,17 @@ def measure(shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]]) -> list[R
     return measured
 
 
+def to_text(document: dict[str, list[Any]]) -> str:
+    """Return a document as JSON, one line per group of upgrades and per search."""
+    same = ",\n".join(f"[\n{_lines(groups)}\n]" for groups in document["same"])
+    searches = _lines(document["searches"])
+    return f'{{"same": [{same}],\n"searches": [\n{searches}\n]}}\n'
+
+
+def _lines(rows: Iterable[Any]) -> str:
+    return ",\n".join(map(json.dumps, rows))
+
+
 @click.command(help=__doc__)
 @click.option("--check", "checks", is_flag=True, help="compare with what is stored; write nothing")
 def main(*, checks: bool) -> None:
@@ -162,7 +180,7 @@ def main(*, checks: bool) -> None:
     }
     if checks:
         sys.exit(json.loads(STORED.read_text(encoding="utf-8")) != fresh)
-    STORED.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
+    STORED.write_text(to_text(fresh), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def test_the_worst_finding_is_first(alone):
     )
 
 
-@pytest.mark.nightly("a search of minutes")
+@pytest.mark.nightly("a search among three members takes minutes")
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
 def test_a_finding_of_the_new_release_among_three_is_not_introduced_among_two(
     static,

@@ -84,10 +84,11 @@ WAYS = [("2.0.1", "2.3.0"), ("2.4.1", "2.5.1"), ("2.5.1", "2.8.2")]
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", SHAPES[:2], ids=["dynamic", "static"])
 def test_what_is_stored_is_what_is_found(stored, bounds):
-    """One of the ways, another one each day; at night all of them."""
     known = [[way] for way in WAYS if not bounds.static or find_release(way[0]).order >= (2, 3)]
-    ways = sample(known, every=len(known), reason="a second kind of member")
-    fresh = measure([bounds], [ways, ways])
+    ways = sample(
+        known, every=len(known), reason="10 s for three upgrades; the first one shows most findings"
+    )
+    fresh = measure([bounds], [ways, ways], workers=1)
     assert len(fresh) == len(ways)
     for row in fresh:
         assert row in stored["searches"]

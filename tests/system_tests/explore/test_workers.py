@@ -5,9 +5,10 @@ import signal
 
 import pytest
 
-from system_tests.explore import Bounds, expansion, search, workers
+from assignor import workers
+from assignor.workers import WorkerLostError
+from system_tests.explore import Bounds, expansion, search
 from system_tests.explore.search import Search, explore
-from system_tests.explore.workers import WorkerLostError
 from system_tests.sim import BounceOptions, plan_bounce
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -21,7 +22,8 @@ def plan_of(old, new):
 def early(monkeypatch):
     """Fork as soon as a few states wait."""
     monkeypatch.setattr(search, "_WORTH_WORKERS", 4)
-    monkeypatch.setattr(search, "can_fork", lambda: True)
+    for module in (search, workers):
+        monkeypatch.setattr(module, "can_fork", lambda: True)
     forked = []
     start = search.Workers
 
@@ -33,12 +35,13 @@ def early(monkeypatch):
     return forked
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("old", "new", "bounds", "count"),
     [
         ("2.0.1", "2.3.0", Bounds(members=2, partitions=4, more_states=300), 2),
         ("2.3.0", "3.9.1", Bounds(members=2, partitions=4, max_states=500), 3),
-        ("3.3.1", "3.9.1", Bounds(members=3, crashes=0, more_states=0), 2),
+        ("3.3.1", "3.9.1", Bounds(members=3, crashes=0, max_states=400), 2),
         ("3.9.1", "native", Bounds(members=2, partitions=4, crashes=0), 3),
     ],
 )
@@ -56,6 +59,7 @@ def test_a_search_without_forks_takes_no_workers(monkeypatch, early):
     assert not early
 
 
+@pytest.mark.usefixtures("clock")
 def test_an_error_in_a_worker_is_raised_in_the_parent(monkeypatch, early):
     parent, take = os.getpid(), expansion.take
 
@@ -70,15 +74,14 @@ def test_an_error_in_a_worker_is_raised_in_the_parent(monkeypatch, early):
         explore(plan_of("3.9.1", "native"), Bounds(members=2, partitions=4), workers=2)
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_worker_that_is_killed_ends_the_search_with_a_sentence(monkeypatch, early):
-    monkeypatch.setattr(workers, "_END_S", 1.0)
-
     def kills():
         if early:
-            os.kill(early[0]._processes[1].pid, signal.SIGKILL)
+            os.kill(early[0]._workers[1]._process.pid, signal.SIGKILL)
         return False
 
-    sentence = "process 2 of 2 of the search ended with status -9; if memory ran out"
+    sentence = "worker process 2 of 2 ended early with status -9; if memory ran out"
     with pytest.raises(WorkerLostError, match=sentence):
         explore(
             plan_of("3.9.1", "native"),

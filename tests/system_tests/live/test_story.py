@@ -1,8 +1,5 @@
 """The report page of a live bounce: bars and marks from the reports of members."""
 
-import subprocess
-import sys
-
 import pytest
 from click.testing import CliRunner
 
@@ -188,26 +185,3 @@ def test_a_report_that_cannot_be_written_ends_with_3_before_anything_starts(tmp_
     done = CliRunner().invoke(main, ["live", "--from", "3.1", "--to", "native", "--report", path])
     assert (done.exit_code, done.stdout) == (3, "")
     assert "choose another file for --report" in done.stderr
-
-
-@pytest.mark.usefixtures("clock")
-@pytest.mark.timeout(600)
-def test_a_real_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_again(tmp_path):
-    page = tmp_path / "page.html"
-    line = "live --from 3.1 --to native --members 2 --rate 20.0 --order b,a"
-    done = subprocess.run(
-        [sys.executable, "-m", "system_tests.cli.main", *line.split(), "--report", str(page)],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    text = page.read_text(encoding="utf-8")
-    assert "<title>good: 3.1.2 to native, live, seed 0</title>" in text
-    assert f"<code>rolling-bounce {line}</code>" in text
-    assert "no partition ever had two owners" in text
-    assert "rule: " in text
-    settled = [line for line in done.stdout.splitlines() if "settled; tasks" in line]
-    assert settled
-    assert [line for line in settled if line not in text] == []

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from probing import RELEASES, find_release, upgrade_path
 from system_tests.cli.main import main
 from system_tests.matrix import evidence as matrix_evidence
-from system_tests.matrix.evidence import gather
+from system_tests.matrix.evidence import gather, gather_many
 from system_tests.matrix.expectation import CellOutcome, all_pairs, expect, kinds
 from system_tests.matrix.kip268 import COLUMNS, ROWS, kip268_cells
 from system_tests.matrix.store import StoreError, Verdict, from_text, to_text
@@ -191,3 +191,10 @@ def test_a_stored_matrix_reads_back_sorted():
 def test_other_text_is_not_a_stored_matrix(text):
     with pytest.raises(StoreError, match="--write"):
         from_text(text)
+
+
+@pytest.mark.usefixtures("clock")
+def test_two_processes_find_what_one_finds():
+    pairs = [("3.9.2", "native"), ("native", "next")]
+    found = sorted(gather_many(pairs, workers=2), key=lambda evidence: evidence.old)
+    assert found == [gather(old, new) for old, new in pairs]

@@ -196,8 +196,9 @@ def test_the_command_writes_the_page(tmp_path):
     assert "does not exist; choose another file for --report" in done.stderr
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_real_browser_draws_the_page_without_colliding_labels(page, tmp_path):
     allowed = page.replace("default-src 'none';", "default-src 'none'; script-src 'unsafe-inline';")
     dom, console = drawn(allowed.replace("</body>", f"{PROBE}</body>"), tmp_path)

@@ -7,11 +7,13 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's rope is Linux's")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux ends a process with its parent"
+)
 
 
 @pytest.fixture
-def guard(tmp_path):
+def guard(tmp_path, alone):
     folder = tmp_path / "work"
     folder.mkdir()
     process = subprocess.Popen(

@@ -42,7 +42,7 @@ _ON_KAFKA_3_9 = ["live", "--from", "3.1", "--to", "native", "--broker", "kafka:3
 
 
 @pytest.fixture
-def plays(tmp_path, monkeypatch):
+def plays(tmp_path, monkeypatch, clock):
     """Replace Java by a script, with the cache in a folder of the test."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "jars"))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))

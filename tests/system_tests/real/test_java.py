@@ -8,7 +8,7 @@ from system_tests.real.java import find_java
 
 
 @pytest.fixture
-def javas(tmp_path, monkeypatch):
+def javas(tmp_path, monkeypatch, clock):
     """Make Javas that print a version; hide those of the machine."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))

@@ -106,8 +106,9 @@ def test_a_file_that_cannot_be_written_is_an_error(story, tmp_path):
         write_report(tmp_path, story)
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_real_browser_draws_the_page_offline_without_an_error(story, page, tmp_path):
     dom, console = drawn(page.replace("</body>", f"{PROBE}</body>"), tmp_path)
     assert console == []
@@ -122,8 +123,9 @@ def test_a_real_browser_draws_the_page_offline_without_an_error(story, page, tmp
     assert len(page.encode()) < 1_000_000
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_page_that_asked_for_something_would_be_refused_by_its_own_policy(page, tmp_path):
     _, console = drawn(page.replace("</body>", f"{ASKS}</body>"), tmp_path)
     assert any("Content Security Policy" in line for line in console)

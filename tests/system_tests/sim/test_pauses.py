@@ -299,7 +299,8 @@ def test_no_partition_pauses_longer_than_its_bound(old, new):
 
 @pytest.mark.kip("268-20", "sim")
 def test_pauses_stay_within_their_bounds_with_every_fault_and_in_every_group():
-    for seed in sample(range(60), every=6, reason="more seeds"):
+    # Of all, only seed 56 notices that copies that lag count as caught up (tests/planted).
+    for seed in (56, *sample(range(56), every=6, reason="4 s for all seeds")):
         for options in ({"faults": ALL}, {"draw_all": True}, {"draw_all": True, "faults": ALL}):
             outcome = run_bounce(BounceOptions(seed=seed, **options))
             assert outcome.ok, (seed, options, outcome.broken[0])

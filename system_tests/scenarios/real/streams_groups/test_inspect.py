@@ -24,7 +24,7 @@ from system_tests.support import RealGroup
 from system_tests.support.jvm import StreamsGroupsTool
 from system_tests.support.word_count import words_topic
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 WORDS = {"admin": "admin-word", "bob": "bob-word", "eve": "eve-word"}
 
 
@@ -250,6 +250,7 @@ def refusals(tool, servers, user, file, group_id):
     return done.stderr, refused.out
 
 
+@pytest.mark.nightly("30 s; every run compares a group that runs, grows and is empty")
 def test_a_group_without_its_source_topic_says_what_it_waits_for(broker, tool, tmp_path):
     servers = broker.bootstrap_servers
     with RealGroup(servers, tmp_path) as group:
@@ -271,5 +272,5 @@ def test_a_group_without_its_source_topic_says_what_it_waits_for(broker, tool, t
             admin.create_topics([NewTopic(words_topic(group.application_id), 4, 1)])
         finally:
             admin.close()
-        member.wait_for("all tasks", lambda: len(member.active) == 8, timeout_s=90)
+        member.wait_for("all tasks", lambda: len(member.active) == 8)
         assert document(servers, group.application_id)["state"] == "Stable"

@@ -32,7 +32,7 @@ def junk_records(reached):
 def test_junk_in_the_topics_of_a_group_hides_nothing_and_is_logged_once(caplog):
     with running_broker() as broker:
         servers = broker.bootstrap_servers[0]
-        with open_admin(Target(servers=(servers,), settings={}, timeout_ms=10_000)) as admin:
+        with open_admin(Target(servers=(servers,), settings={}, timeout_ms=60_000)) as admin:
             levels, reached = FeatureTopic(admin, "g"), ReachedTopic(admin, "g")
             levels.change(levels.look(), {ASSIGNMENT_PROTOCOL: 11}, Note(who="ada"), {})
             reached.remember(MEMORY)
@@ -41,7 +41,7 @@ def test_junk_in_the_topics_of_a_group_hides_nothing_and_is_logged_once(caplog):
             topic = CompactedTopic(admin, reached_topic_name("g"))
             topic.write([(b"junk", b"junk"), *junk_records(Reached(9, 2**31 - 1))])
 
-            source = GroupLevels(servers, "g")
+            source = GroupLevels(servers, "g", timeout_ms=60_000)
             with caplog.at_level(logging.WARNING, logger="assignor.adapters.admin.level_sources"):
                 for _ in range(2):
                     assert source().levels == {ASSIGNMENT_PROTOCOL: 11}
@@ -55,7 +55,8 @@ def test_junk_in_the_topics_of_a_group_hides_nothing_and_is_logged_once(caplog):
 
             command = ["features", "downgrade-topology", "--group", "g", "--yes"]
             command += ["--topology", "assignor.examples.topologies:FIRST"]
-            found = CliRunner().invoke(main, [*command, "--bootstrap-server", servers])
+            where = ["--bootstrap-server", servers, "--timeout", "60"]
+            found = CliRunner().invoke(main, [*command, *where])
             assert (found.exit_code, found.stderr.count("record 1 of g-reached")) == (0, 1)
             kept = source.reached()
             assert {form: kept[form] for form in FORMS[:1]} == {FORMS[0]: Reached(10, 1)}

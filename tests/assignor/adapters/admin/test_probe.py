@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -50,6 +51,7 @@ def test_servers_are_separated_by_commas():
             parse_servers(wrong)
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_certificate_that_is_not_trusted_is_reported(tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(PEM / "certificate.pem", PEM / "key.pem")
@@ -62,7 +64,7 @@ def test_a_certificate_that_is_not_trusted_is_reported(tmp_path):
 
     file = properties(tmp_path, security_protocol="SSL")
     with listener(shake_hands) as server:
-        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "1")
+        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "60")
     assert done.exit_code == 3
     assert done.stderr.startswith(f"nodes: no broker can be reached: {server}: its certificate is")
     assert "not trusted: self-signed certificate" in done.stderr
@@ -102,6 +104,7 @@ def tls_in_front_of(broker, context):
             resource.close()
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("is_mutual", [False, True])
 def test_a_command_connects_by_tls_with_certificates_in_pem(tmp_path, is_mutual):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -119,15 +122,16 @@ def test_a_command_connects_by_tls_with_certificates_in_pem(tmp_path, is_mutual)
         given |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": own}
     file = properties(tmp_path, **given)
     with running_broker() as broker, tls_in_front_of(broker, context) as server:
-        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "30")
+        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "60")
     assert (done.exit_code, done.output) == (0, "broker 1\n")
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_port_without_tls_is_reported(tmp_path):
     file = properties(tmp_path, security_protocol="SSL")
     with running_broker() as broker:
         server = broker.bootstrap_servers[0]
-        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "1")
+        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "60")
     assert done.exit_code == 3
     assert f"no broker can be reached: {server}: " in done.stderr
 
@@ -186,14 +190,15 @@ def login(tmp_path):
     )
 
 
-def log_in(server, file, timeout=1):
-    return run("--bootstrap-server", server, "--command-config", file, "--timeout", timeout)
+def log_in(server, file):
+    return run("--bootstrap-server", server, "--command-config", file, "--timeout", "60")
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_wrong_password_is_reported_at_once(login):
     refusing = Login(error=SASL_AUTHENTICATION_FAILED)
     with listener(refusing) as server:
-        done = log_in(server, login, timeout=60)
+        done = log_in(server, login)
     assert refusing.tokens == [b"ann\0ann\0secret"]
     assert done.exit_code == 1
     assert done.stderr == (
@@ -202,30 +207,40 @@ def test_a_wrong_password_is_reported_at_once(login):
     )
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_server_that_hangs_up_at_the_login_is_taken_to_refuse_it(login):
     with listener(Login(answers=())) as server:
-        done = log_in(server, login, timeout=60)
+        done = log_in(server, login)
     assert done.exit_code == 1
     assert "the connection was closed during the login (PLAIN), as after a wrong" in done.stderr
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_mechanism_that_is_not_enabled_is_reported_with_those_that_are(login):
     with listener(Login(mechanisms=("SCRAM-SHA-512", "GSSAPI"))) as server:
-        done = log_in(server, login, timeout=60)
+        done = log_in(server, login)
     assert done.exit_code == 1
     assert "PLAIN is not enabled (enabled: GSSAPI, SCRAM-SHA-512); check sasl.mechanism" in (
         done.stderr
     )
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("server", [Login(), Login(hangs_up=True)])
-def test_what_the_trial_does_not_understand_is_left_to_the_client(login, server):
+def test_what_the_trial_does_not_understand_is_left_to_the_client(login, server, monkeypatch):
+    monkeypatch.setattr("assignor.adapters.admin.client.KafkaAdminClient", unanswered)
     with listener(server) as address:
         done = log_in(address, login)
     assert done.exit_code == 3
-    assert "no broker answered within 1 s; check that its listener uses" in done.stderr
+    assert "no broker answered within 60 s; check that its listener uses" in done.stderr
 
 
+def unanswered(**_):
+    """Fail as the client does when its time is over."""
+    raise KafkaTimeoutError
+
+
+@pytest.mark.usefixtures("clock")
 def test_a_server_that_cannot_prove_that_it_knows_the_password_is_refused(tmp_path):
     file = properties(
         tmp_path,
@@ -236,6 +251,6 @@ def test_a_server_that_cannot_prove_that_it_knows_the_password_is_refused(tmp_pa
         },
     )
     with listener(Login(mechanisms=("SCRAM-SHA-256",), answers=(b"r=other,s=AAAA,i=4096",))) as at:
-        done = log_in(at, file, timeout=60)
+        done = log_in(at, file)
     assert done.exit_code == 1
     assert "its SCRAM-SHA-256 response is invalid" in done.stderr

@@ -13,6 +13,7 @@ from aiokafka.coordinator.protocol import (
 from assignor import ConfigError, CopartitionMismatch, TasksHeld, TasksListener, Topology
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import owned_in
+from assignor.adapters.membership import rejoin_timer
 from assignor.observe import (
     AnswerHandled,
     AnswersDecided,
@@ -158,19 +159,24 @@ def test_an_answer_in_a_lower_version_makes_it_rejoin_at_once():
     assert subscription_of(assignor).version == 10
 
 
-def test_a_follow_up_comes_from_the_loop_and_waits_for_a_running_rebalance():
+def test_a_follow_up_comes_from_the_loop_and_waits_for_a_running_rebalance(monkeypatch):
+    monkeypatch.setattr(rejoin_timer, "_RETRY_S", 0.0)
+
     async def work():
         assignor, coordinator, _ = made()
         coordinator._performed_join_prepare = True
-        assignor._membership.followups.timer.schedule(0)
-        await asyncio.sleep(0.05)
+        timer = assignor._membership.followups.timer
+        timer.schedule(0)
+        first = timer._timer
+        while timer._timer is first:  # noqa: ASYNC110 a timer has no event
+            await asyncio.sleep(0)
         assert coordinator.requests == 0
         coordinator._performed_join_prepare = False
         while not coordinator.requests:  # noqa: ASYNC110 the coordinator has no event
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         assignor.close()
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_nothing_is_raised_whatever_listener_and_observer_do():

@@ -13,15 +13,15 @@ from encoding import TaskId, TopicPartition
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-pytestmark = pytest.mark.usefixtures("clock")
 CHANGELOG = InternalTopic(
     name="changelog", partitions=2, configs={"cleanup.policy": "compact"}, compacted=True
 )
+LIMIT_S = 120
 TASKS = {TaskId(0, number) for number in range(3)}
 
 
 @pytest.fixture(scope="module")
-def broker():
+def broker(clock):
     # A broker that creates topics on metadata requests, as Kafka does by default.
     config = BrokerConfig(topics={"words": 3, "lines": 3}, auto_create_topics=True)
     with running_broker(config) as running:
@@ -66,6 +66,7 @@ def test_ends_and_committed_offsets(access):
     assert access.committed(partitions) == dict.fromkeys(partitions, 0)
 
 
+@pytest.mark.usefixtures("clock")
 def test_no_broker_is_one_sentence():
     with pytest.raises(ClusterUnavailable, match="answered: KafkaConnectionError"):
         AIOKafkaAccess({"bootstrap_servers": "127.0.0.1:1"}, group_id="app")
@@ -103,7 +104,7 @@ def test_a_member_waits_for_its_changelog_and_then_runs_everything(broker):
         )
         assignor.attach(consumer)
         await consumer.start()
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(LIMIT_S):
             while listener.active != TASKS:
                 await consumer.getmany(timeout_ms=100)
         await consumer.stop()

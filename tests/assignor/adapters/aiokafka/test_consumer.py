@@ -22,7 +22,7 @@ from assignor.embedding import ProcessDirectory
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-LIMIT_S = 60
+LIMIT_S = 120
 WRONG_SERVERS = [
     ("", "''"),
     ("::", "'::'"),
@@ -46,21 +46,20 @@ TWO_STEPS = (
 
 
 @pytest.fixture(scope="module")
-def servers():
+def servers(clock):
     with running_broker(BrokerConfig(topics={"lines": 3, "more": 3})) as broker:
         yield broker.bootstrap_servers
 
 
 def made(servers, topology=TOPOLOGY, **options):
-    fast = {"heartbeat_interval_ms": 100, "session_timeout_ms": 3000, "group_id": "app"}
-    return streams_consumer(topology, bootstrap_servers=servers, **fast | options)
+    given = {"heartbeat_interval_ms": 100, "group_id": "app"} | options
+    return streams_consumer(topology, bootstrap_servers=servers, **given)
 
 
 def run(work):
     return asyncio.run(asyncio.wait_for(work, LIMIT_S))
 
 
-@pytest.mark.usefixtures("clock")
 def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(servers):
     async def work():
         async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
@@ -84,7 +83,6 @@ def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(serv
     run(work())
 
 
-@pytest.mark.usefixtures("clock")
 def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(servers):
     async def work():
         async with made(servers, TWO_STEPS, group_id="two") as consumer:
@@ -104,7 +102,6 @@ def is_locked(path):
     return count > 1
 
 
-@pytest.mark.usefixtures("clock")
 def test_stopping_the_consumer_closes_the_assignor(servers, tmp_path):
     async def work():
         async with made(servers, state_dir=tmp_path) as consumer:
@@ -116,7 +113,6 @@ def test_stopping_the_consumer_closes_the_assignor(servers, tmp_path):
     run(work())
 
 
-@pytest.mark.usefixtures("clock")
 def test_a_program_with_two_versions_reads_the_topics_of_both(servers):
     first = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])
     second = Topology(version=2).add_source("lines", topics=["lines"])
@@ -144,9 +140,11 @@ def test_what_fails_leaves_no_lock_behind(tmp_path):
     run(work())
 
 
+@pytest.mark.usefixtures("clock")  # `stop` closes the assignor on a thread
 def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one():
     async def work():
-        consumer = made("127.0.0.1:1", auto_offset_reset="latest", client_rack="a")
+        given = {"auto_offset_reset": "latest", "client_rack": "a", "internal_topics": None}
+        consumer = made("127.0.0.1:1", **given)
         assert consumer._auto_offset_reset == "latest"
         assert not consumer._enable_auto_commit
         assert consumer.assignor._membership.core.member.identity.rack == "a"

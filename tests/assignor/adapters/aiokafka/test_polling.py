@@ -1,6 +1,7 @@
 """The poll loop of aiokafka: ends on fatal errors, retries after others."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -8,9 +9,11 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import errors as kafka_errors
 
 from assignor import ConfigError
+from assignor.adapters.aiokafka import polling as aio_polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import commit_next, polled
 from assignor.embedding import MemberStopped, RunningTasks
+from assignor.embedding.loops import PollLoop
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 from tests.log_records import records_of
@@ -40,6 +43,21 @@ def assignor(*, failed=None, shutdown=False):
     return SimpleNamespace(
         failed=failed, shutdown_requested=shutdown, check_attached_to=lambda _: None
     )
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """The waits of `polled` in seconds, which take no time."""
+    waits = []
+
+    async def wait_for(coroutine, timeout_s):
+        coroutine.close()
+        waits.append(timeout_s)
+        raise TimeoutError
+
+    kept = {name: getattr(asyncio, name) for name in ("Event", "timeout")}
+    monkeypatch.setattr(aio_polling, "asyncio", SimpleNamespace(wait_for=wait_for, **kept))
+    return waits
 
 
 def batches(consumer, member, *, until):
@@ -81,10 +99,11 @@ def test_a_consumer_that_is_not_started_neither_polls_nor_commits():
     asyncio.run(unstarted())
 
 
-def test_batches_come_through_and_errors_that_pass_are_waited_for():
+def test_batches_come_through_and_errors_that_pass_are_waited_for(pauses):
     gone = kafka_errors.KafkaConnectionError("gone")
     consumer = Consumer({}, gone, OSError("gone"), {"p": [1]})
     assert batches(consumer, assignor(), until={"p": [1]}) == [{}, {"p": [1]}]
+    assert pauses == [0.1, 0.2]
 
 
 @pytest.mark.parametrize(
@@ -99,41 +118,46 @@ def test_batches_come_through_and_errors_that_pass_are_waited_for():
         ),
     ],
 )
-def test_what_would_come_again_ends_the_loop_with_what_to_do(consumer, member, why):
+def test_what_would_come_again_ends_the_loop_with_what_to_do(pauses, consumer, member, why):
     with pytest.raises(MemberStopped, match=why):
         batches(consumer, member, until=None)
 
 
-def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog):
+def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog, monkeypatch):
+    now = SimpleNamespace(s=0.0)
+    monkeypatch.setattr(aio_polling, "PollLoop", partial(PollLoop, now=lambda: now.s))
     consumer = Consumer({}, {}, {})
-    consumer._max_poll_interval_ms = 10
+    consumer._max_poll_interval_ms = 300_000
 
     async def collect():
         count = 0
         async for _ in polled(consumer, assignor()):
             count += 1
-            await asyncio.sleep(0.05 * (count == 2))
+            now.s += 400.0 * (count == 2)
             if count == 3:
                 break
 
     asyncio.run(collect())
     [line] = [each.getMessage() for each in records_of(caplog)]
-    assert "s passed between two polls, above max_poll_interval_ms=10: " in line
+    assert "400.0 s passed between two polls, above max_poll_interval_ms=300000: " in line
 
 
-def test_an_unknown_error_of_a_dynamic_member_is_waited_for():
+def test_an_unknown_error_of_a_dynamic_member_is_waited_for(pauses):
     unknown = kafka_errors.KafkaError("UnknownError()")
     assert batches(Consumer(unknown, {"p": [1]}), assignor(), until={"p": [1]}) == [{"p": [1]}]
+    assert pauses == [0.1]
 
 
-def test_one_unknown_error_after_a_long_pause_of_the_application_is_waited_for():
+def test_one_unknown_error_after_a_long_pause_of_the_application_is_waited_for(pauses, monkeypatch):
+    now = SimpleNamespace(s=0.0)
+    monkeypatch.setattr(aio_polling, "PollLoop", partial(PollLoop, now=lambda: now.s))
     unknown = kafka_errors.KafkaError("UnknownError()")
-    consumer, seen = Consumer({}, unknown, {"p": [1]}, instance="me", session_ms=20), []
+    consumer, seen = Consumer({}, unknown, {"p": [1]}, instance="me", session_ms=45_000), []
 
     async def collect():
         async for batch in polled(consumer, assignor()):
             seen.append(batch)
-            await asyncio.sleep(0.05)
+            now.s += 50.0
             if batch:
                 break
 
@@ -208,7 +232,8 @@ def test_the_groups_end_is_the_loops_end():
 
 @pytest.mark.usefixtures("clock")
 @pytest.mark.slow
-def test_a_member_that_was_fenced_ends_once():
+def test_a_member_that_was_fenced_ends_once(monkeypatch):
+    monkeypatch.setattr(aio_polling, "_patience_s", lambda *_: 1.0)  # instead of a session
     listener = RunningTasks()
 
     async def live(broker):
@@ -220,7 +245,6 @@ def test_a_member_that_was_fenced_ends_once():
             group_instance_id="me",
             partition_assignment_strategy=[member],
             heartbeat_interval_ms=200,
-            session_timeout_ms=3000,
         )
         member.attach(consumer)
         await consumer.start()

@@ -35,7 +35,7 @@ def _closed(monkeypatch):
 
 
 @pytest.fixture
-def broker():
+def broker(clock):
     with running_broker(BrokerConfig(topics={"words": 4, "other": 2})) as running:
         yield running
 

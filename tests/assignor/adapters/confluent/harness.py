@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from assignor import Topology
 from assignor.adapters.confluent import Consumer
+from system_tests.coordinator import LeaveGroup, LeavingMember
 
 LIMIT_S = 120
 GROUP = "words-group"
@@ -74,6 +75,21 @@ def next_error(consumer):
         if message is not None and message.error() is not None:
             return message.error()
     raise AssertionError("no error came")
+
+
+def remove(broker, member):
+    """Remove a consumer's member from the group, as the coordinator does after its session."""
+    leaving = LeaveGroup(group_id=GROUP, members=(LeavingMember(member.memberid()),))
+    broker.run(broker._broker.cluster.ask(leaving))
+
+
+def is_idle(member, *, idle_s=301):
+    """Let the application of a consumer be idle for so long, at the least; return True.
+
+    A look of the member after a poll begins anew: call it until the member has noticed.
+    """
+    member._mailbox._polled_s -= idle_s
+    return True
 
 
 def numbers(partitions):

@@ -10,6 +10,7 @@ from assignor import TasksListener
 from system_tests.broker import Fault
 from tests.assignor.adapters.confluent.harness import (
     GROUP,
+    LIMIT_S,
     Calls,
     committed,
     fill,
@@ -63,7 +64,7 @@ def polls_until_closed(member, method="poll"):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(30)
+    thread.join(LIMIT_S)
     assert not thread.is_alive(), "close hangs"
     assert failures == [CLOSED]
 

@@ -1,7 +1,8 @@
 """Integration tests of confluent-kafka-python (Apache License 2.0), with this package's consumer.
 
 From `tests/integration/consumer/` of its version 2.15. Names are kept. What is changed: a topology
-is given, the broker is embedded, topics are those of the topology, and waits are shorter.
+is given, the broker is embedded, topics are those of the topology, waits are shorter, and the poll
+interval is over when the test says so.
 """
 
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
 from assignor import Topology
-from tests.assignor.adapters.confluent.harness import LIMIT_S, fill, next_error, poll_until
+from tests.assignor.adapters.confluent.harness import LIMIT_S, fill, is_idle, next_error, poll_until
 from tests.assignor.embedding.clusters import until
 
 TWO = Topology().add_source("s1", topics=["words"]).add_source("s2", topics=["other"])
@@ -73,8 +74,7 @@ def test_poll_and_consume_message_delivery_with_wakeable_pattern(broker, consume
 def test_cooperative_rebalance_1(broker, consumer):
     """A second member takes one of two partitions and gives it back; then the interval is over."""
     calls = []
-    config = {"enable.auto.commit": "false", "max.poll.interval.ms": "2000"}
-    config |= {"session.timeout.ms": 2000}
+    config = {"enable.auto.commit": "false"}
     member = consumer(config, topology=TWO)
     member.subscribe(
         ["words", "other"],
@@ -88,8 +88,8 @@ def test_cooperative_rebalance_1(broker, consumer):
     poll_until(lambda: calls == [("assign", 6), ("revoke", 3)], member, second)
     second.close()
     poll_until(lambda: calls[2:] == [("assign", 3)], member)
-    until(lambda: broker.groups()["words-group"].members == ())
-    assert member.poll(1).error().code() == KafkaError._MAX_POLL_EXCEEDED
+    until(lambda: is_idle(member) and broker.groups()["words-group"].members == ())
+    assert member.poll(LIMIT_S).error().code() == KafkaError._MAX_POLL_EXCEEDED
     poll_until(lambda: calls[3:] == [("lost", 6), ("assign", 6)], member)
 
 
@@ -103,11 +103,11 @@ def test_cooperative_rebalance_2(broker, consumer):
     def on_revoke(_, partitions):
         calls.revoked += 1
 
-    member = consumer({"max.poll.interval.ms": "1000", "session.timeout.ms": 1000})
+    member = consumer()
     member.subscribe(["words"], on_assign=on_assign, on_revoke=on_revoke)
     poll_until(lambda: calls.assigned, member)
-    until(lambda: broker.groups()["words-group"].members == ())
-    assert member.poll(1).error().code() == KafkaError._MAX_POLL_EXCEEDED
+    until(lambda: is_idle(member) and broker.groups()["words-group"].members == ())
+    assert member.poll(LIMIT_S).error().code() == KafkaError._MAX_POLL_EXCEEDED
     assert calls.revoked == 0
     member.poll(1)
     assert calls.revoked == 1

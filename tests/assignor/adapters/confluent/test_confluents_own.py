@@ -22,11 +22,10 @@ from packaging.version import Version
 from assignor import Topology
 from assignor.adapters.confluent import Consumer
 from system_tests.broker import BrokerConfig, running_broker
-from tests.assignor.adapters.confluent.harness import fill, servers_of
+from tests.assignor.adapters.confluent.harness import LIMIT_S, fill, servers_of
 from tests.assignor.embedding.clusters import until
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
-CONFIG = {"log_level": 0}
 BEFORE_2_13 = Version(confluent_kafka.__version__) < Version("2.13")
 TOPOLOGY = Topology().add_source("test", topics=["test"])
 
@@ -38,36 +37,43 @@ def _closed():
     gc.collect()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def servers():
+@pytest.fixture(scope="module")
+def broker(clock):
     """A broker, where the original has none: without one a member takes long to close."""
-    with running_broker(BrokerConfig(topics={"test": 1})) as broker:
-        CONFIG["bootstrap.servers"] = servers_of(broker)
-        yield broker
+    with running_broker(BrokerConfig(topics={"test": 1})) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
-def test_msg(servers):
+def common(broker):
+    """Settings of consumers that find the broker."""
+    return {"log_level": 0, "bootstrap.servers": servers_of(broker)}
+
+
+@pytest.fixture(scope="module")
+def test_msg(broker, common):
     """A record of the topic; below 2.13 only librdkafka makes a `Message`."""
-    fill(servers, 1, topic="test", partitions=1)
-    reader = confluent_kafka.Consumer(CONFIG | {"group.id": "reader"})
+    fill(broker, 1, topic="test", partitions=1)
+    reader = confluent_kafka.Consumer(common | {"group.id": "reader"})
     reader.assign([TopicPartition("test", 0, 0)])
-    record = reader.poll(60)
+    record = reader.poll(LIMIT_S)
     reader.close()
     assert record.error() is None
     return record
 
 
-def consumer_of(config):
-    return Consumer(CONFIG | config, topology=TOPOLOGY)
+@pytest.fixture(scope="module")
+def consumer_of(common):
+    return lambda config: Consumer(common | config, topology=TOPOLOGY)
 
 
-def lonely_consumer_of(config):
+@pytest.fixture
+def lonely_consumer_of(clock):
     """A consumer that finds no broker; the tests close it."""
-    return Consumer(NOWHERE | config, topology=TOPOLOGY)
+    return lambda config: Consumer(NOWHERE | config, topology=TOPOLOGY)
 
 
-def test_basic_api():
+def test_basic_api(lonely_consumer_of):
     with pytest.raises(TypeError, match="expected configuration dict"):
         Consumer(topology=TOPOLOGY)
     kc = lonely_consumer_of(
@@ -131,7 +137,7 @@ STORES = {
 }
 
 
-def test_store_offsets():
+def test_store_offsets(consumer_of):
     c = consumer_of(STORES)
     c.subscribe(["test"])
     with pytest.raises(KafkaException) as ex:
@@ -141,7 +147,7 @@ def test_store_offsets():
     c.close()
 
 
-def test_store_offsets_params(test_msg):
+def test_store_offsets_params(consumer_of, test_msg):
     c = consumer_of(STORES)
     test_tp = TopicPartition("test", 0, -1)
     c.assign([test_tp])
@@ -157,7 +163,7 @@ def test_store_offsets_params(test_msg):
     c.close()
 
 
-def test_on_commit():
+def test_on_commit(consumer_of):
     """Of a synchronous commit, on_commit is not called (issue #71)."""
     calls = []
     c = consumer_of(
@@ -179,7 +185,7 @@ def test_on_commit():
     assert calls == []
 
 
-def test_commit_params(test_msg):
+def test_commit_params(consumer_of, test_msg):
     c = consumer_of({"group.id": "x", "enable.auto.commit": False})
     test_tp = TopicPartition("test", 0)
     c.assign([test_tp])
@@ -199,18 +205,18 @@ def test_commit_params(test_msg):
     c.close()
 
 
-def test_subclassing():
+def test_subclassing(common):
     class SubConsumer(Consumer):
         def poll(self, somearg):
             assert isinstance(somearg, str)
             super().poll(timeout=0.0001)
 
-    sc = SubConsumer(CONFIG | {"group.id": "test", "session.timeout.ms": "90"}, topology=TOPOLOGY)
+    sc = SubConsumer(common | {"group.id": "test", "session.timeout.ms": "90"}, topology=TOPOLOGY)
     sc.poll("astring")
     sc.close()
 
 
-def test_offsets_for_times():
+def test_offsets_for_times(lonely_consumer_of):
     c = lonely_consumer_of(STORES)
     with pytest.raises(KafkaException) as ex:
         c.offsets_for_times([TopicPartition("test", 0, 100)], timeout=0.1)
@@ -224,7 +230,7 @@ def test_offsets_for_times():
     c.close()
 
 
-def test_multiple_close_does_not_throw_exception():
+def test_multiple_close_does_not_throw_exception(consumer_of):
     c = consumer_of(STORES)
     c.subscribe(["test"])
     c.unsubscribe()
@@ -260,14 +266,19 @@ def closed_methods(c):
     }
 
 
-@pytest.mark.parametrize("name", sorted(closed_methods(Consumer)))
-def test_any_method_after_close_throws_exception(name):
+@pytest.fixture(scope="module")
+def closed_consumer(consumer_of):
     c = consumer_of(STORES)
     c.subscribe(["test"])
     c.unsubscribe()
     c.close()
+    return c
+
+
+@pytest.mark.parametrize("name", sorted(closed_methods(Consumer)))
+def test_any_method_after_close_throws_exception(closed_consumer, name):
     with pytest.raises(RuntimeError, match="Consumer closed"):
-        closed_methods(c)[name]()
+        closed_methods(closed_consumer)[name]()
 
 
 @pytest.mark.parametrize("name", sorted(closed_methods(Consumer)))
@@ -288,13 +299,13 @@ def test_consumer_without_groupid():
 
 
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, KafkaException])
-def test_callback_exception_no_system_error(error):
+def test_callback_exception_no_system_error(lonely_consumer_of, error):
     def raises(given):
         raise error("from the callback")
 
-    common = {"group.id": "test", "socket.timeout.ms": 100, "session.timeout.ms": 1000}
+    settings = {"group.id": "test", "socket.timeout.ms": 100, "session.timeout.ms": 1000}
     for callback in ({"error_cb": raises}, {"stats_cb": raises, "statistics.interval.ms": 50}):
-        consumer = lonely_consumer_of(common | callback)
+        consumer = lonely_consumer_of(settings | callback)
         consumer.subscribe(["test"])
         with pytest.raises((error, SystemError)) as raised:
             until(partial(consumer.consume, timeout=0.1))
@@ -308,8 +319,8 @@ def test_callback_exception_no_system_error(error):
             consumer.close()
 
 
-def test_consumer_context_manager_basic():
-    config = CONFIG | {"group.id": "test", "socket.timeout.ms": 10, "session.timeout.ms": 100}
+def test_consumer_context_manager_basic(common):
+    config = common | {"group.id": "test", "socket.timeout.ms": 10, "session.timeout.ms": 100}
     consumer = Consumer(config, topology=TOPOLOGY)
     assert consumer.__enter__() is consumer
     assert consumer.__exit__(None, None, None) is None

@@ -11,6 +11,7 @@ from assignor import TasksListener, Topology
 from system_tests.broker import Fault
 from tests.assignor.adapters.confluent.harness import (
     GROUP,
+    LIMIT_S,
     SHORT,
     Calls,
     committed,
@@ -67,7 +68,7 @@ def test_records_of_kept_partitions_go_on_while_the_group_rebalances(broker, con
     consumer_a.subscribe(["words"], **first.callbacks)
     consumer_b.subscribe(["words"], **second.callbacks)
     poll_until(lambda: len(first.owned) == len(second.owned) == 2, consumer_a, consumer_b)
-    broker.inject(Fault(api="SyncGroup", delay_ms=8_000, times=3))
+    broker.inject(Fault(api="SyncGroup", delay_ms=600_000, times=3))
     consumer_c = consumer()
     consumer_c.subscribe(["words"])
     poll_until(lambda: state(broker) == "CompletingRebalance", consumer_a, consumer_b, consumer_c)
@@ -79,6 +80,7 @@ def test_records_of_kept_partitions_go_on_while_the_group_rebalances(broker, con
     )
     consumer_a.commit(asynchronous=True)
     assert state(broker) == "CompletingRebalance"
+    broker.clear_faults()
 
 
 def state(broker):
@@ -308,12 +310,12 @@ def test_a_poll_without_timeout_waits_for_the_first_record(broker, consumer):
     thread = threading.Thread(target=lambda: found.append(member.poll()))
     thread.start()
     fill(broker, 1)
-    thread.join(60)
+    thread.join(LIMIT_S)
     assert found[0].value() == b"0"
-    started = time.monotonic()
     assert member.poll(0) is None
+    started = time.monotonic()
     assert member.consume(10, 0.3) == []
-    assert 0.2 < time.monotonic() - started < 30
+    assert time.monotonic() - started > 0.2
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])

@@ -88,9 +88,8 @@ def test_partitions_that_move_are_committed_before_another_member_reads_them(bro
     read(consumer_a, 40)
     consumer_b = consumer(settings)
     consumer_b.subscribe(["words"], **second.callbacks)
-    seen = poll_until(lambda: len(second.owned) == 2, consumer_a, consumer_b)
+    poll_until(lambda: len(second.owned) == 2, consumer_a, consumer_b)
     fill(broker, 4)
-    seen += poll_until(lambda: len(seen) or True, consumer_a, consumer_b)
     moved = dict.fromkeys(second.owned, 10)
     assert committed(broker) == moved
     assert {record.offset() for record in read(consumer_b, 2)} == {10}
@@ -159,12 +158,15 @@ def test_the_end_of_asynchronous_commits_is_passed_to_on_commit_by_poll(broker, 
 def test_many_commits_become_few_requests(broker, consumer):
     fill(broker, 4)
     member = joined(consumer(MANUAL))
-    broker.inject(Fault(api="OffsetCommit", delay_ms=500))
+    broker.inject(Fault(api="OffsetCommit", delay_ms=600_000))
     for offset in range(1, 1001):
         member.commit(offsets=[TopicPartition("words", 0, offset)])
+    until(lambda: broker.requests("OffsetCommit"))
+    broker.clear_faults()
     member.commit(offsets=[TopicPartition("words", 1, 1)], asynchronous=False)
     assert committed(broker) == {0: 1000, 1: 1}
-    assert len(broker.requests("OffsetCommit")) < 20
+    # The first of them, all that waited for its answer, and the last one.
+    assert len(broker.requests("OffsetCommit")) <= 3
 
 
 @pytest.mark.parametrize("code", [14, 15, 16, 27])

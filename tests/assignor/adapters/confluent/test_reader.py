@@ -7,7 +7,7 @@ import pytest
 from assignor.adapters.confluent import reader
 from assignor.adapters.confluent.events import Mailbox
 from assignor.adapters.confluent.settings import divided
-from tests.assignor.adapters.confluent.harness import GROUP, Calls, next_error, poll_until
+from tests.assignor.adapters.confluent.harness import GROUP, LIMIT_S, Calls, next_error, poll_until
 from tests.assignor.embedding.clusters import until
 
 BASE = {"bootstrap.servers": "a:1", "group.id": "g", "reconnect.backoff.max.ms": 100}
@@ -16,17 +16,13 @@ BASE = {"bootstrap.servers": "a:1", "group.id": "g", "reconnect.backoff.max.ms":
 def test_a_reader_without_brokers_gives_its_partitions_up(broker, consumer):
     """librdkafka issue 5301: it forgets all brokers when a metadata answer names none."""
     calls = Calls()
-    member = consumer(
-        {
-            "metadata.recovery.strategy": "none",
-            "reconnect.backoff.max.ms": 200,
-            "session.timeout.ms": 3000,
-        }
-    )
+    member = consumer({"metadata.recovery.strategy": "none", "reconnect.backoff.max.ms": 200})
+    watch = member._member._reader
+    watch.limit_s, watch._interval_s = 3.0, 1.0  # instead of the session and a third of it
     member.subscribe(["words"], **calls.callbacks)
     poll_until(lambda: calls.owned == [0, 1, 2, 3], member)
     address = broker.call(lambda embedded: embedded.cluster.address_by_node.pop(1))
-    assert member.list_topics("words", timeout=60).brokers == {}
+    assert member.list_topics("words", timeout=LIMIT_S).brokers == {}
     broker.call(lambda embedded: embedded.cluster.node_started(1, address))
     error = next_error(member)
     assert error.fatal()
@@ -38,27 +34,27 @@ def test_a_reader_without_brokers_gives_its_partitions_up(broker, consumer):
 @pytest.fixture
 def watched(monkeypatch):
     """A watch, and its environment: the time, when the member heard, what the reader reaches."""
-    world = SimpleNamespace(now_s=0.0, heard_s=0.0, reaches=False, asked=0, mailbox=Mailbox())
-    monkeypatch.setattr(reader, "time", SimpleNamespace(monotonic=lambda: world.now_s))
+    state = SimpleNamespace(now_s=0.0, heard_s=0.0, reaches=False, asked=0, mailbox=Mailbox())
+    monkeypatch.setattr(reader, "time", SimpleNamespace(monotonic=lambda: state.now_s))
 
     def reaches(topic, timeout_s):
         assert (topic, timeout_s) == ("words", 1.0)
-        world.asked += 1
-        return world.reaches
+        state.asked += 1
+        return state.reaches
 
     settings = divided(BASE | {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500})
-    watch = reader.ReaderWatch(settings, world.mailbox, reaches)
+    watch = reader.ReaderWatch(settings, state.mailbox, reaches)
 
     def step(seconds, *, is_heard=True):
-        world.now_s += seconds
-        world.heard_s = world.now_s if is_heard else world.heard_s
-        is_lost = watch.is_lost("words", world.heard_s)
-        while (event := world.mailbox.take()) is not None:
+        state.now_s += seconds
+        state.heard_s = state.now_s if is_heard else state.heard_s
+        is_lost = watch.is_lost("words", state.heard_s)
+        while (event := state.mailbox.take()) is not None:
             event.call()
         return is_lost
 
-    world.step = step
-    return world
+    state.step = step
+    return state
 
 
 def test_a_reader_is_lost_when_it_reaches_nothing_for_a_session(watched):

@@ -23,6 +23,7 @@ from assignor.adapters.kafka_python import StreamsApplication, streams_consumer
 from assignor.adapters.kafka_python.application import signals_as_event
 from system_tests.broker import BrokerConfig, running_broker
 
+LIMIT_S = 120
 NOWHERE = "127.0.0.1:1"
 TOPOLOGY = (
     Topology()
@@ -94,8 +95,13 @@ def test_stores_that_nobody_can_give_need_not_be_given():
         made(topology, stores=[])
 
 
-@pytest.mark.usefixtures("clock")
-def test_deserialisers_are_for_the_input_and_not_for_changelogs():
+@pytest.fixture
+def broker(clock):
+    with running_broker(BrokerConfig(topics={"words": 1})) as running:
+        yield running
+
+
+def test_deserialisers_are_for_the_input_and_not_for_changelogs(broker):
     class Text(Deserializer):
         def deserialize(self, topic, headers, data):
             return data.decode()
@@ -133,12 +139,11 @@ def test_deserialisers_are_for_the_input_and_not_for_changelogs():
             for word in words:
                 producer.send("words", key=word.encode(), value=b'{"times": 2}')
 
-    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
-        write("a", "b", "a")
-        assert run(a=4, b=2) == {"a": 4, "b": 2}
-        write("b")
-        # Restored from the changelog.
-        assert run(b=4) == {"a": 4, "b": 4}
+    write("a", "b", "a")
+    assert run(a=4, b=2) == {"a": 4, "b": 2}
+    write("b")
+    # Restored from the changelog.
+    assert run(b=4) == {"a": 4, "b": 4}
 
 
 def test_the_second_signal_ends_an_application_at_once():
@@ -158,23 +163,22 @@ def test_the_second_signal_ends_an_application_at_once():
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_second_thread_and_a_forked_process_may_not_run_it(tmp_path):
+def test_a_second_thread_and_a_forked_process_may_not_run_it(broker, tmp_path):
     runs, ended, refused = threading.Event(), threading.Event(), []
     with (
-        running_broker(BrokerConfig(topics={"words": 1})) as broker,
         made(
-            handle=lambda *_: (runs.set(), ended.wait(60)),
+            handle=lambda *_: (runs.set(), ended.wait(LIMIT_S)),
             bootstrap_servers=broker.bootstrap_servers,
             state_dir=tmp_path,
         ) as application,
         KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer,
     ):
-        producer.send("words", b"x").get(30)
+        producer.send("words", b"x").get(LIMIT_S)
         thread = threading.Thread(target=application.run, args=(ended,))
         thread.start()
         try:
             # Between two polls of the other thread, which the consumer would not notice.
-            assert runs.wait(60)
+            assert runs.wait(LIMIT_S)
             with pytest.raises(RuntimeError, match="another thread polls this consumer"):
                 application.run(ended)
             child = os.fork()
@@ -192,11 +196,8 @@ def test_a_second_thread_and_a_forked_process_may_not_run_it(tmp_path):
             thread.join()
 
 
-def test_the_function_that_processes_records_may_not_close():
-    with (
-        running_broker(BrokerConfig(topics={"words": 1})) as broker,
-        made(bootstrap_servers=broker.bootstrap_servers) as application,
-    ):
+def test_the_function_that_processes_records_may_not_close(broker):
+    with made(bootstrap_servers=broker.bootstrap_servers) as application:
         with application.stores.working():
             for close in (application.close, application.consumer.close):
                 with pytest.raises(RuntimeError, match="set the event that stops the loop, or ret"):
@@ -205,12 +206,10 @@ def test_the_function_that_processes_records_may_not_close():
         application.stores.process({}, print)
 
 
-def test_queries_need_an_endpoint_and_copies_are_as_old_as_the_topics_allow():
+def test_queries_need_an_endpoint_and_copies_are_as_old_as_the_topics_allow(broker):
     lowest = InternalTopicSettings(configs={"delete.retention.ms": "3600000"})
-    with (
-        running_broker(BrokerConfig(topics={"words": 1})) as broker,
-        made(bootstrap_servers=broker.bootstrap_servers, internal_topics=lowest) as application,
-    ):
+    servers = broker.bootstrap_servers
+    with made(bootstrap_servers=servers, internal_topics=lowest) as application:
         with pytest.raises(ConfigError, match="set endpoint='host:port'"):
             application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))
         assert application.stores._local._rebuild_after_s == 1800

@@ -105,14 +105,15 @@ def test_an_answer_in_a_lower_version_makes_it_rejoin_at_once_with_other_bytes()
 
 def test_nothing_is_raised_for_an_answer_that_cannot_be_read_and_it_asks_again_later():
     listener = Listener()
-    assignor, _, _ = made(listener=listener)
+    assignor, coordinator, _ = made(listener=listener)
     garbage = ConsumerProtocolAssignment(version=1, assigned_partitions=[], user_data=b"\x00")
     assignor.on_assignment(garbage, 1)
     assert "unreadable" in assignor.failures[0]
     assert [kind for kind, _ in listener.calls] == ["assigned", "error"]
-    assert assignor._membership.followups.timer._timer is not None
     assert assignor.failed is None
-    assignor.close()
+    assert coordinator.requests == 0
+    coordinator.timers.fire()
+    assert coordinator.requests == 1
 
 
 def test_an_emulated_release_ends_at_an_answer_that_it_cannot_read():
@@ -301,7 +302,6 @@ def test_a_follow_up_that_was_replaced_or_dropped_never_asks_even_if_it_fires():
     assert coordinator.requests == 1
 
 
-@pytest.mark.slow
 def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_off():
     asked = []
 
@@ -310,15 +310,15 @@ def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_o
         raise ZeroDivisionError("by nothing")
 
     listener = Listener()
-    assignor, _, seen = made(strategy=failing, listener=listener)
+    assignor, coordinator, seen = made(strategy=failing, listener=listener)
     for generation in (1, 2):
         answers = assignor.assign(cluster(lines=4), [joined(assignor, "m1")])
         assignor.on_assignment(on_the_wire(answers["m1"]), generation)
         assert sorted(assignor.tasks.active) == [TaskId(0, p) for p in range(4)]
     # The second time is within the back-off, and a rebalance is scheduled for its end.
     assert len(asked) == 1
-    assert assignor._membership.followups.timer._timer is not None
-    assignor.close()
+    coordinator.timers.fire()
+    assert coordinator.requests == 1
     warnings = [w for event in seen if isinstance(event, AnswersDecided) for w in event.warnings]
     line = failing.__code__.co_firstlineno + 2
     raised = f"ZeroDivisionError: by nothing (test_assignor.py, line {line})"

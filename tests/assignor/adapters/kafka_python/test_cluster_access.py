@@ -8,15 +8,15 @@ from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admi
 from assignor.embedding import CHECKED_SETTINGS, ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
 from system_tests.broker import BrokerConfig, Fault, running_broker
+from tests.assignor.embedding.clusters import LIMIT_S, until
 
-pytestmark = pytest.mark.usefixtures("clock")
 CHANGELOG = InternalTopic(
     name="changelog", partitions=2, configs={"cleanup.policy": "compact"}, compacted=True
 )
 
 
 @pytest.fixture(scope="module")
-def broker():
+def broker(clock):
     with running_broker(BrokerConfig(topics={"words": 3, "state": 2})) as running:
         yield running
 
@@ -74,7 +74,7 @@ def test_a_topic_that_cannot_be_created_is_a_sentence_and_hinders_no_other(acces
 
 def test_ends_and_committed_offsets(broker, access):
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
-        producer.send("words", b"x", partition=1).get(30)
+        producer.send("words", b"x", partition=1).get(LIMIT_S)
     partitions = [TopicPartition("words", number) for number in range(3)]
     assert list(access.end_offsets(partitions).values()) == [0, 1, 0]
     assert set(access.committed(partitions).values()) == {0}
@@ -86,6 +86,7 @@ def test_policies_that_may_not_be_read_are_left_out(broker, access):
     broker.clear_faults()
 
 
+@pytest.mark.usefixtures("clock")
 def test_no_broker_is_one_sentence():
     settings = admin_settings({"bootstrap_servers": "127.0.0.1:1"}) | {"bootstrap_timeout_ms": 200}
     with pytest.raises(ClusterUnavailable, match=r"no broker of 127\.0\.0\.1:1 answered"):
@@ -117,8 +118,7 @@ def test_state_is_read_to_its_end_from_where_it_is_and_followed_from_there(broke
         assert behind.values == [b"7", b"9"]
         assert reader.read([new, behind], to_the_end=True) == 0
         assert reader.read([]) == 0
-        producer.send("state", b"10", partition=0).get(30)
-        while not reader.read([new]):
-            pass
+        producer.send("state", b"10", partition=0).get(LIMIT_S)
+        until(lambda: reader.read([new]))
         assert new.values[-1] == b"10"
         reader.close()

@@ -25,10 +25,11 @@ from assignor.adapters.kafka_python import (
 )
 from assignor.adapters.kafka_python.consumer import consumer_options
 from assignor.adapters.kafka_python.settings import ConsumerSettings
-from system_tests.broker import BrokerConfig, running_broker
+from system_tests.broker import BrokerConfig, Fault, running_broker
+from tests.assignor.embedding.clusters import until
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-LIMIT_S = 60
+LIMIT_S = 120
 WRONG_SERVERS = [
     ("", "''"),
     ("::", "'::'"),
@@ -58,23 +59,23 @@ class SimpleDeserializer(Deserializer):
 
 
 @pytest.fixture(scope="module")
-def servers():
+def broker(clock):
     config = BrokerConfig(topics={"lines": 3, "more": 3}, auto_create_topics=True)
-    with running_broker(config) as broker:
-        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
-        for partition in range(3):
-            producer.send("lines", b"hello", partition=partition).get(30)
-        producer.close()
-        yield broker.bootstrap_servers
+    with running_broker(config) as running:
+        with KafkaProducer(bootstrap_servers=running.bootstrap_servers) as producer:
+            for partition in range(3):
+                producer.send("lines", b"hello", partition=partition).get(LIMIT_S)
+        yield running
 
 
 @pytest.fixture
-def made(servers):
+def made(broker):
     consumers = []
 
     def make(topology=TOPOLOGY, **options):
-        fast = {"heartbeat_interval_ms": 100, "session_timeout_ms": 3000, "group_id": "app"}
-        consumers.append(streams_consumer(topology, bootstrap_servers=servers, **fast | options))
+        given = {"heartbeat_interval_ms": 100, "group_id": "app"} | options
+        servers = broker.bootstrap_servers
+        consumers.append(streams_consumer(topology, bootstrap_servers=servers, **given))
         return consumers[-1]
 
     yield make
@@ -93,7 +94,6 @@ def read_until(consumer, condition):
     return seen
 
 
-@pytest.mark.usefixtures("clock")
 def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(made):
     consumer = made(group_id="ready")
     assert isinstance(consumer, KafkaConsumer)
@@ -103,7 +103,6 @@ def test_it_is_a_consumer_with_its_assignor_that_gets_tasks_and_old_records(made
     assert len(consumer.assignor.tasks.active) == 3
 
 
-@pytest.mark.usefixtures("clock")
 def test_nothing_is_committed_before_the_application_says_so(made):
     consumer = made(group_id="commits", auto_commit_interval_ms=1)
     read_until(consumer, lambda seen: len(seen) == 3)
@@ -114,7 +113,6 @@ def test_nothing_is_committed_before_the_application_says_so(made):
     assert {consumer.committed(each) for each in partitions} == {1}
 
 
-@pytest.mark.usefixtures("clock")
 def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(made):
     consumer = made(TWO_STEPS, group_id="two")
     assert consumer.subscription() == {"lines", "two-words-repartition"}
@@ -123,7 +121,6 @@ def test_repartition_topics_are_subscribed_to_and_made_by_the_leader(made):
     assert len(consumer.partitions_for_topic("two-words-repartition")) == 3
 
 
-@pytest.mark.usefixtures("clock")
 def test_a_program_with_two_versions_reads_the_topics_of_both(made):
     first = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])
     second = Topology(version=2).add_source("lines", topics=["lines"])
@@ -135,7 +132,6 @@ def test_a_program_with_two_versions_reads_the_topics_of_both(made):
     assert consumer.assignor.topology_versions(1) == (1,)
 
 
-@pytest.mark.usefixtures("clock")
 def test_closing_the_consumer_closes_the_assignor(made, tmp_path):
     with made(state_dir=tmp_path) as consumer:
         assert not is_free(tmp_path)
@@ -146,7 +142,6 @@ def test_closing_the_consumer_closes_the_assignor(made, tmp_path):
         consumer.subscribe(["lines"])
 
 
-@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -170,7 +165,6 @@ def is_free(directory):
     return was_free
 
 
-@pytest.mark.usefixtures("clock")
 def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
     consumer = made(auto_offset_reset="latest", enable_auto_commit=True, client_rack="a")
     assert consumer.config["auto_offset_reset"] == "latest"
@@ -293,34 +287,36 @@ def test_its_signature_names_every_option_of_the_assignor():
 
 def in_two_steps(**options):
     assignor = StreamsAssignor(TOPOLOGY)
+    options["auto_offset_reset"] = "earliest"
     consumer = KafkaConsumer("lines", **options, partition_assignment_strategy=[assignor])
     assignor.attach(consumer)
     return consumer, assignor
 
 
-@pytest.mark.usefixtures("clock")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("steps", [1, 2])
-def test_a_second_polling_thread_and_a_forked_process_are_refused(made, servers, steps):
+def test_a_second_polling_thread_and_a_forked_process_are_refused(made, broker, steps):
     with ExitStack() as resources:
         if steps == 1:
             consumer = made()
         else:
+            servers = broker.bootstrap_servers
             consumer, assignor = in_two_steps(bootstrap_servers=servers, group_id="steps")
             resources.callback(assignor.close)
             resources.callback(consumer.close)
-        check_guards(consumer)
+        check_guards(broker, consumer)
 
 
-def check_guards(consumer):
+def check_guards(broker, consumer):
     receive, send = os.pipe()
+    broker.inject(Fault(api="JoinGroup", delay_ms=600_000))
     with ThreadPoolExecutor(1) as other:
-        polled_there = other.submit(consumer.poll, timeout_ms=2000)
-        while not consumer._polling.is_busy:
-            assert not polled_there.done()
+        polled_there = other.submit(consumer.poll, timeout_ms=LIMIT_S * 1000)
+        until(lambda: consumer._polling.is_busy)
         with pytest.raises(RuntimeError, match="another thread polls this consumer"):
             consumer.poll(timeout_ms=10)
-        polled_there.result(LIMIT_S)
+        broker.clear_faults()
+        assert polled_there.result(LIMIT_S)
         consumer.poll(timeout_ms=10)  # one after the other may
     child = os.fork()
     if child == 0:

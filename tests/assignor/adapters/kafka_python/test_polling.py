@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import nullcontext
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from assignor import ConfigError, LeaderRefused
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
 from assignor.embedding import MemberStopped
+from assignor.embedding.loops import PollLoop
 from assignor.errors import MemberRefused
 from tests.log_records import records_of
 
@@ -58,16 +60,17 @@ def test_batches_are_returned_until_the_stop():
     assert seen == [{}, {"p": [1]}]
 
 
-def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog):
+def test_a_pause_of_the_application_that_is_too_long_is_a_warning(caplog, monkeypatch):
+    now = SimpleNamespace(s=0.0)
+    monkeypatch.setattr(kafka_polling, "PollLoop", partial(PollLoop, now=lambda: now.s))
     consumer, stop = Consumer({}, {}, {}, {}), threading.Event()
-    consumer.config |= {"session_timeout_ms": 10, "max_poll_interval_ms": 60_000}
     for number, _ in enumerate(polled(consumer, assignor(), stop=stop)):
         if number == 1:
-            stop.wait(0.05)
+            now.s += 50.0
         if number == 3:
             stop.set()
     [line] = [each.getMessage() for each in records_of(caplog)]
-    assert "s passed between two polls, above session_timeout_ms=10: " in line
+    assert "50.0 s passed between two polls, above session_timeout_ms=45000: " in line
 
 
 def test_a_fatal_error_ends_the_loop_after_one_poll():
@@ -81,11 +84,10 @@ def test_a_fatal_error_ends_the_loop_after_one_poll():
     "error", [kafka_errors.KafkaConnectionError(), LeaderRefused("too old"), OSError("gone")]
 )
 def test_other_errors_are_waited_for_and_polled_again(error):
-    stop, consumer = threading.Event(), Consumer(error, error, {"p": [1]})
-    for batch in polled(consumer, assignor(), stop=stop):
-        assert batch == {"p": [1]}
-        stop.set()
-    assert consumer.results == []
+    pauses, consumer = [], Consumer(error, error, {"p": [1]})
+    stop = SimpleNamespace(is_set=lambda: not consumer.results, wait=pauses.append)
+    assert list(polled(consumer, assignor(), stop=stop)) == [{"p": [1]}]
+    assert pauses == [0.1, 0.2]
 
 
 def test_a_poll_that_succeeds_ends_the_growth_of_the_pauses():
@@ -130,10 +132,10 @@ class LateConsumer(Consumer):
     ],
 )
 def test_one_silent_look_after_a_long_poll_is_no_fencing(monkeypatch, silent, ends):
-    clock, stop, member, seen = SimpleNamespace(now=0.0), threading.Event(), assignor(), []
-    monkeypatch.setattr(kafka_polling, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    virtual, stop, member, seen = SimpleNamespace(now=0.0), threading.Event(), assignor(), []
+    monkeypatch.setattr(kafka_polling, "time", SimpleNamespace(monotonic=lambda: virtual.now))
     with pytest.raises(MemberStopped) if ends else nullcontext():
-        for batch in polled(LateConsumer(clock, member, silent), member, stop=stop):
+        for batch in polled(LateConsumer(virtual, member, silent), member, stop=stop):
             seen.append(batch)
             if len(seen) == len(silent):
                 stop.set()

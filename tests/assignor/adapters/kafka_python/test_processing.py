@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from kafka import TopicPartition as ClientPartition
 
-from assignor.adapters.kafka_python.processing import _pause
+from assignor.adapters.kafka_python.polling import ConsumerLoop
 from encoding import TopicPartition
 
 FIRST, SECOND, THIRD = (ClientPartition("words", number) for number in range(3))
@@ -19,5 +19,5 @@ def test_partitions_are_paused_until_their_tasks_are_restored():
         resume=lambda *partitions: calls.resumed.extend(partitions),
     )
     waiting = {TopicPartition("words", 0), TopicPartition("words", 1), TopicPartition("words", 7)}
-    _pause(consumer, SimpleNamespace(waiting=waiting))
+    ConsumerLoop(consumer, None, 0).fetch_except(waiting)
     assert (calls.paused, calls.resumed) == ([FIRST], [THIRD])

@@ -15,6 +15,7 @@ from assignor.embedding import ClusterUnavailable, MemberStopped, StoreNotHeld
 from assignor.embedding.state_stores.records import COMMIT_KEY, OWNER_KEY, Owner, owned_record
 from encoding import TopicPartition
 from system_tests.broker import BrokerConfig, Fault, running_broker
+from tests.assignor.embedding.clusters import until
 
 CHANGELOG = TopicPartition("app-counts-changelog", 0)
 UNKNOWN, TOPIC_RIGHTS, CLUSTER_RIGHTS, INVALID = -1, 29, 31, 87
@@ -28,7 +29,7 @@ TOPOLOGY = (
 
 
 @pytest.fixture(scope="module")
-def broker():
+def broker(clock):
     topics = {CHANGELOG.topic: 1, "out": 1, "other": 1, "words": 1}
     with running_broker(BrokerConfig(topics=topics)) as running:
         yield running
@@ -143,7 +144,7 @@ def written(broker, number):
 
 
 class Running:
-    """An application on a thread of its own; `until` waits for a count."""
+    """An application on a thread of its own, and the errors that have ended it."""
 
     def __init__(self, broker, group_id, handle):
         self.stop, self.errors = threading.Event(), []
@@ -174,21 +175,12 @@ class Running:
             return self.application.stores[TaskId(0, 0)][COUNTS].get("n", 0)
         return None
 
-    def until(self, holds):
-        pause = threading.Event()
-        for _ in range(600):
-            if holds():
-                return
-            pause.wait(0.1)
-        pytest.fail(f"count {self.count()}, errors {self.errors}")
-
     def close(self):
         self.stop.set()
         self._thread.join()
         self.application.close()
 
 
-@pytest.mark.usefixtures("clock")
 def test_an_application_goes_on_after_a_refusal_and_ends_after_the_same_one_again(broker):
     broken = threading.Event()
 
@@ -198,14 +190,14 @@ def test_an_application_goes_on_after_a_refusal_and_ends_after_the_same_one_agai
 
     with closing(Running(broker, "refused", handle)) as running:
         written(broker, 10)
-        running.until(lambda: running.count() == 10)
+        until(lambda: running.count() == 10)
         broker.inject(Fault(api="Produce", error=UNKNOWN, client_id="writer"))
         written(broker, 10)
-        running.until(lambda: running.count() == 20)
+        until(lambda: running.count() == 20)
         broken.set()
         broker.inject(Fault(api="Produce", error=INVALID, times=3, client_id="writer"))
         written(broker, 1)
-        running.until(lambda: running.errors)
+        until(lambda: running.errors)
         assert "topic out cannot be written" in running.errors[0]
         assert "give each record a key" in running.errors[0]
-        running.until(lambda: not broker.groups()["refused"].members)
+        until(lambda: not broker.groups()["refused"].members)

@@ -7,7 +7,7 @@ import pytest
 
 from assignor import MissingSourceTopic, TasksListener, Topology, TopologyError
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.embedding import ProcessDirectory, internal_topic_manager
+from assignor.embedding import InternalTopicManager, ProcessDirectory, internal_topic_manager
 from assignor.stores import StoreError
 from assignor.stores.persisted import PROCESS_NAME
 from encoding import AssignorError, HostInfo, TaskId, decode_subscription
@@ -16,9 +16,9 @@ from tests.assignor.adapters.members import (
     Coordinator,
     cluster,
     consumer_with,
-    followups,
     joined,
     on_the_wire,
+    with_timers,
 )
 from tests.assignor.embedding.clusters import CHANGELOG, LIMIT_S, Cluster, until
 
@@ -43,6 +43,16 @@ class Listener(TasksListener):
 
 
 @pytest.fixture
+def _no_thread(monkeypatch):
+    """Let the test query the cluster, in place of the member's thread."""
+    monkeypatch.setattr(InternalTopicManager, "start", lambda _: None)
+
+
+def query(assignor):
+    assignor._membership.resources.cluster._provider._query(0.0)
+
+
+@pytest.fixture
 def member():
     made = []
 
@@ -50,6 +60,7 @@ def member():
         assignor = StreamsAssignor(TOPOLOGY, application_id="app", **options)
         coordinator = Coordinator()
         assignor.attach(consumer_with(coordinator))
+        coordinator.timers = with_timers(assignor)
         if cluster is not None:
             assignor._membership.resources.cluster.patience_s = patience_s
             assignor._membership.watch_cluster(lambda: cluster)
@@ -69,12 +80,15 @@ def rebalance(*assignors, partitions=2):
         assignor.on_assignment(on_the_wire(answers[f"m{number}"]), 1)
 
 
+@pytest.mark.usefixtures("_no_thread")
 def test_no_task_runs_before_its_changelog_exists_and_then_a_rebalance_is_requested(member):
     cluster = Cluster(words=2)
     assignor, coordinator = member(cluster)
     rebalance(assignor)
     assert not assignor.tasks.active
-    until(lambda: coordinator.requests)
+    query(assignor)
+    coordinator.timers.fire()
+    assert coordinator.requests == 1
     assert cluster.topics[CHANGELOG] == 2
     rebalance(assignor)
     assert sorted(assignor.tasks.active) == TASKS
@@ -82,7 +96,7 @@ def test_no_task_runs_before_its_changelog_exists_and_then_a_rebalance_is_reques
 
 def test_topics_created_after_the_leaders_answer_cause_a_rebalance_once_it_has_arrived(member):
     assignor, coordinator = member()
-    assignor._membership.followups.timer, timers = followups(coordinator)
+    timers = coordinator.timers
     group = [joined(assignor, "m0", "words")]
     coordinator.busy = True
     answers = assignor.assign(cluster(words=2), group)
@@ -94,17 +108,19 @@ def test_topics_created_after_the_leaders_answer_cause_a_rebalance_once_it_has_a
     assert coordinator.requests == 1
 
 
+@pytest.mark.usefixtures("_no_thread")
 def test_a_wrong_changelog_is_reported_to_the_listener_and_no_task_is_assigned(member):
     listener = Listener()
     assignor, _ = member(Cluster(words=2, **{CHANGELOG: 7}), listener=listener)
     rebalance(assignor)
-    until(lambda: listener.errors)
+    query(assignor)
     rebalance(assignor)
     assert not assignor.tasks.active
     assert "has 7 partitions instead of 2" in listener.errors[0]
     assert assignor.failures == listener.errors
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_cluster_that_is_slow_delays_no_answer(member):
     cluster = Cluster(words=2, **{CHANGELOG: 2})
     cluster.gate.clear()
@@ -114,6 +130,7 @@ def test_a_cluster_that_is_slow_delays_no_answer(member):
     cluster.gate.set()
 
 
+@pytest.mark.usefixtures("clock")
 def test_by_end_offsets_from_before_the_state_was_written_no_task_moves(member, monkeypatch):
     monkeypatch.setattr(internal_topic_manager, "_OFFSETS_FRESH_S", 0.0)
     cluster = Cluster(words=2, **{CHANGELOG: 2})

@@ -14,7 +14,7 @@ from tests.log_records import records_of
 NOTE, FAULT = "topic words is not known yet", "a member is quarantined"
 
 
-class Clock:
+class VirtualTime:
     """Time, and the timers that are due by then."""
 
     def __init__(self):
@@ -33,17 +33,17 @@ class Clock:
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def virtual():
+    return VirtualTime()
 
 
 @pytest.fixture
-def warnings(clock):
+def warnings(virtual):
     made = LastingWarnings(
-        clock.reports.append,
+        virtual.reports.append,
         after_s=30,
         topic_after_s=10,
-        now=lambda: clock.now_s,
+        now=lambda: virtual.now_s,
     )
     yield made
     made.close()
@@ -55,93 +55,93 @@ def lines(caplog):
     return lambda: [(each.levelname, each.getMessage()) for each in records_of(caplog)]
 
 
-def decide(warnings, clock, *sentences, transient=(NOTE,)):
+def decide(warnings, virtual, *sentences, transient=(NOTE,)):
     warnings.begin_join()
-    warnings.decided(sentences, frozenset(transient), clock.start)
+    warnings.decided(sentences, frozenset(transient), virtual.start)
 
 
-def test_it_is_info_once_however_many_rebalances_there_are(warnings, clock, lines):
+def test_it_is_info_once_however_many_rebalances_there_are(warnings, virtual, lines):
     for _ in range(3):
-        decide(warnings, clock, NOTE)
-        clock.pass_s(5)
+        decide(warnings, virtual, NOTE)
+        virtual.pass_s(5)
     assert lines() == [("INFO", NOTE)]
 
 
-def test_it_is_a_warning_once_it_has_lasted_without_a_rebalance(warnings, clock, lines):
-    decide(warnings, clock, NOTE)
-    clock.pass_s(29)
+def test_it_is_a_warning_once_it_has_lasted_without_a_rebalance(warnings, virtual, lines):
+    decide(warnings, virtual, NOTE)
+    virtual.pass_s(29)
     assert len(lines()) == 1
-    clock.pass_s(1)
+    virtual.pass_s(1)
     assert lines()[1:] == [("WARNING", f"{NOTE} (for 30 s)")]
-    decide(warnings, clock, NOTE)
-    clock.pass_s(60)
+    decide(warnings, virtual, NOTE)
+    virtual.pass_s(60)
     assert len(lines()) == 2
 
 
-def test_it_is_a_warning_once_it_has_lasted_over_rebalances(warnings, clock, lines):
-    decide(warnings, clock, NOTE)
-    clock.pass_s(20)
-    decide(warnings, clock, NOTE)
-    clock.pass_s(10)
+def test_it_is_a_warning_once_it_has_lasted_over_rebalances(warnings, virtual, lines):
+    decide(warnings, virtual, NOTE)
+    virtual.pass_s(20)
+    decide(warnings, virtual, NOTE)
+    virtual.pass_s(10)
     assert [level for level, _ in lines()] == ["INFO", "WARNING"]
 
 
-def test_what_has_passed_begins_anew(warnings, clock, lines):
-    decide(warnings, clock, NOTE)
-    clock.pass_s(20)
-    decide(warnings, clock)
-    clock.pass_s(20)
-    decide(warnings, clock, NOTE)
-    clock.pass_s(20)
+def test_what_has_passed_begins_anew(warnings, virtual, lines):
+    decide(warnings, virtual, NOTE)
+    virtual.pass_s(20)
+    decide(warnings, virtual)
+    virtual.pass_s(20)
+    decide(warnings, virtual, NOTE)
+    virtual.pass_s(20)
     assert [level for level, _ in lines()] == ["INFO", "INFO"]
 
 
-def test_a_member_that_leads_no_more_warns_of_nothing(warnings, clock, lines):
-    decide(warnings, clock, NOTE)
+def test_a_member_that_leads_no_more_warns_of_nothing(warnings, virtual, lines):
+    decide(warnings, virtual, NOTE)
     warnings.begin_join()
-    clock.pass_s(60)
+    virtual.pass_s(60)
     assert len(lines()) == 1
-    decide(warnings, clock, NOTE)
+    decide(warnings, virtual, NOTE)
     assert [level for level, _ in lines()] == ["INFO"] * 2
     warnings.close()
-    clock.pass_s(60)
+    virtual.pass_s(60)
     assert len(lines()) == 2
-    assert clock.timers == []
+    assert virtual.timers == []
 
 
-def test_other_warnings_are_warnings_at_once_and_each_time(warnings, clock, lines):
+def test_other_warnings_are_warnings_at_once_and_each_time(warnings, virtual, lines):
     for _ in range(2):
-        decide(warnings, clock, NOTE, FAULT)
+        decide(warnings, virtual, NOTE, FAULT)
     assert lines() == [("INFO", NOTE), ("WARNING", FAULT), ("WARNING", FAULT)]
 
 
-def test_two_sentences_are_due_at_their_own_times(warnings, clock, lines):
-    decide(warnings, clock, NOTE)
-    clock.pass_s(10)
-    decide(warnings, clock, NOTE, "other", transient=(NOTE, "other"))
-    clock.pass_s(20)
+def test_two_sentences_are_due_at_their_own_times(warnings, virtual, lines):
+    decide(warnings, virtual, NOTE)
+    virtual.pass_s(10)
+    decide(warnings, virtual, NOTE, "other", transient=(NOTE, "other"))
+    virtual.pass_s(20)
     assert [text for level, text in lines() if level == "WARNING"] == [f"{NOTE} (for 30 s)"]
-    clock.pass_s(10)
+    virtual.pass_s(10)
     assert [text for level, text in lines() if level == "WARNING"][1:] == ["other (for 30 s)"]
 
 
-def test_a_missing_source_topic_is_reported_once_after_ten_seconds(warnings, clock, lines):
+def test_a_missing_source_topic_is_reported_once_after_ten_seconds(warnings, virtual, lines):
     for wait_s in (5, 4):
         warnings.begin_join()
-        warnings.decided([NOTE], {NOTE}, clock.start, missing_topics={NOTE: "words"})
-        clock.pass_s(wait_s)
-    assert clock.reports == []
-    clock.pass_s(1)
-    clock.pass_s(60)
-    [report] = clock.reports
+        warnings.decided([NOTE], {NOTE}, virtual.start, missing_topics={NOTE: "words"})
+        virtual.pass_s(wait_s)
+    assert virtual.reports == []
+    virtual.pass_s(1)
+    virtual.pass_s(60)
+    [report] = virtual.reports
     assert report.startswith("source topic words does not exist, or this user may not describe it")
     assert lines() == [("INFO", NOTE)], "the report is logged by whom it is made to"
 
 
-def test_a_report_may_close_the_member(clock):
-    made = LastingWarnings(lambda _: made.close(), topic_after_s=0, now=lambda: clock.now_s)
-    made.decided([NOTE], {NOTE}, clock.start, missing_topics={NOTE: "words"})
-    assert clock.timers == []
+def test_a_report_may_close_the_member(virtual):
+    made = LastingWarnings(lambda _: made.close(), topic_after_s=0, now=lambda: virtual.now_s)
+    made.decided([NOTE], {NOTE}, virtual.start, missing_topics={NOTE: "words"})
+    assert virtual.timers == []
 
 
 def test_a_leader_reports_a_missing_source_topic_to_its_application():

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from assignor import MemberRefused, sticky
+from assignor.levels import LevelWatch
 from assignor.rebalance import GroupMember
 from encoding import EncodeError, TaskId, TopicPartition, decode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
 from tests.assignor.adapters.members import Listener, cluster
 from tests.assignor.adapters.membership.clients import FakeClient, connected
-from tests.assignor.embedding.clusters import until
 
 TASKS = [TaskId(0, number) for number in range(4)]
 CLUSTER = cluster(lines=4)
@@ -125,7 +125,8 @@ def test_a_request_to_shut_down_reaches_every_member_once():
     assert all(each.membership.shutdown_requested for each in members.values())
 
 
-def test_levels_are_polled_from_the_first_connection_and_once():
+def test_levels_are_polled_from_the_first_connection_and_once(monkeypatch):
+    monkeypatch.setattr(LevelWatch, "start", LevelWatch._look)
     polls = []
 
     def source():
@@ -134,6 +135,5 @@ def test_levels_are_polled_from_the_first_connection_and_once():
 
     membership, client, _ = connected(level_source=source, level_poll_s=1_000)
     membership.connect(client)
-    until(lambda: polls)
     membership.close()
     assert polls == [1]

@@ -17,13 +17,12 @@ from assignor.adapters.aiokafka import StreamsAssignor, polled
 from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-pytestmark = pytest.mark.usefixtures("clock")
-LIMIT_S = 60
+LIMIT_S = 120
 GROUP = "app"
 
 
 @pytest.fixture(scope="module")
-def servers():
+def servers(clock):
     with running_broker(BrokerConfig(topics={"lines": 2})) as broker:
         yield broker.bootstrap_servers
 
@@ -36,7 +35,6 @@ async def consumer(servers, *assignors, group_id=GROUP):
         group_id=group_id,
         partition_assignment_strategy=assignors,
         heartbeat_interval_ms=100,
-        session_timeout_ms=3000,
     )
     try:
         yield made

@@ -2,7 +2,6 @@
 
 import math
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -20,16 +19,15 @@ from assignor.adapters.kafka_python import (
 )
 from assignor.embedding import MemberStopped, TaskStores
 from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.embedding.clusters import until
 from tests.assignor.rebalance.groups import TOPOLOGY
 
-pytestmark = pytest.mark.usefixtures("clock")
-LIMIT_S = 60
 PARTITIONS = 3  # one for each member of the largest group here
 GROUP = "app"
 
 
 @pytest.fixture(scope="module")
-def servers():
+def servers(clock):
     with running_broker(BrokerConfig(topics={"lines": PARTITIONS})) as broker:
         yield broker.bootstrap_servers
 
@@ -42,7 +40,6 @@ def consumer(servers, *assignors, group_id=GROUP, **settings):
         group_id=group_id,
         partition_assignment_strategy=list(assignors),
         heartbeat_interval_ms=100,
-        session_timeout_ms=3000,
         **settings,
     )
     try:
@@ -55,18 +52,7 @@ def consumer(servers, *assignors, group_id=GROUP, **settings):
 
 
 def poll_until(consumers, condition):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end
-        for each in consumers:
-            each.poll(timeout_ms=100)
-
-
-def wait_until(condition):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(condition, lambda: [each.poll(timeout_ms=100) for each in consumers])
 
 
 def is_one_sentence(text):
@@ -265,7 +251,7 @@ def test_a_migration_runs_while_another_assignor_is_chosen_and_the_log_says_so_o
     listener = Calls()
     with ExitStack() as resources:
         old = resources.enter_context(stock_member(servers))
-        wait_until(old)
+        until(old)
         migrating = resources.enter_context(
             streams_consumer(
                 TOPOLOGY,
@@ -274,7 +260,6 @@ def test_a_migration_runs_while_another_assignor_is_chosen_and_the_log_says_so_o
                 listener=listener,
                 fallback_assignors=[RangePartitionAssignor],
                 heartbeat_interval_ms=100,
-                session_timeout_ms=3000,
             )
         )
         poll_until([migrating], lambda: migrating.assignment() and old())
@@ -296,7 +281,6 @@ def test_tasks_run_once_every_member_has_migrated_and_end_when_one_goes_back(ser
         listener=listener,
         fallback_assignors=[RangePartitionAssignor],
         heartbeat_interval_ms=100,
-        session_timeout_ms=3000,
     ) as migrated:
         poll_until([migrated], lambda: len(migrated.assignor.tasks.active) == PARTITIONS)
         with stock_member(servers) as back:

@@ -1,4 +1,4 @@
-"""Polls of kafka-python, however short, and pauses between them: what they cost a group."""
+"""Polls of kafka-python, however short: what they cost a group."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ import pytest
 
 from assignor import RebalanceHook, Topology
 from assignor.adapters.kafka_python import assignor as kafka_assignor
-from assignor.adapters.kafka_python import polled, streams_consumer
+from assignor.adapters.kafka_python import streams_consumer
 from system_tests.broker import BrokerConfig, running_broker
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -93,22 +93,3 @@ def test_without_the_kept_answer_short_polls_join_again_and_again(monkeypatch):
         max(generations(0, joined_often_or_waits(), session_ms=SHORT_MS)) for _ in range(GROUPS)
     )
     assert any(generation > SETTLED for generation in found)
-
-
-def test_a_pause_longer_than_the_session_is_told_with_its_figures(caplog):
-    with running_broker(BrokerConfig(topics={"lines": 2})) as broker:
-        consumer = streams_consumer(
-            TOPOLOGY,
-            group_id="app",
-            bootstrap_servers=broker.bootstrap_servers,
-            session_timeout_ms=500,
-            heartbeat_interval_ms=100,
-        )
-        with consumer:
-            for _ in polled(consumer, timeout_ms=100):
-                if any("between two polls" in line for line in caplog.messages):
-                    break
-                if consumer.assignor.tasks.active:
-                    time.sleep(0.6)
-    [line] = [line for line in caplog.messages if "between two polls" in line]
-    assert "above session_timeout_ms=500" in line

@@ -22,10 +22,10 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 )
 
 
-async def until(condition, what, limit_s=LIMIT_S):
-    deadline = time.monotonic() + limit_s
+async def until(condition, what):
+    deadline = time.monotonic() + LIMIT_S
     while not condition():
-        assert time.monotonic() < deadline, f"not within {limit_s} s: {what}"
+        assert time.monotonic() < deadline, f"not within {LIMIT_S} s: {what}"
         await asyncio.sleep(0.02)
 
 

@@ -39,7 +39,6 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 )
 
 pytestmark = pytest.mark.timeout(600)
-loop = pytest.mark.usefixtures("clock")
 RELIED_ON = (
     KafkaConnectionManager.get_connection,
     KafkaConnectionManager._connect,
@@ -82,21 +81,18 @@ def test_something_else_than_a_client_is_refused():
         supervise(object())
 
 
-@loop
-def test_invalid_settings_are_refused():
-    with running_broker(BEHIND_ONE_ADDRESS) as broker:
-        consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers)
-        try:
-            with pytest.raises(RebootstrapConfigError, match="set one of rebootstrap, none"):
-                supervise(consumer, metadata_recovery_strategy="sometimes")
-        finally:
-            consumer.close()
-
-
 @pytest.fixture
-def broker():
+def broker(clock):
     with running_broker(BEHIND_ONE_ADDRESS) as running:
         yield running
+
+
+def test_invalid_settings_are_refused(broker):
+    with (
+        KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as consumer,
+        pytest.raises(RebootstrapConfigError, match="set one of rebootstrap, none"),
+    ):
+        supervise(consumer, metadata_recovery_strategy="sometimes")
 
 
 @pytest.fixture
@@ -108,7 +104,6 @@ def producer(broker):
     made.close(timeout=1)
 
 
-@loop
 @pytest.mark.slow
 @pytest.mark.kip("1102-3", "loop")
 @pytest.mark.kip("1102-6", "loop")
@@ -163,7 +158,6 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
         member.stop()
 
 
-@loop
 @pytest.mark.kip("1102-4", "loop")
 @pytest.mark.kip("1102-6", "loop")
 def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(broker, producer):
@@ -195,7 +189,6 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
     member.stop()
 
 
-@loop
 @pytest.mark.kip("1102-4", "loop")
 def test_a_client_that_asks_in_an_older_version_never_gets_the_demand(broker):
     consumer = consumer_of(broker.bootstrap_servers, None, api_version=(2, 3))
@@ -211,7 +204,6 @@ def test_a_client_that_asks_in_an_older_version_never_gets_the_demand(broker):
     close_all(supervisor, consumer)
 
 
-@loop
 @pytest.mark.kip("1102-5", "loop")
 def test_with_none_a_demand_is_reported_to_the_application_and_nothing_is_closed(broker):
     reports = []
@@ -230,7 +222,6 @@ def test_with_none_a_demand_is_reported_to_the_application_and_nothing_is_closed
     close_all(supervisor, consumer)
 
 
-@loop
 @pytest.mark.slow
 @pytest.mark.kip("1102-5", "loop")
 def test_with_none_a_consumer_whose_brokers_are_all_replaced_stays_where_it_is(broker, producer):
@@ -255,7 +246,6 @@ def test_with_none_a_consumer_whose_brokers_are_all_replaced_stays_where_it_is(b
     none.stop()
 
 
-@loop
 def test_connections_that_are_stuck_do_not_hold_the_trigger_back(broker, producer):
     """KIP-1102's motivation: a connection attempt that neither succeeds nor fails."""
     member = Member(broker.bootstrap_servers, "g", metadata_recovery_rebootstrap_trigger_ms=1_000)
@@ -269,6 +259,7 @@ def test_connections_that_are_stuck_do_not_hold_the_trigger_back(broker, produce
     member.consumer._manager.call_soon(
         lambda: [c.close() for c in list(member.consumer._manager._conns.values())]
     )
+    member.consumer._cluster.request_update()
     until(
         lambda: (
             "metadata is overdue"
@@ -290,7 +281,6 @@ async def _joined_by_new(running, stuck):
     return await running._broker.start_node(max(stuck) + 1, port=0)
 
 
-@loop
 def test_names_are_looked_up_again_off_the_io_thread_until_they_are_found(monkeypatch, broker):
     first, *_ = broker.addresses.values()
     names = Names(monkeypatch, first)
@@ -310,7 +300,6 @@ def test_names_are_looked_up_again_off_the_io_thread_until_they_are_found(monkey
     producer.close()
 
 
-@loop
 def test_an_admin_client_goes_on_and_a_closed_one_is_let_go(broker):
     admin = KafkaAdminClient(
         bootstrap_servers=broker.bootstrap_servers, reconnect_backoff_max_ms=1_000
@@ -330,7 +319,6 @@ def test_an_admin_client_goes_on_and_a_closed_one_is_let_go(broker):
     supervisor.close()
 
 
-@loop
 def test_a_supervisor_that_is_closed_leaves_the_client_as_it_was(broker):
     consumer = consumer_of(broker.bootstrap_servers, None)
     manager, cluster = consumer._manager, consumer._cluster

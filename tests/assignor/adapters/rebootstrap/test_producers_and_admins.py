@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import threading
 import time
-from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -16,20 +15,18 @@ from kafka.errors import KafkaError
 from assignor.adapters.rebootstrap import aiokafka, kafka_python
 from system_tests.broker import running_broker
 from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
-from tests.assignor.adapters.rebootstrap import clusters
 from tests.assignor.adapters.rebootstrap.admins import answered, answers, asked_of_aiokafka
 from tests.assignor.adapters.rebootstrap.clusters import (
     BEHIND_ONE_ADDRESS,
+    LIMIT_S,
     PARTITIONS,
-    SHORT_LIMIT_S,
     TOPIC,
     close_all,
     consumer_of,
+    until,
 )
 
-until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
-until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("clock"), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 AT_LEAST = 20
 # The client without a supervisor gets the time of the other one, and this in addition.
 WITHOUT_S = 2.0
@@ -38,7 +35,7 @@ CALL_MS = 2_000
 
 
 @pytest.fixture
-def broker():
+def broker(clock):
     with running_broker(BEHIND_ONE_ADDRESS) as running:
         yield running
 
@@ -84,7 +81,7 @@ class Writer(threading.Thread):
 
     def stop(self):
         self.stopping.set()
-        self.join(SHORT_LIMIT_S)
+        self.join(LIMIT_S)
         assert not self.is_alive()
 
 
@@ -113,7 +110,7 @@ def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker
     for each in writers:
         each.stop()
         for future in each.futures.values():
-            future.get(timeout=SHORT_LIMIT_S)  # none has failed: the client tried again
+            future.get(timeout=LIMIT_S)  # none has failed: the client tried again
         assert each.acknowledged() == set(each.futures)
     values = written(broker)
     assert set(values) == {*writer.futures, *control.futures}
@@ -169,7 +166,7 @@ class AIOWriter:
     async def stop(self):
         self.stopping = True
         # No call has failed: the client tried again.
-        await asyncio.wait_for(self.task, SHORT_LIMIT_S)
+        await asyncio.wait_for(self.task, LIMIT_S)
 
 
 @pytest.mark.kip("1102-9", "loop")
@@ -183,11 +180,11 @@ def test_a_producer_of_aiokafka_goes_on_when_all_brokers_are_replaced(broker):
         none = aiokafka.supervise(other, metadata_recovery_strategy="none")
         writer, control = AIOWriter(producer, "with"), AIOWriter(other, "none")
         writers = (writer, control)
-        await until_then(lambda: all(len(w.acknowledged) > AT_LEAST for w in writers), "both write")
+        await aio.until(lambda: all(len(w.acknowledged) > AT_LEAST for w in writers), "both write")
 
         await asyncio.to_thread(broker.replace_nodes)
         replaced = [set(each.sent) for each in writers]
-        await until_then(lambda: len(writer.acknowledged - replaced[0]) > AT_LEAST, "it writes on")
+        await aio.until(lambda: len(writer.acknowledged - replaced[0]) > AT_LEAST, "it writes on")
         await asyncio.sleep(WITHOUT_S)
         assert not control.acknowledged - replaced[1]
         assert list(none.rebootstraps) == []
@@ -196,7 +193,7 @@ def test_a_producer_of_aiokafka_goes_on_when_all_brokers_are_replaced(broker):
         }
         none.close()
         rescue = aiokafka.supervise(other)
-        await until_then(lambda: control.acknowledged - replaced[1], "a late supervisor helps too")
+        await aio.until(lambda: control.acknowledged - replaced[1], "a late supervisor helps too")
 
         for each in writers:
             await each.stop()
@@ -215,7 +212,10 @@ def test_a_producer_of_aiokafka_goes_on_when_all_brokers_are_replaced(broker):
 def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced(broker):
     async def play():
         servers = broker.bootstrap_servers
-        admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+        # No call waits for a stopped controller: it would wait until the end of the test.
+        admin = AIOKafkaAdminClient(
+            bootstrap_servers=servers, request_timeout_ms=10 * LIMIT_S * 1000
+        )
         other = AIOKafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=CALL_MS)
         for client in (admin, other):
             await client.start()
@@ -225,8 +225,7 @@ def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced
             assert await asked_of_aiokafka(client)
 
         await asyncio.to_thread(broker.replace_nodes)
-        # Less than the client's 40 s: no call waits for a stopped controller.
-        assert await asyncio.wait_for(answered(admin), 0.75 * SHORT_LIMIT_S)
+        assert await asyncio.wait_for(answered(admin), LIMIT_S)
         assert {rebootstrap.rule for rebootstrap in supervisor.rebootstraps} == {
             "no node is available"
         }
@@ -236,7 +235,7 @@ def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced
         assert list(none.rebootstraps) == []
         none.close()
         rescue = aiokafka.supervise(other)
-        assert await asyncio.wait_for(answered(other), SHORT_LIMIT_S)
+        assert await asyncio.wait_for(answered(other), LIMIT_S)
         for each in (supervisor, rescue):
             each.close()
         for client in (admin, other):

@@ -12,12 +12,21 @@ from kafka.cluster import ClusterMetadata
 from kafka.net.manager import KafkaConnectionManager
 
 from assignor.adapters.rebootstrap import aiokafka, kafka_python
-from assignor.adapters.rebootstrap.supervisor import monotonic_ms
+from assignor.adapters.rebootstrap import supervisor as supervisors
 from probing.rebootstrap import LinkState, RecoveryStrategy
 
 NOBODY = "127.0.0.1:1"
 REFRESH = "metadata"
 FIVE_MINUTES_MS = 300_000
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """The time of the supervisors, in ms, which passes when a test says so."""
+    time = SimpleNamespace(ms=1_000_000)
+    for module in (aiokafka, kafka_python, supervisors):
+        monkeypatch.setattr(module, "monotonic_ms", lambda: time.ms)
+    return time
 
 
 class Net:
@@ -89,19 +98,19 @@ def test_both_supervisors_wait_five_minutes_for_metadata_by_default():
 @pytest.mark.kip("1102-2", "core")
 @pytest.mark.parametrize("attempt", ["request", "no node to ask"])
 def test_with_kafka_python_the_clock_runs_from_the_first_attempt_to_an_answer_with_a_broker(
-    attempt, monkeypatch
+    attempt, now, monkeypatch
 ):
     monkeypatch.setattr(ClusterMetadata, "update_metadata", lambda *_: None)
     consumer = kafka_python_consumer()
     supervisor, manager = kafka_python.supervise(consumer), consumer._manager
     assert supervisor.state.attempt_started_ms is None
-    before_ms = monotonic_ms()
+    started_ms = now.ms
     if attempt == "request":
         manager.cluster.metadata_request()
     else:
         manager.update_backoff(REFRESH)
-    started_ms = supervisor.state.attempt_started_ms
-    assert before_ms <= started_ms <= monotonic_ms()
+    assert supervisor.state.attempt_started_ms == started_ms
+    now.ms += 7
     manager.cluster.metadata_request()
     manager.cluster.update_metadata(SimpleNamespace(brokers=[]))
     assert supervisor.state.attempt_started_ms == started_ms
@@ -111,7 +120,7 @@ def test_with_kafka_python_the_clock_runs_from_the_first_attempt_to_an_answer_wi
 
 @pytest.mark.kip("1102-2", "core")
 def test_with_aiokafka_the_clock_runs_from_the_first_attempt_to_an_answer_with_a_broker(
-    monkeypatch,
+    now, monkeypatch
 ):
     async def unanswered(self, cluster, topics):
         return False
@@ -120,10 +129,10 @@ def test_with_aiokafka_the_clock_runs_from_the_first_attempt_to_an_answer_with_a
 
     async def work(client, supervisor):
         assert supervisor.state.attempt_started_ms is None
-        before_ms = monotonic_ms()
+        started_ms = now.ms
         await client._metadata_update(client.cluster, [])
-        started_ms = supervisor.state.attempt_started_ms
-        assert before_ms <= started_ms <= monotonic_ms()
+        assert supervisor.state.attempt_started_ms == started_ms
+        now.ms += 7
         await client._metadata_update(client.cluster, [])
         assert supervisor.state.attempt_started_ms == started_ms
         for listener in list(client.cluster._listeners):
@@ -157,7 +166,8 @@ def test_with_aiokafka_the_clock_runs_for_a_request_that_is_under_way_already(mo
 
 
 @pytest.mark.kip("1102-8", "core")
-def test_kafka_python_keeps_its_own_back_off_and_set_up_timeout(monkeypatch):
+def test_kafka_python_keeps_its_own_back_off_and_set_up_timeout(now, monkeypatch):
+    monkeypatch.setattr(kafka_python.KafkaPythonSupervisor, "_look_up", lambda _: None)
     # The client's own jitter is 0.8 to 1.2.
     monkeypatch.setattr(KafkaConnectionManager, "jitter_pct", lambda _: 1)
     settings = {
@@ -175,14 +185,13 @@ def test_kafka_python_keeps_its_own_back_off_and_set_up_timeout(monkeypatch):
     # After a rebootstrap, the next failure is the first in a row.
     consumer._manager.reset_backoff(node)
     for own_back_off_ms in (11, 22, 22):
-        before_ms = monotonic_ms()
         assert consumer._manager.update_backoff(node) == own_back_off_ms
         (link,) = supervisor.state.nodes.values()
-        assert before_ms + own_back_off_ms <= link.until_ms <= monotonic_ms() + own_back_off_ms
+        assert link.until_ms == now.ms + own_back_off_ms
 
 
 @pytest.mark.kip("1102-8", "core")
-def test_a_connection_of_kafka_python_is_given_up_a_second_after_its_own_timeout(monkeypatch):
+def test_a_connection_of_kafka_python_is_given_up_a_second_after_its_own_timeout(now, monkeypatch):
     def connecting(self, node_id):
         return SimpleNamespace(
             init_future=SimpleNamespace(add_callback=lambda _: None),
@@ -193,44 +202,43 @@ def test_a_connection_of_kafka_python_is_given_up_a_second_after_its_own_timeout
     consumer = kafka_python_consumer(socket_connection_setup_timeout_ms=3_000)
     supervisor = kafka_python.supervise(consumer)
     (node,) = consumer._manager.cluster._bootstrap_brokers
-    before_ms = monotonic_ms()
     consumer._manager.get_connection(node)
     (link,) = supervisor.state.nodes.values()
     assert link.state is LinkState.CONNECTING
-    assert before_ms + 4_000 <= link.until_ms <= monotonic_ms() + 4_000
+    assert link.until_ms == now.ms + 4_000
 
 
-def set_up_of(monkeypatch, failures=0, **settings):
+def set_up_of(now, monkeypatch, failures=0, **settings):
     """Connection set-up timeout and back-off in ms after this number of failures."""
     found = []
 
     async def work(client, supervisor):
         async def refused(self, node_id, *, group=0, no_hint=False):
-            found.append(supervisor.state.nodes["b:9"].until_ms - monotonic_ms())
+            found.append(supervisor.state.nodes["b:9"].until_ms - now.ms)
 
         monkeypatch.setattr(supervisor, "_its_get_conn", refused.__get__(client))
         for _ in range(failures + 1):
             assert await client._get_conn(0) is None
-            found.append(supervisor.state.nodes["b:9"].until_ms - monotonic_ms())
+            found.append(supervisor.state.nodes["b:9"].until_ms - now.ms)
+            now.ms += 1_000  # the back-off is over
         return found[-2:]
 
     return on_aiokafka(work, **settings)
 
 
 @pytest.mark.kip("1102-8", "core")
-def test_aiokafka_gets_the_set_up_timeout_and_the_back_off_of_kafkas_clients(monkeypatch):
-    slow_ms = 100
-    limit_ms, back_off_ms = set_up_of(monkeypatch)
-    assert 8_000 - slow_ms <= limit_ms <= 12_000
-    assert 40 - slow_ms <= back_off_ms <= 60
-    limit_ms, _ = set_up_of(monkeypatch, failures=1)
-    assert 16_000 - slow_ms <= limit_ms <= 24_000
+def test_aiokafka_gets_the_set_up_timeout_and_the_back_off_of_kafkas_clients(now, monkeypatch):
+    limit_ms, back_off_ms = set_up_of(now, monkeypatch)
+    assert 8_000 <= limit_ms <= 12_000
+    assert 40 <= back_off_ms <= 60
+    limit_ms, _ = set_up_of(now, monkeypatch, failures=1)
+    assert 16_000 <= limit_ms <= 24_000
     limit_ms, back_off_ms = set_up_of(
+        now,
         monkeypatch,
         socket_connection_setup_timeout_ms=5_000,
         socket_connection_setup_timeout_max_ms=5_000,
         reconnect_backoff_ms=3_000,
         reconnect_backoff_max_ms=3_000,
     )
-    assert 5_000 - slow_ms <= limit_ms <= 5_000
-    assert 3_000 - slow_ms <= back_off_ms <= 3_000
+    assert (limit_ms, back_off_ms) == (5_000, 3_000)

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from assignor.cli.assign import lines
 from assignor.cli.assign.command import assign
 
-COMMAND = [sys.executable, "-c", "from assignor.cli.main import main; main()", "assign"]
+pytestmark = pytest.mark.usefixtures("clock")
+COMMAND = [sys.executable, "-m", "assignor.entry", "assign"]
 STRATEGY = """
 import os, signal, time
 from assignor import find_strategy
@@ -34,6 +35,8 @@ def of_client(state):
             time.sleep(600)
     return find_strategy("sticky")(state)
 """
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def group(name, client="b", lag=50):
@@ -166,6 +169,7 @@ def test_an_open_stream_is_answered_while_it_is_open(run):
     assert process.wait(timeout=240) == 0
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_worker_that_is_killed_ends_the_command_with_a_sentence(run):
     given = [group("first"), group("second", client="killed"), group("third")]
     process = run("--workers", "2", "--format", "json")
@@ -176,6 +180,7 @@ def test_a_worker_that_is_killed_ends_the_command_with_a_sentence(run):
     assert output == ""
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_is_left_when_the_command_is_ended(run, tmp_path, number):
     process = run("--workers", "2")
@@ -193,6 +198,7 @@ def test_no_worker_is_left_when_the_command_is_ended(run, tmp_path, number):
         assert process.stderr.read() == "assignor: interrupted.\n"
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_reader_that_leaves_ends_the_command(run, tmp_path):
     path = tmp_path / "groups.jsonl"
     path.write_text("".join(json.dumps(group(f"g{n}")) + "\n" for n in range(3_000)))

@@ -16,7 +16,6 @@ from probing.topologies import Reached
 from system_tests.broker import running_broker
 from tests.assignor.embedding.clusters import until
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(300)]
 FORMS = [content_fingerprint(t.subtopologies("g")[0]) for t in (FIRST, SECOND)]
 EVERYTHING = ["0_0", "0_1", "0_2", "0_3"]
 
@@ -67,13 +66,13 @@ class Member:
 
     def close(self):
         self.stop.set()
-        self.thread.join(60)
+        self.thread.join(120)
         self.consumer.close(autocommit=False)
         self.assignor.close()
 
 
 @pytest.fixture
-def broker():
+def broker(clock):
     with running_broker() as running:
         running.create_topic("words", 4)
         yield running
@@ -96,6 +95,7 @@ def member(broker):
 def downgrade(broker):
     def run(*options, group="g", form="json", servers=broker.bootstrap_servers[0]):
         command = ["features", "downgrade-topology", "--bootstrap-server", servers]
+        command += ["--timeout", "120"]
         command += ["--group", group, "--topology", "assignor.examples.topologies:FIRST"]
         return CliRunner().invoke(main, [*command, "--yes", "--format", form, *options])
 
@@ -160,7 +160,8 @@ def test_a_group_that_does_not_look_and_one_that_reached_nothing_are_named(membe
 @pytest.mark.slow
 def test_programs_with_both_versions_follow_the_level_of_topology_version(broker, member):
     def features(command, *options):
-        where = ["--bootstrap-server", broker.bootstrap_servers[0], "--group", "g"]
+        where = ["--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "120"]
+        where += ["--group", "g"]
         found = CliRunner().invoke(main, ["features", command, *where, *options])
         return found.exit_code, found.stdout, found.stderr
 

@@ -124,8 +124,8 @@ def test_a_topology_that_the_place_does_not_remember_changes_nothing(tmp_path, o
 def test_a_topic_with_a_record_of_a_later_layout_is_read_and_not_written():
     with running_broker() as broker:
         servers = broker.bootstrap_servers[0]
-        where = ["--group", "g", "--bootstrap-server", servers]
-        with open_admin(Target(servers=(servers,), settings={}, timeout_ms=10_000)) as admin:
+        where = ["--group", "g", "--bootstrap-server", servers, "--timeout", "60"]
+        with open_admin(Target(servers=(servers,), settings={}, timeout_ms=60_000)) as admin:
             topic, reached = (
                 CompactedTopic(admin, reached_topic_name("g")),
                 ReachedTopic(admin, "g"),
@@ -141,7 +141,7 @@ def test_a_topic_with_a_record_of_a_later_layout_is_read_and_not_written():
                 reached.remember(memory(4, 2))
             assert topic.records() == records
             topic.write([(b"later", None)])
-            found = downgrade(*where, "--wait", "5")
+            found = downgrade(*where, "--wait", "60")
             assert found.exit_code == 0
             assert "it has no members that could learn it" in found.stdout
             assert reached.look().memory == memory(4, 1)

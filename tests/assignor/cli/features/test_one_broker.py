@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(600)]
 
 def test_a_broker_is_asked_by_its_node_id_and_an_unknown_one_is_named():
     with running_broker(BrokerConfig(nodes=2)) as broker:
-        where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+        where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "120")
 
         def describe(*options):
             found = CliRunner().invoke(main, ["features", "describe", *where, *options])

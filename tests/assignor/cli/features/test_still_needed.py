@@ -1,7 +1,6 @@
 """`assignor features still-needed` on real brokers' answers and real members' subscriptions."""
 
 import json
-import time
 
 import pytest
 from click.testing import CliRunner
@@ -11,20 +10,19 @@ from assignor import Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.cli import main
 from system_tests.broker import BrokerConfig, running_broker
+from tests.assignor.embedding.clusters import until
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(600)]
-
-LIMIT_S = 120
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
-def broker():
+def broker(clock):
     with running_broker(BrokerConfig(nodes=2, topics={"in": 2}, metadata_version=14)) as running:
         yield running
 
 
 def still_needed(broker, *options):
-    where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+    where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "120")
     found = CliRunner().invoke(main, ["features", "still-needed", *where, *options])
     return found.exit_code, found.stdout, found.stderr
 
@@ -63,15 +61,17 @@ def test_every_member_of_a_group_is_read_and_the_old_one_is_named(broker):
 
     group = [member("old-one", "3.1"), member("new-one", "native")]
     try:
-        end, out = time.monotonic() + LIMIT_S, "does not report"
-        # During a rebalance the coordinator shows no subscriptions.
-        while "does not report" in out or "2 members" not in out:
-            assert time.monotonic() < end
+        asked = ("--group", "g", "--feature", "assignment.protocol=11")
+
+        def is_given():
             for _, consumer in group:
                 consumer.poll(timeout_ms=100)
-            asked = ("--group", "g", "--feature", "assignment.protocol=11", "--format", "json")
-            status, out, _ = still_needed(broker, *asked)
-        status, out, _ = still_needed(broker, *asked[:-2])
+            _, out, _ = still_needed(broker, *asked, "--format", "json")
+            return "does not report" not in out and "2 members" in out
+
+        # During a rebalance the coordinator shows no subscriptions.
+        until(is_given)
+        status, out, _ = still_needed(broker, *asked)
         assert status == 1
         assert "member old-one supports assignment.protocol 1..10, which is below 11" in out
         assert "new-one supports" not in out
@@ -83,6 +83,7 @@ def test_every_member_of_a_group_is_read_and_the_old_one_is_named(broker):
             assignor.close()
 
 
+@pytest.mark.usefixtures("clock")
 def test_without_an_answer_nothing_is_printed():
     where = ("--bootstrap-server", "127.0.0.1:1", "--metadata", "3.9")
     found = CliRunner().invoke(main, ["features", "still-needed", *where])

@@ -83,7 +83,7 @@ def test_the_parts_have_the_input_offsets_of_their_records(cluster, member):
     assert inputs == {INPUTS[0]: 1}
 
 
-@pytest.mark.nightly("many records")
+@pytest.mark.nightly("240,000 writes, 4 s; every run has few and large ones")
 def test_many_small_writes_are_counted_with_what_surrounds_them(cluster, member):
     owner = member()
     Broker(owner.access)

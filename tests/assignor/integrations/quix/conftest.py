@@ -14,7 +14,7 @@ collect_ignore_glob = [] if is_needed else ["test_*.py"]
 
 
 @pytest.fixture
-def broker(request):
+def broker(request, clock):
     """A broker; its parameter: how long an empty group waits for more members, in ms."""
     coordinator = replace(TEST_COORDINATOR, initial_rebalance_delay_ms=getattr(request, "param", 0))
     topics = {"words": 4, "other": 4, "counts": 4}
@@ -35,7 +35,6 @@ def application(broker, tmp_path):
                 "auto_offset_reset": "earliest",
                 "state_dir": tmp_path / name,
                 "loglevel": None,
-                "consumer_extra_config": {"session.timeout.ms": 6000},
                 "consumer_poll_timeout": 0.1,
             }
             | settings,

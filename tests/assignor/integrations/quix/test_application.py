@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import quixstreams
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 from quixstreams.state.recovery import RecoveryPartition
 
@@ -21,11 +21,11 @@ from assignor.embedding import StateDirectoryLocked
 from assignor.integrations.quix import streams_assignor
 from assignor.integrations.quix.__main__ import main
 from encoding import HostInfo
-
-pytestmark = pytest.mark.usefixtures("clock")
+from system_tests.coordinator import GroupState
 
 ROOT = Path(__file__).resolve().parents[4]
-LIMIT_S = 60
+LIMIT_S = 120
+ALL_WAIT_MS = 120_000
 
 
 class Running:
@@ -69,8 +69,8 @@ class Words:
         self.written, self.counted = Counter(), {}
         settings = {"bootstrap.servers": servers}
         self._producer = Producer(settings)
-        self._consumer = Consumer(settings | {"group.id": "test", "auto.offset.reset": "earliest"})
-        self._consumer.subscribe(["counts"])
+        self._consumer = Consumer(settings | {"group.id": "test"})
+        self._consumer.assign([Position("counts", number, OFFSET_BEGINNING) for number in range(4)])
 
     def write(self, times):
         for number in range(times):
@@ -173,16 +173,31 @@ def test_the_state_of_standbys_is_not_replayed(counting, words, start, replayed)
 
 
 # Both processes are in the first generation: a process alone would replay the other one's tasks.
-@pytest.mark.parametrize("broker", [3000], indirect=True)
-def test_a_process_that_comes_back_has_its_tasks_and_its_state(counting, words, start, replayed):
-    apps = [start(counting(name, commit_interval=0.5)) for name in ("one", "two")]
+@pytest.mark.parametrize("broker", [ALL_WAIT_MS], indirect=True)
+def test_a_process_that_comes_back_has_its_tasks_and_its_state(
+    broker, counting, words, start, replayed
+):
+    def started():
+        apps = [start(counting(name, commit_interval=0.5)) for name in ("one", "two")]
+        until(lambda: "app" in broker.groups() and len(broker.groups()["app"].members) == 2, apps)
+        broker.call(end_of_the_wait)
+        return apps
+
+    def end_of_the_wait(embedded):
+        cluster = embedded.cluster
+        later_ms = cluster.now_ms()
+        while cluster.groups()["app"].state is GroupState.PREPARING_REBALANCE:
+            later_ms += ALL_WAIT_MS
+            cluster._apply(cluster.coordinator.tick(later_ms))
+
+    apps = started()
     until(lambda: sorted(len(app.tasks) for app in apps) == [2, 2], apps)
     words.write(400)
     until(words.all_counted, apps)
     had = apps[0].tasks
     assert [app.stop() for app in apps] == [None, None]
     before = replayed()
-    again = [start(counting(name, commit_interval=0.5)) for name in ("one", "two")]
+    again = started()
     until(lambda: sorted(len(app.tasks) for app in again) == [2, 2], again)
     words.write(400)
     until(words.all_counted, again)
@@ -221,6 +236,7 @@ sys.path.insert(0, {str(ROOT)!r})
 from quixstreams import Application
 from assignor.integrations.quix import streams_assignor
 from encoding import HostInfo
+from system_tests.coordinator import GroupState
 app = Application({first.app.config.broker_address.bootstrap_servers!r}, consumer_group="app",
                   state_dir={str(first.app.config.state_dir)!r})
 app.dataframe(app.topic("words")).apply(lambda value, state: value, stateful=True)

@@ -20,7 +20,7 @@ from system_tests.broker import BrokerConfig, running_broker
 
 CHANGELOG = "changelog"
 TASK = TaskId(0, 1)
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 class Group:
@@ -75,7 +75,7 @@ class Group:
 
 
 @pytest.fixture
-def group(tmp_path):
+def group(tmp_path, clock):
     with running_broker(BrokerConfig(topics={"words": 4, CHANGELOG: 4})) as broker:
         group = Group(broker.bootstrap_servers[0], tmp_path)
         yield group

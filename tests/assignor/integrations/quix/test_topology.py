@@ -4,6 +4,14 @@ import pytest
 
 from assignor import TopologyError
 from assignor.integrations.quix.topology import quix_topology
+from system_tests.broker import BrokerConfig, running_broker
+
+
+@pytest.fixture(scope="module")
+def broker(clock):
+    """A broker for all tests here, which only ask it for topics."""
+    with running_broker(BrokerConfig(topics={"words": 4, "other": 4, "counts": 4})) as running:
+        yield running
 
 
 def parts(app):

@@ -100,10 +100,11 @@ def test_a_file_that_fails_is_not_kept(folder):
     assert "placed_broken" not in sys.modules
 
 
+@pytest.mark.usefixtures("clock")
 def test_the_console_script_loads_a_file_of_its_directory(folder):
     written(folder, placed_script=STRATEGY)
     problem = Path(__file__).parents[2] / "problems" / "join.jsonl"
     script = Path(sys.executable).with_name("assignor")
     command = [script, "assign", "--problem", str(problem), "--strategy", "placed_script:own"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr

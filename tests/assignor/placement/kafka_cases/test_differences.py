@@ -20,42 +20,37 @@ PAGE = ROOT / "docs" / "measurements" / "kafka-assignor-tests.md"
 NAME = re.compile(r"\[(\w+Test\.\w+(?:\[[\w, ]+\])?)")
 
 
-@pytest.fixture(scope="module")
-def names():
-    """The names of all cases, by which pytest collects them, with their strategies."""
-    collected = subprocess.run(
+def collected():
+    """Return the names of all cases, by which pytest collects them, with their strategies."""
+    lines = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", FOLDER],
         cwd=ROOT,
         env=os.environ | {"NIGHTLY": "1"},
         capture_output=True,
         text=True,
         check=True,
-    ).stdout
-    return [found[1] for line in collected.splitlines() if (found := NAME.search(line))]
+    ).stdout.splitlines()
+    return [found[1] for line in lines if (found := NAME.search(line))]
 
 
 @pytest.mark.slow
-def test_three_hundred_cases_of_kafka_s_tests_are_held(names):
+@pytest.mark.usefixtures("clock")
+def test_the_cases_are_as_many_as_the_page_says_and_listed_ones_exist():
+    names = collected()
     by_class = Counter(name.partition(".")[0] for name in set(names))
     assert sum(by_class.values()) >= 300
     assert min(by_class.values()) >= 1
     assert len(by_class) >= 9
-
-
-def test_listed_cases_exist(names):
     cases = set(names) | {re.sub(r",?\d+\]$", "]", name) for name in names}
     assert sorted(set(LISTED) - cases) == []
-
-
-def test_listed_cases_name_what_does_not_hold():
-    assert all(sentences for sentences in LISTED.values())
-
-
-def test_the_page_counts_the_cases(names):
     seeded = {re.sub(r",?\d+\]$", "]", name) for name in names if name[-2:-1].isdigit()}
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
     sentence = counted(set(names) - (seeded & LISTED.keys()))
     assert sentence in text, f"write this: {sentence}"
+
+
+def test_listed_cases_name_what_does_not_hold():
+    assert all(sentences for sentences in LISTED.values())
 
 
 def test_the_page_lists_the_differences():

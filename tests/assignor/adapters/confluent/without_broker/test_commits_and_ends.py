@@ -13,7 +13,7 @@ from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.committer import Commit, Committer, _request
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
 from assignor.adapters.confluent.member import ConfluentMember
-from assignor.adapters.confluent.processing import _pause, run_tasks
+from assignor.adapters.confluent.processing import ConsumerLoop, run_tasks
 from assignor.adapters.confluent.serving import Serving
 from assignor.adapters.confluent.settings import divided
 from assignor.adapters.confluent.topics import new_assignor
@@ -176,7 +176,9 @@ def test_partitions_of_tasks_that_are_not_restored_are_paused(waiting, paused, p
         pause=calls.paused.extend,
         resume=calls.resumed.extend,
     )
-    assert _pause(consumer, frozenset(waiting), frozenset(paused)) == set(pauses)
+    loop = ConsumerLoop(consumer, 1.0, 500)
+    loop._paused = frozenset(paused)
+    loop.fetch_except(frozenset(waiting))
     assert calls.paused == [Position(*each) for each in pauses]
     assert calls.resumed == [Position(*each) for each in resumes]
 
@@ -209,8 +211,9 @@ class Given:
 
 
 @pytest.fixture
-def revoked(mailbox, commits):
-    """Have a member give up everything; return the sentences that it reports."""
+def revoked(mailbox, commits, monkeypatch):
+    """Have a member give up everything; return what it told the handover, and whether it left."""
+    monkeypatch.setattr("assignor.adapters.confluent.member.TICK_S", 0.0)
 
     def revoke(given, *, is_lost=False, closes=False):
         member = ConfluentMember(SETTINGS, None, mailbox, commits, None)

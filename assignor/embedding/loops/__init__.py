@@ -1,0 +1,26 @@
+"""What the poll loops of all clients do after records, errors, revocations and a stop."""
+
+from assignor.embedding.loops.loop import (
+    DeletedTopics,
+    PollLoop,
+    Reaction,
+    log_late_commit,
+    passed_over,
+)
+from assignor.embedding.loops.pace import PollPace
+from assignor.embedding.loops.rules import CLOSED, LOOP_RULES, LoopFacts, Step, Then, decide
+
+__all__ = [
+    "CLOSED",
+    "LOOP_RULES",
+    "DeletedTopics",
+    "LoopFacts",
+    "PollLoop",
+    "PollPace",
+    "Reaction",
+    "Step",
+    "Then",
+    "decide",
+    "log_late_commit",
+    "passed_over",
+]

@@ -1,0 +1,237 @@
+"""One poll loop of any client: back-off, size of batches, slices. It does no I/O.
+
+The loops of the adapters own the client: they poll, seek, commit and wait as this says.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from assignor.embedding.errors import PollErrors
+from assignor.embedding.loops.pace import PollPace
+from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
+from assignor.logs import line_logger
+
+_log = line_logger(__name__)
+
+_Partition = TypeVar("_Partition")
+# Of the time between two polls that the limits allow.
+_SHARE: Final = 0.5
+# While records are kept the member has to poll at least once a session.
+_MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
+# A faster batch lowers the estimated time of a record by this factor at most.
+_DECAY: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """What a loop does after an error.
+
+    Attributes:
+        ends: end the loop.
+        leaves: leave the group.
+        raised: raise this; None: wait, then go on.
+        wait_s: seconds.
+    """
+
+    ends: bool = False
+    leaves: bool = False
+    raised: BaseException | None = None
+    wait_s: float = 0.0
+
+
+class PollLoop:
+    """What one loop does next.
+
+    Args:
+        max_poll_interval_ms: of the consumer.
+        session_timeout_ms: as in `PollPace`.
+        max_poll_records: of the consumer; None: a batch has no limit.
+        client_errors: base classes of the client's errors.
+        now: a monotonic clock, in seconds.
+
+    Attributes:
+        now: as given.
+        max_records: most records of the next batch; None: as the consumer is configured.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_poll_interval_ms: int,
+        session_timeout_ms: int | None = None,
+        max_poll_records: int | None = None,
+        client_errors: tuple[type[Exception], ...] = (),
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pace = PollPace(
+            max_poll_interval_ms=max_poll_interval_ms,
+            session_timeout_ms=session_timeout_ms,
+            now=now,
+        )
+        self._interval_s = max_poll_interval_ms / 1000
+        limit_ms = min(max_poll_interval_ms, session_timeout_ms or max_poll_interval_ms)
+        self._slice_s = _SHARE * limit_ms / 1000
+        self._most = max_poll_records
+        self._client_errors = client_errors
+        self.now = now
+        self._errors = {step: PollErrors() for step in Step}
+        self._failing_since_s: float | None = None
+        self._delivered_s = now()
+        self._delivered = 0
+        self._record_s = self._reported_s = 0.0
+        # The first record is measured before there is a whole batch of such.
+        self.max_records = None if max_poll_records is None else 1
+
+    def polls(self, *, is_ended: bool, is_shutdown: bool) -> bool:
+        """Return whether to poll; False: the loop ends. A pause that was too long is logged."""
+        facts = LoopFacts(step=Step.NEXT, is_ended=is_ended, is_shutdown=is_shutdown)
+        if decide(facts).then is Then.END:
+            return False
+        self._measure()
+        if too_long := self._pace.poll_begins(records=self._delivered):
+            _log.warning("%s", too_long)
+        self._delivered = 0
+        return True
+
+    def delivered(self, records: int = 0) -> None:
+        """Note that a poll has succeeded.
+
+        Args:
+            records: in the batch, if the application processes all of them before the next poll.
+        """
+        self._errors[Step.POLL].succeeded()
+        self._failing_since_s = None
+        self._pace.poll_ended()
+        self._delivered, self._delivered_s = records, self.now()
+
+    def processed(self) -> None:
+        """Note that the records of a batch, or a part of them, were processed."""
+        self._errors[Step.PROCESS].succeeded()
+
+    def is_slice_over(self) -> bool:
+        """Return whether half of the time is over that is allowed between two polls."""
+        return self.now() - self._delivered_s >= self._slice_s
+
+    def handled(self, record: Any, begin_s: float) -> None:
+        """Log a call of the function that processes records if it was longer than the limit.
+
+        Args:
+            record: that was processed, of any client.
+            begin_s: `now()` when the call began.
+        """
+        took_s = self.now() - begin_s
+        if took_s > self._interval_s and took_s >= 2 * self._reported_s:
+            self._reported_s = took_s
+            topic, partition, offset = (_of(record, n) for n in ("topic", "partition", "offset"))
+            _log.warning(
+                "%s [%s]: the function that processes records took %.1f s for the record at offset "
+                "%s, above max_poll_interval_ms=%.0f: this member left the group meanwhile, and "
+                "others process the record, too; raise the limit",
+                topic,
+                partition,
+                took_s,
+                offset,
+                self._interval_s * 1000,
+            )
+
+    def failed(
+        self,
+        step: Step,
+        error: BaseException,
+        *,
+        is_ended: bool = False,
+        is_closed: bool = False,
+        is_handlers: bool = False,
+        fenced_after_s: float = float("inf"),
+    ) -> Reaction:
+        """Return what to do after an error; the arguments are those of `LoopFacts`."""
+        now_s = self.now()
+        if step is Step.POLL and self._failing_since_s is None:
+            self._failing_since_s = now_s
+        facts = LoopFacts(
+            step=step,
+            error=error,
+            is_ended=is_ended,
+            is_closed=is_closed,
+            is_handlers=is_handlers,
+            is_clients=isinstance(error, self._client_errors),
+            failing_s=now_s - (self._failing_since_s or now_s),
+            patience_s=self._interval_s,
+            fenced_after_s=fenced_after_s,
+        )
+        rule = decide(facts)
+        if rule.then is Then.END:
+            return Reaction(ends=True)
+        if rule.then is not Then.RETRY:
+            return Reaction(
+                leaves=rule.then is Then.STOP and not is_closed,
+                raised=error if rule.stops is None else rule.stops(facts),
+            )
+        pause = self._errors[step].failed(error)
+        if step is Step.POLL:
+            _log.warning("%s", pause.why)
+        else:
+            _log.warning("records are kept, and processed later: %s", error)
+        return Reaction(wait_s=min(pause.wait_ms / 1000, _MAX_PAUSE_S[step]))
+
+    def _measure(self) -> None:
+        """Set the size of the next batch, by the time that the last one took."""
+        if not self._delivered:
+            return
+        took_s = self.now() - self._delivered_s
+        self._record_s = max(took_s / self._delivered, _DECAY * self._record_s)
+        if self._most is None and took_s > self._slice_s:
+            self._most = self._delivered
+        fitting = self._slice_s / self._record_s if self._record_s else float("inf")
+        is_limited = self._most is not None and fitting < self._most
+        self.max_records = max(1, int(fitting)) if is_limited else None
+
+
+def passed_over(
+    before: Mapping[_Partition, int], after: Mapping[_Partition, int]
+) -> dict[_Partition, int]:
+    """Return where to seek back to after a poll that failed: it may have taken records.
+
+    Args:
+        before: partition -> position before the poll.
+        after: the same after it; what is assigned anew may begin elsewhere, and is left out if it
+            is not ahead.
+    """
+    return {partition: at for partition, at in before.items() if after.get(partition, at) > at}
+
+
+def log_late_commit(error: BaseException) -> None:
+    """Log a commit that has to be made again; raise any other error of a commit."""
+    rule = decide(LoopFacts(step=Step.COMMIT, error=error))
+    if rule.then is not Then.LATER:
+        raise error
+    if rule is UNANSWERED_COMMIT:
+        _log.warning("not committed: no broker has answered within request_timeout_ms")
+    else:
+        _log.info("not committed: %s", " ".join(str(error).split()))
+
+
+class DeletedTopics:
+    """Logs each topic once whose offsets cannot be committed, as it does not exist any more."""
+
+    def __init__(self) -> None:
+        self._named: set[str] = set()
+
+    def log(self, topic: str) -> None:
+        """Log a topic, unless that has been done."""
+        if topic not in self._named:
+            self._named.add(topic)
+            _log.warning(
+                "topic %s, or a partition of it, does not exist any more, so that its offsets are "
+                "not committed; offsets of other topics are; create it again, or remove it from the"
+                " topology",
+                topic,
+            )
+
+
+def _of(record: Any, name: str) -> Any:
+    value = getattr(record, name, "?")
+    return value() if callable(value) else value

@@ -1,0 +1,77 @@
+"""The time that an application takes between two polls, and what it costs when it is too long."""
+
+import time
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Final
+
+# Setting of the consumer -> what happens after a longer pause; the first that is exceeded counts.
+_EFFECTS: Final = MappingProxyType(
+    {
+        "max_poll_interval_ms": "this member left the group, and others run its tasks",
+        "session_timeout_ms": "a rebalance in such a pause costs this member its membership,"
+        " since no heartbeats are sent until the next poll",
+    }
+)
+_ONE_RECORD: Final = "a single record took so long, so raise the limit"
+_MANY_RECORDS: Final = "lower max_poll_records, or raise the limit"
+
+
+class PollPace:
+    """Watches the time from the end of a poll to the next one.
+
+    A sentence is returned for the first pause that is too long, and for each that is twice as long
+    as the one before.
+
+    Args:
+        max_poll_interval_ms: of the consumer.
+        session_timeout_ms: of a consumer that sends no heartbeats between two polls while a
+            rebalance runs; None: it sends them.
+        now: a monotonic clock, in seconds.
+
+    >>> clock = iter([0.0, 12.5])
+    >>> pace = PollPace(max_poll_interval_ms=10_000, now=lambda: next(clock))
+    >>> pace.poll_ended()
+    >>> pace.poll_begins()[:74]
+    '12.5 s passed between two polls, above max_poll_interval_ms=10000: this me'
+    """
+
+    def __init__(
+        self,
+        *,
+        max_poll_interval_ms: int,
+        session_timeout_ms: int | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits_ms = {
+            "max_poll_interval_ms": max_poll_interval_ms,
+            "session_timeout_ms": session_timeout_ms,
+        }
+        self._now = now
+        self._ended_s: float | None = None
+        self._reported_s = 0.0
+
+    def poll_ended(self) -> None:
+        """Note that the application processes what a poll returned."""
+        self._ended_s = self._now()
+
+    def poll_begins(self, records: int = 0) -> str:
+        """Return what is wrong with the pause that ends now, as a sentence, or "".
+
+        Args:
+            records: number of records that were processed in the pause; 0: unknown.
+        """
+        if self._ended_s is None:
+            return ""
+        pause_s, self._ended_s = self._now() - self._ended_s, None
+        if pause_s < 2 * self._reported_s:
+            return ""
+        for name, effect in _EFFECTS.items():
+            limit_ms = self._limits_ms[name]
+            if limit_ms is not None and pause_s * 1000 > limit_ms:
+                self._reported_s = pause_s
+                return (
+                    f"{pause_s:.1f} s passed between two polls, above {name}={limit_ms}: {effect};"
+                    f" {_ONE_RECORD if records == 1 else _MANY_RECORDS}"
+                )
+        return ""

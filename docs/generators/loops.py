@@ -1,0 +1,108 @@
+"""docs/loops.md: what poll loops do after each event, from the table of their engine."""
+
+from assignor.embedding.loops import LOOP_RULES, Step
+from docs.generators.negotiation import table
+
+_TOP = """# What a poll loop does after each event
+
+Use this page if you write your own loop, or want to know what the loops of this project do when
+something fails. These loops go by one table: `polled` and `commit_next` of kafka-python and
+aiokafka, `run_tasks` of kafka-python and confluent-kafka, and `StreamsApplication`. To leave out
+records that cannot be read, and process all others:
+
+```python
+from kafka import TopicPartition
+
+from assignor import Topology, UnreadableRecord
+from assignor.adapters.kafka_python import commit_next, polled, streams_consumer
+
+topology = Topology().add_source("words", topics=["words"])
+
+def run(bootstrap_servers, process, report, stop):
+    \"\"\"Process records until the event `stop` is set.\"\"\"
+    consumer = streams_consumer(topology, group_id="words", bootstrap_servers=bootstrap_servers)
+    with consumer:
+        while not stop.is_set():
+            try:
+                for batch in polled(consumer, stop=stop):
+                    process(batch)
+                    commit_next(consumer)
+            except UnreadableRecord as error:
+                report(error)
+                partition = TopicPartition(error.topic, error.partition)
+                consumer.seek(partition, error.offset + 1)
+```
+
+`python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`.
+In every table the first row that applies decides."""
+
+# Rows, of cells: the event, what the loops do, what your own loop has to do.
+_MORE = """\
+`poll` or `getmany` raises
+| every partition is read on from where it was before the call
+| kafka-python: the same for errors, not for interrupts. aiokafka: the same if the consumer is of
+  `streams_consumer`; aiokafka's own consumer drops what the call had taken of other partitions,
+  and a commit of the positions passes over it
+
+a record cannot be read
+| `UnreadableRecord`
+| the same, if an assignor is attached and, with aiokafka, the consumer is of `streams_consumer`.
+  The second `poll` of kafka-python's own consumer never returns
+
+a batch takes longer than half of `max_poll_interval_ms`, or, with kafka-python, half of the
+session timeout
+| `run_tasks` and `StreamsApplication` keep the rest, commit what is finished, and poll with the
+  partitions of the rest paused; they never poll while the function that processes records runs.
+  `polled` returns smaller batches after a slow one; the first batch has one record
+| process a part, commit, pause the partitions of the rest, poll, resume. `TaskStores.process(...,
+  is_over=...)` keeps a rest
+
+a single record takes longer than `max_poll_interval_ms`
+| a warning names the record, or the pause. The group has removed the member, so that its commit
+  is refused and the record is processed again: raise the limit
+| the same
+
+partitions are revoked while records of them are kept
+| the records are dropped, and read again if the partition comes back
+| `TaskStores` drops them: seek to the offsets of `unread()`
+
+a commit is refused in a rebalance
+| `run_tasks` commits again after the next poll, if the partition was kept
+| commit again
+
+a source topic is deleted
+| offsets of all other topics are committed immediately; a warning names the topic once
+| the same with `commit_next`. Without an assignor, kafka-python's `commit` returns after
+  `request_timeout_ms`, and aiokafka's never
+
+`close` on another thread
+| `run` of a `StreamsApplication` ends with the record that it processes, then the application is
+  closed. Other loops raise, unless `stop` is set
+| set an event that ends the loop, then close
+
+another loop over a consumer whose member has left
+| `MemberStopped`
+| `poll` returns nothing"""
+
+
+def render() -> str:
+    """Return the whole page."""
+    parts = [_TOP]
+    for step in Step:
+        rows = [
+            (rule.name, rule.then.value, rule.effect) for rule in LOOP_RULES if step in rule.steps
+        ]
+        parts += [
+            f"## {step.value[0].upper()}{step.value[1:]}",
+            table(("event", "the loop", "effect"), rows),
+        ]
+    parts += [
+        "## What the table does not show",
+        table(("event", "the loops", "your own loop"), rows_of(_MORE)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def rows_of(text: str) -> list[tuple[str, ...]]:
+    """Return the rows of a text: a paragraph each, in which a line with `|` begins a cell."""
+    return [tuple(paragraph.split("\n| ")) for paragraph in text.split("\n\n")]

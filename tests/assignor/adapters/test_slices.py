@@ -1,0 +1,200 @@
+"""A batch that takes longer than the time between two polls: processed in parts, by virtual time.
+
+After public reports: aiokafka 848, confluent-kafka-python 552. Two members took such a batch from
+each other for ever, and nothing was committed.
+"""
+
+import threading
+from collections import Counter
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+
+from assignor.adapters.processing import BlockingLoop
+from assignor.embedding import DictStore, MemberStopped
+from assignor.embedding.loops import PollLoop
+from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
+
+ORDERS, VISITS = INPUTS
+INTERVAL_MS = 4000
+RECORD_S = 0.5
+
+
+class Client:
+    """A consumer of both inputs: its polls return everything that is not paused.
+
+    `script` has functions that are called in the polls, the first one in the first poll.
+    """
+
+    is_closed = False
+
+    def __init__(self, cluster, clock, script):
+        self.cluster, self.clock, self.script = cluster, clock, list(script)
+        self.position, self.paused, self.assignment = Counter(), set(), set(INPUTS)
+        self.polls_s, self.waits, self.commits = [], [], []
+        self.is_shutdown = self.is_handling = False
+
+    def poll(self, max_records, *, waits):
+        assert not self.is_handling, "a poll within the function that processes records"
+        assert max_records is None
+        self.polls_s.append(self.clock.now_s)
+        self.waits.append(waits)
+        if self.script and (step := self.script.pop(0)) is not None:
+            step()
+        batch = {}
+        for partition in sorted(self.assignment - self.paused):
+            batch[partition] = self.cluster.input[partition][self.position[partition] :]
+            self.position[partition] = len(self.cluster.input[partition])
+        return batch
+
+    def assigned(self):
+        return self.assignment
+
+    def positions(self):
+        return dict(self.position)
+
+    def seek(self, offsets):
+        for partition in offsets.keys() & self.assignment:
+            self.position[partition] = offsets[partition]
+
+    def fetch_except(self, waiting):
+        self.paused = set(waiting)
+
+    def commit(self, offsets):
+        self.commits.append(dict(offsets))
+        return True
+
+    def leave(self):
+        raise AssertionError
+
+
+class Application:
+    """A member whose function takes half a second of virtual time for each record."""
+
+    def __init__(self, cluster, script=()):
+        self.cluster, self.clock = cluster, SimpleNamespace(now_s=0.0)
+        self.member = Member(cluster, kind=DictStore)
+        self.client = Client(cluster, self.clock, script)
+        self.ended, self.handled = threading.Event(), []
+        self.member.assign()
+
+    def handle(self, record, state):
+        self.client.is_handling = True
+        self.clock.now_s += RECORD_S
+        self.member.count(record, state)
+        self.handled.append((record.offset, record.word))
+        self.client.is_handling = False
+        if len(self.handled) == sum(len(rows) for rows in self.cluster.input.values()):
+            self.client.is_shutdown = True
+
+    def run(self):
+        loop = PollLoop(max_poll_interval_ms=INTERVAL_MS, now=lambda: self.clock.now_s)
+        BlockingLoop(self.client, loop, self.ended).run(self.member.stores, self.handle)
+
+
+@pytest.fixture
+def cluster():
+    made = Cluster()
+    made.write(*WORDS * 4)
+    return made
+
+
+def test_aiokafka_848_and_confluent_kafka_python_552_it_polls_and_commits_within_a_batch(cluster):
+    application = Application(cluster)
+    application.run()
+    assert len(application.handled) == len(set(application.handled)) == 32
+    assert application.member.state() == cluster.expected()
+    polls_s = application.client.polls_s
+    assert max(later - begin for begin, later in pairwise(polls_s)) == INTERVAL_MS / 2000
+    assert application.client.waits == [True] + [False] * 7
+    # Each part is committed before the next one.
+    committed = [sum(offsets.values()) for offsets in application.client.commits if offsets]
+    assert committed == [4, 8, 12, 16, 20, 24, 28, 32]
+
+
+def test_a_rest_that_is_revoked_is_dropped_and_not_committed(cluster):
+    def move_away():
+        application.member.revoke()
+        application.member.stores.on_tasks_assigned({}, {})
+        application.client.assignment.clear()
+
+    def end():
+        application.client.is_shutdown = True
+
+    application = Application(cluster, [None, None, move_away, None, end])
+    application.run()
+    assert len(application.handled) == 8
+    committed = [offsets for offsets in application.client.commits if offsets]
+    assert committed == [{ORDERS: 2, VISITS: 2}, {ORDERS: 4, VISITS: 4}]
+
+
+def test_a_partition_that_comes_back_is_read_from_its_first_record_that_was_dropped(cluster):
+    def rebalance():
+        application.member.revoke()
+        application.member.stores.on_tasks_assigned({}, {})
+
+    application = Application(cluster, [None, None, rebalance])
+    application.client.script.append(application.member.assign)
+    application.run()
+    assert Counter(application.handled).most_common(1)[0][1] == 1
+    assert len(application.handled) == 32
+    assert application.member.state() == cluster.expected()
+
+
+def test_a_stop_ends_the_loop_after_the_record_that_is_processed(cluster):
+    application = Application(cluster)
+    handle = application.handle
+
+    def stopping(record, state):
+        handle(record, state)
+        if len(application.handled) == 3:
+            application.ended.set()
+
+    application.handle = stopping
+    application.run()
+    assert len(application.handled) == 3
+    assert application.client.commits[-1] == {ORDERS: 2, VISITS: 1}
+
+
+def test_one_record_that_takes_longer_than_the_interval_is_still_progress(cluster, caplog):
+    application = Application(cluster)
+    handle = application.handle
+
+    def slow(record, state):
+        application.clock.now_s += INTERVAL_MS / 1000 * (record.offset == 1)
+        handle(record, state)
+
+    application.handle = slow
+    application.run()
+    assert len(application.handled) == 32
+    [line] = [line for line in caplog.messages if "the function that processes records" in line]
+    assert "took 4.5 s for the record at offset 1, above max_poll_interval_ms=4000" in line
+
+
+def test_an_error_in_the_middle_keeps_what_is_processed_for_the_next_run(cluster):
+    application = Application(cluster)
+    handle = application.handle
+
+    def failing(record, state):
+        if len(application.handled) == 5:
+            application.handle = handle
+            raise ZeroDivisionError
+        handle(record, state)
+
+    application.handle = failing
+    with pytest.raises(ZeroDivisionError):
+        application.run()
+    application.run()
+    assert len(application.handled) == len(set(application.handled)) == 32
+    assert application.member.state() == cluster.expected()
+
+
+def test_a_member_that_is_stopped_while_a_rest_is_kept_raises(cluster):
+    def refused():
+        raise MemberStopped("refused")
+
+    application = Application(cluster, [None, None, refused])
+    application.client.leave = lambda: None
+    with pytest.raises(MemberStopped, match="refused"):
+        application.run()

@@ -1,0 +1,138 @@
+"""Each fault has its place and is noticed; each row, checker and promise has a fault."""
+
+import importlib
+import pkgutil
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+import probing
+from tests.ledger import read_rows
+from tests.planted.checkers import CHECKERS, best_fault
+from tests.planted.faults import ROOT, Fault, MovedError, changed_source, read_faults, table_of
+from tests.planted.results import (
+    is_as_expected,
+    is_current,
+    notice,
+    noticers,
+    read_results,
+)
+from tests.planted.runs import Copy, worlds_of
+
+UNCHECKED = ("groups with dimensions", "changed topologies", "groups whose levels change")
+"""Their checkers have no other tests."""
+PLANTED = [
+    pytest.param(fault, by, id=f"{number}-{by}", marks=[pytest.mark.real] if by == "real" else [])
+    for number, fault in enumerate(read_faults())
+    for by in noticers(fault)
+]
+HARMLESS = Fault(
+    file="",
+    row="384-3",
+    says="an equal condition",
+    place="probing.persisted_formats:PersistedSettings.version",
+    old="given is None",
+    new="given == None",
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    return Copy(tmp_path_factory.mktemp("copy"))
+
+
+def test_every_fault_has_its_place_and_who_must_notice_it():
+    names = Counter(fault.name for fault in read_faults())
+    assert [name for name, times in names.items() if times > 1] == []
+    rows = {row.id: row.where for row in read_rows()}
+    for fault in read_faults():
+        compile(changed_source(fault), fault.place, "exec")
+        assert [bool(fault.row), bool(fault.tests), bool(fault.commands)].count(True) == 1
+        assert bool(fault.commands) == bool(fault.checker)
+        assert not fault.row or set(fault.worlds) <= set(rows[fault.row])
+        assert not fault.reason or fault.rule
+
+
+def test_the_code_behind_every_promise_is_broken_in_every_environment():
+    broken = {(fault.row, world) for fault in read_faults() for world in worlds_of(fault)}
+    assert {(row.id, world) for row in read_rows() for world in row.where} <= broken
+    sentence = f"Tests check all {len(read_rows())} promises of five KIPs"
+    assert sentence in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_row_of_every_decision_table_is_removed_or_answers_as_another():
+    changed = {(id(table_of(fault)), fault.rule) for fault in read_faults() if fault.rule}
+    tables = {}
+    for module in pkgutil.walk_packages(probing.__path__, "probing."):
+        for value in vars(importlib.import_module(module.name)).values():
+            for rows in value.values() if isinstance(value, dict) else [value]:
+                is_table = isinstance(rows, tuple) and len(rows) > 1
+                if is_table and all(hasattr(row, "holds") for row in rows):
+                    tables[id(rows)] = rows
+    assert len(tables) > 15
+    rows = {(key, row.name) for key, table in tables.items() for row in table}
+    assert {name for key, name in rows if (key, name) not in changed} == set()
+
+
+def test_every_checker_has_a_fault_that_it_reports():
+    for checkers in CHECKERS.values():
+        for checker in checkers:
+            assert best_fault(checker)
+
+
+def test_stored_results_are_of_these_faults_and_all_were_noticed():
+    results = read_results()
+    assert list(results) == [fault.name for fault in read_faults()]
+    for fault in read_faults():
+        result = results[fault.name]
+        assert is_current(fault, result), f"run python -m tests.planted {fault.name!r}"
+        for noticed in result.noticed.values():
+            assert is_as_expected(fault, noticed), fault.name
+            if isinstance(noticed, str) and noticed:
+                path, *_, name = noticed.split("::")
+                assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), (
+                    f"run python -m tests.planted --anew {fault.name!r}"
+                )
+
+
+@pytest.mark.parametrize(
+    ("place", "old"),
+    [
+        ("nowhere:decide", "return"),
+        ("persisted_formats:nobody", "return"),
+        ("persisted_formats:decide_persistent_version", "text that is not there"),
+    ],
+)
+def test_a_fault_without_its_place_is_an_error(place, old):
+    with pytest.raises(MovedError, match="moved"):
+        changed_source(Fault(file="", says="moved", place=f"probing.{place}", old=old, new="raise"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clock")
+def test_a_harmless_change_is_not_noticed_and_a_broken_import_proves_nothing(copy):
+    tests = ["tests/probing/test_persisted_formats.py"]
+    assert copy.failing_tests(HARMLESS, tests) == []
+    with pytest.raises(MovedError, match="the tests do not run"):
+        copy.failing_tests(replace(HARMLESS, new="given is is None"), tests)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("checker", [name for kind in UNCHECKED for name in CHECKERS[kind]])
+def test_a_checker_reports_its_fault(copy, checker):
+    fault, command, _ = best_fault(checker)
+    assert checker in copy.broken_rules(command, fault)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clock")
+@pytest.mark.timeout(2_000)
+@pytest.mark.nightly("plants each fault, in a process of its own")
+@pytest.mark.parametrize(("fault", "by"), PLANTED)
+def test_a_fault_is_noticed_as_stored(copy, fault, by):
+    noticed = notice(copy, fault, by)
+    assert is_as_expected(fault, noticed)
+    if isinstance(noticed, list):
+        assert noticed == read_results()[fault.name].noticed[by]
