@@ -10,13 +10,20 @@ in Quix would go wrong, and are put right here:
 - Quix ends the recovery of all stores with the number of a revoked partition. Here the recovery of
   those that stay goes on.
 
-A group owns input partitions only; the changelog partitions of its tasks are added to them.
+A group owns input partitions only; the changelog partitions of its tasks are added to them. Quix
+pauses them once they are assigned, and ends with a KeyError if it gets a record of one outside a
+recovery. Here they are assigned at their ends and paused before the inputs are, and a record of a
+changelog is passed on in a recovery only, whatever the client returns. A recovery seeks first.
+
+In a recovery Quix looks whether it has all records once a poll of a second was empty, and at
+positions that it keeps for a second. Here such a poll ends when all records have been read.
 """
 
+import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from confluent_kafka import Message
+from confluent_kafka import OFFSET_END, Message
 from confluent_kafka import TopicPartition as Position
 from quixstreams.exceptions import PartitionAssignmentError
 
@@ -24,6 +31,7 @@ from assignor.integrations.quix.state import QuixState
 from encoding import TaskId, TopicPartition
 
 Callback = Callable[[Any, list[Position]], object]
+_SLICE_S: Final = 0.1
 
 
 class Copies(Protocol):
@@ -80,19 +88,32 @@ class QuixConsumer:
 
     def assign(self, partitions: list[Position]) -> None:
         """Add partitions; Quix calls it for what a rebalance has brought."""
-        self._client.incremental_assign(partitions)
+        changelogs = [each for each in partitions if self._state.is_changelog(each.topic)]
+        if changelogs:
+            at_ends = [Position(each.topic, each.partition, OFFSET_END) for each in changelogs]
+            self._client.incremental_assign(at_ends)
+            self._client.pause(changelogs)
+        self._client.incremental_assign([each for each in partitions if each not in changelogs])
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return the next record; callbacks run here."""
-        message: Message | None = self._client.poll(timeout)
-        self._copies.turn()
-        return message
+        end_s = time.monotonic() + abs(timeout)
+        while True:
+            recovers = self._is_recovering()
+            left_s = max(0.0, end_s - time.monotonic())
+            message: Message | None = self._client.poll(
+                min(_SLICE_S, left_s) if recovers else timeout
+            )
+            self._copies.turn()
+            is_over = not recovers or left_s <= _SLICE_S or self._has_recovered()
+            if message is not None or is_over:
+                return message if self._is_expected(message) else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return the next records; callbacks run here."""
         messages: list[Message] = self._client.consume(num_messages, timeout)
         self._copies.turn()
-        return messages
+        return [message for message in messages if self._is_expected(message)]
 
     def close(self) -> None:
         """Revoke everything, leave the group, and close the standbys."""
@@ -153,6 +174,32 @@ class QuixConsumer:
         changelogs = self._state.changelogs(self._state.tasks(map(_plain, partitions)))
         return [*partitions, *(Position(*each) for each in changelogs)]
 
+    def _is_expected(self, message: Message | None) -> bool:
+        """Return whether Quix can take a record: those of changelogs in a recovery only."""
+        if (
+            message is None
+            or self._is_recovering()
+            or not self._state.is_changelog(message.topic())
+        ):
+            return True
+        self._client.pause([Position(message.topic() or "", message.partition() or 0)])
+        return False
+
+    def _is_recovering(self) -> bool:
+        """Return whether Quix reads changelogs now."""
+        manager = self._app._state_manager._recovery_manager
+        return manager is not None and bool(manager.recovering)
+
+    def _has_recovered(self) -> bool:
+        """Return whether all records of the recovery have been read, and have Quix see it."""
+        recovering = self._recovering()
+        ends = {each: recovery.changelog_highwater for each, recovery in recovering.items()}
+        positions = self._client.position([Position(*each) for each in ends])
+        if any(each.error or each.offset < ends[_plain(each)] for each in positions):
+            return False
+        self._app._state_manager._recovery_manager._position_cache.clear()
+        return True
+
     def _recovering(self) -> dict[TopicPartition, Any]:
         """Return changelog partition -> what Quix recovers from it."""
         manager = self._app._state_manager._recovery_manager
@@ -172,7 +219,8 @@ class QuixConsumer:
             manager = self._app._state_manager._recovery_manager
             by_topic = manager.partitions.setdefault(partition.partition, {})
             by_topic[partition.topic] = before[partition]
-        if ended:
+        # A recovery that has not begun seeks and resumes them itself.
+        if ended and self._is_recovering():
             self._client.resume([Position(*each) for each in ended])
 
 

@@ -65,6 +65,10 @@ class QuixState:
             if each.topic in self._by_topic
         )
 
+    def is_changelog(self, topic: str | None) -> bool:
+        """Return whether a topic is a changelog of the application."""
+        return topic in self._by_changelog
+
     def inputs(self, task: TaskId) -> tuple[TopicPartition, ...]:
         """Return a task's input partitions."""
         topics = self.subtopologies[task.subtopology].source_topics

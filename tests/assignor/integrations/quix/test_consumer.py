@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from confluent_kafka import OFFSET_END, OFFSET_INVALID
 from confluent_kafka import TopicPartition as Position
 from quixstreams.exceptions import PartitionAssignmentError
 
@@ -44,15 +45,16 @@ class Run:
             topology.add_processor(f"count {topic}", parents=[topic])
             topology.add_state_store(topic, processors=[f"count {topic}"], changelog_topic=log)
         self.calls, self.recoveries = [], {}
+        self.manager = SimpleNamespace(
+            partitions=self.recoveries, recovering=False, _position_cache={}
+        )
         self.app = SimpleNamespace(
             _failed=False,
             _processing_context=SimpleNamespace(
                 commit_checkpoint=lambda **_: self.calls.append(("checkpoint",)),
                 init_checkpoint=lambda: self.calls.append(("new checkpoint",)),
             ),
-            _state_manager=SimpleNamespace(
-                _recovery_manager=SimpleNamespace(partitions=self.recoveries)
-            ),
+            _state_manager=SimpleNamespace(_recovery_manager=self.manager),
         )
         copies = SimpleNamespace(
             run_here=lambda tasks: self.calls.append(("runs", sorted(map(str, tasks)))),
@@ -95,8 +97,13 @@ def test_new_partitions_come_with_their_changelogs_and_are_added(run):
         ("runs", ["1_1"]),
         ("on_assign", ["words-1", "words-log-1"]),
     ]
+    run.calls.clear()
     run.consumer.assign([Position("words", 1), Position("words-log", 1)])
-    assert run.calls[-1] == ("incremental_assign", ["words-1", "words-log-1"])
+    assert run.calls == [
+        ("incremental_assign", ["words-log-1"]),
+        ("pause", ["words-log-1"]),
+        ("incremental_assign", ["words-1"]),
+    ]
 
 
 def test_a_rebalance_that_brings_nothing_is_not_passed_on(run):
@@ -135,10 +142,74 @@ def test_a_failed_commit_ends_the_application_and_its_stores_are_closed(run):
 def test_the_recovery_of_a_store_that_stays_goes_on(run):
     run.change("on_assign", ("words", 1), ("other", 1))
     staying, going = object(), object()
+    run.manager.recovering = True
     run.recoveries[1] = {"other-log": staying, "words-log": going}
     run.during["on_revoke"] = run.recoveries.clear  # as Quix does: by the number of the partition
     assert run.change("on_revoke", ("words", 1))[-1] == ("resume", ["other-log-1"])
     assert run.recoveries == {1: {"other-log": staying}}
+
+
+def test_a_recovery_that_has_not_begun_is_kept_and_nothing_of_it_is_fetched(run):
+    run.change("on_assign", ("words", 1), ("other", 1))
+    staying, going = object(), object()
+    run.recoveries[1] = {"other-log": staying, "words-log": going}
+    run.during["on_revoke"] = run.recoveries.clear
+    assert "resume" not in [call[0] for call in run.change("on_revoke", ("words", 1))]
+    assert run.recoveries == {1: {"other-log": staying}}, "it seeks and resumes when it begins"
+
+
+def message(topic, partition, offset=0):
+    return SimpleNamespace(topic=lambda: topic, partition=lambda: partition, offset=lambda: offset)
+
+
+def test_changelogs_are_assigned_at_their_ends(run):
+    given = []
+    run.client.incremental_assign = given.extend
+    run.consumer.assign([Position("words", 1), Position("words-log", 1)])
+    offsets = {each.topic: each.offset for each in given}
+    assert offsets == {"words": OFFSET_INVALID, "words-log": OFFSET_END}
+
+
+def test_quix_streams_1146_no_record_of_a_changelog_is_passed_on_outside_a_recovery(run):
+    run.change("on_assign", ("words", 1))
+    word, change = message("words", 1), message("words-log", 1)
+    run.client.poll = lambda _: change
+    run.client.consume = lambda *_: [change, word]
+    assert run.consumer.poll(1.0) is None
+    assert run.calls[-1] == ("pause", ["words-log-1"])
+    assert run.consumer.consume(2, 1.0) == [word]
+    run.manager.recovering = True
+    assert run.consumer.poll(1.0) is change
+    run.client.poll = lambda _: word
+    assert run.consumer.poll(1.0) is word, "Quix itself pauses and rewinds it"
+
+
+def test_a_recovery_ends_once_all_of_its_records_are_read(run):
+    run.change("on_assign", ("words", 1))
+    run.manager.recovering = True
+    run.recoveries[1] = {"words-log": SimpleNamespace(changelog_highwater=7)}
+    run.manager._position_cache["words-log:1"] = "of before"
+    at, waits = [Position("words-log", 1, 5)], []
+
+    def poll(wait_s):
+        waits.append(wait_s)
+        at[0].offset += 1  # a record is read by the client, or was applied just now
+
+    run.client.poll = poll
+    run.client.position = lambda _: at
+    assert run.consumer.poll(1000.0) is None
+    assert len(waits) == 2
+    assert max(waits) < 1.0
+    assert run.manager._position_cache == {}, "Quix looks at the position again"
+
+
+def test_a_position_that_is_not_known_yet_does_not_end_a_recovery(run):
+    run.change("on_assign", ("words", 1))
+    run.manager.recovering = True
+    run.recoveries[1] = {"words-log": SimpleNamespace(changelog_highwater=7)}
+    run.client.poll = lambda _: None
+    run.client.position = lambda _: [Position("words-log", 1, OFFSET_INVALID)]
+    assert run.consumer.poll(0.01) is None, "as long as Quix waits"
 
 
 def test_a_recovery_that_quix_goes_on_with_is_left_alone(run):
