@@ -177,11 +177,14 @@ class Looks:
 
 
 def askers(broker):
-    """Libraries whose side connections have sent requests to the running brokers."""
+    """Libraries whose side connections have sent requests to the running brokers.
+
+    Of any kind: metadata may all come from the bootstrap listener, offsets come from leaders.
+    """
     running = broker.addresses
     return {
         request.client_id.partition("-")[0]
-        for request in broker.requests("Metadata")
+        for request in broker.requests()
         if request.client_id.endswith("-admin") and request.node_id in running
     }
 
