@@ -1,5 +1,6 @@
 """Rolling change of the topology: decision tables for forms of subtopologies and their memory."""
 
+from probing.topologies.chains import joined_families
 from probing.topologies.decide import (
     ONE_FORM,
     FamilyDecision,
@@ -42,18 +43,23 @@ from probing.topologies.memory import (
 )
 from probing.topologies.overlap import families, without_overlaps
 from probing.topologies.rules import (
+    CHAIN_RULES,
     FORM_RULES,
     UNIT_RULES,
+    ChainNumbers,
+    ChainRule,
     FamilyNumbers,
     FormRule,
     UnitNumbers,
     UnitRule,
+    chain_rule,
     form_rule,
     unit_rule,
     why_form,
 )
 
 __all__ = [
+    "CHAIN_RULES",
     "CLAIM_RULES",
     "FORM_RULES",
     "HIGHEST_EPOCH",
@@ -69,6 +75,8 @@ __all__ = [
     "AnswerNumbers",
     "AnswerRule",
     "Carrier",
+    "ChainNumbers",
+    "ChainRule",
     "ClaimNumbers",
     "ClaimRule",
     "FamilyDecision",
@@ -84,6 +92,7 @@ __all__ = [
     "answer_rule",
     "answered_memory",
     "believed_memory",
+    "chain_rule",
     "claim_rule",
     "credible",
     "decide_forms",
@@ -91,6 +100,7 @@ __all__ = [
     "families",
     "form_rule",
     "greatest",
+    "joined_families",
     "lacks",
     "lowered",
     "newest_memory",

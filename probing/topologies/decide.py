@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Final
 
+from probing.topologies.chains import decide_chain, joined_families
 from probing.topologies.memory import (
     MOST_UNSHARED,
     Carrier,
@@ -14,31 +16,37 @@ from probing.topologies.memory import (
     newest_memory,
     next_reached,
 )
-from probing.topologies.overlap import families, without_overlaps
+from probing.topologies.overlap import without_overlaps
 from probing.topologies.rules import (
+    ChainNumbers,
+    ChainRule,
     FamilyNumbers,
     FormRule,
     UnitNumbers,
     UnitRule,
+    chain_rule,
     form_rule,
     unit_rule,
     why_form,
 )
 
 ONE_FORM: Final = "one form"
+NOTHING_RUNS: Final[Mapping[str, frozenset[bytes]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyDecision:
-    """What runs in a family.
+    """What runs in a family, or in a chain of families.
 
     Attributes:
         forms: fingerprints of all forms that live members carry.
         wanted: those that run; empty if the family waits.
-        version: the wanted version of the topology; None: it waits, or every version will do.
+        version: the version of the topology that runs; None: it waits, or every version will do.
         rule: name of the row that decided.
         why: its sentence.
         refused: forms of the wanted version that contradict another form of the same version.
+        able: of a chain, ids of the members that can run it in this version, all partitions of it;
+            None: each member that carries a form can run it.
     """
 
     forms: frozenset[bytes]
@@ -47,6 +55,7 @@ class FamilyDecision:
     rule: str
     why: str
     refused: frozenset[bytes] = frozenset()
+    able: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +76,9 @@ def decide_forms(
     topics: Mapping[bytes, frozenset[str]],
     *,
     level: int | None = None,
+    running: Mapping[str, frozenset[bytes]] = NOTHING_RUNS,
     choose: Callable[[FamilyNumbers], FormRule] = form_rule,
+    choose_chain: Callable[[ChainNumbers], ChainRule] = chain_rule,
     believe: Callable[
         [Sequence[Carrier], Mapping[bytes, frozenset[str]]], dict[bytes, Reached]
     ] = believed_memory,
@@ -78,16 +89,34 @@ def decide_forms(
         members: live members that can run tasks.
         topics: fingerprint of each form -> topics of which one task at a time may use a partition.
         level: the finalized level of `topology.version`.
+        running: member id -> forms that it ran; a chain stays in the version that members run.
         choose: the table of rules; tests replace it by a broken one.
+        choose_chain: the table for chains; likewise.
         believe: the rules of claims; likewise.
     """
     memory = believe(members, topics)
-    live = {form: topics[form] for member in members for form in member.forms}
     found = []
-    for family in sorted(families(live), key=min):
+    for family, is_chain in sorted(joined_families(members, topics), key=lambda f: min(f[0])):
         decision, entry = _decide_family(
             family, members, topics, memory=memory, level=level, choose=choose
         )
+        if is_chain and decision.version is not None:
+            chain = decide_chain(
+                family,
+                members,
+                topics,
+                version=decision.version,
+                running=running,
+                choose=choose_chain,
+            )
+            decision = replace(
+                decision,
+                wanted=chain.forms,
+                version=chain.version,
+                rule=decision.rule if chain.is_wanted else chain.rule.name,
+                why=decision.why if chain.is_wanted else chain.why,
+                able=chain.able,
+            )
         found.append(decision)
         if entry is not None:
             memory |= dict.fromkeys(family, entry)
@@ -203,18 +232,19 @@ class UnitDecision:
     Attributes:
         rule: the row that decided.
         forms: fingerprints of the forms that run; empty: the partition waits.
-        member: the member that keeps it in its form, or None: a strategy places it.
+        owners: form -> the member that keeps it; empty: a strategy places them.
     """
 
     rule: UnitRule
     forms: frozenset[bytes]
-    member: str | None = None
+    owners: Mapping[bytes, str] = field(default_factory=dict)
 
 
 def decide_unit(
     family: FamilyDecision,
     running: Mapping[str, frozenset[bytes]],
     members: Mapping[str, Carrier],
+    topics: Mapping[bytes, frozenset[str]],
     *,
     released: frozenset[str] = frozenset(),
     choose: Callable[[UnitNumbers], UnitRule] = unit_rule,
@@ -225,6 +255,7 @@ def decide_unit(
         family: as decided.
         running: member id -> forms of the family that it ran for this partition.
         members: live members by id.
+        topics: fingerprint of each form -> topics of which one task at a time may use a partition.
         released: members from which balance takes this partition.
         choose: the table of rules; tests replace it by a broken one.
     """
@@ -233,23 +264,48 @@ def decide_unit(
         for name, forms in running.items()
         if forms and not forms & family.wanted and forms <= members[name].forms.keys()
     )
-    owner = others[0] if others else None
     rule = choose(
         UnitNumbers(
             is_wanted=bool(family.wanted),
             runs_wanted=any(forms & family.wanted for forms in running.values()),
-            runs_other=owner is not None,
-            can_switch=owner is not None and family.wanted <= members[owner].forms.keys(),
-            is_released=owner is not None and owner in released,
+            runs_other=bool(others),
+            can_switch=all(family.wanted <= members[name].forms.keys() for name in others),
+            is_released=bool(others) and others[0] in released,
         )
     )
     match rule.form:
-        case "same" if owner is not None:
-            return UnitDecision(rule=rule, forms=running[owner], member=owner)
+        case "same" if others:
+            owners = _kept_forms(family.forms, {n: running[n] for n in others}, members, topics)
+            return UnitDecision(rule=rule, forms=frozenset(owners), owners=owners)
         case "wanted":
             return UnitDecision(rule=rule, forms=family.wanted)
         case _:
             return UnitDecision(rule=rule, forms=frozenset())
+
+
+def _kept_forms(
+    family: frozenset[bytes],
+    running: Mapping[str, frozenset[bytes]],
+    members: Mapping[str, Carrier],
+    topics: Mapping[bytes, frozenset[str]],
+) -> dict[bytes, str]:
+    """Form -> the member that keeps it: what members run, then the rest of the first one's version.
+
+    Of forms that use a topic in common, the first is kept.
+    """
+    first = next(iter(running))
+    carried = members[first].forms
+    versions = {version for form in running[first] for version in carried[form]}
+    rest = [f for f in sorted(family & carried.keys()) if not versions.isdisjoint(carried[f])]
+    kept: dict[bytes, str] = {}
+    used: set[str] = set()
+    for name, form in [*((n, f) for n, forms in running.items() for f in sorted(forms))] + [
+        (first, form) for form in rest
+    ]:
+        if used.isdisjoint(topics[form]):
+            kept[form] = name
+            used |= topics[form]
+    return kept
 
 
 def shares_released(

@@ -19,6 +19,7 @@ from assignor.topology import (
     Subtopology,
     content_fingerprint,
     exclusive_topics,
+    with_sinks,
 )
 from encoding import TaskId, shown
 from probing.topologies import (
@@ -66,13 +67,17 @@ class GroupTopologies:
 
     @property
     def planned(self) -> tuple[Subtopology, ...]:
-        """The subtopologies that have tasks: those of the base, and those that a member can run."""
+        """The subtopologies that have tasks: those of the base, and those that a member can run.
+
+        Each has the sink topics of all members: they decide how wide repartition topics are.
+        """
         live = {form for forms in self.by_member.values() for form in forms.versions}
-        return tuple(
+        parts = (
             part
             for part in self.numbering
             if part.id < self.base_size or content_fingerprint(part) in live
         )
+        return with_sinks(parts, self.memory.sinks)
 
     @property
     def waits_for_asked(self) -> bool:
@@ -165,8 +170,18 @@ def read_topologies(
             asked=asked_now(memory, asked, refused.keys(), generation),
             asks=memory.asks + 1 if asked else 0,
             live=table.live,
+            sinks=_sinks(table.by_member.values()) if is_mixed else {},
         ),
     )
+
+
+def _sinks(members: Iterable[MemberForms]) -> dict[bytes, frozenset[str]]:
+    """Content of a subtopology -> topics that any of these members writes when it runs it."""
+    found: dict[bytes, frozenset[str]] = {}
+    for forms in members:
+        for form, topics in forms.writes.items():
+            found[form] = topics | found.get(form, frozenset())
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,6 +320,7 @@ def _carriers(
                 greatest(report.reached, added) if report.member_id == leader_id else report.reached
             ),
             leads=report.member_id == leader_id,
+            writes=by_member[report.member_id].writes,
         )
         for report in reports
         if report.member_id in by_member

@@ -1,15 +1,17 @@
 """A model of a rolling change of the topology, explored in every order of its events.
 
-Three members run an old program and are bounced to a new one, one at a time, in any order. Up to a
-number of crashes happen between events or in the middle of a rebalance (after the leader decided
-and before any answer arrives). Members are cooperative: a partition that moves is withheld until
-its owner has revoked it. The decisions are those of `probing.topologies`; the oracle is not.
+Members run an old program and are bounced to a new one, one at a time, in any order. Up to a number
+of crashes happen between events or in the middle of a rebalance (after the leader decided and
+before any answer arrives). Members are cooperative: a partition that moves is withheld until its
+owner has revoked it. The decisions are those of `probing.topologies`; the oracle is not. It follows
+a record of each source partition through all partitions of the repartition topics that its tasks
+write, up to the stores.
 
 The rules have a known limit, which is counted and not reported: where a single process remembers
 that the new version was reached, cannot run it, and does not lead, it is not believed.
 """
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 
 from probing.topologies import (
@@ -19,26 +21,9 @@ from probing.topologies import (
     newest_memory,
     shares_released,
 )
+from tests.probing.topologies.changes import CHANGES, is_repartition
 
 PARTITIONS = (0, 1)
-SLOTS = (0, 1, 2)
-
-# Form -> topics of which one task at a time may use a partition.
-TOPICS = {
-    b"kept": frozenset({"a"}),
-    b"x": frozenset({"x"}),
-    b"c1": frozenset({"c", "c-counts-changelog"}),
-    b"c2": frozenset({"c", "c-counts-changelog", "c-totals-changelog"}),
-    b"r1": frozenset({"r", "r-counts-changelog"}),
-    b"r2": frozenset({"r", "r-totals-changelog"}),
-}
-CHANGES = {
-    "add": ((b"kept",), (b"kept", b"x")),
-    "remove": ((b"kept", b"x"), (b"kept",)),
-    "change": ((b"kept", b"c1"), (b"kept", b"c2")),
-    "rename": ((b"kept", b"r1"), (b"kept", b"r2")),
-}
-PAIRS = {b"c1": b"c2", b"r1": b"r2"}
 
 
 @dataclass(frozen=True)
@@ -63,12 +48,14 @@ class State:
 
 @dataclass
 class Found:
-    """What an exploration found."""
+    """What an exploration found; `reported` are rebalances after which partitions wait."""
 
     states: int = 0
     rebalances: int = 0
     ended: int = 0
     unconfirmed: int = 0
+    reported: int = 0
+    records: int = 0
     broken: list = field(default_factory=list)
 
 
@@ -78,24 +65,38 @@ class Model:
 
     `leads`: the program that leads first where both run. `durable`: a state directory keeps the
     memory over a restart. `faults`: keyword arguments of `decide_forms` and `decide_unit`, and
-    `any_member`, `no_withholding`, `forgets`.
+    `any_member`, `any_carrier`, `no_withholding`, `forgets`, `one_owner`.
     """
 
     change: str
     leads: int
     crashes: int = 1
     durable: bool = True
+    members: int = 3
     forms: dict = field(default_factory=dict)
     units: dict = field(default_factory=dict)
     faults: frozenset = frozenset()
 
-    def carried(self, program):
-        return CHANGES[self.change][program - 1]
+    @property
+    def topics(self):
+        """Form -> topics of which one task at a time may use a partition."""
+        return {p.form: p.topics for program in CHANGES[self.change] for p in program}
+
+    def parts(self, program):
+        """Form -> subtopology of a program."""
+        return {p.form: p for p in CHANGES[self.change][program - 1]}
+
+    def later_forms(self, form):
+        """Forms of the new program alone that replace one of the old program alone."""
+        old, new = self.parts(1), self.parts(2)
+        if form in new or form not in old:
+            return frozenset()
+        return frozenset(f for f in new if f not in old and self.topics[f] & self.topics[form])
 
     def explore(self, *, limit=1):
         """Visit every state; stop after `limit` broken rules."""
         found = Found()
-        slots = tuple(Slot() for _ in SLOTS)
+        slots = (Slot(),) * self.members
         first = self.settled(State(slots=slots, crashes=self.crashes), found)
         seen, queue = {first}, deque([first])
         while queue and len(found.broken) < limit:
@@ -134,21 +135,21 @@ class Model:
 
     def settled(self, state, found):
         """Rebalance until nothing is withheld; the rules hold after each rebalance."""
-        ran, holders = self.units_of(state), self.holders(state)
+        ran, holders = self.inputs_of(state), self.holders(state)
         for extra in range(4):
             if not any(slot.up for slot in state.slots):
                 return state
-            after, waits = self.rebalance(state, found)
+            after, decided = self.rebalance(state, found)
             self.check(after, found)
             self.check_handover(state, after, found)
-            if not waits:
-                stopped = ran - self.units_of(after)
+            if not decided.withheld:
+                stopped = ran - self.inputs_of(after)
                 if stopped:
                     found.broken.append(f"live members stopped {sorted(stopped)}: {after}")
                 emptied = holders - self.holders(after)
-                if emptied:
+                if emptied and not decided.in_chains:
                     found.broken.append(f"{sorted(emptied)} lost their last partition: {after}")
-                self.check_owners(after, found)
+                self.check_records(after, decided, found)
                 return after
             if extra > 0:
                 found.broken.append(f"more than one extra rebalance: {after}")
@@ -158,31 +159,35 @@ class Model:
 
     def rebalance(self, state, found):
         found.rebalances += 1
-        live = [n for n in SLOTS if state.slots[n].up]
+        live = [n for n, slot in enumerate(state.slots) if slot.up]
         leader = min(live, key=lambda n: (state.slots[n].program != self.leads, n))
-        carriers = {
-            str(n): Carrier(
+        carriers = {}
+        for n in live:
+            parts = self.parts(state.slots[n].program)
+            carriers[str(n)] = Carrier(
                 member_id=str(n),
                 process=str(n),
-                forms=dict.fromkeys(self.carried_by(state, n), (state.slots[n].program,)),
+                forms=dict.fromkeys(parts, (state.slots[n].program,)),
                 reached={} if "forgets" in self.faults else dict(state.slots[n].memory),
                 leads=n == leader,
+                writes={form: p.sinks for form, p in parts.items()},
             )
-            for n in live
-        }
-        decision = decide_forms(list(carriers.values()), TOPICS, **self.forms)
-        given, waits = self.place(state, decision, carriers)
+        running = {n: frozenset(f for f, _ in state.slots[int(n)].running) for n in carriers}
+        decision = decide_forms(
+            list(carriers.values()), self.topics, **{"running": running} | self.forms
+        )
+        decided = self.place(state, decision, carriers)
         slots = list(state.slots)
         for n in live:
             memory = newest_memory(dict(slots[n].memory), decision.reached)
             slots[n] = replace(
-                slots[n], running=frozenset(given[str(n)]), memory=tuple(memory.items())
+                slots[n], running=frozenset(decided.given[str(n)]), memory=tuple(memory.items())
             )
         if self.is_unconfirmed(state, live, leader):
             found.unconfirmed += 1
             state = replace(state, ran_new=frozenset())
         running = {task for slot in slots for task in slot.running}
-        new = {PAIRS[form] for form in self.carried(1) if form in PAIRS}
+        new = {later for form in self.parts(1) for later in self.later_forms(form)}
         return (
             replace(
                 state,
@@ -190,7 +195,7 @@ class Model:
                 ran_new=state.ran_new | {task for task in running if task[0] in new},
                 reached=state.reached or any(state.slots[n].program == 2 for n in live),
             ),
-            waits,
+            decided,
         )
 
     def is_unconfirmed(self, state, live, leader):
@@ -202,12 +207,8 @@ class Model:
             and not any(state.slots[n].program == 2 for n in live)
         )
 
-    def carried_by(self, state, n):
-        return self.carried(state.slots[n].program)
-
     def place(self, state, decision, carriers):
-        given = {name: set() for name in carriers}
-        waits = False
+        decided = Decided(given={name: set() for name in carriers})
         for family in decision.families:
             running = {
                 p: {
@@ -220,32 +221,64 @@ class Model:
                 }
                 for p in PARTITIONS
             }
+            members = carriers
+            if family.able is not None:
+                decided.in_chains |= family.forms
+                if "any_carrier" not in self.faults:
+                    members = {n: c for n, c in carriers.items() if n in family.able}
             released = self.released(family, running, carriers)
             for p in PARTITIONS:
-                unit = decide_unit(
-                    family,
-                    running[p],
-                    carriers,
-                    released=frozenset(n for n, ps in released.items() if p in ps),
-                    **self.units,
-                )
-                for form in sorted(unit.forms):
-                    name = unit.member or self.chosen(form, p, running[p], carriers, given)
-                    if name is None:
-                        continue
-                    others = [n for n, forms in running[p].items() if forms and n != name]
-                    if others and "no_withholding" not in self.faults:
-                        waits = True
-                    else:
-                        given[name].add((form, p))
-        return given, waits
+                forms, owners = family.wanted, {}
+                if family.able is None:
+                    unit = decide_unit(
+                        family,
+                        running[p],
+                        carriers,
+                        self.topics,
+                        released=frozenset(n for n, ps in released.items() if p in ps),
+                        **self.units,
+                    )
+                    forms, owners = unit.forms, unit.owners
+                    if "one_owner" in self.faults and owners:
+                        first = min(owners.values())
+                        forms = running[p][first]
+                        owners = dict.fromkeys(forms, first)
+                if not forms:
+                    decided.waiting |= {(t, p) for f in family.forms for t in self.topics[f]}
+                for form in sorted(forms):
+                    able = [
+                        n
+                        for n, member in members.items()
+                        if form in member.forms or "any_member" in self.faults
+                    ]
+                    name = owners.get(form) or self.chosen(state, form, p, able, decided)
+                    self.give(state, decided, name, form, p)
+        return decided
+
+    def give(self, state, decided, name, form, p):
+        """Give a task to a member, if there is one; withhold it while another member has it."""
+        is_taken = any(
+            slot.up and str(n) != name and self.used(slot, p) & self.topics[form]
+            for n, slot in enumerate(state.slots)
+        )
+        if is_taken and "no_withholding" not in self.faults:
+            decided.withheld |= name is not None
+        elif name is not None:
+            decided.given[name].add((form, p))
+
+    def used(self, slot, p):
+        """Topics whose partition a member uses."""
+        return {t for form, number in slot.running if number == p for t in self.topics[form]}
 
     def released(self, family, running, carriers):
         held = {}
         for p in PARTITIONS:
-            for name, forms in running[p].items():
-                if forms and not forms & family.wanted:
+            if any(forms & family.wanted for forms in running[p].values()):
+                continue
+            for name, forms in sorted(running[p].items()):
+                if forms:
                     held.setdefault(name, []).append(p)
+                    break
         able = sum(
             family.wanted <= member.forms.keys() and name not in held
             for name, member in carriers.items()
@@ -253,12 +286,16 @@ class Model:
         others = len(PARTITIONS) - sum(map(len, held.values()))
         return shares_released(held, able if family.wanted else 0, others=others)
 
-    def chosen(self, form, p, running, carriers, given):
+    def chosen(self, state, form, p, able, decided):
         """The member that ran the form, or the least loaded one that can."""
-        able = [n for n, c in carriers.items() if form in c.forms or "any_member" in self.faults]
         return min(
             able,
-            key=lambda n: (form not in running[n], not running[n], len(given[n]), n),
+            key=lambda n: (
+                (form, p) not in state.slots[int(n)].running,
+                not self.used(state.slots[int(n)], p) & self.topics[form],
+                len(decided.given[n]),
+                n,
+            ),
             default=None,
         )
 
@@ -269,31 +306,48 @@ class Model:
         owners = {}
         for n, slot in enumerate(state.slots):
             for form, p in slot.running:
-                if form not in self.carried(slot.program):
+                if form not in self.parts(slot.program):
                     found.broken.append(f"{n} runs {form!r}, which it cannot: {state}")
-                owners.setdefault((min(TOPICS[form]), p), []).append((n, form))
-                if (PAIRS.get(form), p) in state.ran_new:
+                for topic in self.topics[form]:
+                    owners.setdefault((topic, p), []).append((n, form))
+                if any((later, p) in state.ran_new for later in self.later_forms(form)):
                     found.broken.append(f"partition {p} returned to {form!r}: {state}")
         for key, runs in owners.items():
             if len(runs) > 1:
                 found.broken.append(f"{key} runs {len(runs)} times: {state}")
 
-    def units_of(self, state):
-        """Partitions that run, whatever the form; those of retired subtopologies do not count."""
+    def inputs_of(self, state):
+        """Source partitions that are read and that the new program reads as well."""
+        kept = {t for p in CHANGES[self.change][1] for t in p.sources if not is_repartition(t)}
+        return {(t, p) for t, p in self.readers(state) if t in kept}
+
+    def readers(self, state):
+        """Partition of a topic -> the subtopology that reads it, and the program of its member."""
         return {
-            (min(TOPICS[form]), p)
+            (topic, p): (self.parts(slot.program)[form], slot.program)
             for slot in state.slots
             for form, p in slot.running
-            if form in self.carried(2) or form in PAIRS
+            if form in self.parts(slot.program)
+            for topic in self.parts(slot.program)[form].sources
         }
 
     def holders(self, state):
-        """Members that run a changed subtopology; balance leaves each of them a partition."""
+        """Members that run a subtopology that one other replaces; balance leaves them a partition.
+
+        Where several are merged or split, there are fewer partitions than members that run one.
+        """
+        later = {form: self.later_forms(form) for form in self.parts(1)}
+        counts = Counter(f for forms in later.values() for f in forms)
+        pairs = [
+            {form, *forms}
+            for form, forms in later.items()
+            if len(forms) == 1 and all(counts[f] == 1 for f in forms)
+        ]
         return {
             n
             for n, slot in enumerate(state.slots)
             for form, _ in slot.running
-            if form in PAIRS or form in PAIRS.values()
+            if any(form in pair for pair in pairs)
         }
 
     def check_handover(self, before, after, found):
@@ -301,39 +355,66 @@ class Model:
         for n, slot in enumerate(after.slots):
             for form, p in slot.running - before.slots[n].running:
                 for other, had in enumerate(before.slots):
-                    if (
-                        other != n
-                        and had.up
-                        and (form, p)
-                        in {
-                            (new, number)
-                            for old, number in had.running
-                            for new in (old, PAIRS.get(old))
-                        }
-                    ):
+                    if other != n and had.up and self.used(had, p) & self.topics[form]:
                         found.broken.append(f"{n} and {other} run {form!r} of {p}: {after}")
 
-    def check_owners(self, state, found):
-        """No task without an owner that could have one."""
-        running = {task for slot in state.slots for task in slot.running}
-        programs = {slot.program for slot in state.slots if slot.up}
-        for program in sorted(programs):
-            for form in self.carried(program):
-                for p in PARTITIONS:
-                    other = PAIRS.get(form) or next(
-                        (old for old, new in PAIRS.items() if new == form), None
-                    )
-                    is_superseded = form in PAIRS and state.reached
-                    if (form, p) in running or (other, p) in running or is_superseded:
-                        continue
-                    found.broken.append(f"no member runs {form!r} of partition {p}: {state}")
+    def check_records(self, state, decided, found):
+        """A record of each source partition reaches its stores, or what waits is reported.
+
+        A partition that both programs read may wait only where the rules say that the new form was
+        reached and no live member has it.
+        """
+        live = {slot.program for slot in state.slots if slot.up}
+        sources = [{t for p in self.parts(program).values() for t in p.sources} for program in live]
+        readers, reported = self.readers(state), False
+        for topic in sorted(set().union(*sources)):
+            for p in PARTITIONS if not is_repartition(topic) else ():
+                found.records += 1
+                lost, where = self.lost(topic, p, readers)
+                allowed = lost and (
+                    (where in decided.waiting and 2 not in live)
+                    or (where == (topic, p) and not all(topic in names for names in sources))
+                )
+                reported |= bool(allowed)
+                if lost and not allowed:
+                    found.broken.append(f"records of {topic}-{p} {lost}: {state}")
+        found.reported += reported
+
+    def lost(self, topic, p, readers):
+        """Why records of a partition do not reach their stores, and where; empty: they do."""
+        open_ways, seen = [(topic, p)], set()
+        while open_ways:
+            way = open_ways.pop()
+            seen.add(way)
+            if way not in readers:
+                return f"stay in {way[0]}-{way[1]}, which no member reads", way
+            part, program = readers[way]
+            for sink in filter(is_repartition, sorted(part.sinks)):
+                wanted = next(p for p in self.parts(program).values() if sink in p.sources)
+                for q in PARTITIONS:
+                    reader = readers.get((sink, q), (wanted, program))[0]
+                    if wanted.logs and reader.logs and wanted.logs.isdisjoint(reader.logs):
+                        return f"reach {min(reader.logs)}, not {min(wanted.logs)}", (sink, q)
+                    if (sink, q) not in seen:
+                        open_ways.append((sink, q))
+        return "", (topic, p)
 
     def check_end(self, state, found):
         """All members run the new program: exactly its tasks run."""
         running = sorted(task for slot in state.slots for task in slot.running)
-        wanted = sorted((form, p) for form in self.carried(2) for p in PARTITIONS)
+        wanted = sorted((form, p) for form in self.parts(2) for p in PARTITIONS)
         if running != wanted:
             found.broken.append(f"ends with {running}: {state}")
+
+
+@dataclass
+class Decided:
+    """A rebalance: tasks by member, partitions that wait, and forms that change together."""
+
+    given: dict
+    waiting: set = field(default_factory=set)
+    in_chains: frozenset = frozenset()
+    withheld: bool = False
 
 
 def with_slot(state, number, slot):

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from probing.topologies import CLAIM_RULES, FORM_RULES, UNIT_RULES, claim_rule, memory
+from probing.topologies import (
+    CHAIN_RULES,
+    CLAIM_RULES,
+    FORM_RULES,
+    UNIT_RULES,
+    chains,
+    claim_rule,
+    decide,
+    families,
+    joined_families,
+    memory,
+)
 from tests.probing.topologies.model import Model
 
 STORED: Final = Path(__file__).resolve().parents[3] / "docs" / "planted.json"
@@ -50,12 +61,18 @@ def unit(name, fault, **options):
     return RuleFault(name, fault, model={"units": fields}, **options)
 
 
+def chain(name, fault, **options):
+    fields = {"choose_chain": options.pop("choose", None) or without(CHAIN_RULES, name)}
+    return RuleFault(name, fault, model={"forms": fields}, **options)
+
+
 def group(rule, fault, name, **options):
     return RuleFault(rule, fault, model={"faults": frozenset({name})}, **options)
 
 
 NEVER, CARRIED = "a version that was never reached", "reached, and carried"
 ORPHANED, STAYS = "orphaned", "stays with its member"
+RUNS = "runs in the wanted version"
 FAULTS: Final = (
     form(NEVER, "removed"),
     form(NEVER, "not remembered", choose=changed(FORM_RULES, NEVER, remembered=False)),
@@ -83,6 +100,30 @@ FAULTS: Final = (
     unit("waits", "removed"),
     RuleFault("the leader remembers it", "removed", model={"claims": "removed"}),
     RuleFault("the leader remembers it", "not believed", model={"claims": "not believed"}),
+    chain(
+        RUNS,
+        "stays in the other version",
+        choose=changed(CHAIN_RULES, RUNS, runs_wanted=False),
+        change="join loses one",
+    ),
+    chain("run by no member", "removed", change="removed", crashes=2),
+    chain("stays together", "removed", change="removed"),
+    RuleFault(
+        "families of a repartition topic that changes are a chain",
+        "they change one by one",
+        model={"chains": "none"},
+        change="removed",
+    ),
+    RuleFault(
+        "a topic that carries other records makes a chain",
+        "it does not",
+        model={"chains": "unread topics only"},
+        change="moved",
+    ),
+    group("all old forms of a partition stay", "those of one member", "one_owner", change="merge"),
+    group(
+        "a chain runs on members of one version", "on any carrier", "any_carrier", change="renamed"
+    ),
     group("tasks go to members that can run them", "to any member", "any_member"),
     group("a partition that moves is withheld", "given at once", "no_withholding"),
     group("subscriptions carry the memory", "they do not", "forgets"),
@@ -93,6 +134,11 @@ _CLAIMS: Final = {
 }
 
 
+def _one_by_one(members, topics):
+    live = {form: topics[form] for member in members for form in member.forms}
+    return [(family, False) for family in families(live)]
+
+
 def found_by(fault: RuleFault) -> str:
     """The first broken rule of an exploration with the fault, in a few words; "" if there is none.
 
@@ -100,10 +146,17 @@ def found_by(fault: RuleFault) -> str:
     """
     options = dict(fault.model)
     claims = _CLAIMS.get(options.pop("claims", ""), claim_rule)
+    chained = options.pop("chains", "")
+    joined = _one_by_one if chained == "none" else joined_families
+    reused = chains._reused_topics if chained != "unread topics only" else lambda *_: set()
     for leads in (1, 2):
         model = Model(fault.change, leads, crashes=fault.crashes, **options)
         try:
-            with mock.patch.object(memory, "claim_rule", claims):
+            with (
+                mock.patch.object(memory, "claim_rule", claims),
+                mock.patch.object(decide, "joined_families", joined),
+                mock.patch.object(chains, "_reused_topics", reused),
+            ):
                 broken = model.explore().broken
         except (RuntimeError, IndexError):
             return "no row holds"
@@ -116,7 +169,8 @@ _WORDS: Final = {
     "returned to": "a partition returns to the old form",
     "live members stopped": "a partition of a live member stops",
     "lost their last": "a live member loses its last partition",
-    "no member runs": "a task has no owner",
+    "which no member reads": "records reach no store",
+    " reach ": "records reach another store",
     "which it cannot": "a member runs what it cannot",
     "more than one extra": "more than one extra rebalance",
     "ends with": "does not end in the new topology",
