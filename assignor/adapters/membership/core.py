@@ -131,9 +131,8 @@ class MembershipCore:
     @property
     def known_subtopologies(self) -> tuple[Subtopology, ...]:
         """Its own subtopologies, and those of other members, as it numbers them when it leads."""
-        topologies = self.memory.topologies
-        parts = (*self.leader_settings.subtopologies, *topologies.appended)
-        return with_sinks(parts, topologies.sinks)
+        found = self.memory.topologies
+        return with_sinks((*self.leader_settings.subtopologies, *found.appended), found.sinks)
 
     def become_static(self, group_instance_id: str) -> None:
         """Take the identity of a static member (KIP-345).

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from assignor.rebalance.forms.admission import Admission
 from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory, asked_now
-from assignor.rebalance.forms.numbering import MemberForms, numbered
+from assignor.rebalance.forms.numbering import MemberForms, Numbering, numbered
 from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
 from assignor.rebalance.forms.reports import NOTHING_REACHED, TopologyReport
 from assignor.topology import (
@@ -135,7 +135,7 @@ def read_topologies(
             carries or remembers are not used: anyone who may write beside the levels adds them.
     """
     group = _read_group(own, reports, memory, partition_counts)
-    base = group.base
+    base, first = group.base, len(group.base.subtopologies)
     rules = {report.member_id: group.rule(report) for report in sorted(reports, key=_by_id)}
     by_member = {
         report.member_id: carried
@@ -151,7 +151,6 @@ def read_topologies(
     }
     is_mixed = bool(asked) or group.is_mixed({*by_member.values()})
     table = numbered(base, by_member, memory.appended if base is own else (), memory.live)
-    first = len(base.subtopologies)
     return GroupTopologies(
         is_mixed=is_mixed,
         numbering=table.numbering if is_mixed else base.subtopologies,
@@ -170,15 +169,15 @@ def read_topologies(
             asked=asked_now(memory, asked, refused.keys(), generation),
             asks=memory.asks + 1 if asked else 0,
             live=table.live,
-            sinks=_sinks(table.by_member.values()) if is_mixed else {},
+            sinks=_sinks(table, is_mixed=is_mixed),
         ),
     )
 
 
-def _sinks(members: Iterable[MemberForms]) -> dict[bytes, frozenset[str]]:
-    """Content of a subtopology -> topics that any of these members writes when it runs it."""
+def _sinks(table: Numbering, *, is_mixed: bool) -> dict[bytes, frozenset[str]]:
+    """Content of a subtopology -> topics that any member writes when it runs it."""
     found: dict[bytes, frozenset[str]] = {}
-    for forms in members:
+    for forms in table.by_member.values() if is_mixed else ():
         for form, topics in forms.writes.items():
             found[form] = topics | found.get(form, frozenset())
     return found
