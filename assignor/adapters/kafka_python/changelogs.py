@@ -93,7 +93,9 @@ class ChangelogReader:
         """
         by_partition = {_client_partition(store.changelog): store for store in stores}
         self._follow(by_partition)
-        self._begin({p: s for p, s in by_partition.items() if self._was_made_anew(p)})
+        self._begin(
+            {p: s for p, s in by_partition.items() if s.needs_check or self._was_made_anew(p)}
+        )
         if not by_partition:
             return 0
         ends = self._offsets(self._consumer.end_offsets, by_partition) if to_the_end else {}

@@ -24,10 +24,16 @@ class FollowedStore(Protocol):
         """Offset of the next record to read; only the copy changes it."""
         ...
 
+    @property
+    def needs_check(self) -> bool:
+        """Whether `check_range` is to be called again before the partition is read on."""
+        ...
+
     def check_range(self, start: int, end: int, topic_id: UUID | None) -> None:
         """Take the offsets that the partition has; the copy may begin anew, at position 0.
 
-        Called before the partition is read from `position`, or from `start` if that is higher.
+        Called before the partition is read from `position`, or from `start` if that is higher, and
+        again whenever `needs_check`.
 
         Args:
             start: offset of the first record.

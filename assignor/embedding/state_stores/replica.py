@@ -1,7 +1,8 @@
 """One store of one task: its local copy, and the changelog records that it is made of."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -20,7 +21,7 @@ from assignor.embedding.state_stores.records import (
     owner_of,
     read_commit,
 )
-from assignor.embedding.state_stores.tables import NO_PROGRESS, Progress, StateTable
+from assignor.embedding.state_stores.tables import NO_PROGRESS, StateTable
 from assignor.logs import line_logger
 from encoding import TopicPartition
 
@@ -30,14 +31,14 @@ REBUILD_AFTER_S: Final = 12 * 3600.0
 """Longest age at which a copy that is behind is not rebuilt.
 
 Brokers remove tombstones after `delete.retention.ms`, 24 hours by default. A copy that misses one
-would keep the key for ever.
+would keep the key forever.
 """
 
 
 def rebuild_after_s(delete_retention_ms: int) -> float:
     """Return the age from which a copy that is behind is rebuilt.
 
-    Half of the time that tombstones are kept, for restoring takes time, too. A longer time than the
+    Half of the time that tombstones are kept, because restoring takes time. A longer time than the
     default changes nothing: the setting is for new topics, and this one may be older.
     """
     return min(REBUILD_AFTER_S, delete_retention_ms / 2000)
@@ -45,6 +46,10 @@ def rebuild_after_s(delete_retention_ms: int) -> float:
 
 # Clocks that are adjusted go back so far.
 _CLOCK_STEP_S: Final = 60.0
+_CHECKS: Final = 12
+"""How often the age of a copy that is read is looked at, within the age at which it is rebuilt."""
+_TOMBSTONES: Final = 2
+"""How long tombstones are kept, in ages at which a copy is rebuilt."""
 
 
 class Replica:
@@ -72,6 +77,12 @@ class Replica:
         self.changelog = changelog
         self.table = table
         self._rebuild_after_s = rebuild_after_s
+        self._checked_ms = 0
+        # Offset behind the last record at a time that was looked at, and this time.
+        self._end_at: tuple[int, int] | None = None
+        # This process reads the changelog from its first record; how often that has begun.
+        self._is_first_pass = False
+        self._passes = 0
         self.restored = 0
 
     @property
@@ -85,13 +96,13 @@ class Replica:
         return self.table.progress.owner
 
     @property
-    def unowned(self) -> frozenset[bytes]:
+    def unowned(self) -> AbstractSet[bytes]:
         """Keys of records that were read and do not count, because their owner had lost the task.
 
         Compaction may remove the records that they follow, so that these keys have to be written
         again. They are stored with the position, which is behind these records.
         """
-        return self.table.progress.unowned
+        return self.table.unowned
 
     @property
     def commit(self) -> Commit:
@@ -103,8 +114,16 @@ class Replica:
         name = f"a commit record of {self.changelog.topic}-{self.changelog.partition}"
         return read_commit(self.table.progress.commit, name=name)
 
+    @property
+    def needs_check(self) -> bool:
+        """Whether `check_range` is due: the copy has not been known to be complete for a while."""
+        known_ms = max(self._checked_ms, self.table.progress.complete_ms)
+        return _now_ms() - known_ms > self._rebuild_after_s * 1000 / _CHECKS
+
     def check_range(self, start: int, end: int, topic_id: UUID | None = None) -> None:
-        """Remove all entries if the changelog cannot complete them; called before it is read.
+        """Remove all entries if the changelog cannot complete them.
+
+        Called before the changelog is read, and while it is read when `needs_check`.
 
         Args:
             start: offset of the first record of the changelog.
@@ -115,7 +134,8 @@ class Replica:
             StoreError: the table cannot be written.
         """
         progress = self.table.progress
-        age_s = time.time() - progress.saved_ms / 1000
+        self._checked_ms = _now_ms()
+        age_s = (self._checked_ms - progress.complete_ms) / 1000
         if progress == NO_PROGRESS:
             why = ""
         elif None not in (progress.topic_id, topic_id) and progress.topic_id != topic_id:
@@ -124,10 +144,10 @@ class Replica:
             why = f"the changelog ends at {end}: it was made anew, or has lost records"
         elif progress.position < start:
             why = f"the changelog begins at {start}"
-        elif progress.position < end and age_s > self._rebuild_after_s:
-            why = f"it is {age_s / 3600:.0f} hours old, and may lack deletions"
+        elif progress.position < end and self._may_lack_deletions(age_s):
+            why = f"it was complete {age_s / 3600:.1f} hours ago, and may lack deletions"
         elif progress.position < end and age_s < -_CLOCK_STEP_S:
-            why = f"it was written {-age_s / 3600:.1f} hours from now, so that its age is unknown"
+            why = f"its time is {-age_s / 3600:.1f} hours from now, so that its age is unknown"
         else:
             why = ""
         if why:
@@ -136,15 +156,54 @@ class Replica:
                 "state of %s up to offset %s is rebuilt: %s", changelog, progress.position, why
             )
             self.table.clear()
+        self._take_range(start, end, topic_id)
+
+    def _may_lack_deletions(self, age_s: float) -> bool:
+        """Whether tombstones that the copy has not read may be gone already.
+
+        One that this process reads from the first record on had no key before: it has as long as
+        tombstones are kept. If that is not enough, it is not begun again and again.
+        """
+        if not self._is_first_pass:
+            return age_s > self._rebuild_after_s
+        if age_s <= self._rebuild_after_s * _TOMBSTONES:
+            return False
+        if self._passes == 1:
+            return True
+        _log.warning(
+            "restoring %s-%s takes more than %.1f hours, longer than its deletions are kept: keys"
+            " that are deleted meanwhile may stay; raise its delete.retention.ms",
+            self.changelog.topic,
+            self.changelog.partition,
+            age_s / 3600,
+        )
+        return False
+
+    def _take_range(self, start: int, end: int, topic_id: UUID | None) -> None:
+        """Begin at the first record at the earliest, and note what the copy has at this time."""
         kept = self.table.progress
-        topic_id = topic_id or kept.topic_id
-        if kept.position < start or kept.topic_id != topic_id:
-            # Not written anew otherwise: its age is still that of its last record.
-            saved_ms = kept.saved_ms or _now_ms()
-            position = max(kept.position, start)
-            self.table.apply(
-                {}, replace(kept, position=position, topic_id=topic_id, saved_ms=saved_ms)
-            )
+        if kept.complete_ms == 0:
+            self._is_first_pass = True
+            self._passes += 1
+        position = max(kept.position, start)
+        complete_ms = kept.complete_ms or self._checked_ms
+        if position >= end:
+            complete_ms = self._complete_at(self._checked_ms)
+        else:
+            self._end_at = (end, self._checked_ms)
+        taken = replace(
+            kept,
+            position=position,
+            topic_id=topic_id or kept.topic_id,
+            complete_ms=complete_ms,
+        )
+        if taken != kept:
+            self.table.apply({}, taken)
+
+    def _complete_at(self, at_ms: int) -> int:
+        """Note that the copy has all records of a time; return the time."""
+        self._is_first_pass, self._passes, self._end_at = False, 0, None
+        return at_ms
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.
@@ -154,52 +213,52 @@ class Replica:
         """
         progress, writes = self.table.progress, dict[bytes, bytes | None]()
         position, owner, commit = progress.position, progress.owner, progress.commit
-        unowned = set(progress.unowned)
+        unowned = dict[bytes, bool]()
         for record in records:
             if record.offset < position or record.key is None:
                 continue
             position = record.offset + 1
             found = self._fencing_owner(record, after=owner)
             if found < owner:
-                unowned.add(record.key)
+                unowned[record.key] = True
                 continue
             owner = found
-            unowned.discard(record.key)
+            if record.key in unowned or record.key in self.unowned:
+                unowned[record.key] = False
             if record.key == COMMIT_KEY:
                 commit = record.value or b""
             elif record.key != OWNER_KEY:
                 writes[record.key] = record.value
-        self._apply(
-            writes,
-            replace(
-                progress,
-                position=position,
-                owner=owner,
-                commit=commit,
-                unowned=frozenset(unowned),
-            ),
+        complete_ms = progress.complete_ms or _now_ms()
+        if self._end_at is not None and position >= self._end_at[0]:
+            complete_ms = self._complete_at(self._end_at[1])
+        now = replace(
+            progress, position=position, owner=owner, commit=commit, complete_ms=complete_ms
         )
+        self.table.apply(writes, now, unowned)
         self.restored += len(writes)
 
     def missing(self, writes: Writes) -> dict[bytes, bytes | None]:
         """Return the writes that differ from the entries."""
         return {key: value for key, value in writes.items() if self.table.get(key) != value}
 
-    def repairs(self, writes: Writes, *, commit: bytes = b"") -> dict[bytes, bytes | None]:
-        """Return values of the keys in `unowned`, as they are after `writes`.
+    def repairs(
+        self, writes: Writes, *, commit: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield `writes`, and the keys in `unowned` with their values after `writes`.
 
-        The commit record is among them, and the first, if it is in `unowned` or differs.
+        The commit record is the first, if it is in `unowned` or differs. Values are read when they
+        are asked for.
 
         Args:
             writes: that are written besides.
             commit: value of the task's last commit record.
         """
-        values: dict[bytes, bytes | None] = {}
+        keys = sorted((self.unowned | writes.keys()) - {COMMIT_KEY, OWNER_KEY})
         if COMMIT_KEY in self.unowned or commit != self.table.progress.commit:
-            values[COMMIT_KEY] = commit or None
-        for key in sorted(self.unowned - {COMMIT_KEY, OWNER_KEY}):
-            values[key] = writes[key] if key in writes else self.table.get(key)
-        return values
+            yield COMMIT_KEY, commit or None
+        for key in keys:
+            yield key, writes[key] if key in writes else self.table.get(key)
 
     def new_records(self, writes: Writes, owner: Owner) -> list[NewRecord]:
         """Return the records of writes."""
@@ -230,16 +289,14 @@ class Replica:
         """
         progress = self.table.progress
         entries = {key: value for key, value in writes.items() if key != COMMIT_KEY}
-        self._apply(
-            entries,
-            replace(
-                progress,
-                position=position,
-                owner=owner,
-                commit=commit or progress.commit,
-                unowned=self.unowned - writes.keys(),
-            ),
+        now = replace(
+            progress,
+            position=position,
+            owner=owner,
+            commit=commit or progress.commit,
+            complete_ms=self._complete_at(_now_ms()),
         )
+        self.table.apply(entries, now, dict.fromkeys(self.unowned & writes.keys(), False))
 
     def _fencing_owner(self, record: ChangelogRecord, *, after: Owner) -> Owner:
         """The owner that wrote a record: it fences earlier ones; `NOBODY` if implausible."""
@@ -255,9 +312,6 @@ class Replica:
             found.epoch,
         )
         return NOBODY
-
-    def _apply(self, writes: Writes, progress: Progress) -> None:
-        self.table.apply(writes, replace(progress, saved_ms=_now_ms()))
 
 
 def _now_ms() -> int:

@@ -97,6 +97,8 @@ class Store:
         self.changelog = TopicPartition("state", partition)
         self.position, self.values = position, []
 
+    needs_check = False
+
     def check_range(self, start, end, topic_id):
         assert start <= self.position <= end
 

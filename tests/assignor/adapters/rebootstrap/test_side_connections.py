@@ -116,6 +116,8 @@ class Store:
         self.changelog, self.position = TopicPartition(TOPIC, 0), 0
         self.values = []
 
+    needs_check = False
+
     def check_range(self, start, end, topic_id):
         assert start <= self.position <= end
 

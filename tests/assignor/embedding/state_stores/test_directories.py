@@ -89,8 +89,8 @@ def test_a_copy_is_rebuilt_when_brokers_may_have_removed_tombstones(
     owner.finish()
     for replica in owner.stores._copies[TASK].replicas.values():
         table = replica.table
-        then_ms = table.progress.saved_ms - minutes * 60_000
-        table.apply({}, replace(table.progress, saved_ms=then_ms))
+        then_ms = table.progress.complete_ms - minutes * 60_000
+        table.apply({}, replace(table.progress, complete_ms=then_ms))
     owner.stores.close()
     for log in cluster.logs.values():
         log.append(owned_record(CHANGELOGS[0], b"new", b"1", Owner(2, b"12345678")))

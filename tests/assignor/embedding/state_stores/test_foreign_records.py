@@ -8,7 +8,7 @@ import pytest
 from assignor.embedding import DictStore
 from assignor.embedding.state_stores.records import OWNER_HEADER, NewRecord, Owner, next_owner
 from assignor.stores import StoreError
-from tests.assignor.embedding.state_stores.logs import CHANGELOGS, restored
+from tests.assignor.embedding.state_stores.logs import CHANGELOGS, TASK, restored
 
 LAST_EPOCH = (1 << 62) - 1
 
@@ -60,3 +60,55 @@ def test_an_ignored_epoch_is_reported_with_partition_and_offset(cluster, member,
     )
     owner.poll()
     assert "offset 0 of app-by-letter-changelog-0 names owner epoch" in caplog.text
+
+
+def test_many_foreign_records_are_restored_in_linear_work_and_repaired_a_part_at_a_time(
+    cluster, member
+):
+    owner = member("one")
+    cluster.write("one", "two")
+    owner.assign()
+    owner.finish()
+    owner.revoke()
+    for number in range(2500):
+        cluster.logs[CHANGELOGS[1]].append(
+            NewRecord(partition=CHANGELOGS[1], key=b"%05d" % number, value=b"1")
+        )
+    two = member("two")
+    two.assign()
+    two.stores._restore_s = 0
+    appends, written = [], two.access.append
+    two.access.append = lambda records: appends.append(len(records)) or written(records)
+    polls = 0
+    while two.stores.waiting:
+        two.poll()
+        polls += 1
+    assert max(appends) == 1000
+    assert sum(appends) == len(CHANGELOGS) + 2500
+    assert polls > len(appends), "each part leaves the member time to poll"
+    assert two.state() == restored(cluster) == cluster.expected()
+    assert two.stores._copies[TASK].replicas["by-word"].unowned == set()
+
+
+def test_a_task_that_is_revoked_while_it_is_repaired_is_repaired_by_the_next_owner(cluster, member):
+    owner = member("one", kind=DictStore)
+    cluster.write("one", "two")
+    owner.assign()
+    owner.finish()
+    owner.revoke()
+    for number in range(2500):
+        cluster.logs[CHANGELOGS[1]].append(
+            NewRecord(partition=CHANGELOGS[1], key=b"%05d" % number, value=b"1")
+        )
+    two, three = member("two", kind=DictStore), member("three", kind=DictStore)
+    two.assign()
+    two.stores._restore_s = 0
+    before = cluster.logs[CHANGELOGS[1]].end
+    while cluster.logs[CHANGELOGS[1]].end < before + 1500:
+        two.poll()
+    two.revoke()
+    cluster.write("three")
+    three.assign()
+    three.finish()
+    two.poll()
+    assert three.state() == restored(cluster) == cluster.expected()

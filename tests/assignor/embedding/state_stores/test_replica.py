@@ -61,8 +61,8 @@ def test_records_of_an_earlier_owner_do_not_count_and_are_remembered(replica):
     replica.restore([record(4, b"two", b"2", SECOND)])
     assert dict(replica.table.items()) == {b"one": b"1", b"two": b"2"}
     assert replica.commit == Commit()
-    assert replica.repairs({}) == {b"one": b"1", COMMIT_KEY: None}
-    assert replica.repairs({b"one": b"newer"})[b"one"] == b"newer"
+    assert list(replica.repairs({})) == [(COMMIT_KEY, None), (b"one", b"1")]
+    assert dict(replica.repairs({b"one": b"newer"}))[b"one"] == b"newer"
 
 
 def test_records_of_other_programs_count_until_a_task_has_run(replica):
@@ -114,14 +114,14 @@ def test_a_copy_of_a_changelog_that_was_made_anew_is_rebuilt_though_it_is_longer
 
     replica = opened()
     replica.restore([record(9, b"one", b"1")])
-    written_ms = replica.table.progress.saved_ms
+    begun_ms = replica.table.progress.complete_ms
     for topic_id in (None, first, None, first):
         replica.check_range(0, 12, topic_id)
         assert (replica.position, replica.table.get(b"one")) == (10, b"1")
         replica.table.close()
         replica = opened()
     assert replica.table.progress.topic_id == first
-    assert replica.table.progress.saved_ms == written_ms, "it was not brought up to date"
+    assert replica.table.progress.complete_ms == begun_ms, "it was not brought up to date"
     replica.restore([record(10, b"two", b"2")])
     assert replica.table.progress.topic_id == first
     replica.check_range(0, 12, second)
@@ -139,8 +139,8 @@ def test_a_copy_of_a_changelog_that_was_made_anew_is_rebuilt_though_it_is_longer
 )
 def test_a_copy_from_the_future_is_rebuilt(replica, end, ahead_s, is_kept):
     replica.restore([record(9, b"one", b"1")])
-    saved_ms = round((time.time() + ahead_s) * 1000)
-    replica.table.progress = replace(replica.table.progress, saved_ms=saved_ms)
+    then_ms = round((time.time() + ahead_s) * 1000)
+    replica.table.progress = replace(replica.table.progress, complete_ms=then_ms)
     replica.check_range(0, end)
     assert (replica.table.get(b"one") == b"1") is is_kept
 
@@ -159,7 +159,7 @@ def test_keys_to_repair_are_kept_with_the_position(tmp_path):
     replica.table.close()
     replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
     assert replica.position == 4
-    assert replica.repairs({}) == {b"one": b"1", b"two": None}
+    assert dict(replica.repairs({})) == {b"one": b"1", b"two": None}
     replica.written({b"one": b"1"}, position=5, owner=SECOND)
     replica.table.close()
     replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
@@ -175,7 +175,7 @@ def test_keys_to_repair_are_kept_with_the_position(tmp_path):
 def test_a_copy_that_may_have_missed_tombstones_is_rebuilt(replica, end, is_kept):
     replica.restore([record(9, b"one", b"1")])
     hours_ago_ms = round((time.time() - REBUILD_AFTER_S - 60) * 1000)
-    replica.table.progress = replace(replica.table.progress, saved_ms=hours_ago_ms)
+    replica.table.progress = replace(replica.table.progress, complete_ms=hours_ago_ms)
     replica.check_range(0, end)
     assert (replica.table.get(b"one") == b"1") is is_kept
 

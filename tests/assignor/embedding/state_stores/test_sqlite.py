@@ -16,7 +16,7 @@ from assignor.stores import StoreError
 from encoding import TopicPartition
 
 CHANGELOG = TopicPartition("app-counts-changelog", 1)
-AT = Progress(position=7, owner=Owner(3, b"12345678"), commit=b"commit", saved_ms=12)
+AT = Progress(position=7, owner=Owner(3, b"12345678"), commit=b"commit", complete_ms=12)
 
 
 @pytest.fixture
