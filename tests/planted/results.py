@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.planted.faults import Fault, read_faults
+from tests.planted.faults import ROOT, Fault, read_faults
 from tests.planted.runs import NOT, OTHER, Copy, tests_of, worlds_of
 
 STORED: Final = Path(__file__).with_name("results.jsonl")
@@ -71,13 +71,26 @@ def is_as_expected(fault: Fault, noticed: str | list[str]) -> bool:
     return (NOT if fault.misses else "") + fault.checker in noticed
 
 
+def is_a_test(name: str) -> bool:
+    """Return whether the sources have a test of this name, a node id without parameters."""
+    path, _, function = name.partition("::")
+    file = ROOT / path
+    return file.is_file() and f"def {function.rpartition('::')[2]}(" in file.read_text("utf-8")
+
+
 def notice(copy: Copy, fault: Fault, by: str) -> str | list[str]:
     """Return what notices a fault in an environment or by a command.
+
+    The test that noticed it the last time runs first, the others only if it passes.
 
     Raises:
         MovedError: the place of the fault has moved, or nothing can be run with it.
     """
     if by in fault.commands:
         return copy.changed_rules(fault, by)
+    stored = read_results().get(fault.name)
+    last = "" if stored is None else str(stored.noticed.get(by, ""))
+    if is_a_test(last) and copy.failing_tests(fault, [last]):
+        return last
     failing = copy.failing_tests(fault, tests_of(fault.row, by) if fault.row else fault.tests)
     return failing[0] if failing else ""

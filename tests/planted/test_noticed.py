@@ -12,6 +12,7 @@ from tests.ledger import read_rows
 from tests.planted.checkers import CHECKERS, best_fault
 from tests.planted.faults import ROOT, Fault, MovedError, changed_source, read_faults, table_of
 from tests.planted.results import (
+    is_a_test,
     is_as_expected,
     is_current,
     notice,
@@ -90,10 +91,7 @@ def test_stored_results_are_of_these_faults_and_all_were_noticed():
         for noticed in result.noticed.values():
             assert is_as_expected(fault, noticed), fault.name
             if isinstance(noticed, str) and noticed:
-                path, *_, name = noticed.split("::")
-                assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), (
-                    f"run python -m tests.planted --anew {fault.name!r}"
-                )
+                assert is_a_test(noticed), f"run python -m tests.planted --anew {fault.name!r}"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from assignor.adapters.admin.groups import (
     cluster_facts,
     committed_offsets,
     describe_group,
+    describe_settled,
     list_groups,
+    settled_members,
 )
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
@@ -36,6 +38,7 @@ __all__ = [
     "cluster_facts",
     "committed_offsets",
     "describe_group",
+    "describe_settled",
     "list_groups",
     "look_at_all_groups",
     "look_at_group",
@@ -45,5 +48,6 @@ __all__ = [
     "read_all_features",
     "read_features",
     "read_properties",
+    "settled_members",
     "update_features",
 ]

@@ -5,6 +5,7 @@ itself and keeps the bytes. If the user may not read offsets, topics or settings
 unknown, and a sentence says so; the group is still shown.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,11 +16,18 @@ from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, 
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from assignor.adapters.admin.client import Admin, NotAuthorized
-from assignor.inspection import ClusterFacts, DescribedGroup, DescribedMember, TopicFacts
+from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.inspection import (
+    ClusterFacts,
+    DescribedGroup,
+    DescribedMember,
+    TopicFacts,
+    is_settling,
+)
 from encoding import TopicPartition
 
 _GROUP_ID_NOT_FOUND: Final = 69
+_LOOK_S: Final = 0.2
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 _TOPIC_RESOURCE: Final = 2
 _LIMIT_NAME: Final = "max.message.bytes"
@@ -83,6 +91,39 @@ def describe_group(admin: Admin, group_id: str) -> DescribedGroup:
         return _group(row)
 
     return admin.ask(f"describe group {group_id}", ask)
+
+
+def describe_settled(admin: Admin, group_id: str) -> DescribedGroup:
+    """Return one group as soon as it is in no rebalance, at the latest after half the time limit.
+
+    A coordinator shows the bytes of members only while the group is stable.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
+    end = time.monotonic() + admin.target.timeout_ms / 2000
+    group = describe_group(admin, group_id)
+    while is_settling(group) and time.monotonic() < end:
+        time.sleep(_LOOK_S)
+        group = describe_group(admin, group_id)
+    return group
+
+
+def settled_members(admin: Admin, group_id: str) -> tuple[DescribedMember, ...]:
+    """Return the members of a group with their bytes.
+
+    Raises:
+        BrokerError: a rebalance did not end within half the time limit, or as in `Admin.ask`.
+        NotAuthorized: as in `Admin.ask`.
+    """
+    group = describe_settled(admin, group_id)
+    if is_settling(group):
+        raise BrokerError(
+            f"group {group_id} is still in a rebalance ({group.state}) after"
+            f" {admin.target.timeout_ms / 2000:g} s, so what its members have written is not"
+            " known; try again, or raise --timeout"
+        )
+    return group.members
 
 
 def cluster_facts(

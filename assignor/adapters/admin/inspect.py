@@ -1,12 +1,16 @@
 """Inspection of groups of a live cluster: `groups.py` queries, `assignor.inspection` decodes."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
-from assignor.adapters.admin.groups import cluster_facts, describe_group, list_groups
+from assignor.adapters.admin.groups import (
+    cluster_facts,
+    describe_group,
+    describe_settled,
+    list_groups,
+)
 from assignor.adapters.admin.streams_groups import describe_streams_group, streams_facts
 from assignor.inspection import (
     ClusterFacts,
@@ -16,12 +20,10 @@ from assignor.inspection import (
     group_topics,
     inspect_group,
     is_broker_side,
-    is_settling,
     look_at_streams_group,
 )
 from encoding import shown
 
-_LOOK_S: Final = 0.2
 _STREAMS: Final = "streams"
 
 
@@ -31,11 +33,7 @@ def look_at_group(admin: Admin, group_id: str) -> GroupInspection:
     Raises:
         BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
     """
-    end = time.monotonic() + admin.target.timeout_ms / 2000
-    group = describe_group(admin, group_id)
-    while is_settling(group) and time.monotonic() < end:
-        time.sleep(_LOOK_S)
-        group = describe_group(admin, group_id)
+    group = describe_settled(admin, group_id)
     if group.state == "Dead":
         group = _as_listed(group, _listed(admin, group_id))
     return _look(admin, group)

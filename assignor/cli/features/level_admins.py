@@ -159,9 +159,9 @@ class GroupLevelAdmin:
 
     def survey(self) -> Survey:
         """Return what each member's subscription reports."""
-        from assignor.adapters.admin import describe_group  # noqa: PLC0415 as above
+        from assignor.adapters.admin import settled_members  # noqa: PLC0415 as above
 
-        members = describe_group(self._admin, self._group).members
+        members = settled_members(self._admin, self._group)
         nodes, _ = members_support(members)
         return Survey(described=self.describe(), nodes=nodes, versions=written_versions(members))
 
@@ -178,9 +178,9 @@ class GroupLevelAdmin:
         return _update_results(outcome, dropped)
 
     def _nodes(self) -> tuple[tuple[NodeSupport, ...], tuple[str, ...]]:
-        from assignor.adapters.admin import describe_group  # noqa: PLC0415 as above
+        from assignor.adapters.admin import settled_members  # noqa: PLC0415 as above
 
-        return members_support(describe_group(self._admin, self._group).members)
+        return members_support(settled_members(self._admin, self._group))
 
 
 class DirectoryLevelAdmin:

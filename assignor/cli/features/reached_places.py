@@ -165,8 +165,12 @@ class GroupPlace:
 
         Raises:
             AnswerIsNo: neither says anything.
+            BrokerError: the group's rebalance does not end.
             StoreError: a record of the topic has a layout of a later release.
         """
+        from assignor.adapters.admin import settled_members  # noqa: PLC0415 as below
+
+        settled_members(self._admin, self._group)  # else no member seems to know anything
         view, answers = self._topic.whole(), self._answers()
         for warning in view.warnings:
             warn(warning)
@@ -216,10 +220,10 @@ class GroupPlace:
 
     def _answers(self) -> list[Mapping[bytes, Reached]]:
         """The memory in the last answer to each member."""
-        from assignor.adapters.admin import describe_group  # noqa: PLC0415 as above
+        from assignor.adapters.admin import describe_settled  # noqa: PLC0415 as above
         from assignor.inspection import look_at_member  # noqa: PLC0415 imported where it is used
 
-        members = describe_group(self._admin, self._group).members
+        members = describe_settled(self._admin, self._group).members
         return [look_at_member(member, self._group).answer.reached for member in members]
 
 

@@ -82,8 +82,7 @@ class Group(Place):
         super().__init__("--bootstrap-server", "b:9092", "--group", "g")
         self.records, self.members = [], []
         monkeypatch.setattr(level_topic, "CompactedTopic", kept_in(self.records))
-        described = SimpleNamespace(members=self.members)
-        monkeypatch.setattr(assignor.adapters.admin, "describe_group", lambda *_: described)
+        monkeypatch.setattr(assignor.adapters.admin, "settled_members", lambda *_: self.members)
 
         @contextmanager
         def connected(target):
