@@ -258,7 +258,7 @@ def test_offsets_that_may_not_be_seen_are_a_finding_and_the_rest_is_shown(placed
 def test_a_group_that_rebalances_is_waited_for_and_then_shown_as_it_is(monkeypatch):
     pauses, now = [], iter(range(0, 120, 20))
     virtual = SimpleNamespace(sleep=pauses.append, monotonic=lambda: next(now))
-    monkeypatch.setattr("assignor.adapters.admin.inspect.time", virtual)
+    monkeypatch.setattr("assignor.adapters.admin.groups.time", virtual)
     with running_broker(PLACING) as broker:
         group, _ = captured("natives")
         place(broker, group)
