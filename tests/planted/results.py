@@ -62,12 +62,14 @@ def is_current(fault: Fault, result: Result | None) -> bool:
 def is_as_expected(fault: Fault, noticed: str | list[str]) -> bool:
     """Return whether tests or a command noticed a fault, or did not if there is a reason.
 
-    A command notices it if its checker does.
+    A command notices it if its checker does; one that must miss something has to run for that.
     """
     if fault.reason:
         return not noticed
     if isinstance(noticed, str):
         return bool(noticed)
+    if fault.misses and any(rule.startswith("raises ") for rule in noticed):
+        return False
     return (NOT if fault.misses else "") + fault.checker in noticed
 
 

@@ -17,6 +17,7 @@ NOT: Final = "not: "
 OTHER: Final = "other"
 """What notices a fault that is not of a row of the ledger: its tests or commands."""
 LIMIT_S: Final = 1_800
+_QUIETLY: Final = ("-p", "no:cacheprovider")
 _FAILED: Final = re.compile(r"^FAILED (\S+?)(?:\[.*)?(?: - .*)?$", re.MULTILINE)
 
 
@@ -35,6 +36,7 @@ class Copy:
         self._folder = folder
         self._writes = 0
         self._whole: dict[str, list[str]] = {}
+        self._passing: dict[str, bool] = {}
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         for name in listed.stdout.split("\0"):
@@ -70,14 +72,23 @@ class Copy:
         """Return the first test that fails with a fault, as a node id without parameters.
 
         Raises:
-            MovedError: the place of the fault has moved, or the tests end with an error.
+            MovedError: the place of the fault has moved, the tests end with an error, or the one
+                that fails does so without the fault, too.
         """
         with self.planted(fault):
-            done = self._run("pytest", "-x", "-q", "-rf", "-p", "no:cacheprovider", *tests)
+            done = self._run("pytest", "-x", "-q", "-rf", *_QUIETLY, *tests)
         failing = sorted(set(_FAILED.findall(done.stdout)))
         if done.returncode and not failing:
             raise MovedError(f"{fault.name}: the tests do not run:\n{done.stdout[-1000:]}")
+        if failing and not self.passes(failing[0]):
+            raise MovedError(f"{fault.name}: {failing[0]} fails without the fault, too")
         return failing
+
+    def passes(self, test: str) -> bool:
+        """Return whether a test passes without a fault."""
+        if test not in self._passing:
+            self._passing[test] = self._run("pytest", "-q", *_QUIETLY, test).returncode == 0
+        return self._passing[test]
 
     def changed_rules(self, fault: Fault, command: str) -> list[str]:
         """Return the rules that a command breaks with a fault only, then those without it only.

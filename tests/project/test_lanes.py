@@ -154,6 +154,18 @@ def test_a_skipped_proof_fails_the_ledger(tmp_path):
     assert f"ledger: {mark.row} (core): {mark.test} ['skipped']" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("ends", "verdict"), [("pytest.exit('bye', returncode=0)", "1\n"), ("os._exit(0)", "")]
+)
+def test_a_run_that_ends_early_with_status_0_is_not_green(tmp_path, ends, verdict):
+    tests = f"import os, pytest\ndef test_a(): {ends}\ndef test_b(): pass\n"
+    ended = session(tmp_path, "--verdict", ".verdict", tests=tests)
+    assert (tmp_path / ".verdict").exists() == bool(verdict)
+    if verdict:
+        assert (tmp_path / ".verdict").read_text() == verdict
+        assert "2 tests did not run, as test_it.py::test_a" in ended.stdout
+
+
 def test_samples_and_examples_are_the_same_in_each_run_and_all_at_night(monkeypatch):
     monkeypatch.delenv("NIGHTLY", raising=False)
     assert nightly.sample("abcdefg", every=3, reason="r") == ["a", "d", "g"]
