@@ -26,6 +26,7 @@ from assignor.stores import (
     StateStores,
     StoreError,
     check_links,
+    check_no_link,
     read_reached,
     write_reached,
 )
@@ -102,12 +103,13 @@ class LockedDirectory:
             None: another user in this process has one of the files.
 
         Raises:
-            StoreError: the directory cannot be made.
+            StoreError: the directory cannot be made, or is a symbolic link.
         """
         place = self.path / str(task)
         with self._files.lock:
             if self._has_other_user(files):
                 return None
+            check_no_link(place)
             try:
                 place.mkdir(exist_ok=True)
             except OSError as error:

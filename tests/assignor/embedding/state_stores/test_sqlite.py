@@ -16,7 +16,7 @@ from assignor.stores import StoreError
 from encoding import TopicPartition
 
 CHANGELOG = TopicPartition("app-counts-changelog", 1)
-AT = Progress(position=7, owner=Owner(3, b"12345678"), commit=b"commit", saved_ms=12)
+AT = Progress(position=7, owner=Owner(3, b"12345678"), commit=b"commit", complete_ms=12)
 
 
 @pytest.fixture
@@ -230,3 +230,13 @@ def test_a_process_without_file_descriptors_is_told_so(tmp_path):
             SqliteTable(tmp_path / "counts.db", CHANGELOG)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+def test_a_file_that_is_a_link_is_not_written_through(path, tmp_path, suffix):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"")  # SQLite takes an empty file for a new database
+    path.with_name(path.name + suffix).symlink_to(victim)
+    with pytest.raises(StoreError, match=rf"counts\.db{suffix} is a symbolic link to .*victim"):
+        SqliteTable(path, CHANGELOG)
+    assert victim.read_bytes() == b""
