@@ -140,22 +140,16 @@ class Takeovers:
 
     def _complete(self, copies: Sequence[TaskCopy]) -> None:
         """Write the next part of what completes these tasks; those with no more are `RUNNING`."""
-        parts: dict[tuple[TaskId, str], tuple[TaskCopy, Replica, dict[bytes, bytes | None]]] = {}
-        written: list[TaskCopy] = []
-        records, size = 0, 0
-        for copy in copies:
-            for replica, key, value in copy.repairs:
-                parts.setdefault((copy.task, replica.name), (copy, replica, {}))[2][key] = value
-                records, size = records + 1, size + len(key) + len(value or b"")
-                if records >= _MOST_RECORDS or size >= _MOST_BYTES:
-                    break
-            else:
-                written.append(copy)
-                continue
-            break
-        if parts:
-            self._write([*parts.values()])
-        for copy in written:
+        try:
+            work, ended = _next_part(copies)
+            if work:
+                self._write(work)
+        except BaseException:
+            # A generator that has raised has ended, too.
+            for copy in copies:
+                copy.look_again()
+            raise
+        for copy in ended:
             if copy.phase is Phase.COMPLETING:
                 copy.phase = Phase.RUNNING
 
@@ -178,6 +172,24 @@ class Takeovers:
             for copy, _, _ in work:
                 copy.look_again()
             raise
+
+
+_Part = tuple[TaskCopy, Replica, dict[bytes, bytes | None]]
+
+
+def _next_part(copies: Sequence[TaskCopy]) -> tuple[list[_Part], list[TaskCopy]]:
+    """Return the next writes that complete tasks, and those for which they are the last."""
+    parts: dict[tuple[TaskId, str], _Part] = {}
+    ended: list[TaskCopy] = []
+    records, size = 0, 0
+    for copy in copies:
+        for replica, key, value in copy.repairs:
+            parts.setdefault((copy.task, replica.name), (copy, replica, {}))[2][key] = value
+            records, size = records + 1, size + len(key) + len(value or b"")
+            if records >= _MOST_RECORDS or size >= _MOST_BYTES:
+                return [*parts.values()], ended
+        ended.append(copy)
+    return [*parts.values()], ended
 
 
 def _repairs(

@@ -68,7 +68,7 @@ def test_a_task_directory_that_cannot_be_made_or_emptied_is_one_sentence(member,
     (tmp_path / "one/0_0").unlink()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "one/0_0").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StoreError, match="0_0 is a symbolic link to .*elsewhere, and nothing"):
+    with pytest.raises(StoreError, match=r"0_0 is a symbolic link to .*elsewhere, and nothing"):
         owner.poll()
     assert not list((tmp_path / "elsewhere").iterdir())
     (tmp_path / "one/0_0").unlink()

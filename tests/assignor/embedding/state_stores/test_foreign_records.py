@@ -17,6 +17,7 @@ from assignor.embedding.state_stores.records import (
 )
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
+from assignor.embedding.state_stores.tables import DictTable
 from assignor.stores import StoreError
 from tests.assignor.embedding.state_stores.logs import CHANGELOGS, TASK, restored
 from tests.costs import cost_of
@@ -108,7 +109,7 @@ def test_foreign_records_cost_the_same_however_many_there_are_already(tmp_path):
     with closing(counted.table):
         rows = [counted.rows(batches=20) for _ in range(4)]
         assert rows == [20 * (Counted.BATCH + 1)] * 4, "the keys, and the progress"
-        # 40,000 records, 20,000 of them read before: 3 units each 10,000 records, was 100.
+        # 20,000 records after 20,000: about 6 units, and some 400 before.
         assert cost_of(lambda: counted.restore(batches=80), limit=LIMIT) <= LIMIT
     with closing(SqliteTable(tmp_path / "counts.db", CHANGELOGS[0])) as again:
         assert len(again.unowned) == counted.next - 1
@@ -128,7 +129,9 @@ def test_many_foreign_records_are_repaired_a_part_at_a_time(cluster, member):
     two.assign()
     two.stores._restore_s = 0
     appends, written = [], two.access.append
-    two.access.append = lambda records: appends.append(len(records)) or written(records)
+    two.access.append = lambda records: (
+        appends.extend([len(records)] * bool(records)) or written(records)
+    )
     polls = 0
     while two.stores.waiting:
         two.poll()
@@ -137,6 +140,35 @@ def test_many_foreign_records_are_repaired_a_part_at_a_time(cluster, member):
     assert polls == len(appends), "each part leaves the member time to poll"
     assert two.state() == restored(cluster) == cluster.expected()
     assert two.stores._copies[TASK].replicas["by-word"].unowned == set()
+
+
+def test_a_copy_that_cannot_be_read_while_it_is_repaired_is_repaired_later(
+    cluster, member, monkeypatch
+):
+    """What completes it is read when it is written: after an error this begins again."""
+    owner, two = member("one", kind=DictStore), member("two", kind=DictStore)
+    owner.assign()
+    owner.finish()
+    owner.revoke()
+    for letter in (b"o", b"t"):
+        cluster.logs[CHANGELOGS[0]].append(
+            NewRecord(partition=CHANGELOGS[0], key=letter, value=b"99")
+        )
+    failures, get = [StoreError("cannot be read")], DictTable.get
+
+    def failing(table, key):
+        if failures and key == b"t":
+            raise failures.pop()
+        return get(table, key)
+
+    monkeypatch.setattr(DictTable, "get", failing)
+    two.assign()
+    with pytest.raises(StoreError, match="cannot be read"):
+        two.finish()
+    two.finish()
+    assert two.stores._copies[TASK].replicas["by-letter"].unowned == set()
+    cluster.logs[CHANGELOGS[0]].compact()
+    assert two.state() == restored(cluster) == cluster.expected()
 
 
 def test_a_task_that_is_revoked_while_it_is_repaired_is_repaired_by_the_next_owner(cluster, member):
