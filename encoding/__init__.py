@@ -46,6 +46,7 @@ from encoding.primitives import (
     TaskId,
     TaskOffsetSums,
     TopicPartition,
+    has_half_pair,
     shown,
     task_order,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "encode_view",
     "encode_view_forms",
     "explain",
+    "has_half_pair",
     "partition_ranges",
     "partitions_by_host",
     "read_assignment",

@@ -27,7 +27,7 @@ from assignor.stores.snapshot_file import (
     snapshot_map,
     snapshot_of,
 )
-from encoding import shown
+from encoding import has_half_pair, shown
 from probing.persisted_formats import Store, format_to_write
 
 _SNAPSHOT_MAGICS = {1: b"SRBsnap1", 2: b"SRBsnap2"}
@@ -144,13 +144,12 @@ class PlanStore:
 
     def _folder(self, group: str) -> Path:
         # A group id may contain any character; the quoted name stays inside the directory.
-        try:
-            return self.directory / quote(group, safe="").replace(".", "%2E")
-        except UnicodeEncodeError as error:
+        if has_half_pair(group):
             raise StoreError(
-                f"group id {shown(repr(group))} is no valid text: character {error.start} is half"
-                " of a surrogate pair; give the id that the broker has"
-            ) from error
+                f"group id {shown(repr(group))} has half a surrogate pair, which UTF-8 cannot"
+                " encode; give the id that the broker has"
+            )
+        return self.directory / quote(group, safe="").replace(".", "%2E")
 
 
 def read_snapshot(data: bytes, *, name: str) -> GroupSnapshot:

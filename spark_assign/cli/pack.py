@@ -49,6 +49,7 @@ spark-submit --py-files job/{ARCHIVE} job/{SCRIPT} batch --help
 @click.option(
     "--out",
     required=True,
+    type=click.Path(),
     metavar="DIR",
     shell_complete=complete_path("dir"),
     help="Output directory.",
