@@ -86,9 +86,9 @@ class Replica:
         self._checked: Moment | None = None
         # Offset behind the last record at a moment that was looked at.
         self._end_at: tuple[int, Moment] | None = None
-        # A first pass took too long, and this is the next.
-        self._is_second_try = False
-        # Why the copy is rebuilt with the next check.
+        # A first pass took too long, and this is the next; a warning says that it does, too.
+        self._is_second_try = self._is_slow = False
+        # Why the copy is rebuilt with the next check, if it still lacks records.
         self._doubt = ""
         self.restored = 0
 
@@ -144,8 +144,6 @@ class Replica:
         """
         progress, now = self.table.progress, Moment.now()
         checked = now if asked_ms is None else now.before(max(0, now.wall_ms - asked_ms) / 1000)
-        hours = self._complete.age_s() / 3600
-        is_behind = start <= progress.position < end
         if progress == NO_PROGRESS:
             why = ""
         elif None not in (progress.topic_id, topic_id) and progress.topic_id != topic_id:
@@ -154,25 +152,14 @@ class Replica:
             why = f"the changelog ends at {end}: it was made anew, or has lost records"
         elif progress.position < start:
             why = f"the changelog begins at {start}"
-        elif is_behind and self._is_outdated():
-            why = f"it was complete {hours:.1f} hours ago, and may lack deletions"
-            self._is_second_try = self._is_first_pass
-        elif is_behind and hours * 3600 < -_CLOCK_STEP_S:
-            why = f"its time is {-hours:.1f} hours from now, so that its age is unknown"
         else:
-            why = self._doubt if is_behind else ""
+            why = self._doubt if progress.position < end else ""
+            self._is_second_try |= bool(why) and self._is_first_pass
         if why:
             _log.info(
                 "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
             )
             self.table.clear()
-        elif self._is_second_try and hours * 3600 > self._rebuild_after_s * _FIRST_PASS:
-            _log.warning(
-                "restoring %s takes %.1f hours so far, about as long as its deletions are kept: "
-                "keys that are deleted meanwhile may stay; raise its delete.retention.ms",
-                self._name,
-                hours,
-            )
         self._take_range(start, end, topic_id, checked)
 
     def _take_range(self, start: int, end: int, topic_id: UUID | None, checked: Moment) -> None:
@@ -195,39 +182,44 @@ class Replica:
         if taken != kept:
             self.table.apply({}, taken)
 
-    def _is_outdated(self) -> bool:
-        """Whether tombstones that the copy has not read may be gone already.
-
-        One that this process has begun is not begun a third time: that would take as long again.
-        """
-        limit_s = self._rebuild_after_s * (_FIRST_PASS if self._is_first_pass else 1)
-        return self._complete.age_s() > limit_s and not self._is_second_try
-
     def _note_complete(self, at: Moment) -> None:
         """Note that the copy has all records of a moment."""
         self._complete, self._end_at = at, None
-        self._is_first_pass = self._is_second_try = False
+        self._is_first_pass = self._is_second_try = self._is_slow = False
 
-    def _has_to_wait(self, records: Sequence[ChangelogRecord]) -> bool:
-        """Whether these records may only be applied after another check: the copy is too old.
+    def _why_too_old(self, new: Sequence[ChangelogRecord]) -> str:
+        """Return why tombstones before these records may be gone already; "": none is.
 
-        If an earlier process noted when it was complete, the records tell whether that may be: none
-        of them was written much earlier, or later than now.
+        A first pass that took too long is not begun a third time: that would take as long again.
         """
-        if self._complete.steady_s == math.inf:
-            most_ms = self._rebuild_after_s * 1000 * _CLOCKS_DIFFER
-            first_ms, last_ms = self._complete.wall_ms - most_ms, Moment.now().wall_ms + most_ms
-            for record in records:
-                at_ms = record.timestamp or 0
-                if 0 < at_ms < first_ms or at_ms > last_ms:
-                    self._doubt = (
-                        f"it was complete at {self._complete.wall_ms} ms, and the record at offset "
-                        f"{record.offset} is of {at_ms} ms: a clock is or was wrong"
-                    )
-        has_to_wait = bool(self._doubt) or self._is_outdated()
-        if has_to_wait:
-            self._checked = None
-        return has_to_wait
+        age_s, hour_s = self._complete.age_s(), 3600
+        if age_s > self._rebuild_after_s * (_FIRST_PASS if self._is_first_pass else 1):
+            if not self._is_second_try:
+                return f"it was complete {age_s / hour_s:.1f} hours ago, and may lack deletions"
+            if not self._is_slow:
+                self._is_slow = True
+                _log.warning(
+                    "restoring %s takes %.1f hours so far, about as long as its deletions are kept:"
+                    " keys that are deleted meanwhile may stay; raise its delete.retention.ms",
+                    self._name,
+                    age_s / hour_s,
+                )
+        if self._complete.steady_s != math.inf:
+            return ""
+        # An earlier process noted this, maybe with a wrong clock. If so, its time is ahead of this
+        # one, or of a record that it lacked; or this clock is late, and records are ahead of it.
+        if age_s < -_CLOCK_STEP_S:
+            return f"its time is {-age_s / hour_s:.1f} hours from now, so that its age is unknown"
+        most_ms = self._rebuild_after_s * 1000 * _CLOCKS_DIFFER
+        first_ms, last_ms = self._complete.wall_ms - most_ms, Moment.now().wall_ms + most_ms
+        for record in new:
+            at_ms = record.timestamp or 0
+            if 0 < at_ms < first_ms or at_ms > last_ms:
+                return (
+                    f"it was complete at {self._complete.wall_ms} ms, and the record at offset "
+                    f"{record.offset} is of {at_ms} ms, so that a clock is or was wrong"
+                )
+        return ""
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.
@@ -237,11 +229,17 @@ class Replica:
         Raises:
             StoreError: the table cannot be written.
         """
+        new = [record for record in records if record.offset >= self.position]
+        self._doubt = self._why_too_old(new) if new else ""
+        if self._doubt:
+            self._checked = None
+        elif new:
+            self._apply(new)
+
+    def _apply(self, new: Sequence[ChangelogRecord]) -> None:
+        """Apply records behind the position."""
         progress, writes = self.table.progress, dict[bytes, bytes | None]()
         position, owner, commit = progress.position, progress.owner, progress.commit
-        new = [record for record in records if record.offset >= position]
-        if not new or self._has_to_wait(new):
-            return
         unowned = dict[bytes, bool]()
         for record in new:
             position = record.offset + 1
