@@ -200,15 +200,6 @@ def test_a_copy_that_may_have_missed_tombstones_is_rebuilt(replica, end, is_kept
     assert (replica.table.get(b"one") == b"1") is is_kept
 
 
-def test_an_old_copy_whose_changelog_ends_with_offsets_without_records_is_kept(replica):
-    """The markers of transactions are such; those at the end may be gone (quix-streams 1017)."""
-    replica = with_time(replica, -REBUILD_AFTER_S - 60)
-    for _ in range(3):
-        replica.check_range(0, 12)
-        assert not replica.needs_check
-    assert (replica.position, replica.table.get(b"one")) == (10, b"1")
-
-
 def test_offsets_in_between_are_noticed(replica):
     replica.restore([record(9, b"one", b"1")])
     assert replica.is_next([])
