@@ -86,8 +86,8 @@ class EarlyChangelog(Changelog):
     """Its broker removes tombstones 24 hours after they were written, as those before 3.1 do."""
 
     def compact(self):
-        for record in self.records:
-            self.compacted[record.offset] = record.timestamp // 1000
+        tombstones = [record for record in self.records if record.value is None]
+        self.compacted.update({each.offset: each.timestamp // 1000 for each in tombstones})
         super().compact()
 
 
