@@ -67,14 +67,15 @@ class LockedDirectory:
 
         Raises:
             StateDirectoryLocked: another process uses the directory.
-            StoreError: the directory cannot be created or locked, or it is a dangling symbolic
-                link.
+            StoreError: the directory cannot be created or locked, it is a dangling symbolic link,
+                or its lock is a link.
         """
         self.path = Path(path)
         try:
             check_links(self.path.absolute())
             self.path = self.path.resolve()
             self.path.mkdir(parents=True, exist_ok=True)
+            check_no_link(self.path / _LOCK)
             # A singleton per path and process: it counts its users, so that consumers share it.
             self._lock = FileLock(self.path / _LOCK, is_singleton=True, thread_local=False)
             self._lock.acquire(timeout=0)
