@@ -46,7 +46,6 @@ from encoding.primitives import (
     TaskId,
     TaskOffsetSums,
     TopicPartition,
-    has_half_pair,
     shown,
     task_order,
 )
@@ -121,7 +120,6 @@ __all__ = [
     "encode_view",
     "encode_view_forms",
     "explain",
-    "has_half_pair",
     "partition_ranges",
     "partitions_by_host",
     "read_assignment",

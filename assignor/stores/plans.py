@@ -27,7 +27,8 @@ from assignor.stores.snapshot_file import (
     snapshot_map,
     snapshot_of,
 )
-from encoding import has_half_pair, shown
+from encoding import shown
+from encoding.primitives import has_half_pair
 from probing.persisted_formats import Store, format_to_write
 
 _SNAPSHOT_MAGICS = {1: b"SRBsnap1", 2: b"SRBsnap2"}

@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from encoding import has_half_pair, shown
+from encoding import shown
+from encoding.primitives import has_half_pair
 from spark_assign.tables.schemas import schema_of
 
 _REASON_MAX = 1_000

@@ -18,7 +18,8 @@ from assignor.adapters.confluent.security import security_settings
 from assignor.adapters.membership import heartbeat_problem
 from assignor.adapters.servers import check_servers
 from assignor.errors import ConfigError
-from encoding import has_half_pair, shown
+from encoding import shown
+from encoding.primitives import has_half_pair
 
 CommitCallback = Callable[[KafkaError | None, list[Position]], object]
 

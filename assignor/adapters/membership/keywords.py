@@ -23,7 +23,7 @@ from assignor.levels import LevelSource
 from assignor.observe import Observer, RebalanceHook
 from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
-from encoding import has_half_pair
+from encoding.primitives import has_half_pair
 
 _MOST: Final = 80  # characters of a value that are compared with choices
 _INT: Final = 2**31 - 1

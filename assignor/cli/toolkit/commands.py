@@ -19,7 +19,8 @@ from assignor.cli.toolkit.exit_status import BadInput, EnvironmentFailed, end
 from assignor.cli.toolkit.extras import missing_extra
 from assignor.interrupts import begin_command
 from assignor.logs import drop_unhandled_records
-from encoding import has_half_pair, shown
+from encoding import shown
+from encoding.primitives import has_half_pair
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 _STATUS = {

@@ -159,7 +159,7 @@ def test_an_unfinished_file_that_was_removed_is_written_again(tmp_path, monkeypa
 
 
 def test_a_link_is_read_and_not_written_through(tmp_path):
-    """Whoever may write in the directory can put a link there, to any file of this user."""
+    """Another user who may write in the directory can put a link there, to any file."""
     write_sealed(tmp_path / "volume" / "file", MAGIC, b"old")
     link = tmp_path / "file"
     link.symlink_to(tmp_path / "volume" / "file")

@@ -4,10 +4,8 @@ The changelog here is compacted as by a broker: a tombstone is removed 24 hours 
 that has first removed what it deletes.
 """
 
-import sqlite3
 from contextlib import closing
 from types import SimpleNamespace
-from uuid import UUID
 
 import pytest
 
@@ -325,71 +323,6 @@ def test_a_clock_that_is_set_back_while_the_process_runs_costs_nothing(machine, 
     log.delete_dead()
     log.pass_hours(72)
     assert reader.finish() == log.state()
-
-
-SCHEMA = """
-    create table items (key blob primary key, value blob not null) without rowid;
-    create table progress (
-        topic text not null, partition integer not null, position integer not null,
-        epoch integer not null, process blob not null, last_commit blob not null,
-        saved_ms integer not null
-    );
-    create table unowned (key blob primary key) without rowid;
-    create table topic (id blob not null);
-"""
-"""The tables of a file as the releases before wrote it, where `saved_ms` was the last write."""
-
-
-def earlier_file(path, *, position, saved_ms):
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("pragma journal_mode = wal")
-        connection.executescript(
-            SCHEMA + f"pragma application_id = {0x53524253}; pragma user_version = 1;"
-        )
-        connection.execute("insert into items values (?, ?)", (b"dead", b"1"))
-        connection.execute("insert into unowned values (?)", (b"hidden",))
-        connection.execute("insert into topic values (?)", (UUID(int=7).bytes,))
-        row = (*CHANGELOG, position, 3, b"12345678", b"", saved_ms)
-        connection.execute("insert into progress values (?, ?, ?, ?, ?, ?, ?)", row)
-        connection.commit()
-
-
-@pytest.mark.parametrize(("hours", "is_kept"), [(11, True), (13, False)])
-def test_a_file_of_an_earlier_release_is_read_and_its_age_is_that_of_its_last_write(
-    log, tmp_path, hours, is_kept
-):
-    path = tmp_path / "earlier.db"
-    saved_ms = (log.clock.real_s - hours * HOUR_S) * 1000
-    earlier_file(path, position=2, saved_ms=saved_ms)
-    with closing(SqliteTable(path, CHANGELOG)) as table:
-        copy = Replica("counts", CHANGELOG, table)
-        assert (copy.owner, copy.unowned) == (Owner(3, b"12345678"), {b"hidden"})
-        assert table.progress.topic_id == UUID(int=7)
-        copy.check_range(0, log.end, UUID(int=7))
-        copy.restore(log.records[-2:-1])
-        if copy.needs_check:
-            copy.check_range(0, log.end, UUID(int=7))
-        assert copy.position == (log.end - 1 if is_kept else 0)
-        assert (table.get(b"dead") == b"1") is is_kept
-        if is_kept:
-            assert table.progress.complete_ms == saved_ms
-
-
-def test_an_earlier_release_reads_the_file_and_takes_no_copy_for_younger_than_it_is(log, reader):
-    reader.read(3)
-    begun_ms = log.clock.real_s * 1000
-    log.pass_hours(1)
-    reader.read(3)
-    reader.close()
-    with closing(sqlite3.connect(reader.path)) as connection:
-        statements = {
-            " ".join(row[0].split())
-            for row in connection.execute("select sql from sqlite_master where sql is not null")
-        }
-        [saved_ms] = connection.execute("select saved_ms from progress").fetchone()
-    wanted = {" ".join(each.split()) for each in SCHEMA.lower().split(";") if each.strip()}
-    assert {each.lower() for each in statements} == wanted
-    assert saved_ms == begun_ms
 
 
 def test_half_of_the_time_that_deletions_are_kept_is_the_limit():
