@@ -193,7 +193,10 @@ def test_a_process_that_was_suspended_while_it_asked_is_as_old_as_its_question(l
     assert reader.finish(while_asking=suspended) == log.state()
 
 
-def test_an_owner_that_was_suspended_while_it_wrote_is_as_old_as_its_write(log, reader):
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_an_owner_that_was_suspended_while_it_wrote_is_as_old_as_its_write(
+    log, reader, is_restarted
+):
     reader.finish()
     begun = Moment.now()
     log.put(b"own", b"1")
@@ -202,7 +205,9 @@ def test_an_owner_that_was_suspended_while_it_wrote_is_as_old_as_its_write(log, 
     log.pass_hours(72)
     owner = Owner(1, b"12345678")
     reader.replica.written({b"own": b"1"}, position=position, owner=owner, begun=begun)
-    reader.open()
+    reader.is_followed = False
+    if is_restarted:
+        reader.open()
     assert reader.finish() == log.state()
 
 
@@ -229,13 +234,23 @@ def test_the_age_is_that_of_the_last_time_at_which_the_copy_was_complete(log, re
     log.pass_hours(2)
     reader.read(1)
     assert complete_h() == 0
-    reader.read(1)
-    assert complete_h() == 2
-    log.pass_hours(1)
+    reader.read(1, while_polling=lambda: log.pass_hours(1))
+    assert complete_h() == 2, "when the end was asked for"
     begun, owner = Moment.now(), Owner(1, b"12345678")
     log.pass_hours(1)
     reader.replica.written({b"three": b"1"}, position=log.end, owner=owner, begun=begun)
     assert complete_h() == 3
+
+
+def test_a_first_restore_has_as_long_as_deletions_are_surely_kept(log, reader):
+    """18 of 24 hours: it has no keys that were deleted before it began."""
+    for _ in range(16):
+        reader.read(1)
+        log.pass_hours(1)
+    log.delete_dead()
+    log.pass_hours(1)
+    assert reader.finish() == log.state()
+    assert reader.replica.restored == len(KEYS) + 2
 
 
 def test_a_restore_that_takes_longer_than_deletions_are_kept_is_begun_anew_once(
