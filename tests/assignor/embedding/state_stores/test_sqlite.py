@@ -52,6 +52,13 @@ def test_many_entries_are_read_page_by_page(table):
     assert len(list(table.items(b"00"))) == 1000
 
 
+def test_a_table_that_begins_anew_has_no_keys_to_repair(table):
+    table.apply({b"one": b"1"}, AT, {b"hidden": True})
+    assert table.unowned == {b"hidden"}
+    table.clear()
+    assert (dict(table.items()), table.progress, table.unowned) == ({}, Progress(), set())
+
+
 def test_threads_read_a_file_in_turn(path):
     with closing(SqliteTable(path, CHANGELOG)) as table:
         connection, held = table._connection, []
